@@ -55,7 +55,7 @@ class LateEncoder:
     width = _DIMENSION // 2
     """Bytes per passage token: two 4-bit numbers each."""
     dimension = _DIMENSION
-    """Of a query token's vector."""
+    """Length of a query token's vector."""
 
     def __init__(self, workers: Workers | None = None) -> None:
         self._encoder = OnDemand(_Encoder)

@@ -32,7 +32,7 @@ def _evidence(found: Candidate) -> str:
         return f"{words} and is {meaning} to it in meaning"
     if words or meaning:
         return words or f"is {meaning} to the goal in meaning"
-    if found.is_of_days:
+    if found.matches_dates:
         return "is of the days that the goal names"
     return "is linked to a record that matches the goal" if found.graph_rank is not None else ""
 

@@ -1,1 +1,1 @@
-"""Retrieval: plan, candidates, fuse, expand, hydrate, rank. Pure functions with the I/O at the rim."""
+"""Retrieval pipeline: plan, candidates, fusion, expansion, hydration, ranking."""

@@ -1,4 +1,4 @@
-"""Which records a search leaves out although an index found them: the ledger knows."""
+"""Checks of candidates against the ledger: permission, supersession, archiving, filters."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -9,7 +9,7 @@ from tools.retrieval.plan import Plan
 
 
 class Checks:
-    """What the ledger says of the records that one search meets; each is asked about once."""
+    """Status of the records of one search; each is read once."""
 
     def __init__(self, app: App, plan: Plan) -> None:
         self._app = app
@@ -20,16 +20,16 @@ class Checks:
         self._matched: set[str] = set()
         self._unmatched: set[str] = set()
         self.standings: dict[str, Standing] = {}
-        """Of those asked about that are there, by id."""
+        """Status of the existing records, by id."""
         self.left_out: set[str] = set()
-        """Those of them that stand for what is no longer so, and the raw memories that are not those asked for."""
+        """Outlived records, and raw memories that the import filter excludes."""
 
     def expect(self, record_ids: Iterable[str]) -> None:
-        """Ask about further records together with the next ones: one question costs less than two."""
+        """Read these records together with the next ones."""
         self._expected = [*record_ids]
 
     def ask(self, record_ids: Iterable[str]) -> None:
-        """Ask about records."""
+        """Read the status of records."""
         record_ids, self._expected = [*record_ids, *self._expected], []
         if self._asked.issuperset(record_ids):
             return
@@ -42,23 +42,23 @@ class Checks:
         self.left_out |= gone
         in_force = {each.id for each in found.values() if each.visibility in visible and not each.superseded}
         self._in_force |= in_force - gone
-        # Last: what could not be read is asked about again.
+        # Last, so that records are read again after an error.
         self._asked.update(new)
 
     @property
     def replaced(self) -> set[str]:
-        """Those asked about that the caller may read and that another record stands for by now."""
+        """Readable records that are superseded."""
         visible = self._plan.filter.visibility
         return {each.id for each in self.standings.values() if each.superseded and each.visibility in visible}
 
     def found(self, record_ids: Iterable[str]) -> set[str]:
-        """Of some records that a lane found under the filter, those that are shown if they are among the best."""
+        """Return those of the records of a filtered lane that may be shown."""
         ids = list(record_ids)
         self.ask(ids)
         return self._in_force.intersection(ids)
 
     def wanted(self, record_ids: Iterable[str]) -> set[str]:
-        """Those of some records that the caller may read, that the filter admits and that nothing has replaced."""
+        """Return those of any records that may be shown and pass the filter."""
         found = self.found(record_ids)
         new = found - self._matched - self._unmatched
         if new:
@@ -69,9 +69,9 @@ class Checks:
 
 
 def outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
-    """The raw memories of which something was made that is superseded by now: what was said is as old as that.
+    """Return raw memories that were archived, or whose promoted entity is superseded.
 
-    And those that were archived; when that was is not known, so that the past has them.
+    Archiving has no time, so memories of the past count as not archived.
     """
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
     outcomes = app.ledger.outcomes(plan.organization_id, said) if said else {}
@@ -86,7 +86,7 @@ def outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str
 
 
 def not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
-    """The raw memories whose metadata is not what is wanted of them."""
+    """Return raw memories that the import filter excludes."""
     if plan.imported.wants_nothing:
         return set()
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
@@ -96,7 +96,7 @@ def not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set
 
 
 def unwanted(app: App, plan: Plan, neighbours: Collection[str]) -> set[str]:
-    """Those of some neighbours that the filter leaves out: what led to them knows nothing of it."""
+    """Return neighbours that the filter excludes: the graph and threads do not apply it."""
     if plan.as_of is not None:
         then = app.ledger.entities_at(plan.organization_id, neighbours, plan.as_of)
         return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}

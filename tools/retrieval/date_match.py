@@ -26,8 +26,8 @@ def match_dates(
     """
     if words.ceiling <= 0:
         return
-    heed_names = plan.heeds_names
-    found = index.happened_in(dates.days, dates.rest, filter=plan.prefilter, limit=BROUGHT, heed_names=heed_names)
+    uses_names = plan.uses_names
+    found = index.happened_in(dates.days, dates.rest, filter=plan.prefilter, limit=BROUGHT, heed_names=uses_names)
     known = set(pool.ids)
     new = [each for each in found if each not in known]
     added = pool.add(new)
@@ -35,7 +35,7 @@ def match_dates(
     best = [pool.ids[place] for place in ranked(pool.ids, pool.fused, DATED_AMONG)]
     dated = index.happened(dict.fromkeys([*best, *found]), dates.spans)
     among = replace(plan.prefilter, ids=frozenset(dated))
-    alone = index.search(dates.rest, filter=among, limit=max(len(dated), 1), heed_names=heed_names)
+    alone = index.search(dates.rest, filter=among, limit=max(len(dated), 1), heed_names=uses_names)
     places = {each: place for place, each in enumerate(pool.ids) if each in dated}
     rest, share = np.zeros(len(pool.ids)), min(alone.ceiling / words.ceiling, 1.0)
     for each, coverage in zip(alone.hits.ids, alone.hits.coverage.tolist(), strict=True):
@@ -48,4 +48,4 @@ def match_dates(
     at = np.array([*places.values()], np.int64)
     exact = index.happened(dated, dates.days)
     counts = np.array([1.0 if each in exact else REPORTED for each in places])
-    pool.told[at] = counts * np.clip((1.0 - pool.coverage[at]) - (share - rest[at]), 0.0, 1.0 - share)
+    pool.date_share[at] = counts * np.clip((1.0 - pool.coverage[at]) - (share - rest[at]), 0.0, 1.0 - share)

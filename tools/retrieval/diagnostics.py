@@ -1,4 +1,4 @@
-"""How a ranking came about, under the names that clients of the interface know."""
+"""Retrieval diagnostics, under the field names of the interface."""
 
 from typing import Any
 
@@ -7,10 +7,7 @@ from tools.retrieval.scoring import RRF_K
 
 
 def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str, Any]:
-    """Describe the lanes and the candidates from a place of the ranking on, none with None.
-
-    Only rows that the caller may read are in it.
-    """
+    """Describe the lanes, and the candidates from a place of the ranking on (none with None)."""
     counts = ranking.counts
     shown: dict[str, Any] = {
         "sources": [name for name in LANES if counts[name]],
@@ -34,7 +31,7 @@ def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str,
 
 
 def faults(ranking: Ranking) -> dict[str, Any]:
-    """Say whether every lane answered, and what became of those that did not."""
+    """Describe the lanes that failed."""
     shown: dict[str, Any] = {"search_source_degraded": bool(ranking.degraded)}
     if ranking.degraded:
         shown["search_source_failure_count"] = len(ranking.degraded)
@@ -46,11 +43,11 @@ def faults(ranking: Ranking) -> dict[str, Any]:
 
 
 CALLED = {"vectors": "vector"}
-"""The lanes that are called otherwise than the index that they read: diagnostics speak of lanes."""
+"""Names of lanes that differ from the name of their index."""
 
 
 def naive_arm(ranking: Ranking) -> dict[str, Any]:
-    """Describe a search by ranks alone."""
+    """Describe a search in the mode `naive`."""
     counts = {lane: ranking.counts[lane] for lane in ("lexical", "vector")}
     return {
         "retrieval_mode": "naive",
@@ -64,13 +61,13 @@ def naive_arm(ranking: Ranking) -> dict[str, Any]:
 
 
 DETAILED = 50
-"""Candidates that detailed diagnostics describe: no page shows more."""
+"""Candidates in detailed diagnostics; no page shows more."""
 
 
 def details(candidate: Candidate, strongest: float) -> dict[str, Any]:
-    """Describe a candidate; its BM25 as a share of the strongest one, to two digits.
+    """Describe a candidate, its BM25 as a share of the strongest.
 
-    How rare a word is, is counted over records that the caller may not read, too: the bare number would tell how many.
+    Document frequencies include records that the caller may not read, so the plain BM25 would leak their number.
     """
     lexical = None if candidate.lexical is None or strongest <= 0 else candidate.lexical / strongest
     scores = {"lexical": lexical, "vector": candidate.cosine, "coverage": candidate.coverage}

@@ -1,4 +1,4 @@
-"""What a search wants of imported raw memories alone: who took part, labels, the thread, and when it happened."""
+"""Filter on the metadata of imported raw memories: participants, labels, thread, event time."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from stores.records import Entity
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Conditions on a raw memory's metadata; those that are empty let everything pass."""
+    """Conditions on a raw memory's metadata; empty ones let everything pass."""
 
     participants: frozenset[str] = frozenset()
     """Any of them, in lower case, among `participants`."""
@@ -20,17 +20,15 @@ class Imported:
     """Any of them, in lower case, among `labels`."""
     thread_id: str | None = None
     after: datetime | None = None
-    """Aware; what the metadata says of when it happened lies there or later, or a part of that does."""
+    """Aware. A part of the event time lies there or later."""
     before: datetime | None = None
-    """Aware; a part of it lies earlier. So every moment is in one of two ranges that follow each other."""
+    """Aware. A part of the event time lies earlier; consecutive ranges cover every moment."""
 
     @property
     def wants_nothing(self) -> bool:
-        """Whether everything passes."""
         return self == EVERYTHING
 
     def passes(self, memory: Entity) -> bool:
-        """Whether a raw memory with its metadata is wanted."""
         metadata = memory.metadata
         if self.thread_id is not None and _name(metadata.get("thread_id")) != self.thread_id:
             return False
@@ -49,7 +47,6 @@ EVERYTHING = Imported()
 
 
 def _name(thread: JsonValue) -> str | None:
-    """A thread is named by a text or a number."""
     is_number = isinstance(thread, int) and not isinstance(thread, bool)
     return str(thread) if is_number or isinstance(thread, str) else None
 

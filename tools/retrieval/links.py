@@ -1,4 +1,4 @@
-"""Which neighbours of the best candidates a search takes in, and which of them tell of what led to them. Pure."""
+"""Choice of the graph neighbours that a search adds. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -6,47 +6,47 @@ from typing import NamedTuple
 from tools.retrieval.plan import NEIGHBOURS_EACH
 
 MEMBERSHIP = frozenset(("BELONGS_TO", "PART_OF", "CONTAINS"))
-"""Relations that say where a record is filed: half a project answers no question for the project's name."""
+"""Relations of membership: half a project is no answer to a query for the project's name."""
 SUCCESSION = "SUPERSEDES"
 
 
 class Link(NamedTuple):
-    """One relation of a candidate, in either direction."""
+    """A relation of a candidate, in either direction."""
 
     seed: str
     record_id: str
     name: str
     of_now_alone: bool = False
-    """Whether the question names days, and others of its name were true then in its stead."""
+    """It is true now, but on the named days others of its name were."""
 
 
 class Reached(NamedTuple):
-    """What a candidate leads to."""
+    """A graph neighbour of a candidate."""
 
     record_id: str
     lead: float
-    """The score of the best candidate that leads to it."""
+    """Score of the best candidate that leads to it."""
     telling: bool
-    """Whether it is about that candidate, and not merely filed with it, one of many or of other days than are meant."""
+    """It is about that candidate: no membership, no hub, and true on the named days."""
 
 
 def dated(then: Sequence[Link], now: Iterable[Link]) -> list[Link]:
-    """Join what was true in the days that a question names with what is true now; the former come first.
+    """Join links that were true on the named days with those of now, which come second.
 
-    A candidate of which something was true then is not asked for what of the same name is true now alone.
+    Links of now are marked if their seed had links of the same name then.
     """
-    told, known = {(link.seed, link.name) for link in then if link.name != SUCCESSION}, set(then)
+    replaced, known = {(link.seed, link.name) for link in then if link.name != SUCCESSION}, set(then)
     later = (link for link in now if link not in known)
-    return [*then, *(link._replace(of_now_alone=(link.seed, link.name) in told) for link in later)]
+    return [*then, *(link._replace(of_now_alone=(link.seed, link.name) in replaced) for link in later)]
 
 
 def reach(
     strength: Mapping[str, float], links: Iterable[Link], *, shown: Collection[str], replaced: Collection[str]
 ) -> list[Reached]:
-    """Return the neighbours, each once, `NEIGHBOURS_EACH` of a candidate.
+    """Return each neighbour once, `NEIGHBOURS_EACH` per candidate.
 
-    A candidate that is not shown leads nowhere; one that was replaced leads to its successor. One with more neighbours
-    than are taken in is a hub, and what is linked to it is one of many; those of now alone do not make it one.
+    Candidates that are not shown lead nowhere, superseded ones to their successor. A candidate with more neighbours is
+    a hub; links marked as of now do not count for that.
     """
     around: dict[str, dict[str, bool]] = {}
     counted: dict[str, set[str]] = {}

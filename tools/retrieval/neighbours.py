@@ -1,4 +1,4 @@
-"""What was captured next to a candidate in its thread: it lends it words, and becomes a candidate itself."""
+"""Thread context: candidates borrow words from their neighbours, which become candidates themselves."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,37 +12,35 @@ from stores.vectors import DenseHit
 from tools.retrieval.checks import Checks
 from tools.retrieval.plan import LEADING, RADIUS, Plan
 from tools.retrieval.pool import Places, Pool
-from tools.retrieval.scoring import HELD_ONCE, Beside, Scores, ranked
+from tools.retrieval.scoring import HELD_ONCE, Scores, ThreadContext, ranked
 
 DEEP = 200
-"""Best candidates whose threads are looked at."""
+"""Candidates whose threads are read."""
 DISCOUNT = 0.7
-"""What a word counts for one place away, as a share of what it counts in the record; two places away its square."""
+"""Weight of a word one position away; two positions away its square."""
 
 Values = NDArray[np.float64]
 Measure = Callable[[Sequence[str]], Iterable[DenseHit]]
-"""Tells how near records are to the question, of those of which that is known."""
+"""Returns cosines with the query for those of the records that have vectors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Candidates and permitted records near them, those of one candidate together."""
+    """Candidates and their permitted neighbours, grouped by candidate."""
 
     owners: Places
-    """Places of candidates among those asked about."""
+    """Indexes of candidates."""
     marks: Places
-    """What the neighbours hold, a bit for each term."""
+    """Terms that the neighbours hold, a bit for each."""
     factors: Values
 
 
-def beside(
+def thread_context(
     index: LexicalIndex, plan: Plan, pool: Pool, checks: Checks, words: LexicalResult, measure: Measure
-) -> Beside | None:
-    """Tell what share of the question the neighbours of the best candidates hold of which these hold nothing.
+) -> ThreadContext | None:
+    """Compute the share of the query that only neighbours of the best candidates hold; None without neighbours.
 
-    What stands next to the very best is taken into the pool before. A neighbour that the caller may not read, that the
-    filter leaves out or that is no longer in force lends nothing and is not taken in. None where no candidate has a
-    neighbour.
+    Adds the neighbours of the very best to the pool. Neighbours that may not be shown neither lend words nor are added.
     """
     places = np.array(ranked(pool.ids, pool.fused, DEEP), np.int64)
     found = [pool.ids[place] for place in places.tolist()]
@@ -57,7 +55,7 @@ def beside(
     pairs = _pairs(index, near, held, own, checks)
     if not len(pairs.owners):
         return None
-    # In the order in which they were found, so that nothing depends on the order of a set.
+    # In the order of the ranking: sets have none.
     leading = _in_order(found[:LEADING], checks)
     brought = checks.wanted(_next_to(index, leading)) - known
     is_kept = np.array([each in known or each in brought for each in ids], np.bool_)
@@ -71,13 +69,13 @@ def beside(
     share[places] = _lent(pairs, held, own)[is_kept]
     _note_held(pool, places, _shares_of(own, held)[is_kept], words.ceiling)
     _note_lane(pool, share, places[len(found) :])
-    return Beside(is_threaded, share, _spoken(index, plan, pool, is_threaded, checks))
+    return ThreadContext(is_threaded, share, _spoken(index, plan, pool, is_threaded, checks))
 
 
 def _spoken(
     index: LexicalIndex, plan: Plan, pool: Pool, is_threaded: NDArray[np.bool_], checks: Checks
 ) -> NDArray[np.bool_] | None:
-    """Which candidates in threads are said by whom the question asks about, of those that say what one may read."""
+    """Return which candidates in threads are said by the speaker that the query is about."""
     places = np.flatnonzero(is_threaded)
     ids = [pool.ids[place] for place in places]
     allowed, numbers = checks.found(ids), index.speakers_of(ids)
@@ -91,7 +89,6 @@ def _spoken(
 
 
 def _next_to(index: LexicalIndex, record_ids: Sequence[str]) -> list[str]:
-    """Those that stand near some records in their threads, in the order of these, each once."""
     keys = index.around(record_ids, RADIUS).keys
     names = index.named_by(set(keys))
     return list(dict.fromkeys(names[key] for key in keys if key in names))
@@ -103,7 +100,7 @@ def _in_order(record_ids: Sequence[str], checks: Checks) -> list[str]:
 
 
 def _pairs(index: LexicalIndex, near: Alongside, held: HeldTerms, own: Places, checks: Checks) -> Pairs:
-    """Keep the permitted neighbours: the next ones, and of the others those that hold what the candidate lacks."""
+    """Keep adjacent neighbours, and others that hold a term that the candidate lacks, if they may be shown."""
     owners, keys = np.array(near.owners, np.int64), np.array(near.keys, np.int64)
     marks, distances = np.array(held.of(near.keys), np.int64), np.array(near.distances, np.int64)
     chosen = np.flatnonzero((marks & ~own[owners] != 0) | (distances == 1))
@@ -115,7 +112,7 @@ def _pairs(index: LexicalIndex, near: Alongside, held: HeldTerms, own: Places, c
 
 
 def _lent(pairs: Pairs, held: HeldTerms, own: Places) -> Scores:
-    """For each candidate the share of the terms that it lacks, each with the factor of the nearest that holds it."""
+    """Return the idf share of borrowed terms, each weighted by the nearest neighbour that holds it."""
     best = np.zeros((len(own), len(held.shares)))
     first = np.flatnonzero(np.diff(pairs.owners, prepend=-1))
     values = _bits(pairs.marks, held) * pairs.factors[:, None]
@@ -130,12 +127,11 @@ def _shares_of(marks: Places, held: HeldTerms) -> Scores:
 
 
 def _bits(marks: Places, held: HeldTerms) -> Values:
-    """1 for each term that a record holds, the first term first."""
     return (marks[:, None] >> np.arange(len(held.shares) - 1, -1, -1) & 1).astype(np.float64)
 
 
 def _note_held(pool: Pool, places: Places, coverage: Scores, ceiling: float) -> None:
-    """Note what candidates hold that the lexical lane did not find, as if once in a text of usual length."""
+    """Estimate BM25 of candidates that the lexical lane did not find, as of one occurrence in an average text."""
     unknown = np.isnan(pool.lexical[places]) & (coverage > 0)
     found = places[unknown]
     pool.coverage[found] = coverage[unknown]
@@ -143,7 +139,7 @@ def _note_held(pool: Pool, places: Places, coverage: Scores, ceiling: float) -> 
 
 
 def _note_lane(pool: Pool, share: Scores, brought: Places) -> None:
-    """Rank the candidates to which neighbours lend words, and behind them those that neighbours brought in."""
+    """Rank candidates in the thread lane: those that borrow words, then those that were added."""
     lent = np.union1d(np.flatnonzero(share > 0), brought).tolist()
     order = sorted(lent, key=lambda place: (-share[place], pool.ids[place]))
     pool.ranks["thread"][order] = np.arange(1, len(order) + 1)

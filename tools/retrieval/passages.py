@@ -1,4 +1,4 @@
-"""The passage to show of a hit that the words found: the dense lane knows the best one of what it found itself."""
+"""Choice of the passage to show of a lexical hit; dense hits know their best passage."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,26 +14,26 @@ from tools.retrieval.ranking import Candidate
 Span = tuple[int, int]
 
 ONE_PASSAGE = 256
-"""Characters that are too few to be divided for showing."""
+"""Characters up to which a text is shown whole."""
 MOST_READ = 2_000_000
-"""Characters of one page that are looked through; of further hits the first passage is shown."""
+"""Characters read per page of results; of further hits the first passage is shown."""
 PASSAGE_CHARACTERS = 1_000
-"""The length of a passage of a text that has no vectors yet, about that of one that has."""
+"""Passage length of texts without vectors, about that of texts with vectors."""
 LEAST_SHARE = 0.75
-"""The part of it before which no passage ends at a paragraph, line or sentence."""
+"""Share of it before which no passage ends."""
 READ_CLOSELY = 12
-"""Passages of one text whose words are analysed: the rest only has to hold what these words begin with."""
+"""Passages of a text that are analysed; the others are searched for word beginnings only."""
 WORDS_LOOKED_FOR = 24
-"""Terms of a question, the rarest, by which these are found."""
+"""Rarest query terms by which they are chosen."""
 
 
 def with_passages(
     app: App, organization_id: str, page: Iterable[tuple[Candidate, Entity]], terms: Mapping[str, float]
 ) -> list[tuple[Candidate, Entity]]:
-    """Give every hit that the words found the passage that holds the most of them, weighed by how rare they are.
+    """Set the passage of every lexical hit to the one with the highest sum of idf.
 
-    The passages are those that have vectors, where the index has them; else the text is divided by its characters. No
-    model or tokenizer is asked: a text of 500,000 characters takes some 30 ms.
+    Takes the passages of the vector index, else splits by characters. No model or tokenizer is used: 500,000 characters
+    take 30 ms.
     """
     found, unread = [], MOST_READ
     for hit, entity in page:
@@ -51,10 +51,7 @@ def with_passages(
 
 
 def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> Span:
-    """The span whose words weigh the most, the first of equals.
-
-    Of many spans those are analysed that hold the beginnings of the most of these words.
-    """
+    """Return the first span with the highest sum of term weights; of many spans only promising ones are analysed."""
     if len(spans) == 1:
         return spans[0]
 
@@ -65,7 +62,7 @@ def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -
 
 
 def divided(text: str) -> list[Span]:
-    """Cut a text into passages that end where a paragraph, line, sentence or word does, if one does near the length."""
+    """Split a text by characters, at a paragraph, line, sentence or word if possible."""
     spans, start = list[Span](), 0
     while len(text) - start > PASSAGE_CHARACTERS:
         least, most = start + int(LEAST_SHARE * PASSAGE_CHARACTERS), start + PASSAGE_CHARACTERS
@@ -79,7 +76,7 @@ def divided(text: str) -> list[Span]:
 
 
 def _promising(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> list[Span]:
-    """The few spans that hold the most, in their order, by looking for characters alone."""
+    """Preselect spans by substring search."""
     rarest = nlargest(WORDS_LOOKED_FOR, terms.items(), key=lambda item: item[1])
     roots = [(_root(term), weight) for term, weight in rarest]
 
@@ -91,18 +88,17 @@ def _promising(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> 
 
 
 def _root(term: str) -> str:
-    """What words with this stem begin with: a stem may end in another letter than its words (“happi”, “happy”)."""
+    """Return the common beginning of words with this stem, which may end in another letter ("happi", "happy")."""
     folded = _folded(term)
     return folded[:-1] if len(folded) > 3 and folded.isalpha() and folded.isascii() else folded
 
 
 def _folded(text: str) -> str:
-    """A text without case and accents, and roughly in one spelling; its length may change."""
     return roughly(without_accents(comparable(text)))
 
 
 def _indexed(app: App, organization_id: str, record_id: str, length: int) -> list[Span]:
-    """The passages that have vectors; none while the index speaks of another text."""
+    """Return the passages of the vector index; none if they are of another text."""
     with app.indexer.indexes(organization_id) as indexes:
         known = indexes.vectors.spans(record_id) if indexes.vectors is not None else []
     return known if known and known[-1][1] == length else []

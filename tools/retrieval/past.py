@@ -1,4 +1,4 @@
-"""What an `as_of` search takes from the ledger: the records that the indexes know only as they became later."""
+"""Records of the past for `as_of`, from the ledger: the indexes hold the present only."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,34 +12,34 @@ from tools.retrieval.links import Link
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, Plan
 
 MOST_REPLACED = 5_000
-"""Records changed since `as_of` that are read back; of more, those that changed last."""
+"""Records changed since `as_of` that are read; of more, the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The records that existed then and have changed since."""
+    """Records that existed then and have changed since."""
 
     replaced: frozenset[str]
-    """All of them: what an index says of one that is not in `same_words` counts for nothing."""
+    """All of them. Index hits count only for those in `same_words`."""
     entities: Mapping[str, Entity]
-    """Those that the filter admits, as they were."""
+    """Past revisions that pass the filter."""
     same_words: frozenset[str]
-    """Those of `entities` whose searched text is the same today, so that the indexes can speak of them."""
+    """Those of `entities` whose indexed text is the same today."""
     is_whole: bool
-    """Whether none was left out for being too many."""
+    """There were no more than `MOST_REPLACED`."""
 
     @property
     def other_words(self) -> list[Entity]:
-        """Those of `entities` whose text reads otherwise today."""
+        """Those of `entities` whose indexed text is different today."""
         return [entity for record_id, entity in self.entities.items() if record_id not in self.same_words]
 
     def now(self, accepted: IndexFilter) -> IndexFilter:
-        """How to ask an index for those with the same words: the filter was applied to what they were."""
+        """Return the index filter for `same_words`; the request's filter was applied to the past revisions."""
         return IndexFilter(accepted.visibility, ids=self.same_words)
 
 
 def read_past(app: App, plan: Plan) -> Past | None:
-    """Read what has changed since; None when the question is about the present."""
+    """Read the records changed since `as_of`; None for the present."""
     if plan.as_of is None:
         return None
     visible = plan.filter.visibility
@@ -52,7 +52,7 @@ def read_past(app: App, plan: Plan) -> Past | None:
 
 
 def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[Link]:
-    """Pair records with what was one step from them, as was known then: the graph knows what is known today alone."""
+    """Return the relations of records as known then; the graph holds those of today only."""
     found: list[Link] = []
     for seed in seeds:
         query = HistoryQuery("history", plan.filter.visibility, NEIGHBOURS_EACH + 1, entity_id=seed, as_of=plan.as_of)
@@ -62,16 +62,16 @@ def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[Link]:
 
 
 def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
-    """Find words in what was said then."""
-    query, heed_names = plan.query, plan.heeds_names
-    found = index.search(query, filter=plan.prefilter, limit=LANE_DEPTH, heed_names=heed_names)
+    """Search the words of the past revisions."""
+    query, uses_names = plan.query, plan.uses_names
+    found = index.search(query, filter=plan.prefilter, limit=LANE_DEPTH, heed_names=uses_names)
     parts = [_without(found, past)]
     if past.same_words:
         now = past.now(plan.filter)
-        parts.append(index.search(query, filter=now, limit=LANE_DEPTH, heed_names=heed_names))
+        parts.append(index.search(query, filter=now, limit=LANE_DEPTH, heed_names=uses_names))
     if other := past.other_words:
         seen = plan.filter.visibility
-        parts.append(index.weigh(query, other, visibility=seen, limit=LANE_DEPTH, heed_names=heed_names))
+        parts.append(index.weigh(query, other, visibility=seen, limit=LANE_DEPTH, heed_names=uses_names))
     named = frozenset[str]().union(*(part.named for part in parts))
     hits = sorted(
         (hit for part in parts for hit in part.hits),
@@ -82,7 +82,7 @@ def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
 
 
 def meaning_then(index: VectorIndex, vector: Vector, plan: Plan, past: Past) -> DenseHits:
-    """Find meaning in what was said then; a record whose text has changed since has no vector of what it said."""
+    """Search the vectors of unchanged texts; past texts have none."""
     found = _kept(index.search(vector, filter=plan.prefilter, limit=LANE_DEPTH), past)
     if past.same_words:
         found += index.search(vector, filter=past.now(plan.filter), limit=LANE_DEPTH)
@@ -95,5 +95,5 @@ def _without(result: LexicalResult, past: Past) -> LexicalResult:
 
 
 def _kept(hits: Iterable[DenseHit], past: Past) -> list[DenseHit]:
-    # An index that lags behind still holds what was current then, and will not for long.
+    # A lagging index may still hold the past text, but not for long.
     return [hit for hit in hits if hit.record_id not in past.replaced]

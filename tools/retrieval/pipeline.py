@@ -1,4 +1,4 @@
-"""One search over the indexes of an organization: candidates, fuse, expand, check, rank. Blocks."""
+"""Search pipeline: candidates, fusion, rescoring, graph expansion, checks, ranking. Blocks."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from stores.vectors import DenseHits, Vector
 from tools.app import App
 from tools.retrieval.checks import Checks, unwanted
 from tools.retrieval.date_phrases import DatePhrases, date_phrases
-from tools.retrieval.late import Questions
+from tools.retrieval.late_interaction import QueryTokens
 from tools.retrieval.links import Link, dated, reach
 from tools.retrieval.neighbours import Measure
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
@@ -39,15 +39,15 @@ from tools.retrieval.plan import (
 )
 from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
-from tools.retrieval.rescoring import Closer
+from tools.retrieval.rescoring import Rescorer
 from tools.retrieval.scoring import (
     BACKGROUND,
     DATED_AMONG,
     DATED_BONUS,
     RECENCY_BONUS,
     UNREAD,
-    Lent,
     Scores,
+    Signals,
     doubted,
     lifted,
     neighbourly,
@@ -61,18 +61,18 @@ log = structlog.get_logger("search")
 
 
 class Times(NamedTuple):
-    """Of each candidate, in microseconds since 1970; what decides between equal scores, in this order."""
+    """Times of the candidates in microseconds since 1970; ties are broken in this order."""
 
     recent_us: Scores
-    """From when on it gets older."""
+    """Reference of recency."""
     created_us: Scores
 
 
 def retrieve(app: App, plan: Plan) -> Ranking:
-    """Rank what the caller may see for a query. A lane that fails is named in `degraded`; the others answer.
+    """Rank the records that the caller may see. A failed lane is named in `degraded`; the others answer.
 
-    What indexes know nothing of (what was archived or superseded, what imported memories say of themselves) is left out
-    of what they found. Where that leaves hardly anything, they are asked for more.
+    The indexes do not know what was archived, superseded or imported with which metadata. If too few candidates pass
+    the checks, the lanes are read deeper.
     """
     app.embedding_workers.make_way()
     ranking, depth = _retrieve(app, plan), plan.depth
@@ -101,19 +101,19 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
             measure = _measure(indexes, question if near is not None else None)
             if past is None and plan.depth < LANE_DEPTH:
                 pool.measure(measure(pool.unmeasured))
-            closer = Closer(indexes, plan, pool, words, checks, near is not None, _known_of(app, plan))
-            closer.fuse()
+            rescorer = Rescorer(indexes, plan, pool, words, checks, near is not None, _signals(app, plan))
+            rescorer.fuse()
             dates = _dates(plan)
-            closer.in_days(dates, measure)
+            rescorer.by_dates(dates, measure)
         with ranking.timed("thread"):
-            closer.in_threads(measure)
+            rescorer.by_threads(measure)
         with ranking.timed("late"):
-            closer.by_tokens(tokens, ranking)
+            rescorer.by_tokens(tokens, ranking)
         with ranking.timed("alike"):
-            closer.beside_each_other()
+            rescorer.by_similarity()
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
-                followed = Followed(dates.spans, partial(closer.without_days, dates))
+                followed = Followed(dates.spans, partial(rescorer.without_dates, dates))
                 _graph_lane(app, indexes, plan, pool, checks, followed)
         with ranking.timed("hydration"):
             times = _keep_permitted(app, plan, past, pool, checks, ranking)
@@ -126,7 +126,6 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
 
 
 def _index_fault(indexes: OpenIndexes, name: str) -> str:
-    """A word for what is wrong with an index; the operator reads the rest in the log and in readiness."""
     present = {"lexical": indexes.lexical, "graph": indexes.graph, "vectors": indexes.vectors}.get(name)
     return "index_unavailable" if present is None else "index_incomplete"
 
@@ -136,11 +135,11 @@ def _lexical_lane(indexes: OpenIndexes, plan: Plan, past: Past | None) -> Lexica
         return LexicalResult(LexicalHits.of(()), 0.0, {})
     if past is not None:
         return words_then(indexes.lexical, plan, past)
-    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=plan.depth, heed_names=plan.heeds_names)
+    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=plan.depth, heed_names=plan.uses_names)
 
 
 def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | None:
-    """Let the model read the question while the words are looked up; None where meaning cannot be asked for."""
+    """Start embedding the query; None if vectors are not searched."""
     if indexes.vectors is None or app.embedder is None or not plan.query.strip():
         return None
     if plan.words_alone and indexes.lexical is not None:
@@ -148,11 +147,11 @@ def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | N
     return app.beside.submit(app.embedder.embed_query, plan.query)
 
 
-def _question_tokens(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Questions] | None:
-    """Start encoding the query's tokens; None where no candidate is compared by them."""
+def _question_tokens(app: App, indexes: OpenIndexes, plan: Plan) -> Future[QueryTokens] | None:
+    """Start encoding the tokens of the query; None if they are not compared."""
     encoder = app.token_encoder
     has_tokens = indexes.vectors is not None and indexes.vectors.tokens is not None
-    if encoder is None or not has_tokens or not plan.compares:
+    if encoder is None or not has_tokens or not plan.rescores:
         return None
     return app.beside.submit(encoder.encode_question, plan.query)
 
@@ -165,14 +164,11 @@ def _dense_lane(
     ranking: Ranking,
     meanwhile: Callable[[], None],
 ) -> DenseHits | None:
-    """The nearest records, best first; None where there is no vector of the question.
-
-    What has to be done anyway is done before that is waited for.
-    """
+    """Return the nearest records; None without a vector. Runs `meanwhile` before it waits for the vector."""
     if indexes.vectors is None or question is None:
         return None
     try:
-        # What is left of it after the words.
+        # The part that is left after the lexical lane.
         with ranking.timed("embedding"):
             meanwhile()
             vector = question.result()
@@ -187,18 +183,18 @@ def _dense_lane(
 
 
 def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
-    """How to tell how near records are that the dense lane did not find: with short lanes, many were not looked at."""
+    """Return a function that computes cosines of records that a short dense lane did not reach."""
     vectors = indexes.vectors
     if vectors is None or question is None:
         return lambda _: ()
     return lambda record_ids: vectors.measure(question.result(), record_ids)
 
 
-def _known_of(app: App, plan: Plan) -> Lent:
-    """What the question itself tells: whether the models have read its letters. Of other models it is not known."""
+def _signals(app: App, plan: Plan) -> Signals:
     is_unread = not is_latin(plan.query)
+    # Nothing is known of the scripts of other models.
     is_builtin = app.settings.embedding_provider == "builtin"
-    return Lent(unrelated=UNREAD if is_unread and is_builtin else BACKGROUND, is_unread=is_unread)
+    return Signals(unrelated=UNREAD if is_unread and is_builtin else BACKGROUND, is_unread=is_unread)
 
 
 def _dates(plan: Plan) -> DatePhrases:
@@ -208,16 +204,16 @@ def _dates(plan: Plan) -> DatePhrases:
 
 
 class Followed(NamedTuple):
-    """How relations are followed."""
+    """Options of the graph lane."""
 
     spans: Sequence[Span]
-    """The days that the question names."""
+    """Named days."""
     certain: Callable[[], Scores]
-    """Tells how certain candidates are to be meant; asked only where some have relations."""
+    """Scores without dates; computed only if some candidate has relations."""
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, followed: Followed) -> None:
-    """Let the best candidates bring in their neighbours, and lift those that are linked to them."""
+    """Add the graph neighbours of the best candidates, and lift candidates that are linked to them."""
     if indexes.graph is None:
         return
     first = ranked(pool.ids, pool.fused, SEEDS)
@@ -242,7 +238,7 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: 
 
 
 def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequence[Span]) -> list[Link]:
-    """Pair records with what was one step from them in the days that the question names, and with what is now."""
+    """Return the relations of records on the named days, and those of now."""
     now = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH + 1)
     then = (replace(now, as_of=span.start, until=span.end) for span in spans[-SPANS_FOLLOWED:])
     return dated([link for query in then for link in _followed(graph, seeds, query)], _followed(graph, seeds, now))
@@ -253,10 +249,7 @@ def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) ->
 
 
 def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Times:
-    """Ask the ledger who is really there, readable and in force: an index may be behind.
-
-    Returns from when on each record gets older, with `as_of` as it was then.
-    """
+    """Drop candidates that the ledger does not have, or that may not be shown: an index may lag behind."""
     visible = plan.filter.visibility
     standings = checks.standings
     shown = checks.found(pool.ids) - unwanted(app, plan, pool.only_of("graph"))
@@ -283,10 +276,10 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
 
 
 def _starves(plan: Plan, ranking: Ranking) -> bool:
-    """Whether hardly anything is left of what lanes that have more to give have found, or hardly any raw memory.
+    """Return whether too few candidates, or too few raw memories, passed the checks.
 
-    Filters on imported metadata leave out memories alone, and so does archiving: other records do not stand in for
-    them. Where no such filter is given, those left out have to be many.
+    Import filters and archiving drop raw memories only, for which other records are no substitute. Without an import
+    filter, many must have been dropped.
     """
     enough = min(ENOUGH, plan.depth // 2)
     left_out = ranking.memories_left_out if plan.imported.wants_nothing else enough
@@ -294,7 +287,6 @@ def _starves(plan: Plan, ranking: Ranking) -> bool:
 
 
 def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
-    """Note the bonus of the permitted candidates that were cited; mostly none was."""
     if not plan.boost_cited or plan.is_naive:
         return
     if found := app.usage.weights(plan.organization_id, pool.ids, plan.filter.visibility):
@@ -304,12 +296,11 @@ def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
 
 
 def _note_dated(indexes: OpenIndexes, pool: Pool, spans: Sequence[Span]) -> None:
-    """Note which of the best candidates tell of the days that the question names."""
     if indexes.lexical is None or not spans:
         return
     best = ranked(pool.ids, pool.fused, DATED_AMONG)
-    told = indexes.lexical.happened([pool.ids[place] for place in best], spans)
-    pool.dated = np.array([DATED_BONUS if record_id in told else 0.0 for record_id in pool.ids], np.float64)
+    named = indexes.lexical.happened([pool.ids[place] for place in best], spans)
+    pool.dated = np.array([DATED_BONUS if record_id in named else 0.0 for record_id in pool.ids], np.float64)
 
 
 def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, unknown: float) -> None:
@@ -323,6 +314,6 @@ def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, unknown: float
         scores = lifted(scores, pool.usage)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
     best = ranked(pool.ids, scores, plan.wanted, newest=times if plan.newest_first and not plan.is_naive else ())
-    # The order is that without it: two scores may become one by it.
+    # After ordering, since it may make two scores equal.
     shown = scores if plan.is_naive else doubted(scores, unknown)
     ranking.best = [pool.candidate(place, float(shown[place])) for place in best]

@@ -1,4 +1,4 @@
-"""What one search is after: the query, what it may return and how it is ranked."""
+"""Plan of a search: query, filters, ranking options, limits."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -8,88 +8,86 @@ from stores.records import IndexFilter
 from tools.retrieval.imported import EVERYTHING, Imported
 
 Mode = Literal["fast", "naive"]
-"""`fast` weighs the evidence of all lanes; `naive` is a control: words and meaning, joined by their ranks alone."""
+"""`fast` uses all evidence; `naive` is a control: reciprocal rank fusion of words and vectors."""
 
 LANE_DEPTH = 456
-"""Candidates that the lexical and the dense lane each contribute."""
+"""Candidates of the lexical and of the dense lane."""
 ENOUGH = 50
-"""Of lanes that have more to give, records that are left at least; where fewer are, the lanes are read deeper."""
+"""Records left after the checks below which lanes with more candidates are read deeper."""
 DEEPER, DEEPEST = 8, 30_000
-"""How much deeper at a time, and candidates of a lane at which that ends: a second's work."""
+"""Factor of each step, and the limit, which takes a second."""
 DECAY_DAYS = 30.0
-"""Days in which the bonus for recency halves."""
+"""Half-life of the recency bonus."""
 SEEDS = 6
-"""Best candidates whose neighbours the graph is asked for."""
+"""Candidates whose graph neighbours are added."""
 NEIGHBOURS_EACH = 8
 SPANS_FOLLOWED = 3
-"""Of the spans of days that a question names, the latest, in which relations are followed that are over by now."""
+"""Latest named spans in which past relations are followed."""
 LEAST_ASKED = 2
-"""Words that a question must say beside days for these to be left out of it: one word alone stands in anything."""
+"""Terms that a query must have beside its dates to be scored without them: one term occurs anywhere."""
 LEADING = 10
-"""Best candidates next to which further ones are looked for in their threads."""
+"""Candidates whose thread neighbours are added."""
 RADIUS = 2
-"""Places before and after a record, in its thread, that count for it."""
+"""Positions before and after a record in its thread that count for it."""
 POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH + 2 * RADIUS * LEADING
-"""Ranked candidates that `total` can count and `offset` can reach: what the lanes can contribute at most."""
+"""Candidates that `total` can count and `offset` can reach: the maximum of all lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One retrieval over one organization."""
+    """A search in one organization."""
 
     organization_id: str
     query: str
     filter: IndexFilter
-    """What may be found. With `as_of` it concerns the records as they were then."""
+    """With `as_of` it applies to the records as they were then."""
     now: datetime
-    """The moment that recency is measured from."""
+    """Reference of recency and of relative dates."""
     wanted: int
-    """How many of the best candidates are described; all are counted."""
+    """Candidates to return; all are counted."""
     sight: frozenset[str] = frozenset()
-    """The visibility keys of what may retire a raw memory, beside those of the filter."""
+    """Further visibility keys under which a record may supersede a raw memory."""
     imported: Imported = EVERYTHING
-    """What it wants of raw memories alone."""
+    """Filter for raw memories only."""
     as_of: datetime | None = None
-    """Facts and revisions are read as they were then."""
+    """Read relations and revisions as they were then."""
     asks: bool = True
-    """Whether the query is a question, and not a statement that is held against what is known."""
+    """The query is a question, not a statement to compare with what is known."""
     expand: bool = True
-    """Whether the graph contributes neighbours of the best candidates."""
+    """Add graph neighbours."""
     boost_recent: bool = True
     newest_first: bool = True
-    """Whether of equal scores the later comes first; unlike the bonus, that is the same at any time of asking."""
+    """Break ties by time; unlike the bonus, this does not depend on `now`."""
     boost_cited: bool = False
-    """Whether citations lift a score; off unless a surface asks for it, so that no other plan is touched."""
+    """Lift cited records; off unless a surface asks for it."""
     decay_days: float = DECAY_DAYS
     words_alone: bool = False
-    """Whether meaning is asked only where words cannot be: what says the same in other words is not wanted."""
+    """Use vectors only if the lexical index fails: paraphrases are not wanted."""
     depth: int = LANE_DEPTH
-    """Candidates of each lane. Where no total is told, fewer find the same: how near those are that the words found
-    is then measured of each."""
+    """Candidates of each lane. A smaller depth gives the same best results; cosines of lexical hits are then computed
+    one by one."""
     mode: Mode = "fast"
-    """`naive` leaves `expand`, `boost_recent`, `newest_first` and `boost_cited` aside."""
+    """`naive` ignores `expand`, `boost_recent`, `newest_first` and `boost_cited`."""
 
     @property
     def is_naive(self) -> bool:
-        """Whether ranks alone decide."""
         return self.mode == "naive"
 
     @property
-    def compares(self) -> bool:
-        """Whether the best candidates are compared more closely than their lanes do, by what they say today."""
+    def rescores(self) -> bool:
+        """The best candidates are rescored by tokens and similarity, which concern today's texts."""
         return not self.is_naive and not self.words_alone and self.as_of is None
 
     @property
-    def heeds_threads(self) -> bool:
-        """Whether what was captured next to a candidate counts."""
-        return self.compares and self.filter.ids is None
+    def uses_threads(self) -> bool:
+        return self.rescores and self.filter.ids is None
 
     @property
-    def heeds_names(self) -> bool:
-        """Whether names with numbers count for more than other words."""
+    def uses_names(self) -> bool:
+        """Names with numbers weigh more than other words."""
         return self.asks and not self.is_naive
 
     @property
     def prefilter(self) -> IndexFilter:
-        """What to ask the indexes for: with `as_of` what has not changed since, because they know the present."""
+        """Filter for the indexes: with `as_of`, records that have not changed since."""
         return self.filter if self.as_of is None else replace(self.filter, updated_until=self.as_of)

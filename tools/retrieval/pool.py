@@ -1,4 +1,4 @@
-"""The candidates of one search as columns: there are hundreds of them, and ten are shown."""
+"""Candidates of one search as columns: hundreds are scored, ten are shown."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -13,15 +13,15 @@ from tools.retrieval.scoring import Scores
 
 Places = NDArray[np.int64]
 ABSENT = 0
-"""The rank in a lane that did not find a record."""
+"""Rank in a lane that did not find the record."""
 NAIVE_LANES = ("lexical", "vector")
 
 
 class Pool:
-    """What each lane said of each record; a place is a record's index in every column."""
+    """Results of every lane for every candidate. A place is the index of a candidate in every column."""
 
     def __init__(self, words: LexicalResult, dense: DenseHits) -> None:
-        """Join two lanes, each of them best first."""
+        """Join two lanes, each best first."""
         lexical = words.hits
         self.ids = list(dict.fromkeys(chain(lexical.ids, dense.ids)))
         size, held = len(self.ids), len(lexical)
@@ -30,48 +30,48 @@ class Pool:
         self._dense = dense
         self._measured: dict[str, DenseHit] = {}
         self.lexical = np.full(size, np.nan)
-        """BM25; not a number where the lexical lane did not find the record."""
+        """BM25; NaN where the lexical lane did not find the record."""
         self.lexical[:held] = lexical.scores
         self.coverage = np.zeros(size)
         self.coverage[:held] = lexical.coverage
         self.is_named = np.array(list(map(words.named.__contains__, self.ids)), np.bool_)
-        """Whether the question is the record's whole name."""
+        """The query is the whole name of the record."""
         self.cosine = np.full(size, np.nan)
-        """Not a number where the dense lane did not find the record."""
+        """NaN where unknown."""
         self.cosine[near] = dense.scores
         self.ranks = {lane: np.full(size, ABSENT, np.int64) for lane in LANES}
         self.ranks["lexical"][:held] = np.arange(1, held + 1)
         self.ranks["vector"][near] = np.arange(1, len(dense) + 1)
-        self.told: Scores = np.zeros(size)
-        """The share of the question that are words for days which a record lacks, and tells by when it happened."""
+        self.date_share: Scores = np.zeros(size)
+        """Share of the query that the record matches by its event time instead of words."""
         self.fused: Scores = np.zeros(size)
         self.usage: Scores | None = None
-        """The bonus for having been cited; None before anybody has looked, and where there is none."""
+        """Bonus for citations; None without any."""
         self.dated: Scores | None = None
-        """The bonus for telling of the days that the question names; None where it names none."""
+        """Bonus for records of the named days; None if the query names none."""
 
     @property
     def unmeasured(self) -> list[str]:
-        """The records whose nearness is not known."""
+        """Records without a cosine."""
         return [self.ids[place] for place in np.flatnonzero(np.isnan(self.cosine)).tolist()]
 
     def measure(self, hits: Iterable[DenseHit]) -> None:
-        """Note how near some of the records are that the dense lane did not find."""
+        """Set the cosines of records that the dense lane did not find."""
         new = {hit.record_id: hit for hit in hits}
         self._measured |= new
         known = [place for place, record_id in enumerate(self.ids) if record_id in new]
         self.cosine[known] = [new[self.ids[place]].score for place in known]
 
     def add(self, record_ids: Iterable[str]) -> Places:
-        """Take in records of a further lane; return the place of each, new or not."""
+        """Add records that are not in the pool; return the place of each, new or not."""
         wanted = list(record_ids)
         known = dict(zip(self.ids, range(len(self.ids)), strict=True))
         new = [record_id for record_id in wanted if record_id not in known]
         known |= zip(new, range(len(self.ids), len(self.ids) + len(new)), strict=True)
         self.ids += new
         self.lexical, self.cosine = (_grown(column, len(new), np.nan) for column in (self.lexical, self.cosine))
-        self.coverage, self.told, self.fused = (
-            _grown(column, len(new), 0.0) for column in (self.coverage, self.told, self.fused)
+        self.coverage, self.date_share, self.fused = (
+            _grown(column, len(new), 0.0) for column in (self.coverage, self.date_share, self.fused)
         )
         self.is_named = np.concatenate([self.is_named, np.zeros(len(new), np.bool_)])
         self.ranks = {
@@ -80,29 +80,28 @@ class Pool:
         return np.array([known[record_id] for record_id in wanted], np.int64)
 
     def keep(self, places: Places) -> None:
-        """Drop all other records."""
+        """Drop all other candidates."""
         self.ids = [self.ids[place] for place in places.tolist()]
         self.lexical, self.coverage = self.lexical[places], self.coverage[places]
-        self.is_named, self.told = self.is_named[places], self.told[places]
+        self.is_named, self.date_share = self.is_named[places], self.date_share[places]
         self.cosine, self.fused = self.cosine[places], self.fused[places]
         self.ranks = {lane: column[places] for lane, column in self.ranks.items()}
 
     def only_of(self, lane: str) -> list[str]:
-        """The records that no other lane found."""
+        """Return the records that no other lane found."""
         others = sum(column for name, column in self.ranks.items() if name != lane)
         return [self.ids[place] for place in np.flatnonzero((self.ranks[lane] > 0) & (others == 0)).tolist()]
 
     def found_by(self, lane: str) -> int:
-        """How many records a lane found."""
+        """Return the number of records that a lane found."""
         return int(np.count_nonzero(self.ranks[lane]))
 
     def passage_starts(self, places: Sequence[int]) -> list[int]:
-        """Where the nearest passage of some records begins in their texts; 0 where that is not known."""
+        """Return the offset of the nearest passage of each record; 0 if unknown."""
         hits = (self._nearest(place) for place in places)
         return [hit.start if hit is not None else 0 for hit in hits]
 
     def candidate(self, place: int, score: float) -> Candidate:
-        """Everything about one record."""
         lexical, vector, graph, thread = (int(self.ranks[lane][place]) or None for lane in LANES)
         hit = self._nearest(place)
         return Candidate(
@@ -116,7 +115,7 @@ class Pool:
             graph_rank=graph,
             thread_rank=thread,
             fused=float(self.fused[place]),
-            is_of_days=bool(self.told[place]),
+            matches_dates=bool(self.date_share[place]),
             usage=float(self.usage[place]) if self.usage is not None else 0.0,
             score=score,
         )

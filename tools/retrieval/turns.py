@@ -1,4 +1,4 @@
-"""As many questions at once as the machine carries: what only takes processor time is done in turns."""
+"""Concurrency limit of searches, which are CPU-bound."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 async def answered(app: App, organization_id: str, answer: Callable[[], T]) -> T:
-    """Answer a question of an organization in a worker thread, in its turn.
+    """Run a search in a worker thread, within the limit.
 
-    One that may wait for something else, an index that is being opened or a model elsewhere, takes nobody's turn.
+    A search that may wait for an index to open, or for a remote model, is not limited.
     """
     is_here = app.settings.embedding_provider in ("builtin", "none")
     if is_here and app.indexer.is_settled(organization_id):

@@ -1,4 +1,4 @@
-"""The usage signal: what was cited, kept in memory for ranking and in step with the ledger. Ids only, no numpy."""
+"""Usage signal: citation weights for ranking, cached in memory and refreshed from the ledger. Ids only."""
 
 import sys
 import threading
@@ -14,26 +14,26 @@ from stores.ledger import CitedBy, Ledger
 
 MOST_ORGANIZATIONS = 32
 REFRESH_S = 300.0
-"""After so long all is read again, beside a search, for what other processes wrote and what was erased."""
+"""Age at which the cache is read again in the background: other processes write, and records are erased."""
 DECAY_DAYS = 90.0
-"""Days in which the worth of a citation halves."""
+"""Half-life of a citation."""
 _DAY_US = 86_400 * 1_000_000
 
 Weights = dict[str, tuple[tuple[str, float], ...]]
-"""By record: the weight of the citations under each visibility key, as of a moment that all have in common."""
+"""Citation weights by record and visibility key, all as of one moment."""
 
 
 @dataclass(slots=True)
 class _Known:
     weights: Weights
     read_at: float
-    """On the monotonic clock."""
+    """Monotonic clock."""
     is_renewed: bool = False
-    """Whether somebody is reading it again."""
+    """A refresh is under way."""
 
 
 class Usage:
-    """How much the records of an organization were cited. Every method may be called from any thread."""
+    """Citation weights of organizations. Thread-safe."""
 
     def __init__(
         self,
@@ -51,16 +51,16 @@ class Usage:
         self._beside = beside
         self._origin_us = _micros(clock)
         self._lock = threading.Lock()
-        """For the table; held for moments only."""
+        """Guards the table; held briefly."""
         self._reading = threading.Lock()
-        """Whoever reads the ledger to change the table holds it, so that what is read later is kept."""
+        """Held while the ledger is read, so that the latest read wins."""
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def weights(self, organization_id: str, record_ids: Iterable[str], visible: frozenset[str]) -> dict[int, float]:
-        """Return the present weight of those of the records that are cited, as far as the caller may know, by place.
+        """Return the present weights of the cited records, by their index in `record_ids`.
 
-        A citation counts for whoever has the visibility key that the record had when it was cited. The first time,
-        the ledger is read.
+        A citation counts for callers with the visibility key that the record had when it was cited. The first call
+        reads the ledger.
         """
         weights = self._of(organization_id).weights
         if not weights:
@@ -75,7 +75,7 @@ class Usage:
         return found
 
     def renew(self, organization_id: str, record_ids: Collection[str]) -> None:
-        """Take in what has just been committed about some records. Blocks for one small read."""
+        """Reload the citations of some records after a commit. Blocks for one small read."""
         with self._reading:
             with self._lock:
                 known = self._known.get(organization_id)
@@ -83,7 +83,7 @@ class Usage:
                 known.weights.update(self._weights(self._ledger.citations(organization_id, record_ids)))
 
     def forget(self, organization_id: str) -> None:
-        """Drop what is known of a deleted organization. Never raises: give it to the ledger as a listener."""
+        """Drop a deleted organization. Never raises, for use as a ledger listener."""
         with self._lock:
             self._known.pop(organization_id, None)
 
@@ -121,7 +121,7 @@ class Usage:
             with self._reading:
                 self._read(organization_id)
         finally:
-            # Where it failed, what is known serves on, and is read again as late.
+            # After an error the old weights serve until the next refresh.
             known.read_at, known.is_renewed = time.monotonic(), False
 
     def _weights(self, citations: Iterable[CitedBy]) -> Weights:
@@ -133,12 +133,12 @@ class Usage:
 
 
 def worth(sessions: int) -> float:
-    """What one user's citations of a record come to: 1/2 for one session, 3/4 for two, never more than 1."""
+    """Return the weight of one user's citations of a record: 1/2 for one session, 3/4 for two, at most 1."""
     return 1 - 0.5 ** min(sessions, 50)
 
 
 def _faded(later_us: float) -> float:
-    """How much more something is worth that is later by so many microseconds: with the age negated, what is left."""
+    """Return the decay factor of a time that is later by so many microseconds; negative for ages."""
     return float(2.0 ** (later_us / _DAY_US / DECAY_DAYS))
 
 

@@ -44,6 +44,6 @@ def test_work_says_how_it_stands() -> None:
 
 
 def test_a_record_of_the_named_days_shares_no_words_for_it() -> None:
-    brought = Candidate("a", lexical=0.0, lexical_rank=51, cosine=0.1, is_of_days=True)
+    brought = Candidate("a", lexical=0.0, lexical_rank=51, cosine=0.1, matches_dates=True)
     assert reason(brought, "decisions") == "It is of the days that the goal names."
     assert "shares words" not in reason(Candidate("a", lexical=0.0, lexical_rank=51, cosine=0.1), "decisions")

@@ -15,7 +15,7 @@ from tests.stores.vectors.test_index import DIMENSION, opened, record, state
 from tools.app import App
 from tools.retrieval.alike import NEAREST, alike
 from tools.retrieval.pool import Pool
-from tools.retrieval.scoring import Alike, Beside, Lent, Scores, fuse
+from tools.retrieval.scoring import Alike, Scores, Signals, ThreadContext, fuse
 from tools.settings import Settings
 
 anyio = pytest.mark.anyio
@@ -39,9 +39,9 @@ def vectors(tmp_path: Path) -> Iterator[VectorIndex]:
     index.close()
 
 
-def scored(words: Sequence[float], lent: Lent) -> Scores:
+def scored(words: Sequence[float], signals: Signals) -> Scores:
     size = len(words)
-    return fuse(np.array(words), np.full(size, 0.3), np.full(size, 0.4), ceiling=CEILING, dense=True, lent=lent)
+    return fuse(np.array(words), np.full(size, 0.3), np.full(size, 0.4), ceiling=CEILING, dense=True, signals=signals)
 
 
 def shares(*lines: Sequence[float]) -> Scores:
@@ -50,10 +50,10 @@ def shares(*lines: Sequence[float]) -> Scores:
 
 def test_what_is_like_the_best_comes_before_what_is_like_nothing() -> None:
     words = [8.0, 4.0, 4.2]
-    plain = scored(words, Lent())
+    plain = scored(words, Signals())
     assert plain[2] > plain[1]
     together = Alike(np.arange(3), shares([0, 1, 0], [1, 0, 0], [0, 0, 1]))
-    found = scored(words, Lent(alike=together))
+    found = scored(words, Signals(alike=together))
     assert found[0] > found[1] > found[2]
     assert sorted(found) == sorted(plain), "the order changes, and no score comes about that was not there"
 
@@ -61,17 +61,17 @@ def test_what_is_like_the_best_comes_before_what_is_like_nothing() -> None:
 def test_what_was_not_held_against_others_stays_where_it_is() -> None:
     words = [8.0, 4.0, 4.2, 4.1]
     together = Alike(np.array([0, 1, 2]), shares([0, 1, 0], [1, 0, 0], [0, 0, 1]))
-    assert scored(words, Lent(alike=together))[3] == scored(words, Lent())[3]
+    assert scored(words, Signals(alike=together))[3] == scored(words, Signals())[3]
 
 
 def test_an_exact_answer_stays_one_whatever_it_is_like() -> None:
     coverage, words = np.array([1.0, 0.2, 0.2]), np.array([9.0, 8.0, 8.0])
     away = Alike(np.arange(3), shares([0, 0.5, 0.5], [0, 0, 1], [0, 1, 0]))
-    found = fuse(words, coverage, np.array([0.0, 0.9, 0.9]), ceiling=10.0, dense=True, lent=Lent(alike=away))
+    found = fuse(words, coverage, np.array([0.0, 0.9, 0.9]), ceiling=10.0, dense=True, signals=Signals(alike=away))
     assert found[0] >= 0.9
     near, coverage = np.array([1.65, 1.6, 1.6, 0.2]), np.array([1.0, 0.0, 0.0, 0.0])
     beside_a_bad_one = Alike(np.arange(4), shares([0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]))
-    found = fuse(np.zeros(4), coverage, near, ceiling=10.0, dense=True, lent=Lent(alike=beside_a_bad_one))
+    found = fuse(np.zeros(4), coverage, near, ceiling=10.0, dense=True, signals=Signals(alike=beside_a_bad_one))
     assert found[0] > found[1:].max()
 
 
@@ -92,8 +92,10 @@ def pool_of(scores: Mapping[str, float]) -> Pool:
     return pool
 
 
-def held_against(vectors: VectorIndex, pool: Pool, allowed: Collection[str], beside: Beside | None = None) -> Any:
-    return alike(vectors, pool, cast(Any, Everybody(allowed)), beside)
+def held_against(
+    vectors: VectorIndex, pool: Pool, allowed: Collection[str], context: ThreadContext | None = None
+) -> Any:
+    return alike(vectors, pool, cast(Any, Everybody(allowed)), context)
 
 
 def toward(*numbers: float) -> Vector:
@@ -139,8 +141,8 @@ def test_what_stands_in_a_thread_is_left_to_its_neighbours(
 ) -> None:
     stored_as(monkeypatch, vectors, {each: toward(1, at) for at, each in enumerate("abc")})
     pool = pool_of(dict.fromkeys("abc", 0.5))
-    beside = Beside(np.array([each == "b" for each in pool.ids]), np.zeros(3))
-    found = held_against(vectors, pool, "abc", beside)
+    context = ThreadContext(np.array([each == "b" for each in pool.ids]), np.zeros(3))
+    found = held_against(vectors, pool, "abc", context)
     assert sorted(pool.ids[place] for place in found.places) == ["a", "c"]
 
 

@@ -15,9 +15,9 @@ from tools.retrieval.scoring import (
     HELD_ONCE,
     NAMED,
     NEIGHBOUR_SHARE,
-    Beside,
-    Lent,
     Scores,
+    Signals,
+    ThreadContext,
     calibrated,
     doubted,
     fuse,
@@ -58,12 +58,12 @@ def column(*values: float) -> Scores:
 @pytest.mark.parametrize("dense", [True, False])
 def test_code_that_holds_every_word_in_pieces_is_no_exact_answer(dense: bool) -> None:
     held, near = column(1.0, 1.0, 1.0), column(0.3, 0.3, 0.3)
-    lent = Lent(is_code=np.array([True, True, False]), is_loose=np.array([True, False, False]))
-    loose, saying, prose = fuse(4 * held, held, near, ceiling=CEILING, dense=dense, lent=lent).tolist()
+    signals = Signals(is_code=np.array([True, True, False]), is_scattered=np.array([True, False, False]))
+    loose, saying, prose = fuse(4 * held, held, near, ceiling=CEILING, dense=dense, signals=signals).tolist()
     assert loose < 0.6
     assert min(saying, prose) > 0.9
-    threaded = replace(lent, beside=Beside(np.array([True, False, False]), column(0.0, 0.0, 0.0)))
-    assert fuse(4 * held, held, near, ceiling=CEILING, dense=dense, lent=threaded)[0] > 0.9, "a turn of a thread"
+    threaded = replace(signals, context=ThreadContext(np.array([True, False, False]), column(0.0, 0.0, 0.0)))
+    assert fuse(4 * held, held, near, ceiling=CEILING, dense=dense, signals=threaded)[0] > 0.9, "a turn of a thread"
 
 
 @given(pools, st.booleans(), st.floats(0, CEILING))

@@ -20,10 +20,10 @@ from stores.tokens import Tokens, TokenStore
 from tests.people import Person
 from tests.stores.indexer.samples import until
 from tools.app import App
-from tools.retrieval import late
-from tools.retrieval.late import best_matches
+from tools.retrieval import late_interaction
+from tools.retrieval.late_interaction import best_matches
 from tools.retrieval.pool import Pool
-from tools.retrieval.scoring import BACKGROUND, Beside, Lent, Scores, fuse
+from tools.retrieval.scoring import BACKGROUND, Scores, Signals, ThreadContext, fuse
 from tools.settings import Settings
 
 anyio = pytest.mark.anyio
@@ -59,7 +59,9 @@ def test_each_token_of_a_question_has_its_best_match_in_any_passage_of_a_record(
 def test_a_better_match_lifts_a_record_and_a_worse_one_lowers_it() -> None:
     same, ceiling = np.full(3, 2.0), 10.0
     late = np.array([0.05, 0.0, -0.05])
-    scores = fuse(same, np.full(3, 0.3), np.full(3, 0.4), ceiling=ceiling, dense=True, lent=Lent(late=late))
+    scores = fuse(
+        same, np.full(3, 0.3), np.full(3, 0.4), ceiling=ceiling, dense=True, signals=Signals(token_match=late)
+    )
     plain = fuse(same, np.full(3, 0.3), np.full(3, 0.4), ceiling=ceiling, dense=True)
     assert scores[0] > scores[1] > scores[2]
     assert scores[1] == plain[1]
@@ -68,51 +70,60 @@ def test_a_better_match_lifts_a_record_and_a_worse_one_lowers_it() -> None:
 def test_in_threads_the_match_decides_the_order_and_the_scores_stay() -> None:
     words, ceiling, near = np.array([6.0, 4.0, 2.0, 1.0]), 10.0, np.full(4, 0.4)
     late = np.array([-0.04, 0.04, 0.0, 0.02])
-    beside = Beside(np.array([True, True, True, False]), np.zeros(4))
+    context = ThreadContext(np.array([True, True, True, False]), np.zeros(4))
 
     def scores(matches: Scores) -> Scores:
-        return fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, lent=Lent(beside, matches))
+        return fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, signals=Signals(context, matches))
 
     plain, found = scores(late / 1e6), scores(late)
     assert plain[0] > plain[1]
     assert found[1] > found[0]
-    outside = fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, lent=Lent(late=late))
+    outside = fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, signals=Signals(token_match=late))
     assert found[2] == plain[2], "what was not compared stays where it is"
     assert found[3] == outside[3], "and so does what stands in no thread"
-    kept = Beside(np.zeros(4, np.bool_), np.zeros(4))
-    assert max(found) < max(fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, lent=Lent(kept, 8 * late)))
+    kept = ThreadContext(np.zeros(4, np.bool_), np.zeros(4))
+    assert max(found) < max(
+        fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, signals=Signals(kept, 8 * late))
+    )
 
 
 def test_in_threads_what_is_said_by_whom_the_question_asks_about_comes_first() -> None:
     late, words = np.array([0.03, 0.02, 0.0, 0.03]), np.full(4, 4.0)
     said_by_them = np.array([False, True, True, False])
 
-    def scores(beside: Beside, matches: Scores = late) -> Scores:
-        return fuse(words, np.full(4, 0.3), np.full(4, 0.4), ceiling=10.0, dense=True, lent=Lent(beside, matches))
+    def scores(context: ThreadContext, matches: Scores = late) -> Scores:
+        return fuse(
+            words, np.full(4, 0.3), np.full(4, 0.4), ceiling=10.0, dense=True, signals=Signals(context, matches)
+        )
 
     threaded = np.array([True, True, True, False])
-    plain, found = scores(Beside(threaded, np.zeros(4))), scores(Beside(threaded, np.zeros(4), said_by_them))
+    plain, found = (
+        scores(ThreadContext(threaded, np.zeros(4))),
+        scores(ThreadContext(threaded, np.zeros(4), said_by_them)),
+    )
     assert plain[0] > plain[1]
     assert found[1] > found[0]
     assert sorted(found) == sorted(plain), "the order changes, and no score comes about that was not there"
     assert found[2] == plain[2], "what was not compared stays where it is"
     assert found[3] == plain[3], "and so does what stands in no thread"
-    much_better = scores(Beside(threaded, np.zeros(4), said_by_them), np.array([0.08, 0.02, 0.0, 0.03]))
+    much_better = scores(ThreadContext(threaded, np.zeros(4), said_by_them), np.array([0.08, 0.02, 0.0, 0.03]))
     assert much_better[0] > much_better[1], "who says it is not all that counts"
 
 
 def test_what_holds_every_word_stays_an_exact_answer() -> None:
     late = np.array([-2.0])
-    (score,) = fuse(np.array([9.0]), np.array([1.0]), np.array([0.5]), ceiling=9.0, dense=True, lent=Lent(late=late))
+    (score,) = fuse(
+        np.array([9.0]), np.array([1.0]), np.array([0.5]), ceiling=9.0, dense=True, signals=Signals(token_match=late)
+    )
     assert score >= 0.9
 
 
 def test_in_code_nearness_tells_more_and_words_and_tokens_less() -> None:
     far, none, some = np.full(2, 0.1), np.zeros(2), np.full(2, 0.4)
-    lent = Lent(is_code=np.array([True, False]))
+    signals = Signals(is_code=np.array([True, False]))
 
-    def code_and_prose(words: Scores, near: Scores, lent: Lent = lent) -> tuple[float, float]:
-        code, prose = fuse(words, words / 10, near, ceiling=10.0, dense=True, lent=lent)
+    def code_and_prose(words: Scores, near: Scores, signals: Signals = signals) -> tuple[float, float]:
+        code, prose = fuse(words, words / 10, near, ceiling=10.0, dense=True, signals=signals)
         return float(code), float(prose)
 
     code, prose = code_and_prose(none, some)
@@ -121,11 +132,11 @@ def test_in_code_nearness_tells_more_and_words_and_tokens_less() -> None:
     assert code < prose
     code, prose = code_and_prose(none, np.full(2, BACKGROUND))
     assert code == prose, "what is no nearer than unrelated texts"
-    matched = replace(lent, late=np.full(2, 0.05))
+    matched = replace(signals, token_match=np.full(2, 0.05))
     same = np.array([0.4, 0.5])
     rises = np.subtract(code_and_prose(none, same, matched), code_and_prose(none, same))
     assert 0 < rises[0] < rises[1]
-    threaded = replace(matched, beside=Beside(np.array([True, False]), np.zeros(2)))
+    threaded = replace(matched, context=ThreadContext(np.array([True, False]), np.zeros(2)))
     as_prose = replace(threaded, is_code=None)
     assert code_and_prose(none, some, threaded) == code_and_prose(none, some, as_prose), "a thread's weights come first"
 
@@ -134,15 +145,15 @@ def test_code_whose_own_tokens_are_asked_for_comes_before_code_that_does_more() 
     late, back = np.full(4, 0.02), np.array([0.3, 0.5, 0.9, np.nan])
     some, is_code = np.full(4, 0.4), np.array([True, True, False, True])
 
-    def scores(lent: Lent) -> Scores:
-        return fuse(np.full(4, 3.0), some, some, ceiling=10.0, dense=True, lent=lent)
+    def scores(signals: Signals) -> Scores:
+        return fuse(np.full(4, 3.0), some, some, ceiling=10.0, dense=True, signals=signals)
 
-    plain = scores(Lent(late=late, is_code=is_code))
-    found = scores(Lent(late=late, is_code=is_code, back=back))
+    plain = scores(Signals(token_match=late, is_code=is_code))
+    found = scores(Signals(token_match=late, is_code=is_code, code_match=back))
     assert found[1] > plain[1] == plain[0] > found[0]
     assert found[2] == plain[2], "in prose it tells nothing"
     assert found[3] == plain[3], "what was not compared stays as it is"
-    nothing = scores(Lent(late=late, is_code=is_code, back=np.full(4, np.nan)))
+    nothing = scores(Signals(token_match=late, is_code=is_code, code_match=np.full(4, np.nan)))
     assert list(nothing) == list(plain)
 
 
@@ -275,7 +286,7 @@ async def test_in_a_thread_candidates_are_read_before_what_stands_next_to_any(
     said = await talk(owner)
     await owner.call("recall", query="walrus Lisbon")
     assert len(read[-1]) == len(said)
-    monkeypatch.setattr(late, "AMONG_IN_THREADS", 2)
+    monkeypatch.setattr(late_interaction, "AMONG_IN_THREADS", 2)
     await owner.call("recall", query="walrus Lisbon")
     first, second = (said.index(each) for each in read[-1][:2])
     assert first == 6
@@ -289,7 +300,7 @@ async def test_what_is_not_shown_counts_for_no_average(owner: Person, monkeypatc
     texts = ("The walrus went to Lisbon.", "A walrus was seen in Lisbon.", "The walrus of Lisbon has a friend.")
     said = [(await owner.call("store_raw_memory", raw_content=text, sync=True))["id"] for text in texts]
     seen = dict[str, tuple[float, float]]()
-    as_it_is = late.compare
+    as_it_is = late_interaction.compare
 
     def noted(indexes: Any, plan: Any, pool: Pool, *rest: Any) -> Any:
         found = as_it_is(indexes, plan, pool, *rest)
@@ -297,7 +308,7 @@ async def test_what_is_not_shown_counts_for_no_average(owner: Person, monkeypatc
         seen.update(zip(pool.ids, zip(*map(np.ndarray.tolist, found), strict=True), strict=True))
         return found
 
-    monkeypatch.setattr(late, "compare", noted)
+    monkeypatch.setattr(late_interaction, "compare", noted)
     await owner.call("recall", query="walrus in Lisbon")
     assert all(seen[each][0] != 0 for each in said)
     before = [seen[each][1] for each in said]
@@ -327,7 +338,7 @@ async def test_where_no_room_is_left_for_neighbours_the_answer_is_found(
     owner: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = await talk(owner)
-    monkeypatch.setattr(late, "MOST_WITH_NEIGHBOURS", 1)
+    monkeypatch.setattr(late_interaction, "MOST_WITH_NEIGHBOURS", 1)
     found = await owner.call("recall", query="walrus Lisbon")
     assert found["memories"][0]["id"] == said[6]
 

@@ -1,7 +1,7 @@
-"""Late interaction: the best candidates, held against the question token by token.
+"""Late interaction: comparison of the best candidates with the query token by token.
 
-Each token of the question counts with its best match among the tokens of a record (MaxSim: Khattab and Zaharia, SIGIR
-2020), or of one that stands near it in its thread, discounted. What was measured is in `docs/retrieval.md`.
+MaxSim (Khattab and Zaharia, SIGIR 2020): each query token counts with its best match among the tokens of a record, or,
+discounted, of one near it in its thread.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,35 +22,34 @@ from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import Scores, ranked
 
 AMONG = 50
-"""Best candidates that are compared: 100 find the same, for twice the time."""
+"""Candidates compared; 100 gave the same results in twice the time."""
 AMONG_IN_THREADS = 75
-"""The same where some of them stand in threads: there what words and vectors say of the order tells less."""
+"""The same if some are in threads, where words and vectors give a worse order."""
 MOST_TOKENS = 6_500
-"""Tokens that are compared: of long texts, the twenty best candidates find the same as all."""
+"""Tokens compared; of long texts, the twenty best candidates gave the same results as all."""
 MOST_WITH_NEIGHBOURS = 8_000
-"""The same with those that stand near candidates in threads: the next ones of all before others of any."""
+"""The same with neighbours in threads, nearest first."""
 REACH = 4
-"""Places before and after a candidate, in its thread, whose matches count for it."""
+"""Positions before and after a candidate in its thread whose matches count for it."""
 DISCOUNT = 0.93
-"""What a match one place away in a thread counts, as a share; two places away its square."""
+"""Weight of a match one position away; two positions away its square."""
 _ROWS = 512
-"""Tokens that are unpacked and multiplied at once: they stay near the processor meanwhile."""
+"""Tokens unpacked and multiplied at once, to stay in the CPU cache."""
 
-Questions = NDArray[np.float32]
-"""(tokens, width), of length 1 each."""
+QueryTokens = NDArray[np.float32]
+"""(tokens, dimension), unit vectors."""
 
 
 class Near(NamedTuple):
-    """Pairs of a candidate and one that stands near it in its thread, those of one candidate behind each other."""
+    """Pairs of a candidate and a neighbour in its thread, grouped by candidate."""
 
     owners: list[int]
-    """Which of the candidates, counted from 0, ascending."""
+    """Indexes of candidates, ascending."""
     others: list[str]
     distances: list[int]
-    """How many places away they are."""
+    """Positions between them."""
 
     def nearest_first(self) -> list[str]:
-        """Those near some candidate: the next ones of all, in the order of these, before those further away."""
         return [other for _, other in sorted(zip(self.distances, self.others, strict=True), key=itemgetter(0))]
 
 
@@ -58,34 +57,32 @@ NOBODY_NEAR = Near([], [], [])
 
 
 class Matches(NamedTuple):
-    """How the tokens of a question and those of records match."""
+    """Matches between the tokens of a query and of records."""
 
-    best: Questions
-    """For each record and token of the question, the greatest cosine with a token of any passage; (records, tokens)."""
+    best: QueryTokens
+    """(records, query tokens): greatest cosine with a token of the record."""
     back: Scores
-    """For each record the mean, over its own tokens, of the greatest cosine with a token of the question; (records,)"""
+    """(records,): mean over the record's tokens of the greatest cosine with a query token."""
 
 
 def compare(
-    indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, question: Future[Questions]
+    indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, query: Future[QueryTokens]
 ) -> tuple[Scores, Scores] | None:
-    """Tell of each record how much better the question's tokens match it than they match the best on average.
+    """Return the mean match of each candidate relative to the average one, and the mean match of its own tokens.
 
-    Between -2 and 2, and 0 where that is not known: beyond the best candidates, for records whose tokens are still to
-    be encoded, and for those that are not shown, which count for no average. The second column is how well its own
-    tokens are matched by those of the question, between -1 and 1, and not a number where the first is not known. None
-    where there is nothing to compare.
+    The first is 0 and the second NaN for records beyond the best, without token vectors, or not to be shown. None if
+    there is nothing to compare.
 
     Raises:
-        EmbeddingFailed: The question could not be read.
-        sqlite3.Error: The tokens of records could not be.
+        EmbeddingFailed: The query could not be encoded.
+        sqlite3.Error: The token vectors could not be read.
     """
     store = indexes.vectors.tokens if indexes.vectors is not None else None
     places = ranked(pool.ids, pool.fused, AMONG_IN_THREADS)
     if store is None or not places:
         return None
     ids = [pool.ids[place] for place in places]
-    near = _near(indexes.lexical, ids, checks) if plan.heeds_threads and indexes.lexical is not None else NOBODY_NEAR
+    near = _near(indexes.lexical, ids, checks) if plan.uses_threads and indexes.lexical is not None else NOBODY_NEAR
     if not near.owners:
         places, ids = places[:AMONG], ids[:AMONG]
     starts = dict(zip(ids, pool.passage_starts(places), strict=True))
@@ -93,9 +90,9 @@ def compare(
     held = store.read(wanted, most=MOST_WITH_NEIGHBOURS if near.owners else MOST_TOKENS)
     if not held.keys() & starts.keys():
         return None
-    # While the model still reads the question, what every candidate is asked later.
+    # Needed later anyway; done while the model encodes the query.
     checks.ask(pool.ids)
-    found = best_matches(question.result(), held.values())
+    found = best_matches(query.result(), held.values())
     rows = dict(zip(held, range(len(held)), strict=True))
     shown = checks.found(ids)
     known = [at for at, record_id in enumerate(ids) if record_id in rows and record_id in shown]
@@ -109,23 +106,22 @@ def compare(
     return better, back
 
 
-def best_matches(question: Questions, records: Collection[Sequence[Tokens]]) -> Matches:
-    """Match the tokens of a question with those of records, none of which is without tokens."""
+def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> Matches:
+    """Match query tokens with those of records, each of which has some."""
     sizes = [sum(map(len, passages)) for passages in records]
     tokens = np.concatenate([passage for passages in records for passage in passages])
-    products = np.empty((len(tokens), len(question)), np.float32)
+    products = np.empty((len(tokens), len(query)), np.float32)
     for first in range(0, len(tokens), _ROWS):
-        np.matmul(unpacked(tokens[first : first + _ROWS]), question.T, out=products[first : first + _ROWS])
+        np.matmul(unpacked(tokens[first : first + _ROWS]), query.T, out=products[first : first + _ROWS])
     starts = np.cumsum([0, *sizes[:-1]])
-    # The other way round each maximum runs along its line: half the time of steps across lines.
+    # Transposed, so that each maximum runs over contiguous memory: half the time.
     along = np.ascontiguousarray(products.T)
-    best: Questions = np.ascontiguousarray(np.maximum.reduceat(along, starts, axis=1).T)
+    best: QueryTokens = np.ascontiguousarray(np.maximum.reduceat(along, starts, axis=1).T)
     back: Scores = np.add.reduceat(along.max(axis=0).astype(np.float64), starts) / np.array(sizes)
     return Matches(best, back)
 
 
-def _with_neighbours(best: Questions, rows: Mapping[str, int], ids: Sequence[str], near: Near) -> Questions:
-    """The matches of records, raised for candidates to what those near them have, discounted."""
+def _with_neighbours(best: QueryTokens, rows: Mapping[str, int], ids: Sequence[str], near: Near) -> QueryTokens:
     of = [rows.get(each, -1) for each in ids]
     owners = np.array([of[owner] for owner in near.owners], np.int64)
     others = np.array([rows.get(each, -1) for each in near.others], np.int64)
@@ -143,7 +139,7 @@ def _with_neighbours(best: Questions, rows: Mapping[str, int], ids: Sequence[str
 
 
 def _near(index: LexicalIndex, ids: Sequence[str], checks: Checks) -> Near:
-    """Those near in their threads that the caller may read and that are in force."""
+    """Return the neighbours that may be shown."""
     found = index.around(ids, REACH)
     if not found.keys:
         return NOBODY_NEAR
