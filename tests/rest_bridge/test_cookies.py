@@ -39,22 +39,11 @@ async def test_our_own_pages_may_write_with_the_cookie(
     assert response.status_code == 201
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Sec-Fetch-Site": "cross-site", "Origin": HERE},
-        {"Origin": "https://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "http://127.0.0.1:9999"},
-        {"Origin": "http://127.0.0.1:8420.evil.example"},
-    ],
-)
-async def test_pages_of_other_sites_may_not_write_with_the_cookie(
-    client: httpx2.AsyncClient, ada: Person, notes: Notes, headers: dict[str, str]
+async def test_our_origin_does_not_outweigh_what_the_browser_says(
+    client: httpx2.AsyncClient, ada: Person, notes: Notes
 ) -> None:
-    response = await client.post("/api/notes", json={"text": "x"}, headers=cookie(ada, **headers))
+    headers = cookie(ada, Origin=HERE, **{"Sec-Fetch-Site": "cross-site"})
+    response = await client.post("/api/notes", json={"text": "x"}, headers=headers)
     assert_envelope(response, 403, "cross_origin_refused")
     assert not notes.kept
 
@@ -98,11 +87,6 @@ async def test_cookies_that_do_not_hold_are_taken_away(client: httpx2.AsyncClien
     response = await client.post("/api/refresh", headers={"Cookie": "engrain_refresh_token=spent"})
     assert_envelope(response, 401, "authentication_required")
     assert all("Max-Age=0" in line for line in response.headers.get_list("set-cookie"))
-
-
-async def test_another_site_may_not_refresh_with_the_cookie(client: httpx2.AsyncClient) -> None:
-    response = await client.post("/api/refresh", headers={**REFRESH, "Origin": "https://evil.example"})
-    assert_envelope(response, 403, "cross_origin_refused")
 
 
 @pytest.fixture

@@ -80,11 +80,6 @@ async def test_a_token_that_does_not_hold_is_refused_with_the_reason(client: htt
     assert "token" in response.json()["error_description"].lower()
 
 
-async def test_the_cookie_does_not_open_mcp(client: httpx2.AsyncClient, ada: Person) -> None:
-    headers = {**BOTH, "Cookie": f"engrain_access_token={ada.token}"}
-    assert (await client.post("/mcp", json=INITIALIZE, headers=headers)).status_code == 401
-
-
 async def test_the_metadata_describes_the_resource(client: httpx2.AsyncClient) -> None:
     body = (await client.get(METADATA)).json()
     assert body["resource"] == f"{BASE}/mcp"

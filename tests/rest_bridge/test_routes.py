@@ -180,15 +180,6 @@ async def test_a_repeated_write_is_answered_from_its_key(client: httpx2.AsyncCli
     assert_envelope(other, 409, "conflict")
 
 
-async def test_an_idempotency_key_of_another_caller_is_another_key(
-    client: httpx2.AsyncClient, app: App, notes: Notes
-) -> None:
-    for person in (sign_up(app), sign_up(app)):
-        headers = {**person.bearer, "Idempotency-Key": "k1"}
-        assert (await client.post("/api/notes", json={"text": "mine"}, headers=headers)).status_code == 201
-    assert len(notes.kept) == 2
-
-
 async def test_a_role_that_is_not_enough_is_told_which_one_is(client: httpx2.AsyncClient, app: App) -> None:
     viewer = sign_up(app, "viewer")
     response = await client.post("/api/notes", json={"text": "x"}, headers=viewer.bearer)

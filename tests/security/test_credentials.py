@@ -30,7 +30,15 @@ async def test_several_authorization_headers_are_no_choice(
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize(
     "value",
-    ["Bearer {token}, Bearer {token}", "Bearer {token} {token}", "Bearer={token}", "{token}", "Token {token}"],
+    [
+        "Bearer {token}, Bearer {token}",
+        "Bearer {token} {token}",
+        "Bearer={token}",
+        "{token}",
+        "Token {token}",
+        "Bearer",
+        "Bearer x.y.z",
+    ],
 )
 async def test_a_token_in_another_dress_is_none(world: World, ada: Person, surface: str, value: str) -> None:
     heard = await world.ask(surface, [("Authorization", value.format(token=ada.token))])

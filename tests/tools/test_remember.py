@@ -139,11 +139,6 @@ async def test_a_time_that_is_no_date_is_kept_and_said_to_count_as_missing(membe
     assert "no date" not in (await remember(member, content="Other.", metadata={"occurred_at": "2026-05"}))["message"]
 
 
-async def test_a_viewer_remembers_nothing(viewer: Person) -> None:
-    with pytest.raises(Forbidden, match=r"Viewer.*Member"):
-        await remember(viewer)
-
-
 async def test_the_same_words_are_recognised_and_linked(member: Person) -> None:
     other = await member.call("create_entity", name="Cache", entity_type="topic")
     first = await remember(member, kind="rule")
