@@ -22,7 +22,7 @@ from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.carry import carry, let_go
+from tools.cascade import carry, let_go
 from tools.containment import contain, keep_hidden
 from tools.derivation import require_no_wider
 from tools.entities import entity_text, entity_views
@@ -226,10 +226,7 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
 
 OPERATIONS = (
     Operation(
-        name="update_entity",
-        request=UpdateEntityRequest,
-        result=EntityView,
-        run=update_entity,
+        update_entity,
         roles=WRITERS,
         scope="write",
         route=Route(
@@ -243,10 +240,7 @@ OPERATIONS = (
         events=("entity_updated",),
     ),
     Operation(
-        name="delete_entity",
-        request=DeleteEntityRequest,
-        result=Nothing,
-        run=delete_entity,
+        delete_entity,
         roles=WRITERS,
         scope="write",
         route=Route(

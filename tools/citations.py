@@ -125,10 +125,7 @@ def cited_text(result: CiteResult) -> str:
 
 OPERATIONS = (
     Operation(
-        name="cite",
-        request=CiteRequest,
-        result=CiteResult,
-        run=cite,
+        cite,
         roles=READERS,
         scope="write",
         route=Route("POST", "/api/memory/cite", tag="search"),

@@ -180,10 +180,7 @@ def _added_text(added: Added) -> str:
 
 OPERATIONS = (
     Operation(
-        name="create_entity",
-        request=CreateEntityRequest,
-        result=EntityView,
-        run=create_entity,
+        create_entity,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/entities", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})),
@@ -191,10 +188,8 @@ OPERATIONS = (
         events=("entity_pending", "entity_created"),
     ),
     Operation(
+        bulk_create,
         name="bulk_create_entities",
-        request=BulkCreateRequest,
-        result=BulkCreated,
-        run=bulk_create,
         roles=WRITERS,
         scope="write",
         route=Route(
@@ -204,10 +199,7 @@ OPERATIONS = (
         events=("entity_pending", "entity_created"),
     ),
     Operation(
-        name="add",
-        request=AddRequest,
-        result=Added,
-        run=add,
+        add,
         roles=WRITERS,
         scope="write",
         tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity"}), render=_added_text),

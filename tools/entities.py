@@ -251,18 +251,12 @@ def entity_text(view: EntityView) -> str:
 
 OPERATIONS = (
     Operation(
-        name="list_entities",
-        request=ListEntitiesRequest,
-        result=EntityPage,
-        run=list_entities,
+        list_entities,
         route=Route("GET", "/api/entities"),
         tool=Tool("List entities", read_only=True, listed=False, render=_page_text),
     ),
     Operation(
-        name="get_entity",
-        request=GetEntityRequest,
-        result=EntityView,
-        run=get_entity,
+        get_entity,
         route=Route("GET", "/api/entities/{entity_id}", errors=frozenset({404})),
         tool=Tool("Read an entity", read_only=True, render=entity_text),
     ),

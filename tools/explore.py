@@ -337,10 +337,7 @@ AGENT_OMITS = frozenset({
 
 OPERATIONS = (
     Operation(
-        name="explore",
-        request=ExploreRequest,
-        result=Explored,
-        run=explore,
+        explore,
         route=Route("POST", "/api/search/explore", tag="search", errors=frozenset({400, 404, 503})),
         tool=Tool(
             "Explore the graph",

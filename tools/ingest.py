@@ -208,10 +208,7 @@ def _heading_path(title: str, piece: Piece) -> str:
 
 OPERATIONS = (
     Operation(
-        name="ingest_documents",
-        request=IngestRequest,
-        result=Ingested,
-        run=ingest_documents,
+        ingest_documents,
         roles=WRITERS,
         scope="write",
         route=Route(

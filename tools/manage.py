@@ -16,7 +16,7 @@ from tools.notes import NoteView
 from tools.operation import WRITERS, Call, Operation, Request, Result, Run, Tool
 from tools.parsing import parse
 from tools.planning import Advice
-from tools.work import EpicDone, TaskDone
+from tools.work_changes import EpicDone, TaskDone
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +165,7 @@ def _advised(data: JsonObject) -> Iterator[str]:
 
 OPERATIONS = (
     Operation(
-        name="manage",
-        request=ManageRequest,
-        result=Managed,
-        run=manage,
+        manage,
         roles=WRITERS,
         scope="write",
         tool=Tool("Work on tasks and epics", read_only=False, render=managed_text),

@@ -292,10 +292,7 @@ def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
 
 OPERATIONS = (
     Operation(
-        name="store_raw_memory",
-        request=StoreRawMemoryRequest,
-        result=RawMemoryView,
-        run=store_raw_memory,
+        store_raw_memory,
         roles=WRITERS,
         scope="write",
         route=Route(
@@ -305,10 +302,7 @@ OPERATIONS = (
         events=("raw_capture_changed",),
     ),
     Operation(
-        name="recall",
-        request=RecallRequest,
-        result=Recalled,
-        run=recall,
+        recall,
         route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=frozenset({400})),
     ),
 )

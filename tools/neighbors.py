@@ -170,10 +170,7 @@ def _text(expanded: Expanded) -> str:
 
 OPERATIONS = (
     Operation(
-        name="expand_neighbors",
-        request=ExpandRequest,
-        result=Expanded,
-        run=expand_neighbors,
+        expand_neighbors,
         tool=Tool("Expand neighbours", read_only=True, omit_result=frozenset({"results"}), render=_text),
     ),
 )

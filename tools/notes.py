@@ -15,7 +15,7 @@ from tools.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
 from tools.receipts import receipt
 from tools.threads import in_thread
-from tools.work import Said, keep_beside, no_such, of_project, present
+from tools.work_changes import Said, keep_beside, no_such, of_project, present
 
 TITLE_LENGTH = 80
 
@@ -122,10 +122,7 @@ async def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesVi
 
 OPERATIONS = (
     Operation(
-        name="add_note",
-        request=AddNoteRequest,
-        result=NoteView,
-        run=add_note,
+        add_note,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404, 409})),
@@ -133,10 +130,7 @@ OPERATIONS = (
         events=("note_pending", "note_created", "entity_pending", "entity_created"),
     ),
     Operation(
-        name="list_notes",
-        request=ListNotesRequest,
-        result=NotesView,
-        run=list_notes,
+        list_notes,
         route=Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404})),
     ),
 )

@@ -18,7 +18,7 @@ from tools.json_values import texts_in
 from tools.operation import Call, Request, Result
 from tools.search import SearchRequest, alike
 from tools.threads import in_thread
-from tools.work import MOST_HOURS, no_such
+from tools.work_changes import MOST_HOURS, no_such
 
 ORDER = ("critical", "high", "medium", "low", "someday")
 WAITING = ("todo", "backlog")

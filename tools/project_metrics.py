@@ -130,10 +130,7 @@ def _known(model: type[Result], counts: Mapping[str, int]) -> dict[str, int]:
 
 OPERATIONS = (
     Operation(
-        name="project_metrics",
-        request=ProjectMetricsRequest,
-        result=ProjectMetricsView,
-        run=project_metrics,
+        project_metrics,
         route=Route("GET", "/api/metrics/projects/{project_id}", tag="projects", errors=frozenset({404, 503})),
     ),
 )

@@ -270,10 +270,7 @@ REFUSALS = frozenset({400, 404, 409})
 
 OPERATIONS = (
     Operation(
-        name="add_relation",
-        request=AddRelationRequest,
-        result=RelationWritten,
-        run=add_relation,
+        add_relation,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
@@ -281,10 +278,7 @@ OPERATIONS = (
         mutates=True,
     ),
     Operation(
-        name="bulk_relations",
-        request=BulkRelationsRequest,
-        result=BulkRecorded,
-        run=bulk_relations,
+        bulk_relations,
         roles=WRITERS,
         scope="write",
         route=Route(
@@ -293,10 +287,7 @@ OPERATIONS = (
         mutates=True,
     ),
     Operation(
-        name="list_relations",
-        request=ListRelationsRequest,
-        result=RelationPage,
-        run=list_relations,
+        list_relations,
         route=Route("GET", "/api/relations", tag="relations", errors=frozenset({404})),
         tool=Tool("List facts", read_only=True, omit_result=frozenset({"relations"}), render=_page_text),
     ),

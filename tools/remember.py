@@ -23,8 +23,8 @@ from tools.memory_models import RawMemoryFields
 from tools.operation import WRITERS, Call, Operation, Route, Tool
 from tools.receipts import capture_receipt
 from tools.reflection.sentences import sentences
-from tools.remember_again import replaced, told_again
 from tools.remember_models import ProbeRehearsal, Remembered, RememberRequest
+from tools.restate import replaced, told_again
 from tools.search import SearchRequest, search
 from tools.similar import Similar, similar
 from tools.storing import SYNC_TIMEOUT_S, store_in
@@ -306,10 +306,7 @@ def _text(remembered: Remembered) -> str:
 
 OPERATIONS = (
     Operation(
-        name="remember",
-        request=RememberRequest,
-        result=Remembered,
-        run=remember,
+        remember,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/memory/remember", status=201, tag="memory", errors=frozenset({400, 404, 409})),

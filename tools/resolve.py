@@ -70,10 +70,7 @@ def _unresolved(prefix: str, found: list[Entity]) -> NotFound | Conflict:
 
 OPERATIONS = (
     Operation(
-        name="resolve",
-        request=ResolveRequest,
-        result=Resolved,
-        run=resolve,
+        resolve,
         route=Route("GET", "/api/resolve/{prefix}", errors=frozenset({404, 409})),
     ),
 )

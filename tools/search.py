@@ -388,10 +388,7 @@ def search_text(response: SearchResponse) -> str:
 
 OPERATIONS = (
     Operation(
-        name="search",
-        request=SearchRequest,
-        result=SearchResponse,
-        run=search,
+        search,
         route=Route("POST", "/api/search", tag="search", errors=frozenset({400})),
         tool=Tool("Search the memory", read_only=True, omit=REST_ONLY, render=search_text),
     ),

@@ -102,10 +102,7 @@ def _text(piece: Slice) -> str:
 
 OPERATIONS = (
     Operation(
-        name="fetch_slice",
-        request=SliceRequest,
-        result=Slice,
-        run=fetch_slice,
+        fetch_slice,
         tool=Tool("Read around a hit", read_only=True, render=_text),
     ),
 )

@@ -10,7 +10,7 @@ from tools.app import App
 from tools.entity_models import Assignees, Description, EntityFields, EntityId, Label, Labels, Name
 from tools.operation import WRITERS, Call, Operation, Request, Route
 from tools.storing import SYNC_TIMEOUT_S, store
-from tools.work import (
+from tools.work_changes import (
     IF_MATCH,
     REFUSALS,
     Deed,
@@ -145,10 +145,7 @@ def nothing_to_change(model: type[Request], beside: set[str]) -> InvalidRequest:
 
 OPERATIONS = (
     Operation(
-        name="create_task",
-        request=CreateTaskRequest,
-        result=TaskDone,
-        run=create_task,
+        create_task,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/tasks", tag="tasks", errors=REFUSALS),
@@ -156,10 +153,7 @@ OPERATIONS = (
         events=("entity_pending", "entity_created"),
     ),
     Operation(
-        name="update_task",
-        request=UpdateTaskRequest,
-        result=TaskDone,
-        run=update_task,
+        update_task,
         roles=WRITERS,
         scope="write",
         route=Route(

@@ -191,10 +191,7 @@ def temporal_text(answer: TemporalAnswer) -> str:
 
 OPERATIONS = (
     Operation(
-        name="temporal",
-        request=TemporalRequest,
-        result=TemporalAnswer,
-        run=temporal,
+        temporal,
         route=Route("POST", "/api/search/temporal", tag="search", errors=frozenset({404})),
         tool=Tool("Facts over time", read_only=True, omit_result=frozenset({"edges"}), render=temporal_text),
     ),

@@ -120,10 +120,7 @@ def _why(caller: Principal, reason: str | None) -> JsonObject:
 
 OPERATIONS = (
     Operation(
-        name="end_relation",
-        request=EndRelationRequest,
-        result=RelationWritten,
-        run=end_relation,
+        end_relation,
         roles=WRITERS,
         scope="write",
         route=Route(
