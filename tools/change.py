@@ -29,7 +29,7 @@ from tools.entities import entity_text, entity_views
 from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
 from tools.progress import follow_epics
-from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
+from tools.projects import grant_project, project_named, project_scope, remember_project, require_live
 from tools.receipts import receipt
 from tools.threads import in_thread
 from tools.workflow import checked_workflow, moved, workflow_fields
@@ -73,16 +73,14 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
 
     def write() -> list[Entity]:
         with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
-            return revise(app, call, tx, request)
+            return revise(call, tx, request)
 
     entity, *followed = await in_thread(write)
     views = await entity_views(app, call.caller, [entity])
     return views[0].model_copy(update={"mutation_receipt": receipt(app, call, [entity], followed)})
 
 
-def revise(
-    app: App, call: Call, tx: Transaction, request: UpdateEntityRequest, *, action: str | None = None
-) -> list[Entity]:
+def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action: str | None = None) -> list[Entity]:
     """Store a change in an open transaction, with all that follows; return the entity, then the epics that moved.
 
     This is the one way in which entities change, whichever surface asks; `action` is what events call it.
@@ -107,7 +105,7 @@ def revise(
         plain = {name: getattr(request, name) for name in given if name != "metadata"}
         lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
         changed = replace(current, **{**plain, **lists})
-        return changed if metadata is None else _with_metadata(app, caller, changed, metadata)
+        return changed if metadata is None else _with_metadata(tx, caller, changed, metadata)
 
     updated = tx.update_entity(
         request.entity_id,
@@ -150,7 +148,7 @@ def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
     return entity
 
 
-def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
+def _with_metadata(tx: Transaction, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
     key = update.get("scope_key", entity.scope_key if entity.memory_scope in KEPT[1:] else None)
     update = without_stamped(update)
     scope = update.pop("memory_scope", None)
@@ -168,7 +166,7 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     require_scope_change(caller, entity)
     visibility = _moved(caller, entity, scope, project_id, key)
     if project_id is not None and project_id != entity.project_id:
-        require_live_project(app, caller.organization_id, project_id)
+        require_live(project_id, tx.entity(project_id))
     return replace(
         changed,
         project_id=project_id,

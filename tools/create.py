@@ -136,7 +136,7 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
     alike: list[Similar] = []
     if request.check_conflicts and not request.skip_conflicts:
         said = f"{request.title}\n{request.content}"
-        alike = await similar(app, call, said, request.entity_type, request.conflict_threshold)
+        alike = await similar(app, call.caller, said, request.entity_type, request.conflict_threshold)
     created = await store(app, call, [fields], sync=True, deferred=False)
     entity = created.entities[0]
     pending = await until_visible(app, call.caller, created)

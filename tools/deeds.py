@@ -3,7 +3,6 @@
 from auth.memory_policy import WRITE_REASON
 from stores.ledger import AuditDraft
 from stores.records import Entity, JsonObject, RawMemory
-from tools.app import App
 from tools.operation import Call
 
 WITHHELD = ("team", "shared", "delegated")
@@ -27,7 +26,9 @@ def deed(
     return AuditDraft(action, organization_id, actor, resource, details or {}, request)
 
 
-def memory_deed(app: App, call: Call, action: str, memory: Entity, details: JsonObject, ids: JsonObject) -> AuditDraft:
+def memory_deed(
+    home: str | None, call: Call, action: str, memory: Entity, details: JsonObject, ids: JsonObject
+) -> AuditDraft:
     """Draft the entry of something that the caller does to a raw memory; it holds ids, no text.
 
     What somebody does to private memories stands in the log of the own personal organization: nobody else learns that
@@ -38,11 +39,10 @@ def memory_deed(app: App, call: Call, action: str, memory: Entity, details: Json
         return deed(call, action, organization, None, details)
     if memory.memory_scope != "private":
         return deed(call, action, organization, memory.id, details | ids)
-    home = app.accounts.home_of(call.caller.user_id)
     return deed(call, action, home, memory.id, details | ids | {"organization_id": organization})
 
 
-def remembered(app: App, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:
+def remembered(home: str | None, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:
     """Draft the entry of what somebody kept as it was said, with what was made of it."""
     kept = memory.entity
     details: JsonObject = {"memory_scope": kept.memory_scope, "policy_allowed": True, "policy_reason": WRITE_REASON}
@@ -52,4 +52,4 @@ def remembered(app: App, call: Call, memory: RawMemory, entity: Entity | None = 
         "source_ids": [kept.id],
         "derived_ids": [] if entity is None else [entity.id],
     }
-    return memory_deed(app, call, REMEMBER, kept, details, ids)
+    return memory_deed(home, call, REMEMBER, kept, details, ids)

@@ -24,7 +24,7 @@ from tools.exposure import exposed
 from tools.json_values import StoredJson
 from tools.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
-from tools.projects import require_live_project
+from tools.projects import require_live
 from tools.receipts import capture_receipt
 from tools.retrieval.plan import Plan
 from tools.retrieval.ranking import Candidate
@@ -50,9 +50,10 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
 
     def write() -> tuple[RawMemory, int]:
         caller = call.caller
+        home = app.accounts.home_of(caller.user_id)
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            memory = keep_memory(app, tx, caller, request)
-            tx.audit(remembered(app, call, memory))
+            memory = tx.create_memory(*memory_draft(tx, caller, request))
+            tx.audit(remembered(home, call, memory))
         return memory, tx.sequence
 
     memory, sequence = await in_thread(write)
@@ -66,8 +67,8 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
     return view.model_copy(update=extra)
 
 
-def keep_memory(app: App, tx: Transaction, caller: Principal, fields: RawMemoryFields) -> RawMemory:
-    """Store a raw memory in an open transaction.
+def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) -> tuple[EntityDraft, Capture]:
+    """Draft a raw memory for `Transaction.create_memory`.
 
     Raises:
         InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or a diary without its agent.
@@ -78,8 +79,8 @@ def keep_memory(app: App, tx: Transaction, caller: Principal, fields: RawMemoryF
     place = writable_memory(caller, scope_of(fields))
     draft = _draft(fields, place)
     if draft.project_id is not None:
-        require_live_project(app, caller.organization_id, draft.project_id)
-    return tx.create_memory(draft, _capture(fields, draft.id, tx.now))
+        require_live(draft.project_id, tx.entity(draft.project_id))
+    return draft, _capture(fields, draft.id, tx.now)
 
 
 class ScopedFields(Request):

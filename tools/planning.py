@@ -16,7 +16,7 @@ from tools.app import App
 from tools.entity_models import EntityId, Label
 from tools.json_values import texts_in
 from tools.operation import Call, Request, Result
-from tools.search import SearchRequest, alike
+from tools.similar import alike
 from tools.threads import in_thread
 from tools.work_changes import MOST_HOURS, no_such
 
@@ -147,17 +147,11 @@ async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
     task = await in_thread(app.ledger.entity, call.caller.organization_id, request.task_id)
     if task is None or task.entity_type != "task" or not may_reach(call.caller, task):
         raise no_such("task", request.task_id)
-    text = f"{task.name}\n{task.description}"[:2000]
-    query = SearchRequest(
-        query=text, types=["task"], status="done", limit=50, include_content=False, boost_recent=False,
-        use_enhanced=False,
-    )  # fmt: skip
-    hits = [hit for hit in await alike(app, call, query) if hit.score >= ALIKE and hit.id != task.id]
-    known = await in_thread(app.ledger.entities, call.caller.organization_id, [hit.id for hit in hits])
+    found = await alike(app, call.caller, f"{task.name}\n{task.description}", "task", limit=50, status="done")
     sample = [
-        Taken(known[hit.id], hit.score, hours)
-        for hit in hits
-        if hit.id in known and (hours := _hours(known[hit.id])) is not None
+        Taken(each, score, hours)
+        for each, score in found
+        if score >= ALIKE and each.id != task.id and (hours := _hours(each)) is not None
     ][:SAMPLE]
     if not sample:
         message = "No done task like this one says how long it took; give actual_hours when completing tasks."
@@ -172,8 +166,8 @@ async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
     return Advice(message=f"About {median(taken):g} h, by {len(sample)} done tasks like it", data=data)
 
 
-def _hours(task: Entity | None) -> float | None:
-    value = task.metadata.get("actual_hours") if task is not None else None
+def _hours(task: Entity) -> float | None:
+    value = task.metadata.get("actual_hours")
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_HOURS:
         return None
     return float(value)

@@ -66,8 +66,12 @@ def require_live_project(app: App, organization_id: str, project_id: str) -> Non
     Raises:
         NotFound: There is no such project, or not any more.
     """
-    entity = app.ledger.entity(organization_id, project_id)
-    if entity is None or entity.entity_type != "project":
+    require_live(project_id, app.ledger.entity(organization_id, project_id))
+
+
+def require_live(project_id: str, found: Entity | None) -> None:
+    """Check what was read under the id of a project, as `require_live_project` does."""
+    if found is None or found.entity_type != "project":
         raise no_project(project_id)
 
 

@@ -119,21 +119,12 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
     return await answered(app, call.caller.organization_id, partial(searched, app, call, request))
 
 
-async def alike(app: App, call: Call, statement: SearchRequest) -> list[SearchResult]:
-    """Find what says what a statement says, whatever names with numbers are in either."""
-    asked = partial(searched, app, call, statement, asks=False)
-    return (await answered(app, call.caller.organization_id, asked)).results
-
-
-def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast", *, asks: bool = True) -> SearchResponse:
-    """Answer a search, or hold a statement against what is known. Blocks.
-
-    `naive` is for comparisons: no graph, no recency, ranks alone.
-    """
+def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
+    """Answer a search. Blocks. `naive` is the control: no graph, no recency, fusion by rank."""
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None
-    plan = _plan(app, call, request, memories, mode, asks)
+    plan = _plan(app, call, request, memories, mode)
     ranking = Ranking()
     if plan is not None:
         from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
@@ -180,7 +171,7 @@ def _memories(caller: Principal, request: SearchRequest) -> str | None:
     return own if own in caller.memories else None
 
 
-def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode, asks: bool) -> Plan | None:
+def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode) -> Plan | None:
     """Turn a request into a plan; None when its filters cannot match anything."""
     now = app.clock()
     reference = optional_moment(request.reference_time, now=now, field="reference_time")
@@ -218,7 +209,6 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         # Without memories nothing would pass it, and the lanes would be read to their end for that.
         imported=imported if memories is not None else EVERYTHING,
         as_of=as_of,
-        asks=asks,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
         newest_first=request.boost_recent,

@@ -16,7 +16,7 @@ from tools.entity_models import BackgroundJobs, EntityFields
 from tools.linking import Link, record, related
 from tools.operation import Call
 from tools.progress import follow_epics
-from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
+from tools.projects import grant_project, project_named, project_scope, remember_project, require_live
 from tools.threads import in_thread
 from tools.workflow import moved, with_defaults, workflow_fields
 
@@ -39,14 +39,13 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
     def write() -> Created:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
-            entities = store_in(app, call, tx, requests, sync=sync)
+            entities = store_in(call, tx, requests, sync=sync)
         return Created(entities, tx.sequence)
 
     return await in_thread(write)
 
 
 def store_in(
-    app: App,
     call: Call,
     tx: Transaction,
     requests: Sequence[EntityFields],
@@ -63,7 +62,7 @@ def store_in(
     ids = NeighbouringIds()
     drafts = [_draft(caller, fields, ids) for fields in requests]
     for project_id in {draft.project_id for draft in drafts} - {None}:
-        require_live_project(app, caller.organization_id, str(project_id))
+        require_live(str(project_id), tx.entity(str(project_id)))
     sources = [source_of(tx, caller, draft) for draft in drafts]
     mode = "sync" if sync else "async"
     entities = tx.create_entities(

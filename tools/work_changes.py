@@ -118,7 +118,7 @@ async def carry_out(app: App, call: Call, deed: Deed) -> Done:
             change = UpdateEntityRequest(
                 entity_id=found.id, expected_revision=deed.expected_revision, **deed.plan(found)
             )
-            entity, *followed = revise(app, call, tx, change, action=deed.action)
+            entity, *followed = revise(call, tx, change, action=deed.action)
             followed += deed.beside(tx, caller, found, entity)
         return Done(entity, followed, tx.sequence)
 
