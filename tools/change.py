@@ -1,4 +1,4 @@
-"""Changing and deleting entities, each in one transaction with its checks."""
+"""Changing and deleting entities."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -57,9 +57,9 @@ class UpdateEntityRequest(Request):
 CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
 WORKFLOW_KEYS = ("status", "visibility", "memory_scope")
 KEPT = ("private", "team", "shared", "delegated")
-"""Scopes that stay when a record moves to another project."""
+"""Scopes that a record keeps when it moves to another project."""
 CLEARABLE = frozenset({"category"})
-"""Fields for which null means something."""
+"""Fields that null clears."""
 
 
 async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
@@ -81,9 +81,9 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
 
 
 def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action: str | None = None) -> list[Entity]:
-    """Store a change in an open transaction, with all that follows; return the entity, then the epics that moved.
+    """Store a change in an open transaction; return the entity, then the epics that followed.
 
-    This is the one way in which entities change, whichever surface asks; `action` is what events call it.
+    All surfaces change entities through this function. `action` is its name in events.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
@@ -130,18 +130,10 @@ def _is_given(request: UpdateEntityRequest, name: str) -> bool:
 
 
 def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonValue]:
-    """Name what is changed. Of the metadata only keys that are words of the interface: others are what people wrote."""
     return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
 
 
 def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
-    """Read what is to be changed. Called before anything else is said of it, its revision least of all.
-
-    Where its row is damaged, that is what is left of it: enough to say who may erase it.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-    """
     entity = tx.remains(entity_id)
     if entity is None or not may_read(caller, entity.visibility):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
@@ -177,11 +169,6 @@ def _with_metadata(tx: Transaction, caller: Principal, entity: Entity, update: J
 
 
 def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None, key: JsonValue) -> Visibility:
-    """Where an entity is readable after a move: what is its author's, a team's, a space's or its members' stays so.
-
-    Raises:
-        ValidationFailed: It leaves the project whose readers are its own, and nobody says who may read it then.
-    """
     if scope is None and entity.memory_scope in KEPT:
         scope, key = entity.memory_scope, entity.scope_key
     if scope is None and project_id is None and entity.memory_scope == "project":
@@ -197,7 +184,7 @@ def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str 
 
 
 class DeleteEntityRequest(Request):
-    """Which entity to erase."""
+    """An entity to erase."""
 
     entity_id: EntityId = Field(description="The entity's id.")
     expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")

@@ -1,4 +1,4 @@
-"""Creating entities: one at a time, in bulk, and as agents add them."""
+"""Creating entities: one, many, or one as agents add it."""
 
 from typing import Annotated, Literal
 
@@ -31,7 +31,7 @@ from tools.storing import store, until_visible
 from tools.threads import in_thread
 
 TECHNOLOGIES = {"project": "tech_stack"}
-"""What the interface calls the technologies of a type, where it is not `technologies`."""
+"""Metadata key of the technologies by type; elsewhere `technologies`."""
 
 
 class CreateEntityRequest(EntityFields):
@@ -69,7 +69,7 @@ class BulkCreateRequest(Request):
 
 
 class BulkCreated(Result):
-    """What a bulk create stored, in the order of the request."""
+    """Entities that a bulk create stored, in the order of the request."""
 
     entities: list[EntityView]
     total: int
@@ -93,7 +93,7 @@ async def bulk_create(app: App, call: Call, request: BulkCreateRequest) -> BulkC
 
 
 class AddRequest(Request):
-    """What an agent wants to be remembered in the graph."""
+    """A piece of knowledge to add."""
 
     title: Name = Field(description="Title: one line that says what it is.")
     content: Content = Field(description="The knowledge itself.")
@@ -118,7 +118,7 @@ class AddRequest(Request):
 
 
 class Added(Result):
-    """What was added, and what it resembles."""
+    """The added entity and its similar records."""
 
     success: bool = True
     id: str

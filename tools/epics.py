@@ -1,4 +1,4 @@
-"""Epics: changing, starting, completing and archiving them. They are created as entities of type `epic`."""
+"""Changing, starting, completing and archiving epics."""
 
 from dataclasses import replace
 from typing import Any, Literal
@@ -107,7 +107,6 @@ async def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> Epi
 
 
 def _move(action: str, request: OnEpic, metadata: JsonObject, least: ProjectRole = "project_contributor") -> Deed:
-    """A deed that is its new metadata."""
     return Deed(
         action, "epic", request.epic_id, request.expected_revision, lambda _: {"metadata": metadata}, least=least
     )

@@ -1,4 +1,4 @@
-"""Raw memories: kept verbatim, and found again within one scope."""
+"""Storing and recalling raw memories."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -33,10 +33,10 @@ from tools.storing import SYNC_TIMEOUT_S
 from tools.threads import in_thread
 
 SHOWN_CHARACTERS = 20_000
-"""As much of a memory's text is in the answer of a recall; the rest is read with the memory itself."""
+"""Most characters of a memory in the answer of a recall."""
 PASSAGE_CHARACTERS = 1_200
 DEPTH = 100
-"""Candidates of each lane of a recall, which tells no total and shows fifty memories at most."""
+"""Candidates of each lane of a recall, which shows 50 memories at most and no total."""
 
 
 class StoreRawMemoryRequest(RawMemoryFields):
@@ -84,7 +84,7 @@ def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) ->
 
 
 class ScopedFields(Request):
-    """Which raw memories somebody means."""
+    """A scope of raw memories."""
 
     memory_scope: MemoryScope = Field("private", description="Scope of the memories.")
     scope_key: EntityId | None = Field(
@@ -96,7 +96,7 @@ class ScopedFields(Request):
 
 
 def scope_of(fields: RawMemoryFields | ScopedFields) -> MemoryScopeRequest:
-    """Read where a request wants its memories.
+    """Return the memory scope of a request.
 
     Raises:
         InvalidRequest: It names an agent but no diary, or stores a diary entry of nobody.
@@ -134,7 +134,6 @@ def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
 
 
 def _metadata(fields: RawMemoryFields) -> JsonObject:
-    """The sender's, with when it was said where only its provenance tells."""
     said = fields.provenance.get(CAPTURED_AT)
     is_told = fields.metadata.get(CAPTURED_AT) is not None
     return fields.metadata if said is None or is_told else {**fields.metadata, CAPTURED_AT: said}
@@ -162,7 +161,7 @@ def _captured_at(fields: RawMemoryFields, now: datetime) -> datetime:
 
 
 class RecallRequest(ScopedFields):
-    """What to recall, and from where."""
+    """A question to raw memories."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=100_000)] = Field(
         description='What to recall, in plain words; exact identifiers and "quoted phrases" work too.'
@@ -257,7 +256,7 @@ def _recalled(
 
 
 def entities_made(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, str]:
-    """The id of the entity that was made of each memory, where the caller may read that entity. Blocks."""
+    """Return the readable entity made of each memory, by memory id. Blocks."""
     ids = {each.entity.id: each.capture.entity_id for each in memories if each.capture.entity_id is not None}
     if not ids:
         return {}
@@ -284,7 +283,6 @@ def _recalled_view(memory: RawMemory, hit: Candidate, entity_id: str | None, rea
 
 
 def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
-    """Say where a span of the searched text stands in the memory's own; one in the title alone stands at its start."""
     title, text = memory.entity.name, memory.entity.content
     before = len(title) + 1 if title and title != text else 0
     start, end = (min(max(0, place - before), len(text)) for place in span)

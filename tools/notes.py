@@ -1,4 +1,4 @@
-"""Notes on tasks: entities of type `note` that are read by whoever reads the task."""
+"""Notes on tasks, readable by whoever may read the task."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -79,7 +79,6 @@ def _draft(task: Entity, request: AddNoteRequest) -> EntityDraft:
 
 
 def note_view(note: Entity, task_id: str) -> NoteView:
-    """Show a note."""
     name = note.metadata.get("author_name")
     return NoteView(
         id=note.id,
@@ -92,7 +91,7 @@ def note_view(note: Entity, task_id: str) -> NoteView:
 
 
 class ListNotesRequest(Request):
-    """Which task's notes, and how many."""
+    """A task whose notes to read."""
 
     task_id: EntityId = Field(description="The task's id.")
     limit: int = Field(50, ge=1, le=200, description="Most notes.")

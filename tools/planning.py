@@ -1,4 +1,4 @@
-"""Advice on open tasks: their order, what to take up next, circles among them, and how long one may take."""
+"""Planning of open tasks: order, suggestions, dependency cycles and estimates."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -24,14 +24,14 @@ ORDER = ("critical", "high", "medium", "low", "someday")
 WAITING = ("todo", "backlog")
 OPEN = ("doing", "review", "blocked", *WAITING)
 CONSIDERED = 1000
-"""Tasks of one project or epic that are looked at, the oldest first."""
+"""Most tasks of a project or epic that are read, the oldest first."""
 ALIKE = 0.3
-"""The score from which a done task counts as one of the same kind; an off-topic best hit is below it."""
+"""Least score of a similar task; unrelated best hits score lower."""
 SAMPLE = 10
 
 
 class Advice(Result):
-    """What is advised, and from what."""
+    """Advice with its data."""
 
     success: bool = True
     message: str
@@ -39,19 +39,19 @@ class Advice(Result):
 
 
 class PlanRequest(Request):
-    """Whose tasks to look at."""
+    """A project or epic whose tasks to read."""
 
     entity_id: EntityId = Field(description="Id of a project or an epic.")
 
 
 class PrioritizeRequest(PlanRequest):
-    """Whose open tasks to put in order, and how many to show."""
+    """A project or epic whose open tasks to rank."""
 
     limit: int = Field(20, ge=1, le=100, description="Most tasks.")
 
 
 class SuggestRequest(PlanRequest):
-    """Whose tasks to choose from, for whom, and how many."""
+    """A project or epic to choose tasks from."""
 
     assignee: Label | None = Field(None, description="Leave out what is assigned to others than this person.")
     limit: int = Field(5, ge=1, le=100, description="Most tasks.")
@@ -65,21 +65,19 @@ class EstimateRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """An open task in its place."""
+    """An open task with its open dependencies."""
 
     task: Entity
     waits_for: tuple[str, ...]
-    """Open tasks that come first."""
+    """Open tasks that it depends on."""
     holds_up: int
-    """How many open tasks wait for it."""
+    """Number of open tasks that depend on it."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can go on now."""
         return not self.waits_for and self.task.metadata.get("status") != "blocked"
 
     def shown(self) -> JsonObject:
-        """The task as an answer shows it."""
         found = self.task.metadata
         return {
             "id": self.task.id,
@@ -93,14 +91,13 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A done task that is like another one, and the hours that it took."""
+    """A similar done task with its actual hours."""
 
     task: Entity
     similarity: float
     hours: float
 
     def shown(self) -> JsonObject:
-        """The task as an answer shows it."""
         found = {"actual_hours": self.hours, "similarity": self.similarity}
         return {"id": self.task.id, "name": self.task.name, **found}
 
@@ -179,11 +176,6 @@ def _is_free(task: Entity, person: str) -> bool:
 
 
 def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
-    """Read the open tasks of a project or an epic that the caller may read.
-
-    Raises:
-        NotFound: There is no such project or epic for the caller.
-    """
     place = app.ledger.entity(caller.organization_id, entity_id)
     if place is None or not may_reach(caller, place) or place.entity_type not in ("project", "epic"):
         raise no_such("project or epic", entity_id)
@@ -218,14 +210,12 @@ def _ranked(app: App, caller: Principal, entity_id: str) -> list[Ranked]:
 
 
 def _place(each: Ranked) -> tuple[bool, int, str, int]:
-    """Where a task stands; ties keep the order of age."""
     priority, due = each.task.metadata.get("priority"), each.task.metadata.get("due_date")
     rank = ORDER.index(priority) if priority in ORDER else len(ORDER)
     return (not each.is_ready, rank, due if isinstance(due, str) and due else "9999", -each.holds_up)
 
 
 def _before(app: App, caller: Principal, tasks: Sequence[Entity]) -> dict[str, tuple[str, ...]]:
-    """The ids of what comes before each task: by its own field, and by facts that the caller may read."""
     facts = app.ledger.dependencies(caller.organization_id, [task.id for task in tasks], visibility=caller.visible)
     return {task.id: tuple(dict.fromkeys([*_named(task), *facts.get(task.id, ())])) for task in tasks}
 
@@ -235,7 +225,7 @@ def _named(task: Entity) -> list[str]:
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """Find circles in a graph, each as a way whose first and last id are the same; no id is in two of them."""
+    """Find disjoint cycles; each is a path whose first and last id are the same."""
     left = _entangled(edges)
     found: list[list[str]] = []
     done: set[str] = set()
@@ -247,7 +237,6 @@ def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
 
 
 def _entangled(edges: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
-    """Leave out what leads into no circle, one layer after the other."""
     left = {node: [each for each in there if each in edges] for node, there in edges.items()}
     while ends := {node for node, there in left.items() if not there}:
         left = {node: [each for each in there if each not in ends] for node, there in left.items() if there}
@@ -255,7 +244,6 @@ def _entangled(edges: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
 
 
 def _way_back(edges: Mapping[str, Collection[str]], start: str) -> list[str]:
-    """The shortest way from a node to itself; empty where there is none."""
     ways: list[list[str]] = [[start]]
     seen: set[str] = set()
     for way in ways:

@@ -176,7 +176,6 @@ def _project(request: RememberRequest, place: Visibility) -> str | None:
 
 
 def _in_force(tx: Transaction, caller: Principal, memory: RawMemory) -> tuple[RawMemory, Entity] | None:
-    """Return a memory with its entity, unless that is unreadable, archived or superseded."""
     made = memory.capture.entity_id
     entity = None if made is None else tx.entity(made)
     if entity is None or memory.capture.review_state == "archived" or not may_read(caller, entity.visibility):
@@ -194,7 +193,6 @@ def _is_superseded(tx: Transaction, caller: Principal, entity: Entity) -> bool:
 
 
 def _is_bare(tx: Transaction, memory: RawMemory) -> bool:
-    """Return whether no entity is left that was made of the memory."""
     made = memory.capture.entity_id
     return memory.capture.review_state != "archived" and (made is None or tx.entity(made) is None)
 
@@ -250,7 +248,6 @@ def _fields(request: RememberRequest, place: Visibility, memory_id: str) -> Enti
 
 
 def _held(content: str) -> str:
-    """Cut a content at the limit of an entity, at the end of a sentence if one ends in its last tenth."""
     if len(content) <= CONTENT_LIMIT:
         return content
     tail = CONTENT_LIMIT - CONTENT_LIMIT // 10

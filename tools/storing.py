@@ -1,4 +1,4 @@
-"""Storing new entities: one way in for every operation that makes some, alone or as a part of a greater deed."""
+"""Storing new entities, used by every operation that creates some."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -22,19 +22,19 @@ from tools.workflow import moved, with_defaults, workflow_fields
 
 SYNC_TIMEOUT_S = 20.0
 BARE_IDS = ("task", "document")
-"""Types whose ids are plain UUIDs: clients tell them by that."""
+"""Types whose ids are plain UUIDs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """What one write stored, and up to which change the indexes must come to show it."""
+    """Created entities, and the feed position that the indexes must reach to show them."""
 
     entities: Sequence[Entity]
     sequence: int
 
 
 async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync: bool, deferred: bool) -> Created:
-    """Write entities with their relations and feed rows in one transaction."""
+    """Write entities with their relations in one transaction."""
 
     def write() -> Created:
         caller = call.caller
@@ -53,10 +53,10 @@ def store_in(
     sync: bool,
     made_of: Collection[Entity | Visibility] = (),
 ) -> list[Entity]:
-    """Write entities with their relations in an open transaction, all of them made of the same raw memories.
+    """Write entities with their relations in an open transaction.
 
-    Of one that is not kept `made_of` says where it would be readable. What one names in its metadata as
-    `raw_memory_id` is a source of it, too, and says so from now on.
+    `made_of` holds the raw memories they are made of, or the visibility that an unstored one would have; no more people
+    may read the entities. A raw memory named by `metadata.raw_memory_id` counts too, and is linked.
     """
     caller = call.caller
     ids = NeighbouringIds()
@@ -92,7 +92,7 @@ def store_in(
 
 
 async def until_visible(app: App, caller: Principal, created: Created) -> BackgroundJobs:
-    """Wait until every healthy index shows what was created, at most 20 s; name those that do not."""
+    """Wait at most 20 s until every healthy index shows the entities; name the indexes that do not."""
     pending = await app.indexer.applied_within(
         caller.organization_id, created.sequence, [entity.id for entity in created.entities], SYNC_TIMEOUT_S
     )

@@ -58,7 +58,6 @@ async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDon
 
 
 def _name_of(caller: Principal) -> str:
-    """What assignees are called: a caller without a name by the e-mail address."""
     return caller.user.name.strip() or caller.user.email
 
 
