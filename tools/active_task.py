@@ -1,4 +1,4 @@
-"""The task that somebody is working on: what is remembered meanwhile is linked to it."""
+"""The task in progress, to which new memories are linked."""
 
 from auth.policy import may_reach
 from auth.principal import Principal
@@ -8,11 +8,11 @@ from stores.records import Entity
 from tools.app import App
 
 DOING_LIMIT = 200
-"""Tasks in progress among which it is looked for, the latest changed first."""
+"""Most tasks in progress that are read, the latest changed first."""
 
 
 def active_task(app: App, caller: Principal, project_id: str | None) -> Entity | None:
-    """Return the task that the caller started last and is doing; in a project, else the one that anybody did. Blocks.
+    """Return the task in progress that the caller, or in a project anybody, started last. Blocks.
 
     Ties go to the smaller id.
     """
@@ -39,6 +39,5 @@ def _assignees(task: Entity) -> list[str]:
 
 
 def _started(task: Entity) -> str:
-    """When a task was started, in a form that sorts; the server stamps it."""
     started = task.metadata.get("started_at")
     return started if isinstance(started, str) else ""

@@ -3,7 +3,6 @@
 from auth.memory_policy import WRITE_REASON
 from stores.ledger import AuditDraft
 from stores.records import Entity, JsonObject, RawMemory
-from tools.app import App
 from tools.operation import Call
 
 WITHHELD = ("team", "shared", "delegated")
@@ -27,8 +26,10 @@ def audit_entry(
     return AuditDraft(action, organization_id, actor, resource, details or {}, request)
 
 
-def memory_entry(app: App, call: Call, action: str, memory: Entity, details: JsonObject, ids: JsonObject) -> AuditDraft:
-    """Draft the entry of an action on a raw memory.
+def memory_entry(
+    home: str | None, call: Call, action: str, memory: Entity, details: JsonObject, ids: JsonObject
+) -> AuditDraft:
+    """Draft the entry of an action on a raw memory. `home` is the caller's personal organization.
 
     Actions on private memories go to the log of the caller's personal organization, so that nobody else learns of
     them. In `WITHHELD` scopes the entry leaves `ids` out.
@@ -38,11 +39,10 @@ def memory_entry(app: App, call: Call, action: str, memory: Entity, details: Jso
         return audit_entry(call, action, organization, None, details)
     if memory.memory_scope != "private":
         return audit_entry(call, action, organization, memory.id, details | ids)
-    home = app.accounts.home_of(call.caller.user_id)
     return audit_entry(call, action, home, memory.id, details | ids | {"organization_id": organization})
 
 
-def remember_entry(app: App, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:
+def remember_entry(home: str | None, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:
     """Draft the entry of a kept raw memory, and of the entity that was made of it."""
     kept = memory.entity
     details: JsonObject = {"memory_scope": kept.memory_scope, "policy_allowed": True, "policy_reason": WRITE_REASON}
@@ -52,4 +52,4 @@ def remember_entry(app: App, call: Call, memory: RawMemory, entity: Entity | Non
         "source_ids": [kept.id],
         "derived_ids": [] if entity is None else [entity.id],
     }
-    return memory_entry(app, call, REMEMBER, kept, details, ids)
+    return memory_entry(home, call, REMEMBER, kept, details, ids)

@@ -1,4 +1,4 @@
-"""Changing and deleting entities, each in one transaction with its checks."""
+"""Changing and deleting entities."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,14 +22,14 @@ from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.carry import carry, let_go
+from tools.cascade import carry, let_go
 from tools.containment import contain, keep_hidden
 from tools.derivation import require_no_wider
 from tools.entities import entity_text, entity_views
 from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
 from tools.progress import follow_epics
-from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
+from tools.projects import grant_project, project_named, project_scope, remember_project, require_live
 from tools.receipts import receipt
 from tools.threads import in_thread
 from tools.workflow import checked_workflow, moved, workflow_fields
@@ -57,9 +57,9 @@ class UpdateEntityRequest(Request):
 CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
 WORKFLOW_KEYS = ("status", "visibility", "memory_scope")
 KEPT = ("private", "team", "shared", "delegated")
-"""Scopes that stay when a record moves to another project."""
+"""Scopes that a record keeps when it moves to another project."""
 CLEARABLE = frozenset({"category"})
-"""Fields for which null means something."""
+"""Fields that null clears."""
 
 
 async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
@@ -73,19 +73,17 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
 
     def write() -> list[Entity]:
         with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
-            return revise(app, call, tx, request)
+            return revise(call, tx, request)
 
     entity, *followed = await in_thread(write)
     views = await entity_views(app, call.caller, [entity])
     return views[0].model_copy(update={"mutation_receipt": receipt(app, call, [entity], followed)})
 
 
-def revise(
-    app: App, call: Call, tx: Transaction, request: UpdateEntityRequest, *, action: str | None = None
-) -> list[Entity]:
-    """Store a change in an open transaction, with all that follows; return the entity, then the epics that moved.
+def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action: str | None = None) -> list[Entity]:
+    """Store a change in an open transaction; return the entity, then the epics that followed.
 
-    This is the one way in which entities change, whichever surface asks; `action` is what events call it.
+    All surfaces change entities through this function. `action` is its name in events.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
@@ -107,7 +105,7 @@ def revise(
         plain = {name: getattr(request, name) for name in given if name != "metadata"}
         lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
         changed = replace(current, **{**plain, **lists})
-        return changed if metadata is None else _with_metadata(app, caller, changed, metadata)
+        return changed if metadata is None else _with_metadata(tx, caller, changed, metadata)
 
     updated = tx.update_entity(
         request.entity_id,
@@ -132,25 +130,17 @@ def _is_given(request: UpdateEntityRequest, name: str) -> bool:
 
 
 def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonValue]:
-    """Name what is changed. Of the metadata only keys that are words of the interface: others are what people wrote."""
     return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
 
 
 def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
-    """Read what is to be changed. Called before anything else is said of it, its revision least of all.
-
-    Where its row is damaged, that is what is left of it: enough to say who may erase it.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-    """
     entity = tx.remains(entity_id)
     if entity is None or not may_read(caller, entity.visibility):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
     return entity
 
 
-def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
+def _with_metadata(tx: Transaction, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
     key = update.get("scope_key", entity.scope_key if entity.memory_scope in KEPT[1:] else None)
     update = without_stamped(update)
     scope = update.pop("memory_scope", None)
@@ -168,7 +158,7 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     require_scope_change(caller, entity)
     visibility = _moved(caller, entity, scope, project_id, key)
     if project_id is not None and project_id != entity.project_id:
-        require_live_project(app, caller.organization_id, project_id)
+        require_live(project_id, tx.entity(project_id))
     return replace(
         changed,
         project_id=project_id,
@@ -179,11 +169,6 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
 
 
 def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None, key: JsonValue) -> Visibility:
-    """Where an entity is readable after a move: what is its author's, a team's, a space's or its members' stays so.
-
-    Raises:
-        ValidationFailed: It leaves the project whose readers are its own, and nobody says who may read it then.
-    """
     if scope is None and entity.memory_scope in KEPT:
         scope, key = entity.memory_scope, entity.scope_key
     if scope is None and project_id is None and entity.memory_scope == "project":
@@ -199,7 +184,7 @@ def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str 
 
 
 class DeleteEntityRequest(Request):
-    """Which entity to erase."""
+    """An entity to erase."""
 
     entity_id: EntityId = Field(description="The entity's id.")
     expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
@@ -226,10 +211,7 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
 
 OPERATIONS = (
     Operation(
-        name="update_entity",
-        request=UpdateEntityRequest,
-        result=EntityView,
-        run=update_entity,
+        update_entity,
         roles=WRITERS,
         scope="write",
         route=Route(
@@ -243,10 +225,7 @@ OPERATIONS = (
         events=("entity_updated",),
     ),
     Operation(
-        name="delete_entity",
-        request=DeleteEntityRequest,
-        result=Nothing,
-        run=delete_entity,
+        delete_entity,
         roles=WRITERS,
         scope="write",
         route=Route(

@@ -1,11 +1,11 @@
-"""Cuts a document into chunks along its headings and paragraphs. Pure; every character of the body is in some chunk."""
+"""Chunking along headings and paragraphs. Every character of the body is in some chunk."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 CHUNK_LIMIT = 1600
-"""Characters that a chunk has at most; about one passage and a half of the default embedding model."""
+"""Most characters of a chunk, about 1.5 passages of the default embedding model."""
 
 _HEADING = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#])\1{2,}\s*")
@@ -15,23 +15,23 @@ _SENTENCE_END = re.compile("(?<=[.!?\u3002\uff01\uff1f])\\s+|\\n+")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One chunk: its text, what it is, and the headings above it."""
+    """A chunk with its heading path."""
 
     content: str
     chunk_type: str
-    """`heading` when it opens a section, else `paragraph`."""
+    """`heading` for the first chunk of a section, else `paragraph`."""
     heading_path: tuple[str, ...]
 
 
 def title_of(text: str) -> str | None:
-    """The first heading of a Markdown or reStructuredText document."""
+    """Return the first Markdown or reStructuredText heading."""
     for _, title, _ in _headings(text.splitlines()):
         return title
     return None
 
 
 def chunks(text: str, *, limit: int = CHUNK_LIMIT) -> list[Piece]:
-    """Cut a document; a section longer than `limit` is cut between paragraphs, then sentences, then anywhere."""
+    """Split a document at headings, then paragraphs, then sentences, then anywhere."""
     pieces: list[Piece] = []
     bare: list[str] = []
     for path, lines in _sections(text):
@@ -43,7 +43,6 @@ def chunks(text: str, *, limit: int = CHUNK_LIMIT) -> list[Piece]:
 
 
 def _is_bare(lines: list[str]) -> bool:
-    """Whether a section is nothing but its heading, which then says more at the head of the next one."""
     kept = [line for line in lines if line.strip()]
     return len(kept) == 1 or (len(kept) == 2 and _is_underlined(kept, 0))
 
@@ -56,7 +55,6 @@ def _pieces(path: tuple[str, ...], body: str, limit: int) -> list[Piece]:
 
 
 def _headings(lines: list[str]) -> Iterator[tuple[int, str, int]]:
-    """Yield (line number, title, level) of each heading outside code fences; underlined ones are levels 1 and up."""
     fence: str | None = None
     underline_levels: list[str] = []
     for number, line in enumerate(lines):

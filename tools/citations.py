@@ -1,4 +1,4 @@
-"""Citations: a caller says which records were of use, and they rank slightly higher for a while."""
+"""Citations: records named as useful rank slightly higher for a while."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -21,7 +21,7 @@ SessionKey = Annotated[str, StringConstraints(min_length=1, max_length=200, patt
 
 
 class CiteRequest(Request):
-    """What was of use."""
+    """Records to cite."""
 
     cited_ids: Annotated[list[EntityId], Field(min_length=1, max_length=MOST_CITED)] = Field(
         description="Ids of records that were of use, such as `metadata.cite_id` of search results."
@@ -35,7 +35,7 @@ class CiteRequest(Request):
 
 
 class CiteResult(Result):
-    """What became of each id; every one is in one of the lists."""
+    """Ids by outcome; each is in one of the lists."""
 
     signal_type: Literal["citation"] = "citation"
     source_surface: CitedSurface
@@ -65,9 +65,9 @@ def cited(
     session_key: str | None = None,
     claim: Claim | None = None,
 ) -> CiteResult:
-    """Count citations in a transaction of their own: durable when it returns. Blocks.
+    """Count citations in a transaction of their own. Blocks.
 
-    A claim is the business of whoever answers the request with it: pass it where citing is all that is done.
+    Pass the claim only if citing is all that the request does.
     """
     caller = call.caller
     key = session_of(app, call, session_key)
@@ -84,9 +84,9 @@ def cited(
 
 
 def count(tx: Transaction, call: Call, ids: Sequence[str], surface: CitedSurface, session_key: str) -> Cited:
-    """Count citations as part of a transaction; `announce` them when it has committed.
+    """Count citations in an open transaction; call `announce` after the commit.
 
-    The audit log of an organization names those that its admins may read, and says nothing of others.
+    The audit entry names only records that admins may read.
     """
     found = tx.cite(ids, Citing(call.caller.readable, session_key, surface))
     told = [record_id for record_id, visibility in found.counted.items() if admins_may_read(visibility)]
@@ -100,7 +100,7 @@ def count(tx: Transaction, call: Call, ids: Sequence[str], surface: CitedSurface
 
 
 def announce(app: App, call: Call, found: Cited, surface: CitedSurface, session_key: str) -> None:
-    """Let rankings and analytics know of citations that have been committed."""
+    """Tell rankings and analytics of committed citations."""
     if not found.counted:
         return
     caller = call.caller
@@ -116,7 +116,6 @@ def announce(app: App, call: Call, found: Cited, surface: CitedSurface, session_
 
 
 def cited_text(result: CiteResult) -> str:
-    """Say in a line what counted."""
     parts = [f"{len(result.counted_ids)} counted"]
     if result.replayed_ids:
         parts.append(f"{len(result.replayed_ids)} counted before")
@@ -127,10 +126,7 @@ def cited_text(result: CiteResult) -> str:
 
 OPERATIONS = (
     Operation(
-        name="cite",
-        request=CiteRequest,
-        result=CiteResult,
-        run=cite,
+        cite,
         roles=READERS,
         scope="write",
         route=Route("POST", "/api/memory/cite", tag="search"),

@@ -1,6 +1,6 @@
-"""Relations that an entity's own fields state: its project, its epic, its parent, what it depends on.
+"""Relations stated by metadata fields: project, epic, parent task and dependencies.
 
-The field is what counts: changing it ends the relation that it stated, and nothing else can end that one.
+Changing the field ends the relation that it stated; nothing else can end that one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,30 +21,28 @@ DEPENDENCIES_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A key of an entity's metadata that names other entities."""
+    """A metadata key that names other entities."""
 
     key: str
     name: str
     """The relation that it states."""
     targets: tuple[str, ...]
-    """Types that it may name."""
+    """Allowed types of the target."""
     sources: tuple[str, ...] = ()
-    """Types of which it is a field; empty: of all."""
+    """Types that have the field; empty means all."""
     is_list: bool = False
 
     @property
     def path(self) -> str:
-        """How errors and provenance call it."""
         return f"metadata.{self.key}"
 
     def is_of(self, entity: Entity) -> bool:
-        """Tell whether entities of this type have the field. The chunks of a source are where their source is."""
+        """Return whether the entity has this field. Chunks follow their source instead."""
         return entity.entity_type in self.sources if self.sources else entity.source_id is None
 
 
 DEPENDENCIES = Field("depends_on", "DEPENDS_ON", ("task", "epic"), ("task", "epic"), is_list=True)
 PROJECT = Field("project_id", "BELONGS_TO", ("project",))
-"""Who may read an entity knows it."""
 FIELDS = (
     PROJECT,
     Field("epic_id", "PART_OF", ("epic",), ("task",)),
@@ -54,9 +52,9 @@ FIELDS = (
 
 
 def contain(tx: Transaction, caller: Principal, before: Entity | None, after: Entity) -> None:
-    """Bring the relations that an entity's fields state in step with an entity that was just stored.
+    """Update the relations that an entity's fields state.
 
-    `before` is what it was; None where it was created. Fields that did not change are left alone.
+    `before` is None for a new entity. Unchanged fields are skipped.
 
     Raises:
         NotFound: A field names what does not exist, or not for this caller.
@@ -70,7 +68,7 @@ def contain(tx: Transaction, caller: Principal, before: Entity | None, after: En
 
 
 def stated_links(before: Entity | None, after: Entity) -> list[Link]:
-    """Return the relations that the fields state and did not state before.
+    """Return the relations that the fields state now and did not state before.
 
     Raises:
         ValidationFailed: A field holds no id, or no list of ids.
@@ -84,7 +82,7 @@ def stated_links(before: Entity | None, after: Entity) -> list[Link]:
 
 
 def stating_field(source: Entity, name: str, target_id: str) -> str | None:
-    """Name the field of a source by which it states a relation; None where none does."""
+    """Return the field that states a relation, or None."""
     for field in FIELDS:
         if field.name == name and field.is_of(source) and target_id in _named(field, source):
             return field.path
@@ -92,9 +90,7 @@ def stating_field(source: Entity, name: str, target_id: str) -> str | None:
 
 
 def keep_hidden(tx: Transaction, caller: Principal, before: Entity, update: JsonObject) -> JsonObject:
-    """Let a change of what a task is part of and depends on keep the ids that the caller is not shown.
-
-    They cannot mean to drop those: neither by a null nor by another list.
+    """Keep the ids in relation fields of an update that the caller cannot see.
 
     Raises:
         ValidationFailed: There are too many others in the list.
@@ -116,7 +112,6 @@ def keep_hidden(tx: Transaction, caller: Principal, before: Entity, update: Json
 
 
 def _leave(tx: Transaction, field: Field, before: Entity | None, after: Entity) -> None:
-    """End what a field stated and does not state any more."""
     if before is None or not field.is_of(after):
         return
     left = set(_named(field, before)) - set(_named(field, after))
@@ -142,7 +137,6 @@ def _value(field: Field, entity: Entity) -> JsonValue:
 
 
 def _named(field: Field, entity: Entity) -> Iterator[str]:
-    """Read the ids in a field; what is none is left out."""
     value = _value(field, entity)
     for each in value if isinstance(value, list) and field.is_list else [value]:
         if isinstance(each, str) and each:

@@ -1,4 +1,4 @@
-"""Creating entities: one at a time, in bulk, and as agents add them."""
+"""Creating entities: one, many, or one as agents add it."""
 
 from typing import Annotated, Literal
 
@@ -31,7 +31,7 @@ from tools.storing import store, until_visible
 from tools.threads import in_thread
 
 TECHNOLOGIES = {"project": "tech_stack"}
-"""What the interface calls the technologies of a type, where it is not `technologies`."""
+"""Metadata key of the technologies by type; elsewhere `technologies`."""
 
 
 class CreateEntityRequest(EntityFields):
@@ -69,7 +69,7 @@ class BulkCreateRequest(Request):
 
 
 class BulkCreated(Result):
-    """What a bulk create stored, in the order of the request."""
+    """Entities that a bulk create stored, in the order of the request."""
 
     entities: list[EntityView]
     total: int
@@ -93,7 +93,7 @@ async def bulk_create(app: App, call: Call, request: BulkCreateRequest) -> BulkC
 
 
 class AddRequest(Request):
-    """What an agent wants to be remembered in the graph."""
+    """A piece of knowledge to add."""
 
     title: Name = Field(description="Title: one line that says what it is.")
     content: Content = Field(description="The knowledge itself.")
@@ -118,7 +118,7 @@ class AddRequest(Request):
 
 
 class Added(Result):
-    """What was added, and what it resembles."""
+    """The added entity and its similar records."""
 
     success: bool = True
     id: str
@@ -136,7 +136,7 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
     alike: list[Similar] = []
     if request.check_conflicts and not request.skip_conflicts:
         said = f"{request.title}\n{request.content}"
-        alike = await similar(app, call, said, request.entity_type, request.conflict_threshold)
+        alike = await similar(app, call.caller, said, request.entity_type, request.conflict_threshold)
     created = await store(app, call, [fields], sync=True, deferred=False)
     entity = created.entities[0]
     pending = await until_visible(app, call.caller, created)
@@ -180,10 +180,7 @@ def _added_text(added: Added) -> str:
 
 OPERATIONS = (
     Operation(
-        name="create_entity",
-        request=CreateEntityRequest,
-        result=EntityView,
-        run=create_entity,
+        create_entity,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/entities", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})),
@@ -191,10 +188,8 @@ OPERATIONS = (
         events=("entity_pending", "entity_created"),
     ),
     Operation(
+        bulk_create,
         name="bulk_create_entities",
-        request=BulkCreateRequest,
-        result=BulkCreated,
-        run=bulk_create,
         roles=WRITERS,
         scope="write",
         route=Route(
@@ -204,10 +199,7 @@ OPERATIONS = (
         events=("entity_pending", "entity_created"),
     ),
     Operation(
-        name="add",
-        request=AddRequest,
-        result=Added,
-        run=add,
+        add,
         roles=WRITERS,
         scope="write",
         tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity"}), render=_added_text),

@@ -1,4 +1,4 @@
-"""Circles that may not close: what waits for itself is never done, what retires itself is lost."""
+"""Cycle detection for dependencies, parents and supersessions."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
@@ -9,18 +9,18 @@ from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity
 
 WORK = frozenset({"task", "epic"})
-"""What is worked off one after the other. Other things, such as modules, do depend on each other in circles."""
+"""Types whose DEPENDS_ON may not form a cycle. Modules, for example, may depend on each other."""
 ALWAYS = frozenset({"CHILD_OF", SUPERSEDES})
 SHOWN = 20
-"""Records of a circle that a message names."""
+"""Most ids in an error message."""
 
 Edges = defaultdict[str, list[str]]
 
 
 def refuse_cycles(tx: Transaction, caller: Principal, links: Iterable[tuple[Entity, str, str]]) -> None:
-    """Refuse that relations that were just recorded, as source, name and target id, close a circle.
+    """Refuse relations, just recorded as (source, name, target id), that close a cycle.
 
-    Only what the caller may read is followed, so that the message names nothing else.
+    Only relations that the caller may read are followed, so that the message reveals nothing else.
 
     Raises:
         InvalidRequest: One of them does; the message holds the way round.
@@ -49,7 +49,6 @@ def _reachable(tx: Transaction, caller: Principal, name: str, starts: set[str]) 
 
 
 def _way(edges: Edges, start: str, goal: str) -> list[str]:
-    """Return the shortest way, both ends included; empty where there is none."""
     before: dict[str, str | None] = {start: None}
     waiting = deque([start])
     while waiting:

@@ -1,4 +1,4 @@
-"""What is made of raw memories: no more people read it than read its sources, and these say what was made of them."""
+"""Entities made of raw memories: nobody reads them who may not read their sources."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -14,20 +14,19 @@ from stores.records import ORGANIZATION, Entity, EntityDraft, RawMemory
 from tools.json_values import texts_in
 
 PROJECT = "project"
-"""A project is read by whoever may read the project, whatever it was made of."""
 LINK = "raw_memory_id"
-"""The metadata key by which a client says what an entity was made of."""
+"""The metadata key that names the raw memory an entity was made of."""
 
 
 def source_of(tx: Transaction, caller: Principal, draft: EntityDraft) -> RawMemory | None:
-    """The raw memory that a draft names, where the caller may read it."""
+    """Return the raw memory that a draft names, if the caller may read it."""
     named = draft.metadata.get(LINK) if draft.entity_type != PROJECT else None
     memory = tx.memory(named) if isinstance(named, str) and named else None
     return memory if memory is not None and may_read_memory(caller, memory.entity.visibility) else None
 
 
 def narrowed(caller: Principal, draft: EntityDraft, sources: Collection[Entity | Visibility]) -> EntityDraft:
-    """Let no more people read a draft than read each of the raw memories it is made of, or would if they were kept."""
+    """Narrow the visibility of a draft to those who may read each of its sources."""
     place = Visibility(draft.visibility, cast("MemoryScope", draft.memory_scope), draft.scope_key)
     memories = [each for each in sources if isinstance(each, Entity)]
     read_by = [each if isinstance(each, Visibility) else derived_visibility(each) for each in sources]
@@ -41,7 +40,7 @@ def narrowed(caller: Principal, draft: EntityDraft, sources: Collection[Entity |
 
 
 def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:
-    """Refuse that somebody lets more people read what was made of another person's memory than read the memory.
+    """Refuse a change that would let people read an entity who may not read its sources.
 
     Raises:
         Forbidden: The record would be read by others than its sources are.
@@ -58,7 +57,6 @@ def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: 
 
 
 def _sources(tx: Transaction, entity: Entity) -> list[Entity]:
-    """The raw memories that an entity was made of, and those that these were made of."""
     found = tx.memories_of(entity.id)
     named = {each for memory in found for each in texts_in((memory.capture.candidate or {}).get("raw_source_ids"))}
     named |= set(texts_in([entity.metadata.get(LINK)])) | set(texts_in(entity.metadata.get("raw_source_ids")))
@@ -67,7 +65,7 @@ def _sources(tx: Transaction, entity: Entity) -> list[Entity]:
 
 
 def link(tx: Transaction, caller: Principal, memory: RawMemory, entity: Entity) -> None:
-    """Say in a raw memory what was made of it by somebody who may. The first entity stays, and so do reviews."""
+    """Record in a raw memory the entity made of it, unless it has one or was reviewed."""
     capture = memory.capture
     if capture.candidate is not None or not may_change_memory(caller, memory.entity):
         return

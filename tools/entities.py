@@ -1,4 +1,4 @@
-"""Reading entities: list and get. Creating them is in `create`, changing and deleting them in `change`."""
+"""Reading entities: list and get."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -86,7 +86,7 @@ async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> E
 
 
 def chunk_metadata(place: ChunkPlace) -> JsonObject:
-    """What the interface shows of where a document chunk stands."""
+    """Return the metadata that shows the place of a document chunk."""
     return {
         "source_id": place.chunk.source_id,
         "source_name": place.source_name,
@@ -101,7 +101,7 @@ def chunk_metadata(place: ChunkPlace) -> JsonObject:
 
 
 async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) -> list[EntityView]:
-    """Show entities that the caller may read, with the places of those that are document chunks."""
+    """Show entities that the caller may read, document chunks with their place."""
     found = await in_thread(without_hidden, app, caller, entities)
     chunk_ids = [entity.id for entity in found if entity.source_id is not None]
     places = await in_thread(app.ledger.chunks, caller.organization_id, chunk_ids) if chunk_ids else {}
@@ -112,7 +112,7 @@ async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) 
 
 
 class GetEntityRequest(Request):
-    """Which entity, and how much around it."""
+    """An entity to read."""
 
     entity_id: EntityId = Field(description="The entity's id.")
     include_summary: bool = Field(True, description="Whether to add the entity's neighbours in the graph.")
@@ -125,7 +125,7 @@ class GetEntityRequest(Request):
 
 
 def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
-    """Read an entity that the caller may see, with `memories` also a raw memory. Blocks.
+    """Read an entity that the caller may see, with `memories` also raw memories. Blocks.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
@@ -137,7 +137,7 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
 
 
 def require_visible(app: App, caller: Principal, entity_id: str) -> Look:
-    """Check that there is an entity that the caller may see; return what is known of its organization. Blocks.
+    """Check that the caller may see an entity. Blocks.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
@@ -154,7 +154,7 @@ def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:
 
 
 def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) -> Entity:
-    """Read the revision of an entity, or raw memory, that was current then and that the caller may see. Blocks.
+    """Read the revision of an entity or raw memory that was current at a time. Blocks.
 
     Raises:
         NotFound: It does not exist, now or then; or not for this caller, as it is now or was then.
@@ -170,7 +170,7 @@ def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) 
 
 
 def related_then(app: App, caller: Principal, entity_id: str, limit: int, as_of: datetime) -> list[RelatedEntity]:
-    """Read the neighbours that an entity had at a moment, as was known then, under the names of then. Blocks."""
+    """Read the neighbours of an entity at a time, with their names of that time. Blocks."""
     query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
     relations = [each.then for each in app.ledger.relation_history(caller.organization_id, query)]
     others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
@@ -178,12 +178,12 @@ def related_then(app: App, caller: Principal, entity_id: str, limit: int, as_of:
 
 
 def no_entity(entity_id: str) -> NotFound:
-    """Say that an entity does not exist, or not for this caller."""
+    """Return the error for an entity that is missing or invisible."""
     return NotFound(f"There is no entity {entity_id}.")
 
 
 def related_entities(app: App, caller: Principal, entity_id: str, limit: int) -> list[RelatedEntity]:
-    """Read the present neighbours of an entity that the caller may see, newest relation first. Blocks."""
+    """Read the current neighbours of an entity, newest relation first. Blocks."""
     relations = app.ledger.readable_relations_of(
         caller.organization_id, entity_id, visibility=caller.visible, limit=limit
     )
@@ -243,7 +243,6 @@ def _page_text(page: EntityPage) -> str:
 
 
 def entity_text(view: EntityView) -> str:
-    """Say an entity in a text that an agent reads."""
     head = f"{view.id} [{view.entity_type}] {view.name} (revision {view.revision})"
     related = [f"- {r.relationship} {r.direction}: {r.id} {r.name}" for r in view.related or []]
     return "\n".join(part for part in [head, view.description, view.content, *related] if part)
@@ -251,18 +250,12 @@ def entity_text(view: EntityView) -> str:
 
 OPERATIONS = (
     Operation(
-        name="list_entities",
-        request=ListEntitiesRequest,
-        result=EntityPage,
-        run=list_entities,
+        list_entities,
         route=Route("GET", "/api/entities"),
         tool=Tool("List entities", read_only=True, listed=False, render=_page_text),
     ),
     Operation(
-        name="get_entity",
-        request=GetEntityRequest,
-        result=EntityView,
-        run=get_entity,
+        get_entity,
         route=Route("GET", "/api/entities/{entity_id}", errors=frozenset({404})),
         tool=Tool("Read an entity", read_only=True, render=entity_text),
     ),

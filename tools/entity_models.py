@@ -1,4 +1,4 @@
-"""The wire shapes of entities, shared by every operation that takes or returns them."""
+"""Request and result models of entities."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -16,7 +16,6 @@ CONTENT_LIMIT = 50_000
 LABEL_LIMIT = 200
 LABELS_LIMIT = 100
 BULK_LIMIT = 128
-"""Entities that one request may create."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LIMIT, pattern=r"\S")]
 Content = Annotated[str, StringConstraints(max_length=CONTENT_LIMIT)]
@@ -26,7 +25,7 @@ Labels = Annotated[list[Label], Field(max_length=LABELS_LIMIT)]
 Assignee = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LABEL_LIMIT, pattern=r"\S")]
 Assignees = Annotated[list[Assignee], Field(max_length=LABELS_LIMIT)]
 Wanted = Annotated[str, StringConstraints(max_length=LABEL_LIMIT)]
-"""A label to filter by, from the query of an address, where forms send what is left open as an empty text."""
+"""A label in a query string; forms send an empty one where nothing was chosen."""
 EntityId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 RelatedTo = Annotated[list[EntityId], Field(max_length=100)]
 
@@ -50,11 +49,11 @@ CommaSeparated = Annotated[
     AfterValidator(_naming_something),
     Field(json_schema_extra={"pattern": r"^$|[^,\s]"}),
 ]
-"""A list in one text. An empty one filters nothing; commas and blanks alone are a mistake, no list of everything."""
+"""Comma-separated list. Empty filters nothing; separators alone are refused."""
 
 
 class EntityFields(Request):
-    """What a client says about an entity that it creates."""
+    """An entity to create."""
 
     name: Name = Field(description="Title.")
     description: Description | None = Field(None, description="Short description.")
@@ -88,7 +87,7 @@ class RelatedEntity(Result):
 
 
 class MutationReceipt(Result):
-    """What a write did, and whether this answer repeats an earlier one."""
+    """Receipt of a write."""
 
     operation_id: str
     applied: bool = True
@@ -99,7 +98,7 @@ class MutationReceipt(Result):
 
 
 class BackgroundJobs(Result):
-    """What was not finished when the answer was sent."""
+    """Work that was not finished when the answer was sent."""
 
     pending_indexes: list[str] = Field(default_factory=list, description="Indexes that do not show the record yet.")
 
@@ -126,7 +125,7 @@ class EntityView(Result):
 
 
 def entity_view(entity: Entity, *, place: JsonObject | None = None, timestamps: bool = True) -> EntityView:
-    """Show an entity; `place` is where a document chunk stands and goes into its metadata."""
+    """Show an entity; `place` (of a document chunk) is merged into its metadata."""
     stamped: JsonObject = {
         "memory_scope": entity.memory_scope,
         "scope_key": entity.scope_key,

@@ -1,4 +1,4 @@
-"""The types of entities, their workflow states, and the relationship types between them."""
+"""Entity types, relationship types and workflow states."""
 
 from typing import Literal, get_args
 
@@ -25,7 +25,7 @@ STATUSES: dict[str, tuple[str, ...]] = {
     "task": ("todo", "backlog", "doing", "blocked", "review", "done", "archived"),
     "epic": ("planning", "in_progress", "blocked", "completed", "archived"),
 }
-"""The states of the types that have a workflow, the default first."""
+"""Workflow states by type, the default first."""
 
 PRIORITIES = ("medium", "critical", "high", "low", "someday")
 COMPLEXITIES = ("medium", "trivial", "simple", "complex", "epic")

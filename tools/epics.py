@@ -1,4 +1,4 @@
-"""Epics: changing, starting, completing and archiving them. They are created as entities of type `epic`."""
+"""Changing, starting, completing and archiving epics."""
 
 from dataclasses import replace
 from typing import Any, Literal
@@ -8,9 +8,9 @@ from pydantic import Field
 from stores.records import Entity, JsonObject, ProjectRole
 from tools.app import App
 from tools.entity_models import Assignees, Content, Description, Labels, Name
-from tools.operation import WRITERS, Call, Operation, Request, Route, Run
+from tools.operation import WRITERS, Call, Operation, Route, Run
 from tools.tasks import nothing_to_change
-from tools.work import (
+from tools.work_changes import (
     IF_MATCH,
     REFUSALS,
     Deed,
@@ -107,33 +107,20 @@ async def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> Epi
 
 
 def _move(action: str, request: OnEpic, metadata: JsonObject, least: ProjectRole = "project_contributor") -> Deed:
-    """A deed that is its new metadata."""
     return Deed(
         action, "epic", request.epic_id, request.expected_revision, lambda _: {"metadata": metadata}, least=least
     )
 
 
-def _operation(route: Route, request: type[Request], run: Run, *more_events: str) -> Operation:
+def _operation(route: Route, run: Run, *more_events: str) -> Operation:
     return Operation(
-        name=run.__name__,
-        request=request,
-        result=EpicDone,
-        run=run,
-        roles=WRITERS,
-        scope="write",
-        route=route,
-        mutates=True,
-        events=("entity_updated", *more_events),
+        run, roles=WRITERS, scope="write", route=route, mutates=True, events=("entity_updated", *more_events)
     )
 
 
 OPERATIONS = (
-    _operation(
-        Route("PATCH", "/api/epics/{epic_id}", tag="epics", headers=IF_MATCH, errors=REFUSALS),
-        UpdateEpicRequest,
-        update_epic,
-    ),
-    _operation(epic_route("start"), StartEpicRequest, start_epic),
-    _operation(epic_route("complete"), CompleteEpicRequest, complete_epic, "entity_pending", "entity_created"),
-    _operation(epic_route("archive"), ArchiveEpicRequest, archive_epic),
+    _operation(Route("PATCH", "/api/epics/{epic_id}", tag="epics", headers=IF_MATCH, errors=REFUSALS), update_epic),
+    _operation(epic_route("start"), start_epic),
+    _operation(epic_route("complete"), complete_epic, "entity_pending", "entity_created"),
+    _operation(epic_route("archive"), archive_epic),
 )

@@ -1,4 +1,4 @@
-"""Explore: lists and walks of the graph without semantic search."""
+"""Listing entities by filters and walking the graph, without semantic search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,15 +22,15 @@ from tools.relation_models import RelationName
 from tools.threads import in_thread
 
 WALK_LIMIT = 1000
-"""Entities that a walk shows at most, and looks around of at most; the answer says when it did."""
+"""Most entities that a walk shows or expands."""
 WIDE = 5
-"""How many times as many a walk reaches where filters drop some."""
+"""Factor on the limit of a walk whose filters drop some entities."""
 
 Dependency = Literal["needs", "needed_by"]
 
 
 class ExploreRequest(Request):
-    """What to list, or where to start."""
+    """Filters of a list, or the start of a walk."""
 
     mode: Literal["list", "related", "traverse", "dependencies"] = Field(
         "list",
@@ -126,11 +126,6 @@ def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
 
 
 def _query(call: Call, request: ExploreRequest) -> EntityQuery:
-    """What the filters let through, of a list and of a walk alike.
-
-    Raises:
-        ValidationFailed: They contradict each other.
-    """
     if request.epic is not None and request.no_epic:
         raise ValidationFailed(
             "no_epic asks for tasks without an epic, and epic for those of one.",
@@ -159,7 +154,7 @@ def _projects(request: ExploreRequest) -> tuple[str, ...]:
 
 
 def explored(entity: Brief, step: Reached | None = None, side: Dependency | None = None) -> ExploredEntity:
-    """Show an entity of a list, or how a walk reached it."""
+    """Show an entity of a list, or of a walk with the step that reached it."""
     workflow: JsonObject = {
         "category": entity.category,
         "languages": list(entity.languages),
@@ -235,12 +230,11 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
 
 
 def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
-    """Tell whether a superseded record has a place in a walk: as what a supersession that is asked for is about."""
+    """Return whether a walk shows a superseded record: only by a wanted supersession."""
     return is_asked_for and SUPERSEDES in {each.name for each in (step.path[-1], *step.others)}
 
 
 def _kept(call: Call, request: ExploreRequest, look: Look, walks: Mapping[Dependency | None, Walk]) -> set[str]:
-    """Return what may be seen and the filters let through. Of what was reached, only ids are read here."""
     ids = (step.id for walk in walks.values() for step in walk.entities)
     return look.matching_ids(_of_walk(call, request), ids)
 
@@ -250,7 +244,6 @@ def _of_walk(call: Call, request: ExploreRequest) -> EntityQuery:
 
 
 def _queries(call: Call, request: ExploreRequest, depth: int) -> dict[Dependency | None, NeighbourQuery]:
-    """Ask along every wanted relation; of dependencies, what the start needs apart from what needs it."""
     wanted = frozenset(request.relationship_types or ()) or None
     query = NeighbourQuery(visibility=call.caller.visible, names=wanted, limit_per_id=_most(request, depth))
     if depth == 1:
@@ -266,10 +259,6 @@ def _queries(call: Call, request: ExploreRequest, depth: int) -> dict[Dependency
 
 
 def _most(request: ExploreRequest, depth: int) -> int:
-    """How many a walk may reach: more where filters drop some on the way. A single step past them is the ledger's.
-
-    Of a single step it is the facts: several may lead to one neighbour.
-    """
     filters = (
         *(request.language, request.category, request.epic, request.no_epic, request.complexity, request.feature),
         *(request.status, request.priority, request.tags, request.types, _projects(request)),
@@ -291,7 +280,6 @@ def _walks(
 
 
 def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery) -> Walk:
-    """Take one step by the ledger, which knows what the filters ask: past a hub, few of its many neighbours."""
     names = {way: query.towards(way).names for way in query.ways}
     wanted, most = _of_walk(call, request), WIDE * WALK_LIMIT
     found = app.ledger.links_to_matching(call.caller.organization_id, str(request.entity_id), wanted, names, most)
@@ -313,12 +301,11 @@ def _shown(app: App, call: Call, look: Look, rows: Sequence[tuple[Reached, Depen
 
 
 def other_relations(step: Reached) -> list[OtherRelation]:
-    """Show what else relates a record to the one from which a walk reached it."""
+    """Show the further relations of a step."""
     return [OtherRelation(relationship=each.name, direction=each.direction) for each in step.others]
 
 
 def explored_text(page: Explored) -> str:
-    """Say a page in a text that an agent reads."""
     more = "; there may be more: the walk reached its bound" if page.capped else ""
     lines = [f"{page.total} of {page.actual_total} ({page.mode}){more}"]
     for entity in page.entities:
@@ -337,10 +324,7 @@ AGENT_OMITS = frozenset({
 
 OPERATIONS = (
     Operation(
-        name="explore",
-        request=ExploreRequest,
-        result=Explored,
-        run=explore,
+        explore,
         route=Route("POST", "/api/search/explore", tag="search", errors=frozenset({400, 404, 503})),
         tool=Tool(
             "Explore the graph",

@@ -1,4 +1,4 @@
-"""Exposure: what an answer returned to whom is recorded for the analytics, after ranking and without a wait."""
+"""Exposures: returned records, queued for the analytics after ranking."""
 
 import hashlib
 import re
@@ -19,10 +19,10 @@ _OURS = re.compile(r"session_[0-9a-f]{16}")
 def exposed(
     app: App, call: Call, surface: Surface, records: Sequence[Shown], *, session_key: str | None = None
 ) -> JsonObject:
-    """Queue what an answer returns, best first; tell how many of it are recorded.
+    """Queue the records of an answer for the analytics; return the counts.
 
-    `{}` where nothing was found, or nothing is recorded by setting. A record that stands in the answer twice is
-    recorded once, in its first place. When the queue is full nothing of the answer is. Costs some microseconds.
+    Returns `{}` for an empty answer or if recording is off. A record counts once, at its first place. If the queue is
+    full, nothing of the answer is recorded.
     """
     if not records or not app.exposures.on:
         return {}
@@ -60,7 +60,7 @@ def exposed(
 
 
 def stamp(usage_exposure: JsonObject, hits: Iterable[tuple[str, JsonObject]]) -> None:
-    """Add to the metadata of each record of an answer its `cite_id` and, where it is recorded, whether it was."""
+    """Add `cite_id` and the exposure status to the metadata of each record of an answer."""
     exclusions = usage_exposure.get("exclusions")
     told = exclusions if isinstance(exclusions, list) else []
     reasons = {each["response_id"]: each["reason"] for each in told if isinstance(each, dict)}
@@ -75,9 +75,9 @@ def stamp(usage_exposure: JsonObject, hits: Iterable[tuple[str, JsonObject]]) ->
 
 
 def session_of(app: App, call: Call, given: str | None = None) -> str:
-    """Name the session in which a user cites: a digest, so that nothing of what a client calls it is kept.
+    """Return the digest that names the session of a user.
 
-    Without a name it is the credential on this day (UTC). What an answer gave as `session_key` stays as it is.
+    Without a name it stands for the credential and the day (UTC). A `session_key` from an answer is kept as it is.
     """
     if given is not None and _OURS.fullmatch(given):
         return given

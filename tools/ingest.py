@@ -1,4 +1,4 @@
-"""Ingesting documents: a source, its documents, and their chunks as searchable entities."""
+"""Ingesting documents as sources with chunks."""
 
 import hashlib
 import uuid
@@ -55,7 +55,7 @@ class IngestRequest(Request):
 
 
 class Ingested(Result):
-    """What was stored."""
+    """Result of an ingestion."""
 
     source_id: str
     source_name: str
@@ -121,12 +121,6 @@ def _store(app: App, call: Call, request: IngestRequest) -> _Stored:
 
 
 def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
-    """Read the source that the request names; None when it describes a new one.
-
-    Raises:
-        NotFound: There is no such source for this caller.
-        InvalidRequest: It is no source, or the request would silently put the documents somewhere else.
-    """
     if request.source_id is None:
         if request.source_name is None:
             raise InvalidRequest("Name the source: source_id of an existing one, or source_name for a new one.")
@@ -201,17 +195,13 @@ def _add_document(
 
 
 def _heading_path(title: str, piece: Piece) -> str:
-    """The way to a chunk from its document's title down."""
     path = piece.heading_path
     return " > ".join(path if path and path[0] == title else (title[:200], *path))
 
 
 OPERATIONS = (
     Operation(
-        name="ingest_documents",
-        request=IngestRequest,
-        result=Ingested,
-        run=ingest_documents,
+        ingest_documents,
         roles=WRITERS,
         scope="write",
         route=Route(

@@ -1,4 +1,4 @@
-"""Relations on their way into the ledger: what may be linked to what, by whom, and in which words."""
+"""Checking and storing relations that requests ask for."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tools.entity_types import RELATIONSHIP_TYPES
 Found = TypeVar("Found", bound=Entity | Outline)
 
 BY_HAND = "relations"
-"""In the provenance of what was recorded by the operations on relations."""
+"""Provenance of relations recorded by the operations on relations."""
 PHRASES = {
     "PART_OF": "is part of",
     "CHILD_OF": "is a child of",
@@ -32,45 +32,43 @@ PHRASES = {
     "VALIDATED_BY": "is validated by",
     "ABOUT": "is about",
 }
-"""How a relation is said where its name alone is no predicate."""
+"""Predicates of relations whose name is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A record that somebody names to link to it."""
+    """The target of a requested relation."""
 
     id: str
     field: str
-    """Where it was said, as the sender knows it: `metadata.epic_id`."""
+    """The field that names it, such as `metadata.epic_id`."""
     types: Collection[str] = ()
-    """What it may be; empty: anything."""
+    """Allowed types; empty means any."""
 
     @property
     def details(self) -> JsonObject:
-        """What an error about it names."""
         return {"field": f"body.{self.field}"}
 
 
 class Link(NamedTuple):
-    """A relation that somebody wants to be recorded."""
+    """A relation to record."""
 
     source: Entity
     name: str
     target_id: str
     field: str
-    """Where it was said, as the sender knows it: `metadata.epic_id`."""
+    """The field that names it, such as `metadata.epic_id`."""
     types: Collection[str] = ()
-    """What its target may be; empty: anything."""
+    """Allowed types of the target; empty means any."""
     provenance: JsonObject | None = None
-    """None: the field."""
+    """None means the field."""
     fact: str | None = None
-    """None: made of the names."""
+    """None means a sentence made of both names."""
     valid_at: datetime | None = None
     invalid_at: datetime | None = None
 
     @property
     def target(self) -> Target:
-        """What is to be linked to."""
         return Target(self.target_id, self.field, self.types)
 
 
@@ -82,9 +80,10 @@ def record(
     created: Collection[str] = (),
     known: Mapping[str, Entity | Outline] | None = None,
 ) -> list[Recorded]:
-    """Store relations whose sources the caller may change; those that are `created` here are nobody's targets yet.
+    """Store relations whose sources the caller may change.
 
-    `known` holds those of the targets that exist, where this transaction has read them already.
+    `created` names sources that are new, which no cycle can contain yet. `known` holds targets that the transaction has
+    read already.
 
     Raises:
         NotFound: A target does not exist, or not for this caller.
@@ -111,15 +110,15 @@ def record(
 
 
 def taking_place(tx: Transaction, caller: Principal) -> MayEnd:
-    """Return the rule by which the caller's facts end others of which there is one at a time."""
+    """Return the check that decides which single-valued facts the caller's facts may end."""
     is_open = cache(tx.is_open_project)
     return lambda ender, ended: may_take_place(caller, ender, ended, is_open)
 
 
 def fact_of(relation: Relation, source: str, target: str) -> str:
-    """Say a relation: in the words of who recorded it by hand, else in a sentence of its ends as they are called.
+    """Return the recorded sentence of a relation, or one made of the current names.
 
-    Such a sentence is made when it is read: a stored one would tell what a record was called while it was hidden.
+    It is made on reading, because a stored one could reveal a name from when the record was hidden.
     """
     if relation.fact and relation.provenance.get("from") == BY_HAND:
         return relation.fact
@@ -132,7 +131,7 @@ def fact(source: str, name: str, target: str) -> str:
 
 
 def require_linkable(ledger: Ledger, caller: Principal, references: Collection[str], memory_scope: str) -> None:
-    """Refuse what `record` would refuse of the `related_to` of a new record with this scope. Blocks.
+    """Check the `related_to` of a new record before it is written. Blocks.
 
     Raises:
         NotFound: A target does not exist, or not for this caller.
@@ -155,7 +154,7 @@ def _require_linkable(caller: Principal, name: str, memory_scope: str, target: E
 
 
 def require_target(caller: Principal, wanted: Target, found: Found | None) -> Found:
-    """Refuse to link to what is not there for the caller, or is of another type.
+    """Check that a target exists for the caller and has an allowed type.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
@@ -211,12 +210,12 @@ def _stated_in(field: str) -> JsonObject:
 
 
 def related(source: Entity, references: Iterable[str]) -> list[Link]:
-    """Read what `related_to` says: `supersedes:<id>`, or a plain id, which is RELATED_TO."""
+    """Parse `related_to`: `supersedes:<id>`, or a plain id for RELATED_TO."""
     return [Link(source, *referred(reference), "related_to") for reference in references]
 
 
 def referred(reference: str) -> tuple[str, str]:
-    """Return the relationship and the id of a reference."""
+    """Split a reference into relationship and id."""
     name, separator, target_id = reference.partition(":")
     if separator and name.upper() in RELATIONSHIP_TYPES:
         return name.upper(), target_id

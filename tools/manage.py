@@ -1,4 +1,4 @@
-"""`manage`: what agents do with tasks and epics, in one tool. Each action is the operation that REST has for it."""
+"""The verb manage: all task and epic operations in one tool."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from tools.notes import NoteView
 from tools.operation import WRITERS, Call, Operation, Request, Result, Run, Tool
 from tools.parsing import parse
 from tools.planning import Advice
-from tools.work import EpicDone, TaskDone
+from tools.work_changes import EpicDone, TaskDone
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action: the request that `data` makes, the field that `entity_id` fills, and what runs it."""
+    """An action: its request model, the field that `entity_id` fills, and its function."""
 
     request: type[Request]
     key: str
@@ -54,7 +54,7 @@ ABSENT: Mapping[str, str] = {
     "link_graph_status": "Records are not linked by guessing, so there is no such work to report on.",
     "correct_memory": 'Memories cannot be corrected yet; add the right one with `related_to`: ["supersedes:<id>"].',
 }
-"""Actions that other servers of this interface know, and what to do here instead."""
+"""Unsupported actions of this interface, with the way to do the same here."""
 
 
 class ManageRequest(Request):
@@ -81,7 +81,7 @@ class ManageRequest(Request):
 
 
 class Managed(Result):
-    """What became of an action."""
+    """Result of an action."""
 
     success: bool
     action: str
@@ -145,7 +145,6 @@ def _misused(field: str, message: str, expected: str) -> ValidationFailed:
 
 
 def managed_text(done: Managed) -> str:
-    """Say what became of an action in a text that an agent reads."""
     if not done.success:
         return done.message
     told = [f"{key}: {value}" for key, value in done.data.items() if not isinstance(value, dict | list)]
@@ -165,10 +164,7 @@ def _advised(data: JsonObject) -> Iterator[str]:
 
 OPERATIONS = (
     Operation(
-        name="manage",
-        request=ManageRequest,
-        result=Managed,
-        run=manage,
+        manage,
         roles=WRITERS,
         scope="write",
         tool=Tool("Work on tasks and epics", read_only=False, render=managed_text),

@@ -1,4 +1,4 @@
-"""Raw memories: kept verbatim, and found again within one scope."""
+"""Storing and recalling raw memories."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ from tools.exposure import exposed
 from tools.json_values import StoredJson
 from tools.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
-from tools.projects import require_live_project
+from tools.projects import require_live
 from tools.receipts import capture_receipt
 from tools.retrieval.plan import Plan
 from tools.retrieval.ranking import Candidate
@@ -33,10 +33,10 @@ from tools.storing import SYNC_TIMEOUT_S
 from tools.threads import in_thread
 
 SHOWN_CHARACTERS = 20_000
-"""As much of a memory's text is in the answer of a recall; the rest is read with the memory itself."""
+"""Most characters of a memory in the answer of a recall."""
 PASSAGE_CHARACTERS = 1_200
 DEPTH = 100
-"""Candidates of each lane of a recall, which tells no total and shows fifty memories at most."""
+"""Candidates of each lane of a recall, which shows 50 memories at most and no total."""
 
 
 class StoreRawMemoryRequest(RawMemoryFields):
@@ -50,9 +50,10 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
 
     def write() -> tuple[RawMemory, int]:
         caller = call.caller
+        home = app.accounts.home_of(caller.user_id)
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            memory = keep_memory(app, tx, caller, request)
-            tx.audit(remember_entry(app, call, memory))
+            memory = tx.create_memory(*memory_draft(tx, caller, request))
+            tx.audit(remember_entry(home, call, memory))
         return memory, tx.sequence
 
     memory, sequence = await in_thread(write)
@@ -66,8 +67,8 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
     return view.model_copy(update=extra)
 
 
-def keep_memory(app: App, tx: Transaction, caller: Principal, fields: RawMemoryFields) -> RawMemory:
-    """Store a raw memory in an open transaction.
+def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) -> tuple[EntityDraft, Capture]:
+    """Draft a raw memory for `Transaction.create_memory`.
 
     Raises:
         InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or a diary without its agent.
@@ -78,12 +79,12 @@ def keep_memory(app: App, tx: Transaction, caller: Principal, fields: RawMemoryF
     place = writable_memory(caller, scope_of(fields))
     draft = _draft(fields, place)
     if draft.project_id is not None:
-        require_live_project(app, caller.organization_id, draft.project_id)
-    return tx.create_memory(draft, _capture(fields, draft.id, tx.now))
+        require_live(draft.project_id, tx.entity(draft.project_id))
+    return draft, _capture(fields, draft.id, tx.now)
 
 
 class ScopedFields(Request):
-    """Which raw memories somebody means."""
+    """A scope of raw memories."""
 
     memory_scope: MemoryScope = Field("private", description="Scope of the memories.")
     scope_key: EntityId | None = Field(
@@ -95,7 +96,7 @@ class ScopedFields(Request):
 
 
 def scope_of(fields: RawMemoryFields | ScopedFields) -> MemoryScopeRequest:
-    """Read where a request wants its memories.
+    """Return the memory scope of a request.
 
     Raises:
         InvalidRequest: It names an agent but no diary, or stores a diary entry of nobody.
@@ -133,7 +134,6 @@ def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
 
 
 def _metadata(fields: RawMemoryFields) -> JsonObject:
-    """The sender's, with when it was said where only its provenance tells."""
     said = fields.provenance.get(CAPTURED_AT)
     is_told = fields.metadata.get(CAPTURED_AT) is not None
     return fields.metadata if said is None or is_told else {**fields.metadata, CAPTURED_AT: said}
@@ -161,7 +161,7 @@ def _captured_at(fields: RawMemoryFields, now: datetime) -> datetime:
 
 
 class RecallRequest(ScopedFields):
-    """What to recall, and from where."""
+    """A question to raw memories."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=100_000)] = Field(
         description='What to recall, in plain words; exact identifiers and "quoted phrases" work too.'
@@ -256,7 +256,7 @@ def _recalled(
 
 
 def entities_made(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, str]:
-    """The id of the entity that was made of each memory, where the caller may read that entity. Blocks."""
+    """Return the readable entity made of each memory, by memory id. Blocks."""
     ids = {each.entity.id: each.capture.entity_id for each in memories if each.capture.entity_id is not None}
     if not ids:
         return {}
@@ -283,7 +283,6 @@ def _recalled_view(memory: RawMemory, hit: Candidate, entity_id: str | None, rea
 
 
 def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
-    """Say where a span of the searched text stands in the memory's own; one in the title alone stands at its start."""
     title, text = memory.entity.name, memory.entity.content
     before = len(title) + 1 if title and title != text else 0
     start, end = (min(max(0, place - before), len(text)) for place in span)
@@ -292,10 +291,7 @@ def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
 
 OPERATIONS = (
     Operation(
-        name="store_raw_memory",
-        request=StoreRawMemoryRequest,
-        result=RawMemoryView,
-        run=store_raw_memory,
+        store_raw_memory,
         roles=WRITERS,
         scope="write",
         route=Route(
@@ -305,10 +301,7 @@ OPERATIONS = (
         events=("raw_capture_changed",),
     ),
     Operation(
-        name="recall",
-        request=RecallRequest,
-        result=Recalled,
-        run=recall,
+        recall,
         route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=frozenset({400})),
     ),
 )

@@ -1,4 +1,4 @@
-"""The wire shapes of raw memories, shared by every operation that takes or returns them."""
+"""Request and result models of raw memories."""
 
 from datetime import datetime
 from typing import Annotated
@@ -22,7 +22,7 @@ Surface = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 
 class RawMemoryFields(Request):
-    """What a client says about a raw memory that it stores."""
+    """A raw memory to store."""
 
     raw_content: RawContent = Field(description="What was said, kept verbatim.")
     title: MemoryTitle = Field("", description="What it is called; it is found by its title, too.")
@@ -83,7 +83,7 @@ class RawMemoryView(Result):
 
 
 def memory_place(memory: RawMemory) -> JsonObject:
-    """What a search shows of where a raw memory comes from."""
+    """Return the provenance that a search hit shows."""
     entity, capture = memory.entity, memory.capture
     return {
         "memory_scope": entity.memory_scope,
@@ -98,7 +98,7 @@ def memory_place(memory: RawMemory) -> JsonObject:
 
 
 def memory_fields(memory: RawMemory, *, policy_reason: str) -> dict[str, object]:
-    """The fields that every view of a raw memory has; the derived entity is the caller's to add."""
+    """Return the fields of every view of a raw memory, except `entity_id`."""
     entity, capture = memory.entity, memory.capture
     return {
         "id": entity.id,

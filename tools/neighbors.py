@@ -1,4 +1,4 @@
-"""expand_neighbors: the entities around several ids, with a little of their text."""
+"""Expanding the graph neighbours of several ids."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ SEEDS_LIMIT = 50
 
 
 class ExpandRequest(Request):
-    """Where to start, and how far and along what to go."""
+    """Entities to start from, and the limits of the walk."""
 
     entity_ids: Annotated[list[EntityId], Field(min_length=1, max_length=SEEDS_LIMIT)] = Field(
         description="Ids to start from, as search returned them."
@@ -55,7 +55,7 @@ class Neighbor(Result):
 
 
 class Neighborhood(Result):
-    """What stands around one of the given ids."""
+    """Neighbours of one of the given ids."""
 
     entity_id: str
     name: str
@@ -113,7 +113,6 @@ def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]
 
 
 def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[str, Standing]) -> list[Reached]:
-    """Keep what is there for the caller, in force and of a wanted type, and no more of it than can be shown."""
     by_name = SUPERSEDES in (request.relationship_types or ())
     kept = [
         step
@@ -170,10 +169,7 @@ def _text(expanded: Expanded) -> str:
 
 OPERATIONS = (
     Operation(
-        name="expand_neighbors",
-        request=ExpandRequest,
-        result=Expanded,
-        run=expand_neighbors,
+        expand_neighbors,
         tool=Tool("Expand neighbours", read_only=True, omit_result=frozenset({"results"}), render=_text),
     ),
 )

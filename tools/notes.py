@@ -1,4 +1,4 @@
-"""Notes on tasks: entities of type `note` that are read by whoever reads the task."""
+"""Notes on tasks, readable by whoever may read the task."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ from tools.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
 from tools.receipts import receipt
 from tools.threads import in_thread
-from tools.work import Said, keep_beside, no_such, of_project, present
+from tools.work_changes import Said, keep_beside, no_such, of_project, present
 
 TITLE_LENGTH = 80
 
@@ -79,7 +79,6 @@ def _draft(task: Entity, request: AddNoteRequest) -> EntityDraft:
 
 
 def note_view(note: Entity, task_id: str) -> NoteView:
-    """Show a note."""
     name = note.metadata.get("author_name")
     return NoteView(
         id=note.id,
@@ -92,7 +91,7 @@ def note_view(note: Entity, task_id: str) -> NoteView:
 
 
 class ListNotesRequest(Request):
-    """Which task's notes, and how many."""
+    """A task whose notes to read."""
 
     task_id: EntityId = Field(description="The task's id.")
     limit: int = Field(50, ge=1, le=200, description="Most notes.")
@@ -122,10 +121,7 @@ async def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesVi
 
 OPERATIONS = (
     Operation(
-        name="add_note",
-        request=AddNoteRequest,
-        result=NoteView,
-        run=add_note,
+        add_note,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404, 409})),
@@ -133,10 +129,7 @@ OPERATIONS = (
         events=("note_pending", "note_created", "entity_pending", "entity_created"),
     ),
     Operation(
-        name="list_notes",
-        request=ListNotesRequest,
-        result=NotesView,
-        run=list_notes,
+        list_notes,
         route=Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404})),
     ),
 )

@@ -1,4 +1,4 @@
-"""Advice on open tasks: their order, what to take up next, circles among them, and how long one may take."""
+"""Planning of open tasks: order, suggestions, dependency cycles and estimates."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -16,22 +16,22 @@ from tools.app import App
 from tools.entity_models import EntityId, Label
 from tools.json_values import texts_in
 from tools.operation import Call, Request, Result
-from tools.search import SearchRequest, alike
+from tools.similar import alike
 from tools.threads import in_thread
-from tools.work import MOST_HOURS, no_such
+from tools.work_changes import MOST_HOURS, no_such
 
 ORDER = ("critical", "high", "medium", "low", "someday")
 WAITING = ("todo", "backlog")
 OPEN = ("doing", "review", "blocked", *WAITING)
 CONSIDERED = 1000
-"""Tasks of one project or epic that are looked at, the oldest first."""
+"""Most tasks of a project or epic that are read, the oldest first."""
 ALIKE = 0.3
-"""The score from which a done task counts as one of the same kind; an off-topic best hit is below it."""
+"""Least score of a similar task; unrelated best hits score lower."""
 SAMPLE = 10
 
 
 class Advice(Result):
-    """What is advised, and from what."""
+    """Advice with its data."""
 
     success: bool = True
     message: str
@@ -39,19 +39,19 @@ class Advice(Result):
 
 
 class PlanRequest(Request):
-    """Whose tasks to look at."""
+    """A project or epic whose tasks to read."""
 
     entity_id: EntityId = Field(description="Id of a project or an epic.")
 
 
 class PrioritizeRequest(PlanRequest):
-    """Whose open tasks to put in order, and how many to show."""
+    """A project or epic whose open tasks to rank."""
 
     limit: int = Field(20, ge=1, le=100, description="Most tasks.")
 
 
 class SuggestRequest(PlanRequest):
-    """Whose tasks to choose from, for whom, and how many."""
+    """A project or epic to choose tasks from."""
 
     assignee: Label | None = Field(None, description="Leave out what is assigned to others than this person.")
     limit: int = Field(5, ge=1, le=100, description="Most tasks.")
@@ -65,21 +65,19 @@ class EstimateRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """An open task in its place."""
+    """An open task with its open dependencies."""
 
     task: Entity
     waits_for: tuple[str, ...]
-    """Open tasks that come first."""
+    """Open tasks that it depends on."""
     holds_up: int
-    """How many open tasks wait for it."""
+    """Number of open tasks that depend on it."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can go on now."""
         return not self.waits_for and self.task.metadata.get("status") != "blocked"
 
     def shown(self) -> JsonObject:
-        """The task as an answer shows it."""
         found = self.task.metadata
         return {
             "id": self.task.id,
@@ -93,14 +91,13 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A done task that is like another one, and the hours that it took."""
+    """A similar done task with its actual hours."""
 
     task: Entity
     similarity: float
     hours: float
 
     def shown(self) -> JsonObject:
-        """The task as an answer shows it."""
         found = {"actual_hours": self.hours, "similarity": self.similarity}
         return {"id": self.task.id, "name": self.task.name, **found}
 
@@ -147,17 +144,11 @@ async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
     task = await in_thread(app.ledger.entity, call.caller.organization_id, request.task_id)
     if task is None or task.entity_type != "task" or not may_reach(call.caller, task):
         raise no_such("task", request.task_id)
-    text = f"{task.name}\n{task.description}"[:2000]
-    query = SearchRequest(
-        query=text, types=["task"], status="done", limit=50, include_content=False, boost_recent=False,
-        use_enhanced=False,
-    )  # fmt: skip
-    hits = [hit for hit in await alike(app, call, query) if hit.score >= ALIKE and hit.id != task.id]
-    known = await in_thread(app.ledger.entities, call.caller.organization_id, [hit.id for hit in hits])
+    found = await alike(app, call.caller, f"{task.name}\n{task.description}", "task", limit=50, status="done")
     sample = [
-        Taken(known[hit.id], hit.score, hours)
-        for hit in hits
-        if hit.id in known and (hours := _hours(known[hit.id])) is not None
+        Taken(each, score, hours)
+        for each, score in found
+        if score >= ALIKE and each.id != task.id and (hours := _hours(each)) is not None
     ][:SAMPLE]
     if not sample:
         message = "No done task like this one says how long it took; give actual_hours when completing tasks."
@@ -172,8 +163,8 @@ async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
     return Advice(message=f"About {median(taken):g} h, by {len(sample)} done tasks like it", data=data)
 
 
-def _hours(task: Entity | None) -> float | None:
-    value = task.metadata.get("actual_hours") if task is not None else None
+def _hours(task: Entity) -> float | None:
+    value = task.metadata.get("actual_hours")
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_HOURS:
         return None
     return float(value)
@@ -185,11 +176,6 @@ def _is_free(task: Entity, person: str) -> bool:
 
 
 def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
-    """Read the open tasks of a project or an epic that the caller may read.
-
-    Raises:
-        NotFound: There is no such project or epic for the caller.
-    """
     place = app.ledger.entity(caller.organization_id, entity_id)
     if place is None or not may_reach(caller, place) or place.entity_type not in ("project", "epic"):
         raise no_such("project or epic", entity_id)
@@ -224,14 +210,12 @@ def _ranked(app: App, caller: Principal, entity_id: str) -> list[Ranked]:
 
 
 def _place(each: Ranked) -> tuple[bool, int, str, int]:
-    """Where a task stands; ties keep the order of age."""
     priority, due = each.task.metadata.get("priority"), each.task.metadata.get("due_date")
     rank = ORDER.index(priority) if priority in ORDER else len(ORDER)
     return (not each.is_ready, rank, due if isinstance(due, str) and due else "9999", -each.holds_up)
 
 
 def _before(app: App, caller: Principal, tasks: Sequence[Entity]) -> dict[str, tuple[str, ...]]:
-    """The ids of what comes before each task: by its own field, and by facts that the caller may read."""
     facts = app.ledger.dependencies(caller.organization_id, [task.id for task in tasks], visibility=caller.visible)
     return {task.id: tuple(dict.fromkeys([*_named(task), *facts.get(task.id, ())])) for task in tasks}
 
@@ -241,7 +225,7 @@ def _named(task: Entity) -> list[str]:
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """Find circles in a graph, each as a way whose first and last id are the same; no id is in two of them."""
+    """Find disjoint cycles; each is a path whose first and last id are the same."""
     left = _entangled(edges)
     found: list[list[str]] = []
     done: set[str] = set()
@@ -253,7 +237,6 @@ def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
 
 
 def _entangled(edges: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
-    """Leave out what leads into no circle, one layer after the other."""
     left = {node: [each for each in there if each in edges] for node, there in edges.items()}
     while ends := {node for node, there in left.items() if not there}:
         left = {node: [each for each in there if each not in ends] for node, there in left.items() if there}
@@ -261,7 +244,6 @@ def _entangled(edges: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
 
 
 def _way_back(edges: Mapping[str, Collection[str]], start: str) -> list[str]:
-    """The shortest way from a node to itself; empty where there is none."""
     ways: list[list[str]] = [[start]]
     seen: set[str] = set()
     for way in ways:

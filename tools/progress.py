@@ -1,4 +1,4 @@
-"""How epics follow their tasks."""
+"""Status of epics, derived from their tasks."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,13 +14,11 @@ from tools.workflow import ARCHIVED_AT, derived_status, moved, workflow_fields
 
 
 def follow_epics(tx: Transaction, caller: Principal, before: Entity | None, after: Entity | None) -> list[Entity]:
-    """Let the epics of a task that came, moved or went take the status that their tasks give them.
+    """Update the status of the epics of a task that was created, changed or deleted.
 
-    Those that did are returned, except what is out of the caller's sight: it follows all the same, and nothing says so.
-
-    An epic without tasks keeps its status. One that was started does not go back to planning, and one that is completed
-    stays so when its tasks are put away. What somebody archived stays archived; with the last of its tasks an epic is
-    archived by whoever may do that, until a task is taken up again.
+    Returns the changed epics that the caller may read. An epic without tasks keeps its status. A started epic does not
+    go back to planning, and a completed one stays completed when its tasks are archived. An epic archived by hand stays
+    archived; only a maintainer archives one with its last task.
     """
     if _place(before) == _place(after):
         return []
@@ -30,7 +28,6 @@ def follow_epics(tx: Transaction, caller: Principal, before: Entity | None, afte
 
 
 def _place(task: Entity | None) -> tuple[JsonValue, ...]:
-    """What an epic sees of a task."""
     return () if task is None else (_epic_of(task), task.metadata.get("status"), task.visibility)
 
 
@@ -57,7 +54,6 @@ def _follow(tx: Transaction, caller: Principal, epic_id: str) -> Entity | None:
 
 
 def _next_status(epic: Entity, statuses: Iterable[str]) -> str | None:
-    """The status that an epic takes by its tasks; None where it keeps what it has."""
     found = set(statuses)
     current = epic.metadata.get("status")
     if not found or (current == "archived" and epic.metadata.get(ARCHIVED_AT)):
@@ -69,7 +65,6 @@ def _next_status(epic: Entity, statuses: Iterable[str]) -> str | None:
 
 
 def _counted(tx: Transaction, caller: Principal, epic: Entity) -> frozenset[str]:
-    """The keys of the tasks that count: what not every reader of the epic may read must not show in its status."""
     if epic.visibility != private_key(epic.principal_id):
         return frozenset({epic.visibility, ORGANIZATION})
     if epic.principal_id == caller.user_id and not caller.is_narrowed:

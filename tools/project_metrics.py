@@ -1,4 +1,4 @@
-"""Project metrics: how the tasks of a project stand, and how many were completed on which day."""
+"""Project metrics: task counts and completions per day."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -16,13 +16,13 @@ from tools.threads import in_thread
 
 
 class ProjectMetricsRequest(Request):
-    """Which project."""
+    """A project to measure."""
 
     project_id: EntityId = Field(description="The project's id.")
 
 
 class StatusDistribution(Result):
-    """How many tasks are in which status."""
+    """Number of tasks by status."""
 
     backlog: int = 0
     todo: int = 0
@@ -33,7 +33,7 @@ class StatusDistribution(Result):
 
 
 class PriorityDistribution(Result):
-    """How many tasks have which priority."""
+    """Number of tasks by priority."""
 
     critical: int = 0
     high: int = 0
@@ -43,7 +43,7 @@ class PriorityDistribution(Result):
 
 
 class AssigneeMetrics(Result):
-    """How much one assignee has to do; a task of several counts for each of them."""
+    """Task counts of one assignee; a task counts for each of its assignees."""
 
     name: str
     total: int
@@ -59,7 +59,7 @@ class TrendPoint(Result):
 
 
 class ProjectMetrics(Result):
-    """What is known of the tasks of a project that the caller may read. Archived tasks are in no present number."""
+    """Metrics of the tasks of a project that the caller may read. Present counts leave archived tasks out."""
 
     project_id: str
     project_name: str
@@ -130,10 +130,7 @@ def _known(model: type[Result], counts: Mapping[str, int]) -> dict[str, int]:
 
 OPERATIONS = (
     Operation(
-        name="project_metrics",
-        request=ProjectMetricsRequest,
-        result=ProjectMetricsView,
-        run=project_metrics,
+        project_metrics,
         route=Route("GET", "/api/metrics/projects/{project_id}", tag="projects", errors=frozenset({404, 503})),
     ),
 )

@@ -1,4 +1,4 @@
-"""Projects: who may read their records, and which of them can be written in."""
+"""Projects: access rows, audit entries and checks of project ids."""
 
 from collections.abc import Mapping
 from json import dumps
@@ -20,7 +20,7 @@ ProjectAction = Literal["project.create", "project.update", "project.delete"]
 
 
 def grant_project(tx: Transaction, entity: Entity) -> None:
-    """Keep who may read a project beside its entity, because its tasks outlive it."""
+    """Store who may read a project apart from its entity, because its tasks outlive it."""
     if entity.entity_type == "project":
         private = _is_private(entity)
         access = ProjectAccess(entity.id, "private" if private else "org", entity.principal_id)
@@ -30,7 +30,7 @@ def grant_project(tx: Transaction, entity: Entity) -> None:
 def remember_project(
     tx: Transaction, call: Call, action: ProjectAction, entity: Entity, more: JsonObject | None
 ) -> None:
-    """Write what is done to a project to the audit log, in the transaction that does it; never any text of it."""
+    """Write an action on a project to the audit log, without any text of it."""
     if entity.entity_type == "project":
         details: JsonObject = {
             "status": entity.metadata.get("status"),
@@ -45,7 +45,7 @@ def _is_private(entity: Entity) -> bool:
 
 
 def project_named(metadata: Mapping[str, JsonValue]) -> str | None:
-    """Read the project out of metadata; null names none.
+    """Return the project id in metadata.
 
     Raises:
         ValidationFailed: It is no text, or an empty one: it decides who may read the record, so nothing is guessed.
@@ -61,20 +61,24 @@ def project_named(metadata: Mapping[str, JsonValue]) -> str | None:
 
 
 def require_live_project(app: App, organization_id: str, project_id: str) -> None:
-    """Refuse a project that was deleted: its records stay, new ones do not come.
+    """Refuse new records in a project that was deleted.
 
-    Whether the caller may write in it is asked where the record gets its visibility (`auth.policy`).
+    Write rights are checked where the record gets its visibility (`auth.policy`).
 
     Raises:
         NotFound: There is no such project, or not any more.
     """
-    entity = app.ledger.entity(organization_id, project_id)
-    if entity is None or entity.entity_type != "project":
+    require_live(project_id, app.ledger.entity(organization_id, project_id))
+
+
+def require_live(project_id: str, found: Entity | None) -> None:
+    """Check an entity that was read under the id of a project."""
+    if found is None or found.entity_type != "project":
         raise no_project(project_id)
 
 
 def project_scope(caller: Principal, scope: JsonValue, metadata: JsonObject) -> JsonObject:
-    """Take a memory scope for a project as what it means there: `private` hides it, the open ones show it.
+    """Translate a memory scope of a project: `private` hides it, open scopes show it.
 
     Raises:
         InvalidRequest: The scope is a team's or a memory space's.

@@ -70,7 +70,7 @@ def write_promotion(
                 remediation="Review it again.",
             )
         made_of = [candidate.memory.entity, *(source.entity for source in candidate.sources)]
-        (entity,) = store_in(app, call, tx, [_fields(considered, request)], sync=False, made_of=made_of)
+        (entity,) = store_in(call, tx, [_fields(considered, request)], sync=False, made_of=made_of)
         links, unlinked = _links(tx, caller, candidate, entity, compared.known)
         record(tx, caller, links, created={entity.id})
         said: JsonObject = {**candidate.said, "review_state": "promoted"}
@@ -125,7 +125,7 @@ def noted(
         "source_ids": list[JsonValue](candidate.raw_source_ids),
         "derived_ids": [entity.id] if entity is not None and is_told else [],
     }
-    return memory_entry(app, call, action, memory, details, ids)
+    return memory_entry(app.accounts.home_of(call.caller.user_id), call, action, memory, details, ids)
 
 
 def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:

@@ -1,4 +1,4 @@
-"""What a stored candidate says of other records, without those that its reader may not read, or that are gone."""
+"""Candidates without references to records that are gone or hidden from the reader."""
 
 from collections.abc import Iterable
 
@@ -15,10 +15,7 @@ _RETIRED_BY = "superseded_by_source_id"
 
 
 def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, JsonObject]:
-    """The candidates among some raw memories, by id, as the caller may see them now. Blocks.
-
-    A finding quotes the record that it is about: it was made when that was there for whoever reflected.
-    """
+    """Return the candidates among some raw memories, by id, as the caller may see them. Blocks."""
     stored = {each.entity.id: each.capture.candidate for each in memories if each.capture.candidate is not None}
     named = {each for candidate in stored.values() for each in _named(candidate)}
     there = app.ledger.standings(caller.organization_id, named, visibility=caller.visible) if named else {}

@@ -1,4 +1,4 @@
-"""Ids in the metadata of a record that name other records: shown to nobody who may not read what they name."""
+"""Redaction of metadata ids that name records the caller may not read."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,15 +15,15 @@ from tools.app import App
 
 Shown = TypeVar("Shown", Entity, Brief)
 KEYS = frozenset({"epic_id", "parent_task_id", "task_id", "depends_on"})
-"""Of a project the records that belong to it name the id: by it, what remains of one that is gone is still found."""
+"""Without `project_id`: records that outlive their project are found by it."""
 
 
 def without_hidden(
     app: App, caller: Principal, entities: Iterable[Shown], *, as_of: datetime | None = None
 ) -> list[Shown]:
-    """Leave ids out of the metadata of entities that name what the caller may not read, now or (also) at a moment.
+    """Remove metadata ids that name records the caller may not read, now or at `as_of`.
 
-    An id of what was deleted stays, as one that never named anything does. Blocks.
+    Ids of deleted records stay. Blocks.
     """
     found = list(entities)
     named = {each for entity in found if not entity.metadata.keys().isdisjoint(KEYS) for each in _named(entity)}

@@ -19,7 +19,7 @@ from tools.derivation import link
 from tools.entity_models import CONTENT_LIMIT, EntityFields
 from tools.known import OPPOSING, Known
 from tools.linking import Link, record
-from tools.memories import keep_memory
+from tools.memories import memory_draft
 from tools.memory_models import RawMemoryFields
 from tools.operation import Call
 from tools.projects import require_live_project
@@ -154,7 +154,7 @@ def _kept_notes(app: App, tx: Transaction, caller: Principal, request: ReflectRe
         metadata={key: value for key, value in given.items() if value is not None},
         capture_surface=SURFACE,
     )
-    memory = keep_memory(app, tx, caller, fields)
+    memory = tx.create_memory(*memory_draft(tx, caller, fields))
     stored.memory_ids.append(memory.entity.id)
     return memory
 
@@ -170,9 +170,7 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
     new = [place for place in wanted if place not in stored.record_ids]
     fields = [_fields(keeping, place, stored.source_id) for place in new]
     notes = stored.source
-    stored.entities = store_in(
-        app, call, tx, fields, sync=False, made_of=[notes.entity if notes else keeping.setting.place]
-    )
+    stored.entities = store_in(call, tx, fields, sync=False, made_of=[notes.entity if notes else keeping.setting.place])
     if notes is not None and stored.entities:
         link(tx, call.caller, notes, stored.entities[0])
     stored.record_ids |= {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}

@@ -1,4 +1,4 @@
-"""The wire shapes of relations, shared by the operations that take or return them."""
+"""Request and result models of relations."""
 
 import difflib
 from datetime import datetime
@@ -22,7 +22,6 @@ DATE_LIMIT = 100
 
 
 def _known(value: object) -> object:
-    """Read a relationship in any case; of one that there is not, name the nearest that there is."""
     if not isinstance(value, str) or value.upper() in RELATIONSHIP_TYPES:
         return value.upper() if isinstance(value, str) else value
     near = difflib.get_close_matches(value.upper(), sorted(RELATIONSHIP_TYPES), n=1, cutoff=0.5)
@@ -62,13 +61,9 @@ class RelationView(Result):
     target_name: str
     fact: str
     created_at: datetime
-    """Since when it is known."""
     valid_at: datetime
-    """Since when it is true."""
     expired_at: datetime | None
-    """When it was closed."""
     invalid_at: datetime | None
-    """Until when it was true, or will be."""
     is_current: bool
     provenance: StoredJson
 
@@ -77,15 +72,13 @@ class RelationWritten(RelationView):
     """A fact after a write."""
 
     is_new: bool
-    """Whether this call stored it; false where it was known."""
     ended: list[str]
-    """The ids of the facts that it took the place of."""
+    """Ids of the facts that it replaced."""
     background_jobs: BackgroundJobs | None = None
     mutation_receipt: MutationReceipt | None = None
 
 
 def relation_view(named: NamedRelation, now: datetime) -> RelationView:
-    """Show a relation; `now` decides whether it is current."""
     relation = named.relation
     return RelationView(
         id=relation.id,
@@ -105,6 +98,6 @@ def relation_view(named: NamedRelation, now: datetime) -> RelationView:
 
 
 def is_current(relation: Relation, now: datetime) -> bool:
-    """Tell whether a fact is not closed and true now; what was true when it was recorded has begun."""
+    """Return whether a fact is open and true now. One recorded as true has begun, whatever the clock says."""
     begun = relation.valid_at <= max(now, relation.created_at)
     return relation.expired_at is None and begun and (relation.invalid_at is None or relation.invalid_at > now)

@@ -1,4 +1,4 @@
-"""Relations by hand: adding facts, and listing what is said of an entity. Ending them is in `ending`."""
+"""Adding and listing relations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,12 +69,12 @@ class BulkRelationsRequest(Request):
 
 
 class BulkRecorded(Result):
-    """What became of the facts, in the order of the request."""
+    """Ids of the recorded facts, in the order of the request."""
 
     relation_ids: list[str]
     total: int
     new: int
-    """How many were not known before."""
+    """Number of facts that are new."""
     background_jobs: BackgroundJobs | None = None
     mutation_receipt: MutationReceipt | None = None
 
@@ -92,7 +92,7 @@ async def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) ->
 
 
 class ListRelationsRequest(Request):
-    """Whose relations, and which of them."""
+    """An entity whose relations to list."""
 
     entity_id: EntityId = Field(description="The entity's id.")
     name: RelationName | None = Field(None, description="Only this relationship, such as DEPENDS_ON.")
@@ -109,7 +109,7 @@ class RelationPage(Result):
 
     relations: list[RelationView]
     total: int
-    """Counted up to 10,000."""
+    """At most 10,000."""
     limit: int
     offset: int
     has_more: bool
@@ -225,7 +225,7 @@ def _link(
 
 
 def refuse_stated(source: Entity, relation: Relation) -> None:
-    """Refuse that anything but its field ends what a field states."""
+    """Refuse to end a relation that a field states, except by that field."""
     field = stating_field(source, relation.name, relation.target_id)
     if field is not None:
         raise InvalidRequest(
@@ -236,13 +236,11 @@ def refuse_stated(source: Entity, relation: Relation) -> None:
 
 
 async def shown(app: App, call: Call, sequence: int) -> BackgroundJobs:
-    """Wait until the graph shows a write."""
     pending = await app.indexer.applied_within(call.caller.organization_id, sequence, [], SYNC_TIMEOUT_S)
     return BackgroundJobs(pending_indexes=sorted(pending))
 
 
 def receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:
-    """Say which relations a write is about."""
     return MutationReceipt(
         operation_id=app.new_id("operation"),
         affected_records=[f"relation:{each.id}" for each in relations],
@@ -258,7 +256,6 @@ def _line(view: RelationView) -> str:
 
 
 def written_text(written: RelationWritten) -> str:
-    """Say what became of a fact in a text that an agent reads."""
     return _line(written)
 
 
@@ -270,10 +267,7 @@ REFUSALS = frozenset({400, 404, 409})
 
 OPERATIONS = (
     Operation(
-        name="add_relation",
-        request=AddRelationRequest,
-        result=RelationWritten,
-        run=add_relation,
+        add_relation,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
@@ -281,10 +275,7 @@ OPERATIONS = (
         mutates=True,
     ),
     Operation(
-        name="bulk_relations",
-        request=BulkRelationsRequest,
-        result=BulkRecorded,
-        run=bulk_relations,
+        bulk_relations,
         roles=WRITERS,
         scope="write",
         route=Route(
@@ -293,10 +284,7 @@ OPERATIONS = (
         mutates=True,
     ),
     Operation(
-        name="list_relations",
-        request=ListRelationsRequest,
-        result=RelationPage,
-        run=list_relations,
+        list_relations,
         route=Route("GET", "/api/relations", tag="relations", errors=frozenset({404})),
         tool=Tool("List facts", read_only=True, omit_result=frozenset({"relations"}), render=_page_text),
     ),

@@ -1,4 +1,4 @@
-"""Remembering: what was said is kept verbatim and an entity is made of it, with its relations, in one write."""
+"""The verb remember: one transaction stores a raw memory and the entity made of it, with its relations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,55 +8,58 @@ from pydantic import JsonValue
 from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.policy import Visibility, may_read, require_writable
 from auth.principal import Principal
+from auth.visibility import entity_key
 from stores.errors import ValidationFailed
 from stores.event_times import unread_dates
 from stores.indexed_text import RETRIEVAL_KEYS
-from stores.ledger import Transaction
+from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity, JsonObject, RawMemory
 from tools.active_task import active_task
 from tools.app import App
 from tools.audit_entries import remember_entry
 from tools.entity_models import CONTENT_LIMIT, BackgroundJobs, EntityFields
 from tools.linking import Link, record, related
-from tools.memories import keep_memory
+from tools.memories import memory_draft
 from tools.memory_models import RawMemoryFields
 from tools.operation import WRITERS, Call, Operation, Route, Tool
 from tools.receipts import capture_receipt
 from tools.reflection.sentences import sentences
-from tools.remember_again import replaced, told_again
 from tools.remember_models import ProbeRehearsal, Remembered, RememberRequest
+from tools.restate import restate, superseded_ids
 from tools.search import SearchRequest, search
 from tools.similar import Similar, similar
 from tools.storing import SYNC_TIMEOUT_S, store_in
 from tools.threads import in_thread
 
 SURFACE = "remember"
-"""What remembering is called where captures say how they came to be."""
 SAME_LIMIT = 20
-"""Memories to the same letter that are looked at for one that is still in force, the latest first."""
+"""Identical memories that are checked for one in force, the latest first."""
 REHEARSED = 10
-"""Hits among which a probe looks for what was remembered."""
+"""Hits of a probe that are read."""
 CHANCE = 0.3
-"""The score below which a hit may be there because there is nothing better."""
+"""Least score of a hit that counts as found."""
 SPACES = ("shared", "delegated")
-"""Scopes that entities get from their sources alone."""
+"""Scopes that entities take from their sources only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What one call kept, or found kept."""
+    """Outcome of the write."""
 
     memory: RawMemory
     entity: Entity
     task: Entity | None
     is_new_memory: bool
     is_new: bool
-    """Whether the entity is."""
+    """The entity is new."""
     linked: int
     sequence: int = 0
     found_by: Sequence[str] = ()
-    """Words by which a known one is found from now on."""
     not_applied: Sequence[str] = ()
+
+    @property
+    def has_changed(self) -> bool:
+        return self.is_new or bool(self.linked or self.found_by)
 
 
 async def remember(app: App, call: Call, request: RememberRequest) -> Remembered:
@@ -66,13 +69,13 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
     title becomes a word by which the record is found. Similar records are named, never refused.
     """
     _require_fitting(request)
-    alike = await similar(app, call, f"{request.title}\n{request.content}", request.kind)
-    kept = await in_thread(_keep, app, call, request, alike)
+    alike = await similar(app, call.caller, f"{request.title}\n{request.content}", request.kind)
+    kept = await in_thread(_write, app, call, request, alike)
     ids = [kept.entity.id, kept.memory.entity.id]
     pending = await app.indexer.applied_within(call.caller.organization_id, kept.sequence, ids, SYNC_TIMEOUT_S)
     others = [each for each in alike if each.id != kept.entity.id]
     written = [kept.memory.entity.id] if kept.is_new_memory else []
-    changed = [kept.entity.id] if kept.is_new or kept.linked or kept.found_by else []
+    changed = [kept.entity.id] if kept.has_changed else []
     return Remembered(
         id=kept.entity.id,
         raw_memory_id=kept.memory.entity.id,
@@ -107,32 +110,33 @@ def _require_fitting(request: RememberRequest) -> None:
         )
 
 
-def _keep(app: App, call: Call, request: RememberRequest, alike: Sequence[Similar]) -> Kept:
+def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Similar]) -> Kept:
     caller = call.caller
     place = writable_memory(caller, _scope(request))
     task = active_task(app, caller, _project(request, place)) if request.active_task else None
+    home = app.accounts.home_of(caller.user_id)
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         same = tx.same_memories(place.key, request.content, limit=SAME_LIMIT)
-        known = next((found for each in same if (found := _in_force(app, tx, caller, each)) is not None), None)
-        bare = next((each for each in same if _is_bare(tx, each)), None)
-        if known is not None and known[1].id in replaced(request):
-            # The words stay, what they were taken for does not.
-            bare = known[0]
-            known = None
-        if known is not None:
+        known = next((found for each in same if (found := _in_force(tx, caller, each)) is not None), None)
+        if known is not None and known[1].id not in superseded_ids(request):
             kept = _known(tx, caller, request, known, task)
         else:
-            memory = bare or keep_memory(app, tx, caller, _raw(request, place))
-            (entity,) = store_in(
-                app, call, tx, [_fields(request, place, memory.entity.id)], sync=True, made_of=[memory.entity]
-            )
+            bare = known[0] if known is not None else next((each for each in same if _is_bare(tx, each)), None)
+            draft, capture = memory_draft(tx, caller, _raw(request, place))
+            memory_id = draft.id if bare is None else bare.entity.id
+            readers = Visibility(entity_key(place.key), place.memory_scope, place.scope_key)
+            (entity,) = store_in(call, tx, [_fields(request, place, memory_id)], sync=True, made_of=[readers])
             links = _task_links(entity, request, task)
             record(tx, caller, links, created={entity.id})
-            memory = _settled(tx, memory, entity)
+            if bare is None:
+                made = replace(capture, review_state="promoted", entity_id=entity.id)
+                memory = tx.create_memory(draft, made)
+            else:
+                memory = _settled(tx, bare, entity)
             kept = Kept(memory, entity, task, is_new_memory=bare is None, is_new=True, linked=len(links))
-        if kept.is_new or kept.linked or kept.found_by:
-            tx.audit(remember_entry(app, call, kept.memory, kept.entity))
-        # The answer names them, and goes with them.
+        if kept.has_changed:
+            tx.audit(remember_entry(home, call, kept.memory, kept.entity))
+        # Erasing one of them erases the stored answer.
         tx.show_in_answer([kept.entity.id, kept.memory.entity.id, *(each.id for each in alike)])
     return replace(kept, sequence=tx.sequence)
 
@@ -144,13 +148,12 @@ def _known(
     found: tuple[RawMemory, Entity],
     task: Entity | None,
 ) -> Kept:
-    """Link what is known, and let it be found by what it is called now."""
     memory, entity = found
     links = related(entity, request.related_to or ()) + _task_links(entity, request, task)
     if links:
         require_writable(caller, entity)
     record(tx, caller, links)
-    again = told_again(tx, caller, entity, request)
+    again = restate(tx, caller, entity, request)
     return Kept(
         memory,
         again.entity,
@@ -172,24 +175,29 @@ def _project(request: RememberRequest, place: Visibility) -> str | None:
     return place.scope_key if place.memory_scope == "project" else request.project
 
 
-def _in_force(app: App, tx: Transaction, caller: Principal, memory: RawMemory) -> tuple[RawMemory, Entity] | None:
-    """A memory with the entity that was made of it, while the caller may read that and nothing superseded it."""
+def _in_force(tx: Transaction, caller: Principal, memory: RawMemory) -> tuple[RawMemory, Entity] | None:
     made = memory.capture.entity_id
     entity = None if made is None else tx.entity(made)
     if entity is None or memory.capture.review_state == "archived" or not may_read(caller, entity.visibility):
         return None
-    standing = app.ledger.standings(caller.organization_id, [entity.id], visibility=caller.visible).get(entity.id)
-    return None if standing is not None and standing.superseded else (memory, entity)
+    return None if _is_superseded(tx, caller, entity) else (memory, entity)
+
+
+def _is_superseded(tx: Transaction, caller: Principal, entity: Entity) -> bool:
+    retiring = [
+        each.source_id
+        for each in tx.relations_of(entity.id)
+        if each.name == SUPERSEDES and each.target_id == entity.id and may_read(caller, each.visibility)
+    ]
+    return any(may_read(caller, each.visibility) for each in tx.entities(retiring).values())
 
 
 def _is_bare(tx: Transaction, memory: RawMemory) -> bool:
-    """Whether nothing was made of a memory that there still is."""
     made = memory.capture.entity_id
     return memory.capture.review_state != "archived" and (made is None or tx.entity(made) is None)
 
 
 def _settled(tx: Transaction, memory: RawMemory, entity: Entity) -> RawMemory:
-    """Let a memory name what was made of it, also where what was made of it before is gone."""
     now = tx.memory(memory.entity.id)
     if now is not None and now.capture.entity_id == entity.id:
         return now
@@ -240,7 +248,6 @@ def _fields(request: RememberRequest, place: Visibility, memory_id: str) -> Enti
 
 
 def _held(content: str) -> str:
-    """As much as an entity holds of a content, up to the end of a sentence where one ends in the last tenth of it."""
     if len(content) <= CONTENT_LIMIT:
         return content
     tail = CONTENT_LIMIT - CONTENT_LIMIT // 10
@@ -257,7 +264,6 @@ def _task_links(entity: Entity, request: RememberRequest, task: Entity | None) -
 
 
 async def _rehearsed(app: App, call: Call, probes: Sequence[str], entity_id: str) -> list[ProbeRehearsal]:
-    """Search for each probe, and say whether and at which place the entity is found."""
     said = []
     for probe in probes:
         query = SearchRequest(
@@ -267,7 +273,7 @@ async def _rehearsed(app: App, call: Call, probes: Sequence[str], entity_id: str
             include_raw_memory=False,
             record_exposure=False,
             boost_recent=False,
-            # By what it says: that something which is found leads to it proves nothing for the probe.
+            # The probe must find the record by its own text, not by a relation.
             use_enhanced=False,
         )
         hits = enumerate((await search(app, call, query)).results, start=1)
@@ -306,10 +312,7 @@ def _text(remembered: Remembered) -> str:
 
 OPERATIONS = (
     Operation(
-        name="remember",
-        request=RememberRequest,
-        result=Remembered,
-        run=remember,
+        remember,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/memory/remember", status=201, tag="memory", errors=frozenset({400, 404, 409})),

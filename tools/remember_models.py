@@ -1,4 +1,4 @@
-"""The wire shapes of remembering."""
+"""Request and result models of remember."""
 
 from typing import Annotated, Literal
 
@@ -72,7 +72,7 @@ class RememberRequest(Request):
 
 
 class ProbeRehearsal(Result):
-    """Whether a question finds what was remembered."""
+    """Result of searching for a probe."""
 
     probe: str
     found: bool = Field(description="Whether it is among the best 10, by more than chance.")
@@ -80,7 +80,7 @@ class ProbeRehearsal(Result):
 
 
 class Remembered(Result):
-    """What was remembered, and how."""
+    """The stored entity and raw memory."""
 
     success: bool = True
     id: str = Field(description="The entity.")

@@ -1,4 +1,4 @@
-"""Short ids: what begins so, among what the caller may read."""
+"""Resolving id prefixes."""
 
 import re
 from typing import Annotated
@@ -13,7 +13,7 @@ from tools.operation import Call, Operation, Request, Result, Route
 from tools.threads import in_thread
 
 SHOWN = 10
-"""Candidates that a refusal names."""
+"""Most candidates in an error message."""
 _HEX = re.compile(r"[0-9a-f]{4,12}")
 
 
@@ -70,10 +70,7 @@ def _unresolved(prefix: str, found: list[Entity]) -> NotFound | Conflict:
 
 OPERATIONS = (
     Operation(
-        name="resolve",
-        request=ResolveRequest,
-        result=Resolved,
-        run=resolve,
+        resolve,
         route=Route("GET", "/api/resolve/{prefix}", errors=frozenset({404, 409})),
     ),
 )

@@ -1,4 +1,4 @@
-"""Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
+"""The verb search: one retrieval over graph, documents and raw memories."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -33,11 +33,11 @@ SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
 Origin = Literal["graph", "document", "raw_memory"]
 ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
-"""Where records of a type come from; all others are the graph's."""
+"""Origin by type; all other types are of the graph."""
 
 
 class SearchRequest(Request):
-    """What to find, and within what."""
+    """A query with its filters."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
         description='What to find, in plain words; exact identifiers and "quoted phrases" work too.'
@@ -119,21 +119,12 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
     return await answered(app, call.caller.organization_id, partial(searched, app, call, request))
 
 
-async def alike(app: App, call: Call, statement: SearchRequest) -> list[SearchResult]:
-    """Find what says what a statement says, whatever names with numbers are in either."""
-    asked = partial(searched, app, call, statement, asks=False)
-    return (await answered(app, call.caller.organization_id, asked)).results
-
-
-def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast", *, asks: bool = True) -> SearchResponse:
-    """Answer a search, or hold a statement against what is known. Blocks.
-
-    `naive` is for comparisons: no graph, no recency, ranks alone.
-    """
+def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
+    """Answer a search. Blocks. `naive` is the control: no graph, no recency, fusion by rank."""
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None
-    plan = _plan(app, call, request, memories, mode, asks)
+    plan = _plan(app, call, request, memories, mode)
     ranking = Ranking()
     if plan is not None:
         from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
@@ -164,12 +155,6 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast", 
 
 
 def _memories(caller: Principal, request: SearchRequest) -> str | None:
-    """The visibility key of the raw memories to search; None for none.
-
-    Raises:
-        InvalidRequest: A scope is named without its key.
-        Forbidden: A scope is named that is not enabled, or that the caller is no member of.
-    """
     if not request.include_raw_memory:
         return None
     project_id = request.project if request.scope_key is None else None
@@ -180,8 +165,7 @@ def _memories(caller: Principal, request: SearchRequest) -> str | None:
     return own if own in caller.memories else None
 
 
-def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode, asks: bool) -> Plan | None:
-    """Turn a request into a plan; None when its filters cannot match anything."""
+def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode) -> Plan | None:
     now = app.clock()
     reference = optional_moment(request.reference_time, now=now, field="reference_time")
     updated_since = optional_moment(request.since, now=reference or now, field="since")
@@ -218,7 +202,6 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         # Without memories nothing would pass it, and the lanes would be read to their end for that.
         imported=imported if memories is not None else EVERYTHING,
         as_of=as_of,
-        asks=asks,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
         newest_first=request.boost_recent,
@@ -239,7 +222,6 @@ def _imported(request: SearchRequest, now: datetime) -> Imported:
 
 
 def _types(request: SearchRequest) -> tuple[str, ...] | None:
-    """The entity types to search; None for all of them, empty for none."""
     wanted = [name for name in request.types or ENTITY_TYPES if name != RAW_MEMORY]
     kept = tuple(
         name for name in wanted if (request.include_documents if name == "document" else request.include_graph)
@@ -248,7 +230,6 @@ def _types(request: SearchRequest) -> tuple[str, ...] | None:
 
 
 def _places(caller: Principal, types: tuple[str, ...] | None, memories: str | None) -> frozenset[str]:
-    """The visibility keys to search: those of entities, unless none are wanted, and that of the raw memories."""
     visible = frozenset[str]() if types == () else caller.visible
     return visible if memories is None else visible | {memories}
 
@@ -256,7 +237,6 @@ def _places(caller: Principal, types: tuple[str, ...] | None, memories: str | No
 def _kept(
     app: App, call: Call, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
 ) -> list[tuple[Candidate, Entity]]:
-    """Read the hits of a page, without those that have gone or changed meanwhile."""
     from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
 
     organization = call.caller.organization_id
@@ -316,7 +296,6 @@ def _metadata(origin: Origin, entity: Entity, place: JsonObject | None) -> JsonO
 
 
 def _document_metadata(entity: Entity, place: JsonObject | None) -> JsonObject:
-    """Say where a chunk stands and how to read it; a document that was not ingested stands where its author says."""
     found = entity.metadata if place is None else place
     shown: JsonObject = {key: found.get(key) for key in ("document_id", "source_id", "chunk_type", "heading_path")}
     whole = f"GET /api/entities/{entity.id}"
@@ -329,7 +308,7 @@ def _document_metadata(entity: Entity, place: JsonObject | None) -> JsonObject:
 
 
 def passage(entity: Entity, span: tuple[int, int], request: SearchRequest) -> JsonObject:
-    """Show where the best passage stands in name, description and content together, and its text where asked for."""
+    """Return the character range of the best passage, and its text if content is wanted."""
     start, end = span
     shown: JsonObject = {"start": start, "end": end}
     if request.include_content and request.content_max_chars:
@@ -338,7 +317,6 @@ def passage(entity: Entity, span: tuple[int, int], request: SearchRequest) -> Js
 
 
 def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[str, Any]:
-    """The applied filters, and how the search went."""
     given = request.model_dump(mode="json", include=ECHOED, exclude_none=True)
     filters: dict[str, Any] = {key: value for key, value in given.items() if value != []}
     filters |= {
@@ -370,7 +348,6 @@ REST_ONLY = frozenset({
 
 
 def search_text(response: SearchResponse) -> str:
-    """Say the hits in a text that an agent reads: best first, each with its id."""
     faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
     missing = [f"Not all could be searched: {', '.join(faults)}."] if faults else []
     if not response.results:
@@ -388,10 +365,7 @@ def search_text(response: SearchResponse) -> str:
 
 OPERATIONS = (
     Operation(
-        name="search",
-        request=SearchRequest,
-        result=SearchResponse,
-        run=search,
+        search,
         route=Route("POST", "/api/search", tag="search", errors=frozenset({400})),
         tool=Tool("Search the memory", read_only=True, omit=REST_ONLY, render=search_text),
     ),

@@ -1,4 +1,4 @@
-"""Which sources a search keeps to: documents by their source, raw memories by where they were kept from."""
+"""Source filters of a search."""
 
 from typing import Protocol
 
@@ -7,23 +7,20 @@ from tools.operation import Call
 
 
 class NamesSources(Protocol):
-    """What may name a source."""
+    """A request with source filters."""
 
     @property
-    def source(self) -> str | None:
-        """Its exact name."""
+    def source(self) -> str | None: ...
 
     @property
-    def source_id(self) -> str | None:
-        """Its id."""
+    def source_id(self) -> str | None: ...
 
     @property
-    def source_name(self) -> str | None:
-        """A part of its name."""
+    def source_name(self) -> str | None: ...
 
 
 def said_by(app: App, call: Call, request: NamesSources, memories: str | None) -> frozenset[str] | None:
-    """The raw memories of the source that is asked for; None where none is, or where it is one of documents."""
+    """Return the raw memories of the wanted source; None if it is not one of memories."""
     if request.source_id is None or memories is None or request.source is not None or request.source_name is not None:
         return None
     found = app.ledger.memories_from(call.caller.organization_id, request.source_id)
@@ -31,7 +28,7 @@ def said_by(app: App, call: Call, request: NamesSources, memories: str | None) -
 
 
 def sources_of(app: App, call: Call, request: NamesSources) -> tuple[str, ...] | None:
-    """The ids of the readable sources that all given filters agree on; None when there is no such filter."""
+    """Return the ids of the readable sources that match all filters; None without a filter."""
     found: list[set[str]] = []
     organization, visible = call.caller.organization_id, call.caller.visible
     if request.source_id is not None:

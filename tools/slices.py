@@ -1,4 +1,4 @@
-"""fetch_slice: a document chunk with what stands around it, or a whole entity."""
+"""Reading a document chunk with its neighbours, or a whole entity."""
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from tools.threads import in_thread
 
 
 class SliceRequest(Request):
-    """Which record, and how much around it."""
+    """A record to read with its surroundings."""
 
     entity_id: EntityId = Field(description="Id of a document chunk or any entity, as search returned it.")
     window: int = Field(3, ge=0, le=50, description="Chunks before and after it.")
@@ -102,10 +102,7 @@ def _text(piece: Slice) -> str:
 
 OPERATIONS = (
     Operation(
-        name="fetch_slice",
-        request=SliceRequest,
-        result=Slice,
-        run=fetch_slice,
+        fetch_slice,
         tool=Tool("Read around a hit", read_only=True, render=_text),
     ),
 )

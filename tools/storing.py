@@ -1,4 +1,4 @@
-"""Storing new entities: one way in for every operation that makes some, alone or as a part of a greater deed."""
+"""Storing new entities, used by every operation that creates some."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -16,37 +16,36 @@ from tools.entity_models import BackgroundJobs, EntityFields
 from tools.linking import Link, record, related
 from tools.operation import Call
 from tools.progress import follow_epics
-from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
+from tools.projects import grant_project, project_named, project_scope, remember_project, require_live
 from tools.threads import in_thread
 from tools.workflow import moved, with_defaults, workflow_fields
 
 SYNC_TIMEOUT_S = 20.0
 BARE_IDS = ("task", "document")
-"""Types whose ids are plain UUIDs: clients tell them by that."""
+"""Types whose ids are plain UUIDs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """What one write stored, and up to which change the indexes must come to show it."""
+    """Created entities, and the feed position that the indexes must reach to show them."""
 
     entities: Sequence[Entity]
     sequence: int
 
 
 async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync: bool, deferred: bool) -> Created:
-    """Write entities with their relations and feed rows in one transaction."""
+    """Write entities with their relations in one transaction."""
 
     def write() -> Created:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
-            entities = store_in(app, call, tx, requests, sync=sync)
+            entities = store_in(call, tx, requests, sync=sync)
         return Created(entities, tx.sequence)
 
     return await in_thread(write)
 
 
 def store_in(
-    app: App,
     call: Call,
     tx: Transaction,
     requests: Sequence[EntityFields],
@@ -54,16 +53,16 @@ def store_in(
     sync: bool,
     made_of: Collection[Entity | Visibility] = (),
 ) -> list[Entity]:
-    """Write entities with their relations in an open transaction, all of them made of the same raw memories.
+    """Write entities with their relations in an open transaction.
 
-    Of one that is not kept `made_of` says where it would be readable. What one names in its metadata as
-    `raw_memory_id` is a source of it, too, and says so from now on.
+    `made_of` holds the raw memories they are made of, or the visibility that an unstored one would have; no more people
+    may read the entities. A raw memory named by `metadata.raw_memory_id` counts too, and is linked.
     """
     caller = call.caller
     ids = NeighbouringIds()
     drafts = [_draft(caller, fields, ids) for fields in requests]
     for project_id in {draft.project_id for draft in drafts} - {None}:
-        require_live_project(app, caller.organization_id, str(project_id))
+        require_live(str(project_id), tx.entity(str(project_id)))
     sources = [source_of(tx, caller, draft) for draft in drafts]
     mode = "sync" if sync else "async"
     entities = tx.create_entities(
@@ -93,7 +92,7 @@ def store_in(
 
 
 async def until_visible(app: App, caller: Principal, created: Created) -> BackgroundJobs:
-    """Wait until every healthy index shows what was created, at most 20 s; name those that do not."""
+    """Wait at most 20 s until every healthy index shows the entities; name the indexes that do not."""
     pending = await app.indexer.applied_within(
         caller.organization_id, created.sequence, [entity.id for entity in created.entities], SYNC_TIMEOUT_S
     )

@@ -11,9 +11,9 @@ from tools.app import App
 from tools.citations import announce, count
 from tools.entity_models import Assignee, Content
 from tools.exposure import session_of
-from tools.operation import WRITERS, Call, Operation, Request, Run
+from tools.operation import WRITERS, Call, Operation, Run
 from tools.threads import in_thread
-from tools.work import (
+from tools.work_changes import (
     MOST_HOURS,
     Deed,
     Ids,
@@ -58,7 +58,6 @@ async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDon
 
 
 def _name_of(caller: Principal) -> str:
-    """What assignees are called: a caller without a name by the e-mail address."""
     return caller.user.name.strip() or caller.user.email
 
 
@@ -177,12 +176,9 @@ async def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> Tas
     return task_done(app, call, deed.action, "Task archived", await carry_out(app, call, deed), reason=request.reason)
 
 
-def _move(route: str, request: type[Request], run: Run, *more_events: str) -> Operation:
+def _move(route: str, run: Run, *more_events: str) -> Operation:
     return Operation(
-        name=run.__name__,
-        request=request,
-        result=TaskDone,
-        run=run,
+        run,
         roles=WRITERS,
         scope="write",
         route=task_route(route),
@@ -192,10 +188,10 @@ def _move(route: str, request: type[Request], run: Run, *more_events: str) -> Op
 
 
 OPERATIONS = (
-    _move("start", StartTaskRequest, start_task),
-    _move("block", BlockTaskRequest, block_task),
-    _move("unblock", UnblockTaskRequest, unblock_task),
-    _move("review", SubmitReviewRequest, submit_review),
-    _move("complete", CompleteTaskRequest, complete_task, "entity_pending", "entity_created"),
-    _move("archive", ArchiveTaskRequest, archive_task),
+    _move("start", start_task),
+    _move("block", block_task),
+    _move("unblock", unblock_task),
+    _move("review", submit_review),
+    _move("complete", complete_task, "entity_pending", "entity_created"),
+    _move("archive", archive_task),
 )

@@ -1,4 +1,4 @@
-"""Tasks: creating and changing them. Their moves are in `task_moves`, reading them is in `entities` and `explore`."""
+"""Creating and changing tasks."""
 
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from tools.app import App
 from tools.entity_models import Assignees, Description, EntityFields, EntityId, Label, Labels, Name
 from tools.operation import WRITERS, Call, Operation, Request, Route
 from tools.storing import SYNC_TIMEOUT_S, store
-from tools.work import (
+from tools.work_changes import (
     IF_MATCH,
     REFUSALS,
     Deed,
@@ -29,7 +29,7 @@ TaskStatus = Literal["backlog", "todo", "doing", "blocked", "review", "done", "a
 Complexity = Literal["trivial", "simple", "medium", "complex", "epic"]
 IN_METADATA = ("status", "priority", "complexity", "assignees", "epic_id", "parent_task_id", "feature", "technologies")
 CLEARABLE = frozenset({"epic_id", "parent_task_id", "feature"})
-"""Fields that null takes away."""
+"""Fields that null clears."""
 
 
 class CreateTaskRequest(Request):
@@ -68,7 +68,6 @@ async def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskD
 
 
 def _of(task: Entity) -> JsonObject:
-    """What an answer tells of a task beside its status."""
     return {"project_id": task.project_id, "branch_name": task.metadata.get("branch_name")}
 
 
@@ -108,11 +107,6 @@ async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskD
 
 
 def _changes(request: UpdateTaskRequest, task: Entity) -> dict[str, Any]:
-    """Say a change of a task as one of an entity.
-
-    Raises:
-        InvalidRequest: It changes nothing.
-    """
     metadata: JsonObject = {name: getattr(request, name) for name in IN_METADATA if _is_given(request, name)}
     if request.add_depends_on or request.remove_depends_on:
         metadata["depends_on"] = _dependencies(request, task)
@@ -130,7 +124,6 @@ def _is_given(request: UpdateTaskRequest, name: str) -> bool:
 
 
 def _dependencies(request: UpdateTaskRequest, task: Entity) -> list[Any]:
-    """The ids that a task depends on after a change, in the order in which they came."""
     known = task.metadata.get("depends_on")
     present = known if isinstance(known, list) else []
     gone = request.remove_depends_on or []
@@ -138,17 +131,14 @@ def _dependencies(request: UpdateTaskRequest, task: Entity) -> list[Any]:
 
 
 def nothing_to_change(model: type[Request], beside: set[str]) -> InvalidRequest:
-    """Refuse a change that names no field of a model but those that say what is changed and how."""
+    """Return the error for a change without any field to change."""
     names = [name for name in model.model_fields if name not in beside]
     return InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(names)}.")
 
 
 OPERATIONS = (
     Operation(
-        name="create_task",
-        request=CreateTaskRequest,
-        result=TaskDone,
-        run=create_task,
+        create_task,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/tasks", tag="tasks", errors=REFUSALS),
@@ -156,10 +146,7 @@ OPERATIONS = (
         events=("entity_pending", "entity_created"),
     ),
     Operation(
-        name="update_task",
-        request=UpdateTaskRequest,
-        result=TaskDone,
-        run=update_task,
+        update_task,
         roles=WRITERS,
         scope="write",
         route=Route(

@@ -1,4 +1,4 @@
-"""Temporal: which facts held at a moment, every version of them, and which were called off or retired something."""
+"""Temporal queries: facts at a time, their versions, and their conflicts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ LIMIT = 200
 
 
 class TemporalRequest(Request):
-    """Which facts, of what, as at when."""
+    """A question about facts over time."""
 
     mode: Literal["history", "timeline", "conflicts"] = Field(
         "history",
@@ -44,7 +44,7 @@ class TemporalRequest(Request):
 
 
 class FormerEnd(Result):
-    """What was known of the end of a fact, until another one was, or until it was taken back."""
+    """An earlier end of a fact, with the time in which it was known."""
 
     known_from: datetime
     known_to: datetime
@@ -178,7 +178,6 @@ def _way_on(request: TemporalRequest) -> str:
 
 
 def temporal_text(answer: TemporalAnswer) -> str:
-    """Say the facts in a text that an agent reads."""
     lines = [answer.message]
     for edge in answer.edges:
         until = edge.invalid_at or edge.expired_at
@@ -191,10 +190,7 @@ def temporal_text(answer: TemporalAnswer) -> str:
 
 OPERATIONS = (
     Operation(
-        name="temporal",
-        request=TemporalRequest,
-        result=TemporalAnswer,
-        run=temporal,
+        temporal,
         route=Route("POST", "/api/search/temporal", tag="search", errors=frozenset({404})),
         tool=Tool("Facts over time", read_only=True, omit_result=frozenset({"edges"}), render=temporal_text),
     ),

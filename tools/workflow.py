@@ -1,4 +1,4 @@
-"""The states that tasks, epics and projects may be in, the moves between them, and what a move brings along."""
+"""Workflow of tasks, epics and projects: states, moves and their side effects."""
 
 import re
 import unicodedata
@@ -17,14 +17,14 @@ STAMPS = {
     "task": {"doing": "started_at", "review": "reviewed_at", "done": "completed_at", "archived": "archived_at"},
     "epic": {"in_progress": "started_at", "completed": "completed_at", "archived": "archived_at"},
 }
-"""The metadata key that tells when a task or an epic came into a state."""
+"""Metadata key with the time of entering a state."""
 ARCHIVED_AT = "archived_at"
-"""Tells an epic that somebody archived from one whose tasks are merely all archived; the server alone writes it."""
+"""Set by the server on epics archived by hand, not by the archiving of their tasks."""
 SLUG_LENGTH = 40
 
 
 def with_defaults(entity_type: str, metadata: JsonObject) -> JsonObject:
-    """Add the workflow keys that a new entity of this type has by default.
+    """Add the default workflow keys of a new entity.
 
     Raises:
         ValidationFailed: A workflow key has a value that is not one of its words.
@@ -41,10 +41,9 @@ def with_defaults(entity_type: str, metadata: JsonObject) -> JsonObject:
 
 
 def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObject) -> JsonObject:
-    """Refuse workflow values that are no words of the interface, and a move out of a task's archive.
+    """Check workflow values and moves; return the update with each assignee once.
 
-    Null is no word: what has a workflow is always in one of its states, and filters rely on that. Returns the change
-    with everybody among the assignees once.
+    Null is refused, because filters rely on every workflow entity having a state.
 
     Raises:
         ValidationFailed: Unknown status, priority, complexity or project visibility, or what cannot be an epic's id or
@@ -65,11 +64,11 @@ def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObjec
 
 
 def moved(subject: Entity | EntityDraft, update: JsonObject, now: datetime) -> JsonObject:
-    """Add to a change of metadata what the move to another status brings along, whoever asks for the move.
+    """Add the side effects of a status change to a metadata update.
 
-    When a task or epic came into its state is written down; the first start counts, and what is taken up again is not
-    completed any more. A task that starts gets the name of a branch. What the change itself says, wins, except when an
-    epic was archived. For a new record the change is all its metadata.
+    They are the time of entering the state (the first start counts), clearing `completed_at` on reopening, and a branch
+    name at the start of a task. Values in the update win, except `archived_at` of an epic. For a new record the update
+    is all its metadata.
     """
     if subject.entity_type == "epic":
         update = {key: value for key, value in update.items() if key != ARCHIVED_AT}
@@ -89,14 +88,14 @@ def moved(subject: Entity | EntityDraft, update: JsonObject, now: datetime) -> J
 
 
 def joined(known: JsonValue, added: Iterable[str]) -> list[JsonValue]:
-    """Return a list of metadata, whatever is in it, with what is not in it yet at its end."""
+    """Append the values that a metadata list does not hold yet."""
     present = known if isinstance(known, list) else []
     texts = {each for each in present if isinstance(each, str)}
     return [*present, *(each for each in dict.fromkeys(added) if each not in texts)]
 
 
 def branch_name(task_id: str, title: str) -> str:
-    """Name the branch of a task: `task/<8 hex digits of its id>-<words of its title>`."""
+    """Return the branch name of a task: `task/<8 hex digits of its id>-<words of its title>`."""
     digits = re.sub(r"[^0-9a-f]", "", task_id.lower())[:8]
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:SLUG_LENGTH].strip("-")
@@ -104,7 +103,7 @@ def branch_name(task_id: str, title: str) -> str:
 
 
 def derived_status(statuses: Collection[str]) -> str:
-    """Tell the status of an epic from those of its tasks."""
+    """Derive the status of an epic from those of its tasks."""
     present = set(statuses)
     if present & {"doing", "review"}:
         return "in_progress"
@@ -116,7 +115,7 @@ def derived_status(statuses: Collection[str]) -> str:
 
 
 def workflow_fields(metadata: JsonObject) -> JsonObject:
-    """The workflow keys that events carry: words of the interface, never text."""
+    """Return the workflow keys that events carry."""
     return {key: metadata[key] for key in ("status", "priority") if isinstance(metadata.get(key), str)}
 
 
@@ -131,7 +130,6 @@ def _one_of(key: str, metadata: JsonObject, words: tuple[str, ...]) -> None:
 
 
 def _names_an_epic(value: JsonValue) -> None:
-    """Refuse what would silently be no epic: lists of tasks without one rely on it."""
     if value is not None and not (isinstance(value, str) and value):
         raise ValidationFailed(
             f"metadata.epic_id is {dumps(value)[:80]}, which is no epic's id.",
@@ -141,11 +139,6 @@ def _names_an_epic(value: JsonValue) -> None:
 
 
 def _people(value: JsonValue) -> JsonValue:
-    """Leave everybody in a list once, in the spelling that came first; names that differ in case alone are one.
-
-    Raises:
-        ValidationFailed: It is no list, or holds what is nobody's name.
-    """
     if value is None:
         return None
     names: dict[str, str] = {}

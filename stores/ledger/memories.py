@@ -204,7 +204,7 @@ class MemoryWrites(EntityWrites):
             Conflict: The id is taken.
             ValidationFailed: A text cannot be stored.
         """
-        entity = self.create_entity(replace(draft, entity_type=RAW_MEMORY))
+        (entity,) = self.create_entities([(replace(draft, entity_type=RAW_MEMORY), None)])
         self._run(insert(_table), _values(entity.id, capture) | {"organization_id": self.organization_id})
         self._record_capture(memory := RawMemory(entity, capture), "create")
         return memory

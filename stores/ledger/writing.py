@@ -93,7 +93,8 @@ class Writing:
             Conflict: An id is taken.
         """
         if len(rows) == 1:
-            if not self._insert_new(table, rows[0]):
+            statement = insert_or_skip(self._connection.dialect.name, table)
+            if self._connection.execute(statement, rows[0]).rowcount != 1:
                 raise Conflict(f"{kind.capitalize()} {rows[0]['id']} exists already.")
         elif rows:
             with clashing(f"One of the ids of the {kind} rows is taken.", "What a row belongs to does not exist."):

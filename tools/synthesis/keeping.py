@@ -13,7 +13,7 @@ from stores.ledger import Transaction
 from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.audit_entries import remember_entry
-from tools.memories import keep_memory
+from tools.memories import memory_draft
 from tools.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.operation import WRITERS, Call
 from tools.synthesis.models import DraftRequest
@@ -148,6 +148,6 @@ def _new(
         },
         capture_surface=SURFACE,
     )
-    memory = keep_memory(app, tx, caller, fields)
-    tx.audit(remember_entry(app, call, memory))
+    memory = tx.create_memory(*memory_draft(tx, caller, fields))
+    tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory))
     return memory

@@ -1,4 +1,4 @@
-"""What becomes of what is said beside words that are remembered already: their other title, kind, tags and so on."""
+"""Remembering the same content again: new titles and keys are added, other differences are named."""
 
 from dataclasses import dataclass, replace
 
@@ -17,20 +17,20 @@ from tools.remember_models import KEYS_LIMIT, RememberRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """A record that is known, after it was told again."""
+class Restated:
+    """A known record after the same content was remembered again."""
 
     entity: Entity
     found_by: tuple[str, ...] = ()
-    """Words by which it is found from now on: another title, and further retrieval keys."""
+    """Title and retrieval keys that were added."""
     not_applied: tuple[str, ...] = ()
-    """Fields of the request that say something else than the record, and changed nothing."""
+    """Fields of the request that differ from the record and changed nothing."""
 
 
-def told_again(tx: Transaction, caller: Principal, entity: Entity, request: RememberRequest) -> Again:
-    """Let a known record be found by the title and the keys that somebody remembers it by now; name what else differs.
+def restate(tx: Transaction, caller: Principal, entity: Entity, request: RememberRequest) -> Restated:
+    """Add the request's title and keys to the retrieval keys of a known record; name its other differences.
 
-    Its own title, kind and data stay: somebody else may rely on them. To replace it there is `supersedes:<id>`.
+    Title, kind and data stay, because others may rely on them; `supersedes:<id>` replaces the record.
     """
     unlike = tuple(_unlike(entity, request))
     keys = texts_in(entity.metadata.get(RETRIEVAL_KEYS))
@@ -38,18 +38,17 @@ def told_again(tx: Transaction, caller: Principal, entity: Entity, request: Reme
     wanted = {comparable(each): each for each in (request.title, *(request.retrieval_keys or ()))}
     fresh = tuple(each for folded, each in wanted.items() if folded not in has)
     if not fresh:
-        return Again(entity, not_applied=unlike)
+        return Restated(entity, not_applied=unlike)
     if len(keys) + len(fresh) > KEYS_LIMIT or not _may_change(caller, entity):
         own_title = ("title",) if request.title in fresh else ()
         others = ("retrieval_keys",) if set(fresh) - {request.title} else ()
-        return Again(entity, not_applied=(*own_title, *others, *unlike))
+        return Restated(entity, not_applied=(*own_title, *others, *unlike))
     known: dict[str, JsonValue] = {RETRIEVAL_KEYS: list[JsonValue]([*keys, *fresh])}
     changed = tx.update_entity(entity.id, lambda each: replace(each, metadata=each.metadata | known))
-    return Again(changed, fresh, unlike)
+    return Restated(changed, fresh, unlike)
 
 
-def replaced(request: RememberRequest) -> set[str]:
-    """The ids of the records whose place what is remembered takes."""
+def superseded_ids(request: RememberRequest) -> set[str]:
     named = (referred(each) for each in request.related_to or ())
     return {target_id for name, target_id in named if name == SUPERSEDES}
 

@@ -1,4 +1,4 @@
-"""What every deed on a task or an epic shares: it is found, checked, changed and answered for in one transaction."""
+"""Changes of tasks and epics: one transaction each, with its checks and side effects."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,7 +49,7 @@ class OnEpic(Request):
 
 
 class TaskDone(Result):
-    """What became of a task."""
+    """Result of a change of a task."""
 
     success: bool = True
     action: str
@@ -60,7 +60,7 @@ class TaskDone(Result):
 
 
 class EpicDone(Result):
-    """What became of an epic."""
+    """Result of a change of an epic."""
 
     success: bool = True
     action: str
@@ -71,29 +71,28 @@ class EpicDone(Result):
 
 
 def nothing(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> list[Entity]:
-    """Store nothing beside the deed itself."""
     return []
 
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something that is done to one task or epic."""
+    """A change of one task or epic."""
 
     action: str
-    """What events and answers call it."""
+    """Name of the change in events and answers."""
     kind: Kind
     entity_id: str
     expected_revision: int | None
     plan: Callable[[Entity], dict[str, Any]]
-    """Tells from the entity as it is which fields of an `UpdateEntityRequest` to change."""
+    """Return the fields of an `UpdateEntityRequest` for the present entity."""
     beside: Callable[[Transaction, Principal, Entity, Entity], list[Entity]] = nothing
-    """Stores what else belongs to the deed, given the caller and the entity before and after; returns it."""
+    """Store side effects, given the caller and the entity before and after; return them."""
     least: ProjectRole = "project_contributor"
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a deed changed: the entity itself, whatever came of it, and the place in the feed."""
+    """The changed entity, its side effects, and the feed position."""
 
     entity: Entity
     followed: list[Entity]
@@ -101,7 +100,7 @@ class Done:
 
 
 async def carry_out(app: App, call: Call, deed: Deed) -> Done:
-    """Do it in one transaction.
+    """Apply a change in one transaction.
 
     Raises:
         NotFound: There is no such task or epic for this caller.
@@ -118,7 +117,7 @@ async def carry_out(app: App, call: Call, deed: Deed) -> Done:
             change = UpdateEntityRequest(
                 entity_id=found.id, expected_revision=deed.expected_revision, **deed.plan(found)
             )
-            entity, *followed = revise(app, call, tx, change, action=deed.action)
+            entity, *followed = revise(call, tx, change, action=deed.action)
             followed += deed.beside(tx, caller, found, entity)
         return Done(entity, followed, tx.sequence)
 
@@ -127,7 +126,7 @@ async def carry_out(app: App, call: Call, deed: Deed) -> Done:
 
 @contextmanager
 def in_words_of(request: Request) -> Iterator[None]:
-    """Let an error name a field as the client sent it, where it names the metadata that the field becomes."""
+    """Rename `metadata` fields in errors to the request's own fields."""
     try:
         yield
     except EngrainError as error:
@@ -141,7 +140,7 @@ def in_words_of(request: Request) -> Iterator[None]:
 
 
 def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> Entity:
-    """Read the task or epic that a deed is about.
+    """Read the task or epic to change.
 
     Raises:
         NotFound: There is none with this id for the caller, or its project is out of the caller's sight.
@@ -153,12 +152,12 @@ def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> E
 
 
 def no_such(kind: str, entity_id: str) -> NotFound:
-    """Say that there is no such task or epic, or none for the caller: the words are the same."""
+    """Return the error for a task or epic that is missing or invisible."""
     return NotFound(f"There is no {kind} {entity_id}.", remediation="Check the id: `explore` with `types` lists them.")
 
 
 def task_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> TaskDone:
-    """Answer for a deed on a task; `data` goes beside its status and revision."""
+    """Build the result; `data` is merged with status and revision."""
     return TaskDone(
         action=action,
         task_id=done.entity.id,
@@ -169,7 +168,6 @@ def task_done(app: App, call: Call, action: str, message: str, done: Done, **dat
 
 
 def epic_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> EpicDone:
-    """Answer for a deed on an epic."""
     return EpicDone(
         action=action,
         epic_id=done.entity.id,
@@ -180,21 +178,18 @@ def epic_done(app: App, call: Call, action: str, message: str, done: Done, **dat
 
 
 def shown(done: Done, data: JsonObject) -> JsonObject:
-    """Put a deed's own data beside the status and the revision of what it was done to; null is left out."""
+    """Merge status and revision with the data that is not null."""
     given = {key: value for key, value in data.items() if value is not None}
     return {"status": done.entity.metadata.get("status"), "revision": done.entity.revision, **given}
 
 
 def told(learnings: str | None) -> str | None:
-    """What somebody learned; None where nothing is said."""
+    """Return the learnings, or None if they are blank."""
     return learnings if learnings and learnings.strip() else None
 
 
 def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -> list[Entity]:
-    """Store what was learned on a task or epic as an episode that its readers can read, derived from it.
-
-    The same words are not stored twice for the same readers.
-    """
+    """Store learnings as an episode derived from a task or epic, unless its readers have it."""
     text = subject.metadata.get("learnings")
     if not isinstance(text, str) or not text.strip():
         return []
@@ -219,9 +214,9 @@ def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -
 def keep_beside(
     tx: Transaction, caller: Principal, draft: EntityDraft, name: str, subject: Entity, *, fields: JsonObject
 ) -> Entity:
-    """Store what belongs to a task or epic, with the relation to it; `fields` go into the change feed.
+    """Store a note or episode with its relation to a task or epic.
 
-    A project that was deleted takes nothing new, except what belongs to the tasks that it left.
+    Records of a deleted project can be added to its remaining tasks.
     """
     entity = tx.create_entity(draft, fields={"mode": "async", **fields})
     relate(tx, entity, name, subject)
@@ -231,17 +226,15 @@ def keep_beside(
 
 
 def episode_of(done: Done) -> str | None:
-    """The id of the episode that a deed stored; None where there is none."""
     return next((entity.id for entity in done.followed if entity.entity_type == "episode"), None)
 
 
 def of_project(subject: Entity) -> JsonObject:
-    """The metadata of what belongs where a task or epic belongs."""
     return {} if subject.project_id is None else {"project_id": subject.project_id}
 
 
 def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) -> None:
-    """Let a task refer to the records that helped with it.
+    """Relate a task to the records that helped with it.
 
     Raises:
         NotFound: One of them does not exist for the caller.
@@ -259,7 +252,7 @@ def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) ->
 
 
 def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
-    """Store a relation that whoever may read both ends may read."""
+    """Store a relation that is visible to those who may read both ends."""
     tx.add_relation(
         RelationDraft(
             name=name,
@@ -272,10 +265,8 @@ def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
 
 
 def task_route(deed: str) -> Route:
-    """Say where a deed on a task stands: POST /api/tasks/{task_id}/<deed>."""
     return Route("POST", f"/api/tasks/{{task_id}}/{deed}", tag="tasks", headers=IF_MATCH, errors=REFUSALS)
 
 
 def epic_route(deed: str) -> Route:
-    """Say where a deed on an epic stands: POST /api/epics/{epic_id}/<deed>."""
     return Route("POST", f"/api/epics/{{epic_id}}/{deed}", tag="epics", headers=IF_MATCH, errors=REFUSALS)

@@ -1,4 +1,4 @@
-"""Ending relations: saying that a fact is not true any more, announcing its end, and taking such an end back."""
+"""Ending relations, announcing an end, and withdrawing an announced end."""
 
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from tools.threads import in_thread
 
 
 class EndRelationRequest(Request):
-    """Which fact is not true any more."""
+    """A fact that is not true any more."""
 
     relation_id: EntityId = Field(description="The relation's id.")
     invalid_at: Date | None = Field(
@@ -85,11 +85,6 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
 
 
 def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Relation, Entity, Entity]:
-    """Read a relation with its ends.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-    """
     relation = tx.relation(relation_id)
     if relation is not None and may_read(caller, relation.visibility):
         source, target = tx.entity(relation.source_id), tx.entity(relation.target_id)
@@ -99,7 +94,6 @@ def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Rela
 
 
 def _is_longer(relation: Relation, before: Relation) -> bool:
-    """Tell whether a fact holds longer than it did."""
     until = relation.invalid_at
     return before.invalid_at is not None and (until is None or until > before.invalid_at)
 
@@ -120,10 +114,7 @@ def _why(caller: Principal, reason: str | None) -> JsonObject:
 
 OPERATIONS = (
     Operation(
-        name="end_relation",
-        request=EndRelationRequest,
-        result=RelationWritten,
-        run=end_relation,
+        end_relation,
         roles=WRITERS,
         scope="write",
         route=Route(

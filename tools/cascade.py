@@ -1,4 +1,4 @@
-"""What follows a record that changes or goes: chunks of a source, notes and learnings, who may read relations."""
+"""Cascade updates and deletes to chunks, notes, learnings and relations."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tools.containment import contain
 
 
 def carry(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:
-    """Let the chunks of a source, and the relations that records state, follow a change that was just stored.
+    """Cascade a stored change to the chunks, notes and relations of a record.
 
     Raises:
         Forbidden: The record would retire, for others than its author, what the caller may not change.
@@ -25,22 +25,17 @@ def carry(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> 
 
 
 def let_go(tx: Transaction, caller: Principal, entity: Entity) -> None:
-    """Erase what goes with a record that is about to be erased: the notes of a task."""
+    """Delete the notes of a task that is about to be deleted."""
     if entity.entity_type == "task":
         for note in _own_notes(tx, caller, entity):
             tx.delete_entity(note.id)
 
 
 def _own_notes(tx: Transaction, caller: Principal, task: Entity) -> list[Entity]:
-    """The notes that were written on a task and are still read by whoever reads it.
-
-    Others that are about it belong to whoever wrote them, and stay as they are.
-    """
     return [note for note in tx.notes_about(task.id) if _is_beside(caller, note, task)]
 
 
 def _is_beside(caller: Principal, record: Entity, work: Entity) -> bool:
-    """Tell whether what was stored on a task or epic is still where that is."""
     return (
         record.metadata.get(f"{work.entity_type}_id") == work.id
         and record.visibility == work.visibility
@@ -51,8 +46,6 @@ def _is_beside(caller: Principal, record: Entity, work: Entity) -> bool:
 
 
 def _carry_beside(tx: Transaction, caller: Principal, before: Entity, work: Entity) -> None:
-    """Let the notes on a task or epic, and what was learned on it, follow its place and who may read it."""
-
     def follow(record: Entity) -> Entity:
         return replace(_placed_like(work, record), metadata={**record.metadata, "project_id": work.project_id})
 
@@ -66,10 +59,6 @@ def _carry_beside(tx: Transaction, caller: Principal, before: Entity, work: Enti
 
 
 def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozenset[str]:
-    """Name the supersessions that may not come into effect for others, because the caller cannot see what they retire.
-
-    They stay what they are without a word: a refusal would tell that the records still exist.
-    """
     if entity.visibility == private_key(entity.principal_id):
         return frozenset()
     left = set()
@@ -83,8 +72,6 @@ def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozen
 
 
 def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
-    """Let the chunks of a source follow its name, its place and who may read it."""
-
     def follow(chunk: Entity) -> Entity:
         return replace(_placed_like(source, chunk), name=source.name)
 
@@ -98,7 +85,6 @@ def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
 
 
 def _placed_like(owner: Entity, entity: Entity) -> Entity:
-    """Return an entity in the place of what it belongs to, for the same readers."""
     return replace(
         entity,
         visibility=owner.visibility,
