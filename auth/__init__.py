@@ -1,1 +1,1 @@
-"""Authentication and authorization: passwords, tokens, principals, roles, visibility keys."""
+"""Authentication and authorization."""

@@ -92,7 +92,7 @@ class Accounts:
         return user
 
     def start(self, user: User, origin: Origin = NOWHERE, *, organization_id: str | None = None) -> SignedIn:
-        """Start a session of an authenticated user, by default in the default organization."""
+        """Start a session of an authenticated user."""
         joined = self.ledger.memberships(user.id)
         where = next((each for each in joined if organization_id in (None, each[0].id)), None)
         if where is None:
@@ -100,7 +100,7 @@ class Accounts:
         return self._start_session(user, where, origin)
 
     def home_of(self, user_id: str) -> str | None:
-        """Return the organization whose audit log records what concerns only the account: the personal one.
+        """Return the organization whose audit log covers the account: its personal one.
 
         None stands for the log of the server.
         """
@@ -160,7 +160,7 @@ class Accounts:
         return found
 
     def authenticate(self, token: str) -> Principal:
-        """Return the caller of an access token, an API key or an MCP client's token, with its present rights."""
+        """Return the caller of a token or an API key, with its present rights."""
         # Read first, so that a commit while the rest is read outdates the cached caller.
         version = self.ledger.rights_version()
         if is_client_token(token):
@@ -199,7 +199,7 @@ class Accounts:
         return principal, min([claims.expires_at, *(each.timestamp() for each in ends if each is not None)])
 
     def renewed(self, principal: Principal) -> Principal | None:
-        """Return a principal with its present rights; None if its session, API key or membership has ended.
+        """Return a principal with its present rights, or None if its credential has ended.
 
         Also None for MCP clients: they open nothing that outlives a request.
         """
@@ -211,7 +211,7 @@ class Accounts:
         return None if found is None else replace(principal_of(*found), scopes=principal.scopes)
 
     def local_principal(self) -> Principal:
-        """Return the caller of a server without authentication: its first admin, in the default organization."""
+        """Return the caller of a server without authentication: its first admin."""
         admin = self.ledger.first_admin()
         organization = self.ledger.default_organization(admin.id) if admin else None
         found = self.ledger.caller(admin.id, organization.id, None) if admin and organization else None
@@ -229,7 +229,9 @@ class Accounts:
         self.ledger.create_session(session, audit)
         return self.signed_in(Identity(user, organization, role, session), session)
 
-    def new_session(self, user_id: str, organization_id: str, origin: Origin, provider: str | None = None) -> Session:
+    def new_session(
+        self, user_id: str, organization_id: str, origin: Origin = NOWHERE, provider: str | None = None
+    ) -> Session:
         """Make a session that begins now, without storing it."""
         now = self.clock()
         return Session(

@@ -1,6 +1,5 @@
-"""API keys: made, recognised and expanded to a caller that may never do more than the key's user."""
+"""API keys, which never grant more than their user's rights."""
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import get_args
 
+from auth.one_time import keyed_hash
 from auth.policy import narrowed_to, principal_of
 from auth.principal import Principal, Scope
 from auth.spaces import narrowed_to_spaces
@@ -49,7 +49,7 @@ class Keys:
     clock: Callable[[], datetime]
 
     def create(self, owner: Principal, wanted: KeyRequest, audit: Callable[[ApiKey], AuditDraft]) -> tuple[ApiKey, str]:
-        """Store a new key of the caller; return it with its text, which cannot be read again."""
+        """Store a new key of the caller; return it with its text, shown only once."""
         now = self.clock()
         for _ in range(ATTEMPTS):
             text = f"sk_{'live' if wanted.live else 'test'}_{secrets.token_urlsafe(32)}"
@@ -87,7 +87,7 @@ class Keys:
         return principal, min(ends, default=float("inf"))
 
     def renewed(self, principal: Principal, key_id: str) -> Principal | None:
-        """Return the caller with its present rights; None if the key or its user's membership has ended."""
+        """Return the caller with its present rights, or None if the key has ended."""
         key = self.ledger.api_keys.key(principal.organization_id, key_id)
         identity = self.ledger.identity(principal.user_id, principal.organization_id, None)
         if key is None or identity is None or key.revoked_at is not None:
@@ -106,8 +106,7 @@ class Keys:
         return held
 
     def _hash(self, text: str) -> str:
-        derived = hmac.digest(self.secret.encode(), _PURPOSE, hashlib.sha256)
-        return hmac.new(derived, text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()
+        return keyed_hash(self.secret, _PURPOSE, text)
 
 
 def is_api_key(credential: str) -> bool:

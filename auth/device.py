@@ -1,14 +1,12 @@
 """Device login (RFC 8628): both codes, and one session for an approval."""
 
-import hashlib
-import hmac
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from auth.accounts import Accounts, SignedIn
-from auth.one_time import new_token, token_hash
+from auth.one_time import keyed_hash, new_token, token_hash
 from auth.origin import Origin
 from auth.principal import Principal
 from auth.rights import require_session
@@ -88,7 +86,7 @@ class Devices:
         raise Conflict("No free code was found for the device.", remediation="Try again.")
 
     def waiting(self, caller: Principal, typed: str) -> WaitingDevice:
-        """Return the device that shows a code."""
+        """Return the waiting device of a code that is neither expired nor decided."""
         require_session(caller)
         user_code = read_user_code(typed)
         found = user_code and self.accounts.ledger.device_logins.by_user_code(self._hash(user_code))
@@ -97,12 +95,12 @@ class Devices:
         return WaitingDevice(user_code, _asking(found), found.expires_at - LIFETIME, found.expires_at)
 
     def approve(self, caller: Principal, typed: str, organization_id: str, audit: AuditDraft) -> None:
-        """Let a device sign in as the caller; errors are those of `waiting`."""
+        """Let a device sign in as the caller, in one of its organizations."""
         require_session(caller)
         self.accounts.ledger.device_logins.approve(self._hash_of(typed), caller.user_id, organization_id, audit)
 
     def deny(self, caller: Principal, typed: str, audit: AuditDraft) -> None:
-        """Turn a device away; errors are those of `waiting`."""
+        """Turn a device away."""
         require_session(caller)
         self.accounts.ledger.device_logins.deny(self._hash_of(typed), audit)
 
@@ -128,9 +126,8 @@ class Devices:
         return self._hash(user_code)
 
     def _hash(self, user_code: str) -> str:
-        """Hash a user code with the server's secret: the code alone is short enough for brute force."""
-        derived = hmac.digest(self.accounts.tokens.secret.encode(), _PURPOSE, hashlib.sha256)
-        return hmac.digest(derived, user_code.encode(), hashlib.sha256).hex()
+        """Hash a code with the server's secret: alone it is open to brute force."""
+        return keyed_hash(self.accounts.tokens.secret, _PURPOSE, user_code)
 
 
 def new_user_code() -> str:

@@ -1,4 +1,4 @@
-"""OAuth 2.1 grants of MCP clients: authorization codes, tokens, and the caller of a token."""
+"""OAuth 2.1 grants of MCP clients: authorization codes and tokens."""
 
 import base64
 import hashlib
@@ -142,7 +142,7 @@ class ClientGrants:
         return self.ledger.grants.revoke_token(token_hash(token), client.id, request=origin.described())
 
     def authenticate(self, token: str) -> tuple[Principal, float]:
-        """Return the caller of an access token, and when its rights expire in seconds since 1970."""
+        """Return the caller of a token, and when it expires in seconds since 1970."""
         found = self.ledger.grants.identity(token_hash(token))
         if found is None:
             raise AuthenticationRequired("The token is not valid.", remediation="Refresh it, or authorize again.")

@@ -51,7 +51,7 @@ class RegisteredClient:
     secret_hash: str | None = None
 
     def redirect_uri(self, asked: str | None) -> str | None:
-        """Return the requested URI if it is registered, or the only one if none is requested; else None.
+        """Return the requested URI if it is registered; by default the only one.
 
         The port of a loopback URI may differ (RFC 8252, section 7.3).
         """
@@ -70,7 +70,7 @@ class ClientRegistry:
     clock: Callable[[], datetime]
 
     def register(self, described: Mapping[str, JsonValue]) -> tuple[RegisteredClient, str | None]:
-        """Register a client; return it with its secret, if it asked for one, which is not stored."""
+        """Register a client; return it with its secret, which is not stored."""
         metadata = checked_metadata(described)
         is_public = metadata["token_endpoint_auth_method"] == "none"  # noqa: S105 - a word of the protocol
         secret = None if is_public else new_token()

@@ -32,6 +32,6 @@ def enter(accounts: Accounts, user: User, token: str, audit: AuditDraft, origin:
 def accept(
     accounts: Accounts, session_id: str, user_id: str, token: str, audit: AuditDraft, origin: Origin
 ) -> SignedIn:
-    """Accept an invitation and move the session to its organization; errors are those of `enter`. Blocks."""
+    """Accept an invitation and move the session to its organization. Blocks."""
     invitation = accounts.ledger.invitations.accept(token_hash(token), user_id, audit)
     return accounts.switch(session_id, invitation.organization_id, origin=origin)

@@ -30,7 +30,7 @@ KEYED: Mapping[MemoryScope, Callable[[str], str]] = {
     "shared": partial(space_key, "shared"),
     "delegated": partial(space_key, "delegated"),
 }
-"""Scopes that need a scope_key, with the visibility key of entities derived from such a memory."""
+"""Scopes with a scope_key, and the visibility key of entities derived from them."""
 READ_REASONS: Mapping[MemoryScope, str] = {
     "private": "private_principal_bound",
     "delegated": "delegated_access_verified",
@@ -141,7 +141,7 @@ _OTHER_SCOPE = "Leave memory_scope out for your own memories, or name a scope th
 
 
 def may_read_memory(principal: Principal, visibility: str) -> bool:
-    """Return True if the caller may read a raw memory or candidate with this visibility key."""
+    """Return True if the caller may read raw memories and candidates with this key."""
     return visibility in principal.captures
 
 
@@ -150,20 +150,20 @@ def is_diary(memory: Entity) -> bool:
 
 
 def derived_visibility(memory: Entity) -> Visibility:
-    """Return the visibility of an entity derived from a raw memory: those who may read the memory."""
+    """Return the visibility of an entity derived from a raw memory."""
     key = private_key(memory.principal_id) if is_diary(memory) else entity_key(memory.visibility)
     return Visibility(key, cast("MemoryScope", memory.memory_scope), memory.scope_key)
 
 
 def narrower(asked: Visibility, source: Visibility) -> Visibility:
-    """Return the narrower of two visibilities; the source's if they cannot be compared, as of two teams."""
+    """Return the narrower of two visibilities; the source's if they are unrelated."""
     if source.key == ORGANIZATION or asked.key.startswith(private_key("")):
         return asked
     return source
 
 
 def may_change_memory(principal: Principal, memory: Entity) -> bool:
-    """Return True if the caller may review, promote or archive a raw memory that it can read."""
+    """Return True if the caller may review, promote or archive a readable memory."""
     if memory.memory_scope == "project":
         return principal.may_write_in(memory.scope_key or "")
     if not principal.may_write_for(entity_key(memory.visibility)):

@@ -1,6 +1,7 @@
-"""One-time tokens, of which only the hash is stored."""
+"""Random tokens and the hashes that are stored of them."""
 
 import hashlib
+import hmac
 import secrets
 
 
@@ -13,3 +14,9 @@ def new_token() -> tuple[str, str]:
 def token_hash(token: str) -> str:
     """Hash a token with plain SHA-256: 256 random bits need no salt or slow hash."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def keyed_hash(secret: str, purpose: bytes, text: str) -> str:
+    """Hash a text with a key derived from the server's secret for one purpose."""
+    key = hmac.digest(secret.encode(), purpose, hashlib.sha256)
+    return hmac.new(key, text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""Password hashes: Argon2id with bounded concurrency, and constant work for unknown users."""
+"""Argon2id password hashes, with constant work for unknown users."""
 
 import base64
 import secrets
@@ -34,7 +34,7 @@ class Passwords:
             return self._hasher.hash(password)
 
     def verify(self, password_hash: str | None, password: str) -> bool:
-        """Compare; a missing hash takes as long as a wrong password, so that accounts cannot be guessed."""
+        """Compare; a missing hash takes as long as a wrong password."""
         with self._workers:
             try:
                 self._hasher.verify(password_hash or self._decoy, password)

@@ -1,4 +1,4 @@
-"""Read and write rights of records: the only place that decides on visibility keys and memory scopes."""
+"""Read and write rights of records, by visibility keys and memory scopes."""
 
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from stores.space_access import LETTING_IN, NO_SPACES
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
 STAMPED = ("principal_id", "organization_id", "scope_key")
-"""Metadata keys that only the server writes; `scope_key` is read if `memory_scope` needs one."""
+"""Metadata keys that only the server writes; `scope_key` may be read."""
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 ENDINGS = ("completed", "archived")
@@ -73,7 +73,7 @@ def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
 
 
 def narrowed_to(principal: Principal, project_ids: Collection[str]) -> Principal:
-    """Restrict a caller to some of its projects: no other record, not even its private ones."""
+    """Restrict a caller to some of its projects, without its private records."""
     roles = {project: role for project, role in principal.project_roles.items() if project in project_ids}
     keys = {key(project) for project in roles for key in (project_key, members_key)}
     return replace(
@@ -101,7 +101,7 @@ def may_read(principal: Principal, visibility: str) -> bool:
 
 
 def admins_may_read(visibility: str) -> bool:
-    """Return True if every owner and admin may read the key: neither private nor a team's."""
+    """Return True if every owner and admin may read records with this key."""
     key = entity_key(visibility)
     return key == ORGANIZATION or key.startswith((project_key(""), members_key("")))
 
@@ -180,7 +180,7 @@ def require_ending(principal: Principal, epic: Entity, update: JsonObject) -> No
 
 
 def require_entry(principal: Principal, epic: Entity) -> None:
-    """Require the role maintainer to create an ended epic in a project, or to move one there."""
+    """Require the role maintainer to add an ended epic to a project."""
     status = epic.metadata.get("status")
     if epic.entity_type != "epic" or status not in ENDINGS or may_work(principal, epic, "project_maintainer"):
         return
@@ -192,7 +192,7 @@ def require_entry(principal: Principal, epic: Entity) -> None:
 
 
 def require_deletable(principal: Principal, entity: Entity) -> None:
-    """Require the role owner to delete a project, and for other records the right to change them."""
+    """Require the role owner for a project, else the right to change the record."""
     if entity.entity_type == "project":
         _require_role_in(principal, entity.id, "project_owner", "delete")
     else:
@@ -305,7 +305,7 @@ _OTHER_SCOPE = "Use the scope `private`, `team`, `project` or `organization`."
 
 
 def visible_beside(principal: Principal, project_id: str | None) -> frozenset[str]:
-    """Return the caller's visibility keys without those of other projects; without a project, all."""
+    """Return the caller's visibility keys without those of other projects."""
     if project_id is None:
         return principal.visible
     others = {key(project) for project in principal.project_roles for key in (project_key, members_key)}
@@ -321,7 +321,7 @@ def reaches_readers_of(principal: Principal, key: str, other: str) -> bool:
 
 
 def may_take_place(principal: Principal, ender: Set[str], ended: Set[str], is_open: Callable[[str], bool]) -> bool:
-    """Return True if the caller and all readers of a fact may read the fact that ends it.
+    """Return True if all readers of a fact may read the fact that ends it.
 
     Readers of a fact hold all of its keys. `is_open` tells if the whole organization may read a project.
     """

@@ -15,7 +15,7 @@ SESSION_SCOPES: frozenset[Scope] = frozenset({"mcp", "api:read", "api:write"})
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A user acting in one organization, with the rights of this moment: none comes from the token."""
+    """A user acting in one organization; its rights come from the ledger."""
 
     user: User
     organization: Organization
@@ -66,7 +66,7 @@ class Principal:
         return not is_of_space or memory_key(visibility) in self.memories_written
 
     def may_write_in(self, project_id: str, least: ProjectRole = "project_contributor") -> bool:
-        """Return True for this role or a higher one in a project, except for viewers of the organization."""
+        """Return True for this role or a higher one, except for organization viewers."""
         role = self.project_roles.get(project_id, "project_viewer")
         return self.role != "viewer" and PROJECT_ROLES.index(role) >= PROJECT_ROLES.index(least)
 

@@ -7,7 +7,7 @@ from stores.records import GIVEN_BY, Role
 
 
 def require_session(principal: Principal) -> str:
-    """Return the caller's session: API keys and MCP clients do not manage accounts and memberships."""
+    """Return the caller's session, which managing accounts and members needs."""
     if principal.session_id is None:
         raise Forbidden(
             "Only somebody who signed in may do this.", remediation="Log in, and send the access token of that session."
@@ -28,7 +28,7 @@ def require_owner(role: Role, what: str) -> None:
 
 
 def require_may_give(role: Role, *touched: Role) -> None:
-    """Require a role that may give and take others: admin, and owner to touch an owner's role."""
+    """Require admin to give and take roles, and owner to touch an owner's."""
     require_admin(role, "Managing members")
     if not GIVEN_BY[role].issuperset(touched):
         require_owner(role, "Giving or taking the role of an owner")

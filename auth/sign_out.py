@@ -13,7 +13,7 @@ from stores.ledger import AuditDraft
 def log_out(
     accounts: Accounts, principal: Principal | None, refresh_token: str | None, origin: Origin = NOWHERE
 ) -> set[str]:
-    """End the caller's session, and that of the refresh token, even a spent one. Blocks.
+    """End the caller's session, and that of a refresh token, even a spent one.
 
     Returns the ids of the users whose sessions these were.
     """
@@ -34,7 +34,7 @@ def log_out(
 
 
 def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:
-    """End a user's session; return False if it is another user's or has ended before. Blocks."""
+    """End a user's session; return False if there is none. Blocks."""
     session = accounts.ledger.session(session_id)
     if session is None or session.user_id != user_id:
         return False

@@ -20,11 +20,11 @@ class Verdict:
 
 
 COUNTED = ("project", "team", "shared")
-"""Scopes whose memories are counted for admins who may not read them; private ones never are."""
+"""Scopes whose memories are counted for admins who may not read them."""
 
 
 def counted_keys(space: MemorySpace) -> frozenset[str]:
-    """Return the keys of the space's memories that may be counted for admins who may not read them."""
+    """Return the keys of the space's memories in `COUNTED` scopes."""
     is_counted = space.state == "active" and space.memory_scope in COUNTED
     return memory_keys(place_of(space)) if is_counted else frozenset()
 

@@ -24,7 +24,7 @@ def with_spaces(principal: Principal, access: SpaceAccess) -> Principal:
 
 
 def memory_keys(place: SpacePlace) -> frozenset[str]:
-    """Return the visibility keys of a space's raw memories; a private one includes the diaries of the agents."""
+    """Return the visibility keys of a space's raw memories, with private diaries."""
     scope, key = place
     found = {memory_key(each) for each in _entity_keys(place) - {project_key(key)}}
     return frozenset(found | {diary_key(key)} if scope == "private" else found)

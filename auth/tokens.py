@@ -49,14 +49,14 @@ class Tokens:
         lifetime: timedelta | None = None,
         until: datetime | None = None,
     ) -> str:
-        """Make an access token that expires after its lifetime, and not later than `until`, the session's end."""
+        """Make an access token that expires not later than `until`."""
         subject = (user_id, organization_id, session_id)
         return self._sign("access", subject, lifetime or self.access_lifetime, until, {})
 
     def refresh(
         self, user_id: str, organization_id: str, session_id: str, token_id: str, until: datetime | None = None
     ) -> str:
-        """Make a refresh token with the `jti` `token_id` that expires not later than `until`."""
+        """Make a refresh token that expires not later than `until`."""
         subject = (user_id, organization_id, session_id)
         return self._sign("refresh", subject, self.refresh_lifetime, until, {"jti": token_id})
 

@@ -1,4 +1,4 @@
-"""Visibility keys: the readers of a record, in one word that every index filters by.
+"""Visibility keys: the readers of a record, as one word to filter by.
 
 Everybody in the organization may read `stores.records.ORGANIZATION`.
 """
@@ -17,7 +17,7 @@ def project_key(project_id: str) -> str:
 
 
 def members_key(project_id: str) -> str:
-    """Key of records for those with a role of their own in a project, even if it is open."""
+    """Key of records for those with a granted role in a project."""
     return f"members:{project_id}"
 
 
@@ -41,7 +41,7 @@ def diary_key(user_id: str) -> str:
 
 
 def queue_key(memory: str) -> str:
-    """Key of review candidates from raw memories with this key; no search returns them."""
+    """Key of review candidates, which no search returns."""
     return f"{_QUEUE}{memory.removeprefix(_MEMORY)}"
 
 

@@ -1,4 +1,4 @@
-"""Preview of the raw memories that somebody would read as a member of some memory spaces."""
+"""Preview of the raw memories that a member of memory spaces would read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -121,7 +121,7 @@ def _target(app: App, caller: Principal, request: PreviewMemorySpaceAccessReques
 
 
 def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int) -> tuple[list[str], list[str]]:
-    """Return ids of the latest memories that the caller reads: those that the target would read, and the others."""
+    """Return ids of the latest readable memories: readable for the target, and not."""
     active = [each for each in judged if each.space.state == "active"]
     keys = {key for each in active for key in memory_keys(place_of(each.space))} & caller.memories
     open_keys = {key for each in active if each.verdict.allowed for key in memory_keys(place_of(each.space))}
@@ -132,7 +132,7 @@ def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int)
 
 
 def _hidden(app: App, caller: Principal, judged: Sequence[_Judged]) -> int:
-    """Count memories that the caller may not read; private and delegated ones are never counted."""
+    """Count memories that the caller may not read, except private ones."""
     keys = frozenset(key for each in judged for key in counted_keys(each.space)) - caller.memories
     return app.ledger.list_captures(caller.organization_id, CaptureQuery(keys, frozenset(), limit=0))[1] if keys else 0
 

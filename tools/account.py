@@ -146,7 +146,6 @@ async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
 
 
 async def _enter(app: App, call: Call, request: SignUpRequest | LogInRequest, find: Callable[[], User]) -> SignedIn:
-    """Sign in, and accept the invitation if there is one; an invalid one is refused first."""
     if (token := request.invite_token) is None:
         return await in_turn(app.password_turns, lambda: app.accounts.start(find(), call.origin))
 

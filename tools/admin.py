@@ -1,4 +1,4 @@
-"""What members of an organization ask about it as a whole: how much it holds, and whether it is well."""
+"""Statistics and health of an organization."""
 
 from datetime import datetime
 
@@ -68,7 +68,7 @@ def _health(app: App, call: Call) -> OrganizationHealth:
     try:
         with app.indexer.indexes(organization) as indexes:
             connected, missing = indexes.graph is not None, sorted(indexes.degraded)
-            # No numbers: they would count what the caller may not read.
+            # No numbers: they would count records that the caller may not read.
             states = [IndexState(name=each.index, state=each.state) for each in app.indexer.status_of(organization)]
     except (EngrainError, TimeoutError):
         connected, missing, states = False, ["indexes"], []
@@ -80,7 +80,7 @@ def _health(app: App, call: Call) -> OrganizationHealth:
         uptime_seconds=round((app.clock() - app.started_at).total_seconds(), 3),
         graph_connected=connected,
         entity_counts=app.ledger.entity_counts(organization, call.caller.visible),
-        # Why is the operator's: causes name files of the server.
+        # Without the cause, which names files of the server.
         errors=[f"{name}: missing or incomplete at this moment." for name in missing],
         indexes=states,
     )

@@ -1,4 +1,4 @@
-"""Tells an organization that somebody's rights changed, and lets the change hold for open subscriptions."""
+"""Events about changed rights, which also renew the rights of open subscriptions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ ProjectChange = Literal["project_member_added", "project_role_changed", "project
 
 @dataclass(frozen=True, slots=True)
 class ProjectNews:
-    """What became of somebody's role in a project."""
+    """A change of a user's role in a project."""
 
     user_id: str
     project_id: str
     change: ProjectChange
     role: ProjectRole
-    """The role now; when it was taken away, the one before."""
+    """The new role; for a removal, the former one."""
 
 
 async def announce_member(app: App, organization_id: str, user_id: str, change: MemberChange, role: Role) -> None:
-    """Tell everybody in an organization of a change of its members."""
+    """Announce a change of members to everybody in the organization."""
     data: JsonObject = {"user_id": user_id, "change_type": change, "org_role": role}
     await app.events.announce(organization_id, [(Event("permission_changed", data, app.clock()), ORGANIZATION)])
 
 
 async def renew_account(app: App, user_id: str) -> None:
-    """Let what linking or a reset may have ended end for open subscriptions: the user's, and guests' at its home."""
+    """Renew the subscriptions of a user, and of others in its personal organization."""
     await app.events.renew_user(user_id)
     home = await in_thread(app.accounts.home_of, user_id)
     if home is not None:
@@ -40,7 +40,7 @@ async def renew_account(app: App, user_id: str) -> None:
 
 
 async def announce_project_members(app: App, organization_id: str, news: Iterable[ProjectNews]) -> None:
-    """Tell those who may read each project, or might until now, of the changes of its members."""
+    """Announce changes of project members to present and former readers."""
     await app.events.announce(
         organization_id, [(_project_event(app, each), project_key(each.project_id)) for each in news]
     )

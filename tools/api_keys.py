@@ -1,4 +1,4 @@
-"""API keys: credentials of programs, each in the name of one user in one organization."""
+"""API keys of programs that act for a user in one organization."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
@@ -22,7 +22,7 @@ from tools.operation import Call, Operation, Request, Result, Route
 from tools.threads import in_thread
 
 MOST = 100
-"""Projects or memory spaces to which one key can be narrowed."""
+"""Projects or memory spaces of one key."""
 
 
 class CreateApiKeyRequest(Request):

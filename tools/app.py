@@ -1,4 +1,4 @@
-"""The composition root: builds every part in order from the settings and closes them in reverse."""
+"""Composition root: builds all parts from the settings, closes them in reverse."""
 
 import asyncio
 import os
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from tools.logs import LogRing
 
 KEPT_LENGTH = 32
-"""The least number of characters in a file that names the folder or holds its secret."""
+"""Minimum length of the files `instance` and `jwt_secret`."""
 ANALYTICS_FILE = "analytics.duckdb"
 REFLECTIONS = 2
-"""Notes that are read by rules at once."""
+"""Concurrent reflections by rules."""
 BESIDE = 6
-"""Threads that do what a search does beside its own."""
+"""Threads for parallel parts of searches."""
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Everything that an operation may use. There are no globals beside it."""
+    """Everything that an operation may use; there are no globals."""
 
     settings: Settings
     folder: DataFolder
@@ -65,16 +65,15 @@ class App:
     exposures: Exposures
     usage: Usage
     beside: Executor
-    """Threads for what a search does beside its own."""
+    """Threads for the parallel parts of a search."""
     accounts: Accounts
     password_turns: anyio.CapacityLimiter
-    """Whoever checks or hashes a password waits for one of these."""
+    """Limits password hashing."""
     reflection_turns: anyio.CapacityLimiter
-    """Whoever reads notes by rules waits for one of these."""
+    """Limits reflection by rules."""
     retrieval_turns: anyio.CapacityLimiter
-    """Whoever asks a question of the indexes waits for one of these."""
+    """Limits searches."""
     language_model: LanguageModel | None
-    """Reads notes where one is set up."""
     providers: Providers
     mailer: Mailer
     preload: Preload
@@ -83,7 +82,7 @@ class App:
     logs: "LogRing"
     clock: Callable[[], datetime]
     process_id: str
-    """Names this data folder's server in claims and leases, so that its next process can release them."""
+    """Id of the data folder in claims and leases; the next process releases them."""
     started_at: datetime
 
     @staticmethod
@@ -93,7 +92,7 @@ class App:
 
 
 def questions_at_once() -> int:
-    """Return how many are answered at once: more only take the interpreter from each other, and from what writes.
+    """Return the number of concurrent searches, 2 to 4 by CPUs.
 
     With fifty agents on two cores, four at once made a recall wait twice as long, and a write forty times as long, as
     two.
@@ -109,7 +108,7 @@ async def open_app(
     clock: Callable[[], datetime] = utc_now,
     embedder: Embedder | None = None,
 ) -> AsyncIterator[App]:
-    """Open a data folder and everything in it; leave it closed, with every acknowledged write on disk.
+    """Open a data folder and everything in it, and close it in the end.
 
     Raises:
         FolderInUse: Another process serves the folder.
@@ -122,7 +121,7 @@ async def open_app(
         def ring(organization_id: str, _sequence: int) -> None:
             if not app.events.follows(organization_id):
                 return
-            with suppress(RuntimeError):  # The loop has ended; nobody listens any more.
+            with suppress(RuntimeError):  # The loop has ended.
                 loop.call_soon_threadsafe(app.events.ring)
 
         app.ledger.on_commit.append(ring)
@@ -138,7 +137,7 @@ async def open_app(
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The data folder, the ledger in it, and the indexes that follow it."""
+    """Data folder, ledger and indexes."""
 
     folder: DataFolder
     ledger: Ledger
@@ -220,7 +219,7 @@ def _opened(
         analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
         stores.ledger.on_commit.append(analytics.notify)
         stores.ledger.on_delete.append(analytics.forget)
-        # Of what other processes commit, the indexes hear first.
+        # The indexes notice commits of other processes first.
         stores.indexer.on_applied.append(analytics.notify)
         analytics.start()
         closing.callback(analytics.close)
@@ -231,7 +230,7 @@ def _opened(
         stores.ledger.on_delete.append(usage.forget)
         preload = Preload(loads)
         closing.callback(preload.close)
-        # First of all: the imports that are waited for compete with what the indexes do.
+        # Closed first: the imports that are waited for compete with the indexes.
         closing.callback(stores.indexer.stop)
         yield App(
             settings=settings,
@@ -290,7 +289,6 @@ def _instance(folder: Path) -> str:
 
 
 def _own_secret(folder: Path) -> str:
-    """The secret of a server that nobody gave one: made once, readable by its owner only."""
     return _kept(folder / "jwt_secret", lambda: secrets.token_hex(32))
 
 

@@ -17,7 +17,7 @@ def audit_entry(
     resource: str | None = None,
     details: JsonObject | None = None,
 ) -> AuditDraft:
-    """Draft the entry of an action of the caller; no organization stands for the server."""
+    """Draft the entry of an action; without organization, for the server's log."""
     request = call.origin.described()
     if call.principal is not None:
         held: JsonObject = {"api_key_id": call.principal.key_id, "grant_id": call.principal.grant_id}

@@ -216,25 +216,10 @@ def _view(memory: RawMemory, entity_type: str, entity_id: str | None, candidate:
 _ROUTE = "/api/entities/captures/{capture_id}"
 
 OPERATIONS = (
+    Operation(list_captures, route=Route("GET", "/api/entities/captures", tag="memory")),
+    Operation(get_capture, route=Route("GET", _ROUTE, tag="memory", errors=frozenset({404}))),
     Operation(
-        name="list_captures",
-        request=ListCapturesRequest,
-        result=CapturesView,
-        run=list_captures,
-        route=Route("GET", "/api/entities/captures", tag="memory"),
-    ),
-    Operation(
-        name="get_capture",
-        request=CaptureRequest,
-        result=CaptureView,
-        run=get_capture,
-        route=Route("GET", _ROUTE, tag="memory", errors=frozenset({404})),
-    ),
-    Operation(
-        name="review_capture",
-        request=ReviewCaptureRequest,
-        result=CaptureView,
-        run=review_capture,
+        review_capture,
         roles=WRITERS,
         scope="write",
         route=Route("PATCH", _ROUTE, tag="memory", errors=frozenset({404, 409})),
@@ -242,10 +227,7 @@ OPERATIONS = (
         events=("raw_capture_changed",),
     ),
     Operation(
-        name="erase_capture",
-        request=CaptureRequest,
-        result=Nothing,
-        run=erase_capture,
+        erase_capture,
         roles=WRITERS,
         scope="write",
         route=Route("DELETE", _ROUTE, status=204, tag="memory", errors=frozenset({404, 409})),

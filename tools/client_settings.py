@@ -1,4 +1,4 @@
-"""Settings of commands beside the server's own: a few names, read without loading what the server's settings need."""
+"""Settings of client commands and of the language model."""
 
 import difflib
 from collections.abc import Mapping
@@ -6,28 +6,26 @@ from dataclasses import dataclass, field
 
 PREFIX = "ENGRAIN_"
 _NEAR = 0.75
-"""How alike two names are (Ratcliff and Obershelp) of which one is probably a slip of the other."""
+"""Ratcliff-Obershelp similarity above which a name is taken for a misspelling."""
 
 DESCRIPTIONS: Mapping[str, str] = {
-    "url": "Address of the server that commands such as `engrain whoami` talk to; the one of the last `engrain login` "
-    "when unset.",
-    "token": "Access token or API key that these commands send, instead of what `engrain login` keeps.",
+    "url": "URL of the server for client commands such as `engrain whoami`; that of the last `engrain login` if unset.",
+    "token": "Access token or API key for client commands, instead of that of `engrain login`.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """The field `url` is read from `ENGRAIN_URL`, and so on; an empty value counts as unset."""
+    """Settings of client commands; an empty value counts as unset."""
 
     url: str | None = None
     token: str | None = field(default=None, repr=False)
 
 
 def read_client_settings(environ: Mapping[str, str]) -> tuple[ClientSettings, list[str]]:
-    """Read the settings from an environment.
+    """Return the settings, and a warning for each misspelled `ENGRAIN_*` name.
 
-    Returns the settings and one warning for each `ENGRAIN_*` name that is probably a slip of one of these. Other names
-    belong to the server, which warns of those that it does not know.
+    The server warns of other unknown names.
     """
     found = {name: environ.get(f"{PREFIX}{name.upper()}", "").strip() or None for name in DESCRIPTIONS}
     warnings = []
@@ -44,16 +42,12 @@ KEY_NAMES: Mapping[str, str] = {
     "anthropic": "ANTHROPIC_API_KEY",
     "google": "GOOGLE_API_KEY",
 }
-"""Where the makers of language models say to keep their keys."""
+"""Environment variables of the providers' own libraries."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """A language model as an environment states it, unchecked: `provider` is `ENGRAIN_LLM_PROVIDER`, and so on.
-
-    Attributes:
-        keys: The makers' own variables that are set, by provider.
-    """
+    """Unchecked settings `ENGRAIN_LLM_*`, and `KEY_NAMES` by provider."""
 
     provider: str | None = None
     model: str | None = None
@@ -64,7 +58,7 @@ class ModelSettings:
 
 
 def read_model_settings(environ: Mapping[str, str]) -> ModelSettings:
-    """Read what an environment says of a language model; an empty value counts as unset."""
+    """Read the settings of the language model; an empty value counts as unset."""
     names = ("provider", "model", "base_url", "api_key", "timeout_s")
     found = {name: environ.get(f"{PREFIX}LLM_{name.upper()}", "").strip() or None for name in names}
     keys = {provider: key for provider, name in KEY_NAMES.items() if (key := environ.get(name, "").strip())}

@@ -378,10 +378,7 @@ def _text(pack: ContextPack) -> str:
 
 OPERATIONS = (
     Operation(
-        name="context",
-        request=ContextRequest,
-        result=ContextPack,
-        run=context,
+        context,
         route=Route("POST", "/api/context/pack", tag="context", errors=frozenset({404})),
         tool=Tool(
             "Compile a context pack",

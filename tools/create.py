@@ -77,7 +77,7 @@ class BulkCreated(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-async def bulk_create(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
+async def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
     """Store up to 128 entities in one transaction: all of them or none. With a project among them, `sync` is true."""
     sync = request.sync or any(fields.entity_type == "project" for fields in request.entities)
     created = await store(app, call, request.entities, sync=sync, deferred=request.defer_embeddings)
@@ -188,8 +188,7 @@ OPERATIONS = (
         events=("entity_pending", "entity_created"),
     ),
     Operation(
-        bulk_create,
-        name="bulk_create_entities",
+        bulk_create_entities,
         roles=WRITERS,
         scope="write",
         route=Route(

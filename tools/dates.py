@@ -1,4 +1,4 @@
-"""Moments as people and agents write them: ISO 8601 in any zone, or relative like `7d` and `2w`."""
+"""Dates in requests: ISO 8601 in any zone, or relative like `7d` and `2w`."""
 
 from datetime import datetime
 from typing import Annotated
@@ -15,7 +15,7 @@ FORMS = (
 )
 
 NO_DATE = "no_date"
-"""The type of the validation error of what is no text that could be a date."""
+"""Type of the validation error for a value that cannot be a date."""
 
 
 def _text(value: object) -> object:
@@ -25,16 +25,15 @@ def _text(value: object) -> object:
 
 
 WITH_FORMS = BeforeValidator(_text)
-"""Refuses what is no text, or none that could be a date, with the forms."""
+"""Refuses other types and empty or long texts, with the accepted forms."""
 Date = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_READ), WITH_FORMS]
-"""A moment as `moment` reads it."""
 
 
 def moment(text: str, *, now: datetime, field: str) -> datetime:
-    """Read a moment as aware UTC; a date, month or year alone is its first instant, a time without a zone is UTC.
+    """Return the first instant of a date in UTC, also the default zone.
 
     Raises:
-        ValidationFailed: It has neither form, or lies outside the years 1 to 9999.
+        ValidationFailed: It has none of the forms, or lies outside the years 1 to 9999.
     """
     try:
         return read_span(text, now=now).start
@@ -45,5 +44,4 @@ def moment(text: str, *, now: datetime, field: str) -> datetime:
 
 
 def optional_moment(text: str | None, *, now: datetime, field: str) -> datetime | None:
-    """Read a moment that may be missing."""
     return None if text is None else moment(text, now=now, field=field)

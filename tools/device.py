@@ -1,4 +1,4 @@
-"""Device login (RFC 8628): a program without a browser is let in by a person who has one."""
+"""Device login (RFC 8628) for programs without a browser."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace

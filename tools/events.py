@@ -1,9 +1,10 @@
-"""Events from the change feed, each to the subscribers whose principal may see its record."""
+"""Event hub: sends events of the change feed to authorized subscribers."""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 import anyio
@@ -18,22 +19,22 @@ from stores.records import RAW_MEMORY, Change, JsonObject, Position
 from tools.threads import in_thread
 
 BUFFER = 256
-"""Events that wait for a subscriber."""
+"""Queued events of a subscriber."""
 PATIENCE_S = 2.0
-"""How long a subscriber whose buffer is half full is waited for; then it is cut off."""
+"""Seconds to wait for a subscriber with a half full buffer."""
 PAGE = 500
 POLL_S = 1.0
-"""How often the feed is read when nobody rang: other processes may write to the same ledger."""
+"""Seconds between two reads of the feed, for commits of other processes."""
 
 OF_NOTES = {"entity_pending": "note_pending", "entity_created": "note_created"}
-"""What is told besides, of a note on a task."""
+"""Additional events for a note on a task."""
 
 log = structlog.get_logger("events")
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to one record; never any text of it."""
+    """A change of one record, without any of its text."""
 
     name: str
     data: JsonObject
@@ -41,34 +42,32 @@ class Event:
 
 
 class Feed(Protocol):
-    """What the hub reads: the ledger, or a test's stand-in."""
+    """The change feed that the hub reads."""
 
     def changes(self, organization_id: str, after: int, limit: int) -> list[Change]:
-        """The changes after a sequence number, in order."""
-        ...
+        """Return changes after a sequence number, in order."""
 
     def head(self, organization_id: str) -> Position:
-        """Where the feed ends."""
-        ...
+        """Return the end of the feed."""
 
 
 @dataclass(slots=True)
 class Subscription:
-    """One subscriber. Replace `principal` when its rights have changed."""
+    """One subscriber; `principal` has its present rights."""
 
     principal: Principal
     _send: MemoryObjectSendStream[Event]
     _receive: MemoryObjectReceiveStream[Event]
     ended: anyio.Event = field(default_factory=anyio.Event)
-    """Set when it was cut off; what waits can still be read."""
+    """Set when it is cut off; queued events can still be read."""
     signed_out: bool = False
-    """It was cut off because its session has ended, and not because it did not keep up."""
+    """Cut off because its session has ended."""
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self._receive.__aiter__()
 
     def offer(self, event: Event, visibility: str, earlier: Principal | None = None) -> None:
-        """Queue an event that the subscriber may see, or might as `earlier`; one that does not read is cut off."""
+        """Queue an event that the principal or `earlier` may read; cut off if full."""
         may = any(each is not None and _may_hear(each, visibility) for each in (self.principal, earlier))
         if self.ended.is_set() or not may:
             return
@@ -79,11 +78,10 @@ class Subscription:
 
     @property
     def is_behind(self) -> bool:
-        """Whether it reads, but more slowly than things happen."""
         return not self.ended.is_set() and self._send.statistics().current_buffer_used > BUFFER // 2
 
     def cut_off(self, *, signed_out: bool = False) -> None:
-        """End the subscription once what waits has been read."""
+        """End the subscription after the queued events."""
         self.signed_out = self.signed_out or signed_out
         self.ended.set()
         self._send.close()
@@ -91,12 +89,16 @@ class Subscription:
 
 @dataclass(slots=True)
 class _Channel:
-    """One organization's subscribers and how far its feed has been told."""
+    """Subscribers of one organization, and the position in its feed."""
 
     cursor: int
     subscribers: list[Subscription] = field(default_factory=list)
     awaiting: dict[str, Change] = field(default_factory=dict)
-    """Creations that the indexes do not show yet, by record."""
+    """Creations that are not in the indexes yet, by record id."""
+
+
+def _has_expired(now: datetime, principal: Principal) -> bool:
+    return principal.until is not None and principal.until <= now
 
 
 def _may_hear(principal: Principal, visibility: str) -> bool:
@@ -104,8 +106,6 @@ def _may_hear(principal: Principal, visibility: str) -> bool:
 
 
 class EventHub:
-    """Follows the feeds of the organizations that somebody listens to."""
-
     def __init__(
         self,
         feed: Feed,
@@ -115,7 +115,7 @@ class EventHub:
         self._feed = feed
         self._applied = applied
         self._renewed = renewed
-        """The rights of a principal as they are now; None where the session has ended. Blocks."""
+        """Returns the principal with its present rights, or None if the session has ended. Blocks."""
         self._channels: dict[str, _Channel] = {}
         self._bell = anyio.Event()
 
@@ -128,7 +128,7 @@ class EventHub:
         if organization_id not in self._channels:
             head = await in_thread(self._feed.head, organization_id)
             self._channels.setdefault(organization_id, _Channel(head.sequence))
-            # What was committed since the head was read rang for nobody.
+            # Commits since the head was read rang no bell.
             self.ring()
         channel = self._channels[organization_id]
         channel.subscribers.append(subscription)
@@ -142,9 +142,9 @@ class EventHub:
             receive.close()
 
     async def announce(self, organization_id: str, told: Iterable[tuple[Event, str]]) -> None:
-        """Tell what is in no feed: that rights have changed, each time with the key of who may know.
+        """Renew the rights of subscribers, and send events with their visibility keys.
 
-        They take effect at once for subscribers. Who loses the right to know hears of that, as the last thing.
+        Who loses the right to read an event receives it as the last one.
         """
         if (channel := self._channels.get(organization_id)) is None:
             return
@@ -158,25 +158,25 @@ class EventHub:
             subscription.cut_off(signed_out=True)
 
     async def renew(self, organization_id: str) -> None:
-        """Look up anew what the subscribers of an organization may see; those whose session has ended are cut off."""
+        """Renew the rights of an organization's subscribers."""
         if (channel := self._channels.get(organization_id)) is not None:
             await self._renew(channel)
 
     async def renew_user(self, user_id: str) -> None:
-        """Look up anew what a user's own subscriptions may see, and cut off those whose session has ended."""
+        """Renew the rights of a user's subscriptions."""
         for channel in list(self._channels.values()):
-            await self._renew(channel, user_id)
+            await self._renew(channel, lambda each: each.user_id == user_id)
 
     def follows(self, organization_id: str) -> bool:
-        """Whether somebody listens to an organization; may be asked from any thread."""
+        """Return True if an organization has subscribers. Thread-safe."""
         return organization_id in self._channels
 
     def ring(self) -> None:
-        """Say that a feed has grown; call it on the event loop."""
+        """Wake the hub after a commit; call it on the event loop."""
         self._bell.set()
 
     async def run(self) -> None:
-        """Tell subscribers what the feeds say, until cancelled."""
+        """Send events of the feeds, until cancelled."""
         while True:
             with anyio.move_on_after(POLL_S):
                 await self._bell.wait()
@@ -188,7 +188,7 @@ class EventHub:
         while changes := await in_thread(self._feed.changes, organization_id, channel.cursor, PAGE):
             if any(change.entity_type == "project" for change in changes):
                 await self._renew(channel)
-            await self._renew_expired(channel, changes[-1].created_at)
+            await self._renew(channel, partial(_has_expired, changes[-1].created_at))
             for change in changes:
                 self._publish(channel, change)
                 await _let_read(channel)
@@ -201,23 +201,14 @@ class EventHub:
                 _offer(channel, "entity_created", change)
                 await _let_read(channel)
 
-    async def _renew(self, channel: _Channel, user_id: str | None = None) -> None:
-        """Look up what the subscribers, or those of one user, may see: a project is new, or opened or closed."""
+    async def _renew(self, channel: _Channel, concerns: Callable[[Principal], bool] = lambda _: True) -> None:
         for subscription in list(channel.subscribers):
-            if user_id not in (None, subscription.principal.user_id):
-                continue
-            if not await self._renew_one(subscription, subscription.principal):
-                subscription.cut_off(signed_out=True)
-
-    async def _renew_expired(self, channel: _Channel, now: datetime) -> None:
-        """Look up those subscribers of whose memberships in memory spaces one has expired."""
-        for subscription in list(channel.subscribers):
-            until = subscription.principal.until
-            if until is not None and until <= now and not await self._renew_one(subscription, subscription.principal):
+            principal = subscription.principal
+            if concerns(principal) and not await self._renew_one(subscription, principal):
                 subscription.cut_off(signed_out=True)
 
     async def _renew_one(self, subscription: Subscription, earlier: Principal) -> bool:
-        """Give a subscription the rights that its principal has now; tell whether its session goes on."""
+        """Renew the rights of a subscription; return False if its session has ended."""
         principal = await in_thread(self._renewed, earlier)
         subscription.principal = principal or earlier
         return principal is not None
@@ -234,7 +225,7 @@ class EventHub:
         if change.operation != "create":
             created = channel.awaiting.pop(change.record_id, None)
             if created is not None and change.operation == "update":
-                # It is on disk, and nobody wants to hear of a change before the creation.
+                # The creation comes before the change, though the indexes lack it.
                 _offer(channel, "entity_created", created)
             _offer(channel, "entity_updated" if change.operation == "update" else "entity_deleted", change)
             return
@@ -244,7 +235,7 @@ class EventHub:
 
 
 async def _let_read(channel: _Channel) -> None:
-    """Let the subscribers take what they were offered: a bulk write is no reason to cut off one that reads."""
+    """Wait for slow subscribers, so that a bulk write cuts off none that reads."""
     await checkpoint()
     with anyio.move_on_after(PATIENCE_S) as waiting:
         while any(subscription.is_behind for subscription in channel.subscribers):  # noqa: ASYNC110 - nobody tells

@@ -1,4 +1,4 @@
-"""The one place where a call is checked, made safe to repeat, and run: REST and MCP both come through here."""
+"""Run operations for REST and MCP: check rights, apply once per key."""
 
 import hashlib
 import json
@@ -18,10 +18,10 @@ KEY_LIMIT = 255
 
 
 def require_rights(operation: Operation, principal: Principal | None) -> None:
-    """Refuse a caller without the role or scope that the operation's entry names.
+    """Require the role and the scope of the operation.
 
     Raises:
-        AuthenticationRequired: Nobody is signed in and the operation is not public.
+        AuthenticationRequired: There is no caller, and the operation is not public.
         Forbidden: The role or the scope is not enough.
     """
     if operation.roles is None:
@@ -56,18 +56,18 @@ async def execute(
     idempotency_key: str | None = None,
     key_path: str = "",
 ) -> Outcome:
-    """Run an operation for a caller. With an idempotency key, the same request is applied once and answered alike."""
+    """Run an operation; with a repeated idempotency key, replay the answer."""
     require_rights(operation, call.principal)
     try:
         if idempotency_key is None or not operation.mutates or call.principal is None:
             return Outcome(_status(operation), await operation.run(app, call, request))
         return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
     except RecordUnreadable as error:
-        raise _told(error, call.principal) from error
+        raise _hidden(error, call.principal) from error
 
 
-def _told(error: RecordUnreadable, principal: Principal | None) -> EngrainError:
-    """Say of a damaged record what is said of it when it is whole: to whoever may not read it, that it is not there."""
+def _hidden(error: RecordUnreadable, principal: Principal | None) -> EngrainError:
+    """Hide a damaged record from callers who may not read it."""
     if not error.visibility or (principal is not None and error.visibility in principal.readable):
         return error
     return no_entity(error.record_id)
@@ -111,11 +111,7 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
 
 
 def _require_readable(app: App, caller: Principal, replay: Replay) -> None:
-    """Refuse to repeat what the caller may not read any more, as if it had been deleted.
-
-    Raises:
-        Conflict: A record of the answer is out of the caller's sight now.
-    """
+    """Refuse to replay a record that the caller may not read any more."""
     ids = [record.removeprefix("entity:") for record in replay.records]
     there = app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
     if not all(standing.visibility in caller.readable for standing in there.values()):
@@ -123,13 +119,13 @@ def _require_readable(app: App, caller: Principal, replay: Replay) -> None:
 
 
 def body_hash(request: BaseModel) -> str:
-    """Digest what a request asks, whatever the order of its fields; a null that is sent is not one left out."""
+    """Hash a request regardless of field order; null differs from missing."""
     canonical = json.dumps(request.model_dump(mode="json", exclude_unset=True), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _replayed(answer: JsonValue) -> bytes:
-    """Mark a stored answer as a replay in its mutation receipt."""
+    """Mark the mutation receipt of a stored answer as replayed."""
     if not isinstance(answer, dict) or not answer:
         return b""
     mutation = answer.get("mutation_receipt")

@@ -1,4 +1,4 @@
-"""Signing in by a code host, and what all sign-ins share that leave this server and come back."""
+"""Sign-in by a code host, and helpers of all sign-ins by redirect."""
 
 from functools import partial
 from typing import Annotated
@@ -22,9 +22,9 @@ STATE_COOKIE = "engrain_oauth_state"
 BACK_TO_LOG_IN = frozenset(
     {"access_denied", "login_required", "interaction_required", "consent_required", "account_selection_required"}
 )
-"""Refusals that a person gets over on the page for signing in."""
+"""Errors after which the person may try again on the sign-in page."""
 RATE = "120/minute"
-"""Starts from one address, which may be that of a whole company."""
+"""Starts from one address, which may be a whole company's."""
 
 Place = Annotated[str, StringConstraints(max_length=LONGEST_PLACE)]
 Code = Annotated[str, StringConstraints(max_length=4096, pattern=r"^[\x20-\x7e]*$")]
@@ -69,7 +69,7 @@ async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> R
     entrance = Entrance(app.accounts, CODEHOST, call.origin)
     enter = partial(entrance.by_codehost, person, signup_enabled=app.settings.signup_enabled)
     signed = await in_thread(enter)
-    # Linking may have ended what somebody else had signed in.
+    # Linking may have ended sessions of somebody else.
     await renew_account(app, signed.identity.user.id)
     left = app.accounts.tokens.seconds_left(signed.refresh_token)
     refresh = Cookie(name=REFRESH_COOKIE, value=signed.refresh_token, lifetime_s=left)
@@ -77,7 +77,6 @@ async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> R
 
 
 def require_codehost(app: App) -> CodeHost:
-    """Return the code host."""
     if app.providers.codehost is None:
         raise NotFound(
             "No code host is configured.",
@@ -88,19 +87,18 @@ def require_codehost(app: App) -> CodeHost:
 
 
 async def leave(app: App, call: Call, attempt: Attempt, state: str, url: str) -> Redirect:
-    """Keep an attempt and send the browser to the provider."""
+    """Store an attempt and redirect the browser to the provider."""
     held = call.cookies.get(STATE_COOKIE, "")
     cookie = await in_thread(app.providers.attempts.begin, attempt, state, held)
     return Redirect(location=url, cookies=(_state_cookie(cookie),))
 
 
 async def return_of(app: App, call: Call, provider: str, state: str | None) -> tuple[Attempt, str]:
-    """Return the attempt with which a browser comes back, spent by now, and what is left in its cookie."""
+    """Consume the attempt of a returning browser; return it with the new cookie."""
     return await in_thread(app.providers.attempts.end, provider, state or "", call.cookies.get(STATE_COOKIE, ""))
 
 
 def code_of(request: CallbackRequest) -> str:
-    """Return the code that a browser brings."""
     if not request.code:
         raise InvalidRequest(
             "The provider sent neither a code nor an error.",
@@ -111,13 +109,13 @@ def code_of(request: CallbackRequest) -> str:
 
 
 def back_to_log_in(app: App, attempt: Attempt, held: str, error: str) -> Redirect:
-    """Send the browser to the page for signing in, with the word by which a provider refused."""
+    """Redirect the browser to the sign-in page, with the provider's error code."""
     page = app.providers.destinations.log_in(error, attempt.goes_to)
     return Redirect(location=page, cookies=(_state_cookie(held),))
 
 
 def arrive(attempt: Attempt, held: str, signed: SignedIn, refresh: Cookie) -> Redirect:
-    """Send the browser to where it wanted to go, signed in."""
+    """Redirect the signed-in browser to its destination."""
     access = Cookie(name=ACCESS_COOKIE, value=signed.access_token, lifetime_s=signed.expires_in)
     return Redirect(location=attempt.goes_to, cookies=(access, refresh, _state_cookie(held)))
 

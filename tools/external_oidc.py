@@ -1,4 +1,4 @@
-"""Signing in by an OpenID Connect provider, to the one organization that the provider is bound to."""
+"""Sign-in by an OpenID Connect provider, to the provider's organization."""
 
 from typing import Annotated
 
@@ -59,7 +59,7 @@ async def oidc_login(app: App, call: Call, request: OidcRequest) -> Redirect:
     """Begin to sign in by an OpenID Connect provider: the browser goes there."""
     client = _client(app, request.provider)
     goes_to = _destination(app, request)
-    # Told before the person has typed a password there for nothing.
+    # Checked before the person signs in there for nothing.
     await in_thread(bound_organization, app.accounts, client.provider)
     return await _leave(app, call, client, Attempt(_name(client), goes_to, _callback_url(app, call, client)))
 
@@ -123,7 +123,7 @@ async def _admit(
 
 
 async def _dismiss(app: App, call: Call, provider: OidcProvider, person: Vouched) -> None:
-    """End the membership that the provider gives no role in any more, and tell the organization."""
+    """End the membership of a person without a claimed role, and announce it."""
     entrance = Entrance(app.accounts, provider.name, call.origin)
     ended = await in_thread(entrance.dismiss, provider, person)
     if ended is not None:
@@ -132,7 +132,7 @@ async def _dismiss(app: App, call: Call, provider: OidcProvider, person: Vouched
 
 
 def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> None:
-    """Write down, where the organization's admins see it, that the provider's word was not enough. Blocks."""
+    """Record the refusal in the organization's audit log. Blocks."""
     organization = app.ledger.organization_by_slug(provider.organization_slug)
     details: JsonObject = {"provider": provider.name, "reason": reason}
     home = organization.id if organization else None
@@ -142,7 +142,7 @@ def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> 
 def _enter(
     app: App, call: Call, client: OidcClient, attempt: Attempt, claimed: tuple[Vouched, Role]
 ) -> tuple[SignedIn, Role | None] | None:
-    """Start the session, and end the one that it replaces; None where that one is over, or somebody else's. Blocks."""
+    """Start the session and end the one that it replaces, if it is still valid."""
     person, role = claimed
     if attempt.session_id is not None and attempt.user_id is not None:
         known = app.ledger.user_by_link(person.link_provider, person.subject)
@@ -156,7 +156,6 @@ def _enter(
 
 
 async def _announce(app: App, signed: SignedIn, before: Role | None) -> None:
-    """Tell the organization of a new member or role; let what linking ended end for open subscriptions."""
     identity = signed.identity
     if before != identity.role:
         change: MemberChange = "org_member_added" if before is None else "org_role_changed"
@@ -170,7 +169,6 @@ async def _leave(app: App, call: Call, client: OidcClient, attempt: Attempt) -> 
 
 
 def _client(app: App, name: str) -> OidcClient:
-    """Return a provider."""
     client = app.providers.oidc.get(name)
     if client is None:
         raise NotFound(
@@ -182,7 +180,7 @@ def _client(app: App, name: str) -> OidcClient:
 
 
 def _name(client: OidcClient) -> str:
-    """What a provider is called in attempts: never like the code host."""
+    """Name a provider in attempts, apart from the code host."""
     return f"oidc:{client.provider.name}"
 
 
@@ -192,7 +190,7 @@ def _callback_url(app: App, call: Call, client: OidcClient) -> str:
 
 
 def _destination(app: App, request: OidcRequest) -> str:
-    # Both are checked, so that a bad one is refused whichever is used.
+    # Both are checked, so that an invalid one is refused even if unused.
     other = app.providers.destinations.checked(request.next, "query.next")
     wanted = app.providers.destinations.checked(request.redirect, "query.redirect")
     return wanted if request.redirect else other

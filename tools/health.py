@@ -1,4 +1,4 @@
-"""Health: what the server says of itself, to anybody and to its users."""
+"""Health, readiness and statistics of the server."""
 
 import time
 from collections import defaultdict
@@ -17,15 +17,15 @@ _WORST = ("ready", "catching_up", "degraded", "rebuilding", "failed")
 
 
 def health() -> dict[str, Any]:
-    """Say that the process answers, and which code it runs."""
+    """Return version and commit of the running code."""
     return {"status": "healthy", "version": VERSION, "runtime": {"name": "engrain", "commit": commit()}}
 
 
 def readiness(app: App) -> dict[str, Any]:
-    """Say of each store whether it is there, and of each index how far it has come. Blocks.
+    """Return the state of each store and index. Blocks.
 
-    The indexes are told over all organizations together: who and how many they are is nobody's business here. A part
-    without which search goes by words alone, or waits, makes nothing unready.
+    Indexes are summed over all organizations, so that nothing about single ones is public. Only the ledger makes the
+    server unready: without the others, search waits or uses words alone.
     """
     ledger = _ledger(app)
     dependencies = [ledger, _embedder(app), _engines(app)]
@@ -59,7 +59,6 @@ def _embedder(app: App) -> dict[str, Any]:
 
 
 def _engines(app: App) -> dict[str, Any]:
-    """Say whether the indexes' engines are loaded; the first searches wait for them."""
     return {"name": "engines", "ready": app.preload.done, "detail": "loaded" if app.preload.done else "loading"}
 
 
@@ -84,12 +83,11 @@ def _indexes(lines: list[IndexStatus], otherwise: str) -> list[dict[str, Any]]:
 
 
 def _state(line: IndexStatus) -> str:
-    """An index that is without a record it refused serves, and follows: it is degraded."""
     return "degraded" if line.refused and line.state in ("ready", "catching_up") else line.state
 
 
 def stats(app: App, organization_id: str, visible: frozenset[str]) -> dict[str, Any]:
-    """Count the records that a caller may see by type, and the relations between them by name. Blocks."""
+    """Count readable records by type, and relations by name. Blocks."""
     counts = app.ledger.entity_counts(organization_id, visible)
     relations = app.ledger.relation_counts(organization_id, visible)
     return {

@@ -1,4 +1,4 @@
-"""What a server tidies while nobody waits: old feed rows, what has ended or expired, deleted text in the log."""
+"""Housekeeping: prune the feed, sessions, claims and the write-ahead log."""
 
 from datetime import timedelta
 
@@ -12,16 +12,16 @@ from tools.threads import in_thread
 
 FEED_KEPT = timedelta(days=7)
 SESSIONS_KEPT = timedelta(days=30)
-"""Ended sessions stay this long, so that a replayed refresh token is still recognised."""
+"""Ended sessions are kept to recognise replayed refresh tokens."""
 EVERY_S = 60.0
 TIDIED_EVERY = 15
-"""One in so many rounds tidies; the others only write down which API keys were used."""
+"""Rounds between two prunings; the others only store the last use of API keys."""
 
 log = structlog.get_logger("housekeeping")
 
 
 def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
-    """Remove what is past its time. Feed rows go only when every index of their organization has applied them."""
+    """Prune the ledger; feed rows only if every index has applied them."""
     ledger.prune_feed(clock() - FEED_KEPT, indexer.watermarks())
     ledger.idempotency.prune_claims()
     ledger.prune_sessions(clock() - SESSIONS_KEPT)
@@ -30,7 +30,7 @@ def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
 
 
 async def keep_house(ledger: Ledger, indexer: Indexer, clock: Clock, *, every_s: float = EVERY_S) -> None:
-    """Write down the use of API keys every minute and tidy every quarter of an hour, until cancelled."""
+    """Store uses of API keys every minute, prune every 15 minutes, until cancelled."""
     rounds = 0
     while True:
         await anyio.sleep(every_s)
@@ -40,5 +40,5 @@ async def keep_house(ledger: Ledger, indexer: Indexer, clock: Clock, *, every_s:
                 await in_thread(ledger.api_keys.write_uses)
             else:
                 await in_thread(tidy, ledger, indexer, clock)
-        except Exception:  # a full disk now must not end the tidying for good
+        except Exception:  # a full disk now must not end housekeeping for good
             log.exception("housekeeping_failed")

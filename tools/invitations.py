@@ -88,7 +88,7 @@ class AcceptedView(TokensView):
 
 
 def accept_url(app: App, token: str) -> str:
-    """Return the URL that accepts an invitation: a page of the frontend, else the route itself."""
+    """Return the URL that accepts an invitation: frontend page or route."""
     settings = app.settings
     if settings.frontend_url:
         return f"{settings.frontend_url.rstrip('/')}/invitations/{token}"
@@ -144,7 +144,7 @@ def _letter(app: App, call: Call, organization: Organization, invitation: Invita
 
 
 def _one_line(text: str) -> str:
-    """Shorten a name to one line, without anything that a mail program would turn into a link."""
+    """Shorten a name to one line that no mail program turns into a link."""
     return " ".join(text.split())[:80].replace("://", ": //")
 
 

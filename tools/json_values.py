@@ -1,4 +1,4 @@
-"""What clients put into free JSON, as far as it is what was meant to be there."""
+"""JSON values of clients and of the stores."""
 
 from typing import Annotated
 
@@ -11,12 +11,12 @@ from stores.records import JsonObject
 
 
 def texts_in(value: JsonValue) -> list[str]:
-    """The texts of a list that are not empty; none where it is no list."""
+    """Return the non-empty strings of a list; none if it is no list."""
     return [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else []
 
 
 class _Known:
-    """Marks what the server has read from its own stores: valid JSON, which is not looked through once more."""
+    """Skips the validation of JSON from our own stores."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -28,4 +28,4 @@ class _Known:
 
 
 StoredJson = Annotated[JsonObject, _Known]
-"""A JSON object in a result. Checking and writing it value by value took most of the time of a page of records."""
+"""A JSON object in a result, not validated for speed."""

@@ -1,4 +1,4 @@
-"""Starts an Engrain server as a child process, and waits until it is ready."""
+"""Start an Engrain server as a child process, and wait until it is ready."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ STOP_TIMEOUT_S = 15.0
 LAST_WORDS_BYTES = 16_384
 _COMMAND = "from tools.launch import end_with_parent; end_with_parent(); from cli.main import app; app()"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""A proxy of the environment is for other hosts than this one."""
+"""Ignores proxies of the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ServerProcess:
     log: Path
 
     def stop(self) -> int:
-        """Ask it to stop, and wait; kill it when it does not. Returns its exit status."""
+        """Terminate, or kill after `STOP_TIMEOUT_S`; return the exit status."""
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -43,7 +43,7 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             return self.kill()
         except BaseException:
-            # Whoever waited was interrupted, and is in a hurry.
+            # Interrupted.
             self.kill()
             raise
         finally:
@@ -51,7 +51,7 @@ class ServerProcess:
                 self.process.stdin.close()
 
     def kill(self) -> int:
-        """End it at once, as a power cut would. Returns its exit status."""
+        """Kill at once; return the exit status."""
         self.process.kill()
         return self.process.wait()
 
@@ -61,12 +61,12 @@ def server_process(data_dir: Path, *, environ: Mapping[str, str] | None = None) 
     """Serve a data folder on a free loopback port until the block ends.
 
     Raises:
-        Unavailable: It stopped or was not ready in time; the message ends with what it said last.
+        Unavailable: It stopped or was not ready in time; the message ends with its last log lines.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "server.log"
     with log.open("wb") as output:
-        # -P: the user's folder must not shadow our modules.
+        # -P: the working directory must not shadow our modules.
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
             [sys.executable, "-P", "-c", _COMMAND, "serve", "--port", "0", "--data-dir", str(data_dir)],
             env={**os.environ, **(environ or {})},
@@ -109,10 +109,10 @@ def _last_words(log: Path) -> str:
 
 
 def end_with_parent() -> None:
-    """Let this process end as by SIGTERM when standard input does, because the process that held it is gone."""
+    """Send this process SIGTERM when the parent closes standard input."""
 
     def watch() -> None:
-        # os.read holds no lock of sys.stdin, which would abort the interpreter's exit.
+        # os.read takes no lock of sys.stdin, which would abort the interpreter at exit.
         while os.read(0, 1):
             pass
         os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Structured logs: their set-up, the ring of recent entries, and the operation that shows them to owners."""
+"""Structured logs, a ring buffer of entries, and the operation `logs`."""
 
 import logging
 import sys
@@ -24,14 +24,14 @@ _STANDARD = ("timestamp", "level", "event", "logger")
 
 
 class LogRing:
-    """The last entries, for owners. An entry without an organization is the operator's alone and is not kept."""
+    """Ring buffer of the last entries of organizations."""
 
     def __init__(self, size: int = RING_SIZE) -> None:
         self._entries: deque[tuple[str, JsonObject]] = deque(maxlen=size)
         self._listeners: list[tuple[str, LogListener]] = []
 
     def __call__(self, _logger: object, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        """Keep a copy of the entry on its way through the processors."""
+        """Keep a copy of the entry, as a structlog processor."""
         organization_id = entry.get("organization_id")
         if isinstance(organization_id, str):
             shown = _shown(entry)
@@ -42,13 +42,13 @@ class LogRing:
         return entry
 
     def of(self, organization_id: str) -> list[JsonObject]:
-        """The entries of one organization, newest first."""
-        # A copy: other threads log meanwhile.
+        """Return the entries of one organization, newest first."""
+        # A copy, because other threads log.
         return [entry for owner, entry in reversed(tuple(self._entries)) if owner == organization_id]
 
     @contextmanager
     def telling(self, organization_id: str, listener: LogListener) -> Iterator[None]:
-        """Tell a listener of each entry of one organization as it comes, on the thread that logs: it must not block."""
+        """Call a non-blocking listener with each entry of one organization."""
         told = (organization_id, listener)
         self._listeners.append(told)
         try:
@@ -71,19 +71,17 @@ def _shown(entry: MutableMapping[str, Any]) -> JsonObject:
 
 
 class PatientStream:
-    """A text stream that never fails its writer: where a line cannot be written, the line is lost, not the request."""
+    """Text stream that drops lines on a full disk or a closed pipe."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write what can be written: the disk may be full, or the reader of a pipe gone."""
         with suppress(OSError, ValueError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Send what is waiting, if that goes."""
         with suppress(OSError, ValueError):
             self._stream.flush()
 
@@ -92,7 +90,7 @@ def configure_logs(level: str, style: Literal["json", "console"], ring: LogRing)
     """Send structured log lines to standard error, and a copy of each to the ring."""
     renderer: Any = structlog.processors.JSONRenderer()
     if style == "console":
-        # Plain tracebacks: the default shows local variables, among them tokens and what people wrote.
+        # Plain tracebacks: the default shows local variables, with tokens and text of records.
         plain = structlog.dev.plain_traceback
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
     structlog.configure(
@@ -121,7 +119,6 @@ class LogFilter(Request):
     level: Level | None = Field(None, description="Only entries of this level.")
 
     def wants(self, entry: JsonObject) -> bool:
-        """Whether an entry is one of them."""
         return self.service in (None, entry["service"]) and self.level in (None, entry["level"])
 
 
@@ -164,6 +161,6 @@ OPERATION = Operation(
     route=Route("GET", "/api/logs", tag="organizations"),
     tool=Tool("Read logs", read_only=True, render=_text),
 )
-"""Whoever may call it may listen to the stream of entries, too."""
+"""Also the right to listen to the stream of entries."""
 
 OPERATIONS = (OPERATION,)

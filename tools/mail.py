@@ -1,4 +1,4 @@
-"""Mail to users: by SMTP, or as files in the data folder where no mail server is set."""
+"""Mail to users: by SMTP, or as files in the data folder without a mail server."""
 
 import os
 import secrets
@@ -17,25 +17,23 @@ from tools.settings import Settings
 
 TIMEOUT_S = 30.0
 PATIENCE_S = 10.0
-"""How long an answer waits to say whether a letter went out."""
+"""Seconds that a request waits for the delivery."""
 
 Delivery = Literal["sent", "kept", "queued", "failed"]
-"""Taken by the mail server; kept as a file, because none is set; still on its way; or refused, or not to be reached."""
+"""Accepted, written to a file, still being sent, or refused or unreachable."""
 
 log = structlog.get_logger("mail")
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What to write to whom."""
-
     to: str
     subject: str
     text: str
 
 
 class Mailer:
-    """Sends in the background, one letter after the other, so that no answer tells by its time whether one went out."""
+    """Sends letters in a thread, so that response times do not tell."""
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -44,28 +42,28 @@ class Mailer:
 
     @property
     def folder(self) -> Path:
-        """Where letters lie when no mail server is set."""
+        """Folder of letters without a mail server."""
         return self._settings.data_dir / "mail"
 
     def post(self, write: Callable[[], Letter | None]) -> "Future[Delivery | None]":
-        """Have a letter written and sent soon; None is no letter. Failures are logged."""
+        """Write and send a letter in the background; failures are logged."""
         posted = self._worker.submit(self._send, write)
         posted.add_done_callback(_log_failure)
         return posted
 
     def send(self, letter: Letter) -> Delivery:
-        """Send a letter and say what became of it, after `PATIENCE_S` at the latest. Blocks."""
+        """Send a letter; return its state after `PATIENCE_S` at the latest. Blocks."""
         posted = self.post(lambda: letter)
         if posted in wait((posted,), PATIENCE_S).not_done:
             return "queued"
         return "failed" if posted.exception() is not None else posted.result() or "failed"
 
     def wait(self) -> None:
-        """Return when everything that was posted before is sent."""
+        """Wait until everything posted before is sent."""
         self._worker.submit(bool).result()
 
     def close(self) -> None:
-        """Send what was posted, then end."""
+        """Send the posted letters, then stop."""
         self._worker.shutdown()
 
     def _send(self, write: Callable[[], Letter | None]) -> Delivery | None:
@@ -86,12 +84,11 @@ class Mailer:
         message["Subject"] = letter.subject
         message["Date"] = self._clock()
         message["Auto-Submitted"] = "auto-generated"
-        # Plain where it can be: an operator reads a letter that was kept, and long addresses stay whole.
+        # 7bit if possible: readable in a file, and long URLs stay in one piece.
         message.set_content(letter.text, cte="7bit" if letter.text.isascii() else None)
         return message
 
     def _keep(self, message: EmailMessage) -> None:
-        """Write a letter to a file that only the server's user can read."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         path = self.folder / f"{self._clock():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}.eml"
         fresh = path.with_suffix(".new")
@@ -121,5 +118,5 @@ class Mailer:
 
 def _log_failure(done: "Future[Delivery | None]") -> None:
     if (error := done.exception()) is not None:
-        # No traceback: what it shows of the letter would let whoever reads the log in.
+        # No traceback: it may show a token of the letter.
         log.error("mail_failed", error=type(error).__name__)

@@ -1,4 +1,4 @@
-"""The MCP server made from the catalogue: one tool per operation that shows to agents, and two resources."""
+"""The MCP server: one tool per operation with a `Tool`, and two resources."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -57,27 +57,26 @@ RESOURCES = (
 )
 
 LASTING = CacheHint(ttl_ms=300_000)
-"""What is listed changes with the server's version only."""
+"""Lists change with the server's version only."""
 
 log = structlog.get_logger()
 
 Context = ServerRequestContext[Any, Any]
 Caller = Callable[[Context], Principal | None]
-"""Who calls, read from the message itself. In-process and stdio transports must decide it themselves."""
+"""Returns the caller of a message; other transports bring their own."""
 
 
 def caller_of_request(context: Context) -> Principal | None:
-    """Read the caller from the HTTP request that carried this message.
+    """Return the caller of the message's HTTP request; None without a request.
 
-    Never from a context variable: those survive into the next request on a connection. Without a request there is
-    no caller: a missing token never means the local owner.
+    Never from a context variable: those survive into the next request of a connection.
     """
     principal = _scope(context).get(PRINCIPAL)
     return principal if isinstance(principal, Principal) else None
 
 
 def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Caller = caller_of_request) -> Server[Any]:
-    """Make the server that offers the catalogue's tools.
+    """Make the MCP server of some operations.
 
     Raises:
         ValueError: A tool has an argument without a description, or two tools share a name.
@@ -100,7 +99,7 @@ def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Calle
 
 
 class Toolbox:
-    """What the MCP methods do, over the operations that are tools."""
+    """Handlers of the MCP methods."""
 
     def __init__(self, app: App, operations: Iterable[Operation], caller: Caller) -> None:
         self.app = app
@@ -123,16 +122,15 @@ class Toolbox:
         }
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """Return a tool's input schema, or None."""
         tool = self.tools.get(name)
         return tool.input_schema if tool else None
 
     async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """List the tools that are worth an agent's attention. The others can be called all the same."""
+        """List the `listed` tools; the others can be called, too."""
         return types.ListToolsResult(tools=self.listed)
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Run a tool. What a caller can act on is an error result with the way out; anything else is our bug."""
+        """Run a tool; an `EngrainError` becomes an error result with its remediation."""
         operation = self.operations.get(params.name)
         if operation is None or operation.tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
@@ -163,19 +161,17 @@ class Toolbox:
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """List the two resources."""
         return types.ListResourcesResult(resources=list(RESOURCES))
 
     async def list_resource_templates(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """List no templates. Clients that see resources ask for them, and some take a refusal for a fault."""
+        """List no templates; some clients take a refusal for a fault."""
         return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Read a resource: JSON in plain text."""
         uri = str(params.uri)
         read = self.resources.get(uri)
         if read is None:
@@ -198,11 +194,11 @@ class Toolbox:
 
 
 RECEIPTS = frozenset({"mutation_receipt", "background_jobs"})
-"""What a write says besides, for programs: no agent needs its shape."""
+"""Result fields for programs only: left out of output schemas."""
 
 
 def describe(operation: Operation, tool: Tool) -> types.Tool:
-    """Show an operation as an MCP tool."""
+    """Make the MCP tool of an operation."""
     return types.Tool(
         name=operation.name,
         title=tool.title,
@@ -227,7 +223,6 @@ def _answered(tool: Tool, outcome: Outcome) -> types.CallToolResult:
 
 
 def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
-    """Tell the model what was wrong, with which argument, and what to do."""
     field = named_field(error)
     argument = f" (argument {field})" if field is not None and field not in error.message else ""
     text = f"{error.code}: {error.message}{argument} {error.remediation}"
@@ -256,5 +251,5 @@ def _request_id(context: Context) -> str:
 
 
 def _scope(context: Context) -> Mapping[str, Any]:
-    """The ASGI scope of the message's request; empty for transports without HTTP."""
+    """Return the ASGI scope of the message's request; empty without HTTP."""
     return getattr(context.request, "scope", None) or {}

@@ -184,7 +184,7 @@ def _project_member_view(member: ProjectMember) -> ProjectMemberView:
 
 
 def _project_permit(call: Call, request: ProjectRequest) -> ProjectPermit:
-    """Check the caller's role in the project again in the transaction, where it can no longer change."""
+    """Check the role again in the transaction, where it can no longer change."""
 
     def check(identity: Identity | None, access: Access) -> None:
         if identity is None:

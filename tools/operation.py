@@ -1,4 +1,4 @@
-"""Operations: one entry each, from which MCP tool, REST route, OpenAPI and reference are made."""
+"""Operations, from which MCP tools, REST routes and the reference are made."""
 
 import inspect
 import json
@@ -80,16 +80,16 @@ class Call:
     principal: Principal | None
     """None for a public operation."""
     claim: "Claim | None" = None
-    """The idempotency key's claim; the ledger marks it applied in the transaction of the write."""
+    """The idempotency key's claim, applied in the transaction of the write."""
     idempotency_key: str | None = None
     request_id: str = ""
     client: str = ""
     """The peer's address, for rate limits and the audit log."""
     user_agent: str = ""
     server: Callable[[], str] = str
-    """Return the address under which the caller reaches this server, without a trailing slash."""
+    """Returns this server's URL for the caller, without a trailing slash."""
     cookies: Mapping[str, str] = field(default_factory=dict)
-    """The browser's cookies by name; only for operations that answer with a `Redirect`."""
+    """The browser's cookies, only for operations that answer a `Redirect`."""
 
     @property
     def caller(self) -> Principal:
@@ -105,16 +105,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An operation's REST route. Path fields come from the path, then `query`, the rest from the body."""
+    """A REST route. Fields come from the path, then `query`, else from the body."""
 
     method: Method
     path: str
     """With `{field}` for path fields: `/api/entities/{entity_id}`."""
     status: int = 200
     query: frozenset[str] = frozenset()
-    """Fields of a request with a body that come from the query string; all of them for GET and DELETE."""
+    """Fields from the query string; all of them for GET and DELETE."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Revisions that may also come from a precondition: `{"if-match": "expected_revision"}`; `*` sets nothing."""
+    """Revisions from preconditions: `{"if-match": "expected_revision"}`."""
     tag: str = "entities"
     cookies: Literal["set", "clear"] | None = None
     """Set the session cookies from `access_token` and `refresh_token`, or clear them."""
@@ -152,7 +152,7 @@ Run = Callable[["App", Call, Any], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One entry of the catalogue. Name, request and result are those of the function unless given."""
+    """One entry of the catalogue; by default the function names and types it."""
 
     run: Run
     name: str = ""
@@ -165,12 +165,12 @@ class Operation:
     route: Route | None = None
     tool: Tool | None = None
     mutates: bool = False
-    """Accept an Idempotency-Key. True for all writes, except where a repetition changes nothing."""
+    """Accept an Idempotency-Key: all writes that a repetition would apply twice."""
     secret: bool = False
-    """The answer holds a credential: a repetition with the same key is refused, not replayed."""
+    """The answer holds a credential: a repetition is refused, not replayed."""
     events: tuple[str, ...] = ()
     role_refusal: str = ""
-    """Code and message of the refusal of a role, instead of `forbidden` with a sentence."""
+    """Code and message of the refusal of a role; default `forbidden`."""
 
     def __post_init__(self) -> None:
         hints = get_type_hints(self.run)
@@ -188,7 +188,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer of an operation: a model, or the stored JSON of the call that it replays."""
+    """The answer of an operation: a model, or the stored JSON of a replay."""
 
     status: int
     result: Result | None = None

@@ -1,4 +1,4 @@
-"""Organizations: which the caller belongs to, making and changing them, and moving the session between them."""
+"""Organizations of the caller: list, create, change, delete and switch."""
 
 import re
 import uuid
@@ -83,7 +83,7 @@ class SwitchedView(TokensView):
 
 
 def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Role]:
-    """Return one of the caller's organizations, and the caller's role in it now. Blocks."""
+    """Return one of the caller's organizations, and the role in it. Blocks."""
     require_session(caller)
     found = app.ledger.membership_by_slug(caller.user_id, slug)
     if found is None:
@@ -99,7 +99,7 @@ def no_organization(slug: str) -> NotFound:
 
 
 def permit(call: Call, check: Callable[[Role, Role | None], None], slug: str | None = None) -> Permit:
-    """Check the caller's role again in the transaction, where it can no longer change.
+    """Check the role again in the transaction, where it can no longer change.
 
     `check` is called with the caller's role and the one that the write takes away. Who is no member any more is told
     that there is no organization of that slug, or without one that the session has ended.
@@ -162,12 +162,12 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
 
 
 def slug_of(name: str, otherwise: str) -> str:
-    """Make a slug of at most 50 characters from a name; `otherwise` where no letter or digit is left."""
+    """Make a slug of at most 50 characters from a name, or `otherwise`."""
     return _OTHERS.sub("-", name.lower()).strip("-")[:50].rstrip("-") or otherwise
 
 
 def store_under(asked: str | None, made: str, store: Callable[[str], Done]) -> Done:
-    """Store under the slug that was asked for, else under the one that was made, with a unique suffix if taken.
+    """Store under the requested slug, else under the made one, unique if taken.
 
     Storing is the test: between a look and a write, others write too.
     """
@@ -184,7 +184,7 @@ def _unique(slug: str) -> str:
 
 
 def _slug_made_of(app: App, name: str) -> str:
-    """Make a slug from a name, avoiding those of sign-in providers and of personal organizations."""
+    """Make a slug that is neither a provider's nor like a personal one."""
     slug = slug_of(name, "org")
     reserved = slug.startswith(PERSONAL_SLUG) or slug in _bound_slugs(app)
     return f"org-{_unique(slug)}" if reserved else slug
@@ -195,7 +195,7 @@ def _bound_slugs(app: App) -> frozenset[str]:
 
 
 def _require_unbound(app: App, caller: Principal, *slugs: str) -> None:
-    """Refuse a slug that a sign-in provider is bound to: whoever took it would receive another company's people."""
+    """Refuse a slug that a sign-in provider sends another company's people to."""
     if not caller.user.is_admin and (bound := _bound_slugs(app) & set(slugs)):
         raise Forbidden(
             f"A sign-in provider is bound to the slug {min(bound)}.",

@@ -1,4 +1,4 @@
-"""Turns what a client sent into a request model, and what is wrong with it into one sentence."""
+"""Validate requests, with one sentence for what is wrong."""
 
 import difflib
 import math
@@ -36,12 +36,10 @@ _EXPECTED = {
 
 
 def parse(model: type[R], data: object, *, strict_names: bool, where: str = "body") -> R:
-    """Validate a request.
-
-    `strict_names` refuses unknown fields and names the nearest known one; otherwise they are ignored.
+    """Validate a request; `strict_names` refuses unknown fields.
 
     Raises:
-        ValidationFailed: The first thing that is wrong, with `details.field` and `details.expected`.
+        ValidationFailed: The first error, with `details.field` and `details.expected`.
     """
     refuse_unstorable(data, where)
     try:
@@ -51,13 +49,13 @@ def parse(model: type[R], data: object, *, strict_names: bool, where: str = "bod
 
 
 def parse_json(model: type[R], data: dict[str, Any]) -> R:
-    """Validate the body of a request as JSON, where "5" is no integer and 5.0 is one, and ignore unknown fields.
+    """Validate a JSON body: "5" is no integer, 5.0 is. Ignores unknown fields.
 
     Raises:
         ValidationError: A field is missing or outside its bounds.
     """
     try:
-        # From bytes, because pydantic's strict mode takes dates and tuples only from JSON itself.
+        # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
         return model.model_validate_json(to_json(data), strict=True, extra="ignore")
     except ValidationError as error:
         if not _make_whole(data, error):
@@ -66,12 +64,12 @@ def parse_json(model: type[R], data: dict[str, Any]) -> R:
 
 
 def _make_whole(data: dict[str, Any], error: ValidationError) -> bool:
-    """Write 5.0 as 5 where it was refused as no integer: in JSON Schema it is one. Tell whether there was any."""
+    """Replace 5.0 by 5 where it was refused as an integer."""
     found = False
     for each in error.errors(include_url=False, include_context=False):
         value = each["input"]
         if each["type"] == "int_type" and isinstance(value, float) and value.is_integer():
-            with suppress(KeyError, IndexError, TypeError):  # one of several types: its place names the type, too
+            with suppress(KeyError, IndexError, TypeError):  # a union: its location also names the type
                 _holder(data, each["loc"])[each["loc"][-1]] = int(value)
                 found = True
     return found
@@ -87,7 +85,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def refuse_unstorable(value: object, path: str) -> None:
-    """Refuse what no store keeps to the letter: U+0000, lone surrogates, numbers that are not finite.
+    """Refuse U+0000, lone surrogates and non-finite numbers: no store keeps them.
 
     Raises:
         ValidationFailed: The text at `path` holds one of them.
@@ -108,7 +106,7 @@ def refuse_unstorable(value: object, path: str) -> None:
 
 
 def _is_plain(value: object) -> bool:
-    """Tell at once of most values that nothing is wrong with them: of a thousand, no path is written then."""
+    """Return True for most valid values, quickly: no path is built for them."""
     return isinstance(value, str) and value.isascii() and "\x00" not in value
 
 
@@ -128,9 +126,9 @@ def _refuse_text(text: str, path: str) -> None:
 
 
 def refusal(error: ValidationError, model: type[Request], where: str) -> ValidationFailed:
-    """Say the first validation error in one sentence, and how many more there are."""
+    """Make the error for the first validation error, with the number of others."""
     errors = error.errors(include_url=False, include_context=True)
-    # An unknown name first: a field that seems to be missing is often there under it.
+    # An unknown name first: it is often a misspelling of a missing field.
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     path = ".".join([where, *(str(part) for part in first["loc"])])
     others = len(errors) - 1
@@ -142,7 +140,7 @@ def refusal(error: ValidationError, model: type[Request], where: str) -> Validat
 
 
 def named_field(error: EngrainError) -> str | None:
-    """Name the argument that an error is about as its sender knows it, without the place where it stood."""
+    """Return the name of the argument that an error is about."""
     place, _, name = str(error.details.get("field", "")).partition(".")
     return name if name and place in ("body", "arguments") else None
 

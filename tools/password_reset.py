@@ -1,4 +1,4 @@
-"""Resetting a forgotten password by mail."""
+"""Password reset by mail."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -41,7 +41,7 @@ class ResetView(Result):
 
 
 def _letter(app: App, email: str) -> Letter | None:
-    """Write the letter, where an account with a password wants one and got none in the last two minutes."""
+    """Return a letter if the account has a password and got none for two minutes."""
     user = app.ledger.user_by_email(email.strip())
     if user is None or user.password_hash is None:
         return None
@@ -57,7 +57,7 @@ def _text(app: App, email: str, token: str) -> str:
     else:
         way = f"Send this token with a new password to POST /api/users/password/reset/confirm:\n\n{token}"
     return (
-        # Not the name: whoever signed up with somebody else's address chose it, and could write letters with it.
+        # Not the user's name: who signed up with another's address could send text by it.
         f"Hello,\n\nsomebody asked to reset the password of the Engrain account {email}.\n\n{way}\n\n"
         "It works once, within 60 minutes. If it was not you, there is nothing to do.\n"
     )
@@ -82,7 +82,7 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
         stored = token_hash(request.token)
         user = app.ledger.password_reset_user(stored)
         if user is None:
-            # Before the hash is made: guesses must not cost more than they do.
+            # Checked before hashing, to keep guesses cheap for the server.
             raise InvalidRequest(
                 "The reset token is not valid, was used, or has expired.",
                 code="invalid_reset_token",

@@ -314,10 +314,7 @@ _ERRORS = frozenset({400, 404, 409})
 
 OPERATIONS = (
     Operation(
-        name="promote_candidate",
-        request=PromoteRequest,
-        result=Promotion,
-        run=promote_candidate,
+        promote_candidate,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/memory/reflection/promote", tag="memory", errors=_ERRORS),
@@ -325,18 +322,12 @@ OPERATIONS = (
         events=("entity_pending", "entity_created", "raw_capture_changed"),
     ),
     Operation(
-        name="preview_promotion",
-        request=PromoteRequest,
-        result=PromotionPreview,
-        run=preview_promotion,
+        preview_promotion,
         roles=WRITERS,
         route=Route("POST", "/api/memory/reflection/promote/preview", tag="memory", errors=frozenset({400, 404})),
     ),
     Operation(
-        name="review_candidate",
-        request=AutoReviewRequest,
-        result=AutoReview,
-        run=review_candidate,
+        review_candidate,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/memory/reflection/review/auto", tag="memory", errors=_ERRORS),

@@ -188,10 +188,7 @@ def _unreviewed(
 
 OPERATIONS = (
     Operation(
-        name="drain_candidates",
-        request=DrainRequest,
-        result=Drainage,
-        run=drain_candidates,
+        drain_candidates,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),

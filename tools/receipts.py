@@ -1,4 +1,4 @@
-"""Receipts of writes."""
+"""Mutation receipts."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from tools.operation import Call
 
 
 def capture_receipt(app: App, call: Call, memory_ids: Sequence[str], entity_ids: Sequence[str] = ()) -> MutationReceipt:
-    """Say which raw memories a write kept or changed, and which entities."""
+    """Make the receipt of a write of raw memories, with the entities that it wrote."""
     return MutationReceipt(
         operation_id=app.new_id("operation"),
         affected_records=[*(f"raw_captures:{each}" for each in memory_ids), *(f"entity:{each}" for each in entity_ids)],
@@ -18,7 +18,7 @@ def capture_receipt(app: App, call: Call, memory_ids: Sequence[str], entity_ids:
 
 
 def receipt(app: App, call: Call, entities: Sequence[Entity], followed: Sequence[Entity] = ()) -> MutationReceipt:
-    """Say which records a write changed, and which others followed."""
+    """Make the receipt of a write of entities; `followed` changed with them."""
     return MutationReceipt(
         operation_id=app.new_id("operation"),
         revision=entities[0].revision if len(entities) == 1 else None,

@@ -140,10 +140,7 @@ async def _citation_usage(app: App, call: Call, request: ReflectRequest) -> Json
 
 OPERATIONS = (
     Operation(
-        name="reflect",
-        request=ReflectRequest,
-        result=ReflectionPack,
-        run=reflect,
+        reflect,
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/context/reflect", tag="context", errors=frozenset({400, 404, 409})),

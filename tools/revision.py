@@ -1,4 +1,4 @@
-"""The commit that the code was built from, where it runs from a checkout."""
+"""The commit of the running checkout."""
 
 import hashlib
 from functools import cache
@@ -6,16 +6,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CODE = frozenset({".py", ".toml", ".onnx"})
-"""A file that ends otherwise makes no other server."""
+"""Suffixes of files that change the server."""
 DIGITS = 12
 
 
 @cache
 def commit(root: Path = ROOT) -> str | None:
-    """Name the commit of a checkout, with `+` and a hash of what differs from it; None for an installed package.
-
-    It is read once: a server goes on with the code that it started with, whatever is checked out meanwhile.
-    """
+    """Return the commit, with `+` and a hash of uncommitted changes. Read once."""
     if not (root / ".git").exists():
         return None
     import pygit2  # noqa: PLC0415 - an installed package never needs it
@@ -24,7 +21,7 @@ def commit(root: Path = ROOT) -> str | None:
         repository = pygit2.Repository(str(root))
         sha = str(repository.head.target)[:DIGITS]
         deltas = list(repository.diff("HEAD").deltas)
-    # A folder of somebody else, a checkout without a commit, a file that is gone before it is read.
+    # Not our folder, no commit yet, or a file that disappeared.
     except (pygit2.GitError, KeyError, OSError):
         return None
     changed = sorted({path for each in deltas for path in (each.old_file.path, each.new_file.path)})

@@ -1,4 +1,4 @@
-"""Sessions: list them, end them, change the password; and the list of sign-in providers."""
+"""Sessions, the password, and the list of sign-in providers."""
 
 from datetime import datetime
 from typing import Annotated

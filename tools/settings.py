@@ -1,4 +1,4 @@
-"""The only module that reads the server's environment: `ENGRAIN_*`, typed, documented and validated at the start."""
+"""Settings of the server, read from the environment variables `ENGRAIN_*`."""
 
 import difflib
 import ipaddress
@@ -22,14 +22,14 @@ from tools.settings_oidc import OidcSetting, read_oidc
 __all__ = ["PREFIX", "SET", "Settings", "read_settings", "unknown_settings", "without_secrets"]
 
 READ_AT_ONCE = 4
-"""Texts that are read at once unless a setting says otherwise: each takes some 15 MB."""
+"""Default of parallel texts; each takes some 15 MB."""
 LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 SET = "(set)"
-"""What is shown of a secret."""
+"""Shown instead of a secret."""
 _PASSWORD = re.compile(r"(?<=://)[^@]*:.*@", re.DOTALL)
-# In front of the host, as that of a database; what is between may be anything.
+# User and password in front of the host.
 _PARAMETER = re.compile(r"(?<=[?&])([^=&#]*)=[^&#]+")
-# Behind the path: libraries read passwords and keys from there, too.
+# Query parameters: libraries read passwords and keys from there, too.
 
 
 def _default_data_dir() -> Path:
@@ -37,110 +37,128 @@ def _default_data_dir() -> Path:
 
 
 class Settings(BaseModel):
-    """Every setting; the field `data_dir` is read from `ENGRAIN_DATA_DIR`, and so on."""
+    """All settings; the field `data_dir` is read from `ENGRAIN_DATA_DIR`, and so on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    data_dir: Path = Field(default_factory=_default_data_dir, description="Folder that holds everything.")
-    host: str = Field("127.0.0.1", description="Address that the server listens on.")
-    port: int = Field(8420, ge=0, le=65535, description="Port that the server listens on; 0 takes a free one.")
-    base_url: PublicAddress | None = Field(None, description="Public address, when it differs from host and port.")
+    data_dir: Path = Field(default_factory=_default_data_dir, description="Folder for all data.")
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8420, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    base_url: PublicAddress | None = Field(None, description="Public URL, if it differs from host and port.")
     environment: Literal["development", "production"] = Field(
-        "development", description="`production` sets Secure cookies and closes /metrics without a token."
+        "development", description="`production` sets Secure cookies and requires a token for /metrics."
     )
     database_url: str | None = Field(
-        None, description="`postgresql+psycopg://…` for the ledger; SQLite in the data folder without it."
+        None, description="PostgreSQL URL of the ledger, `postgresql+psycopg://…`; SQLite in the data folder if unset."
     )
-    graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="The engine behind the Kùzu API.")
-    open_organizations: int = Field(32, ge=1, le=4096, description="Organizations whose indexes are kept open.")
-    vector_memory_mb: int = Field(512, ge=16, description="Memory for exact vector search, over all organizations.")
-    graph_memory_mb: int = Field(128, ge=0, description="Memory for walks of graphs, over all organizations.")
+    graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="Engine of the graph index.")
+    open_organizations: int = Field(32, ge=1, le=4096, description="Organizations whose indexes stay open.")
+    vector_memory_mb: int = Field(512, ge=16, description="Memory for exact vector search in all organizations, in MB.")
+    graph_memory_mb: int = Field(128, ge=0, description="Memory for graph traversal in all organizations, in MB.")
 
     embedding_provider: Literal["builtin", "openai", "ollama", "none"] = Field(
-        "builtin", description="Who embeds: the model in the package, a remote endpoint, or nobody."
+        "builtin", description="Source of embeddings: the model in the package, a remote endpoint, or none."
     )
-    embedding_model: str | None = Field(None, description="The remote model's name.")
-    embedding_base_url: str | None = Field(None, description="The remote endpoint's address.")
-    embedding_api_key: str | None = Field(None, description="The remote endpoint's key.", repr=False)
-    embedding_dimension: int | None = Field(None, ge=1, le=8192, description="Asked of the endpoint when unset.")
-    late_interaction: bool = Field(
-        True, description="Whether the best candidates are compared with the question token by token."
+    embedding_model: str | None = Field(None, description="Name of the remote model.")
+    embedding_base_url: str | None = Field(None, description="URL of the remote endpoint.")
+    embedding_api_key: str | None = Field(None, description="API key of the remote endpoint.", repr=False)
+    embedding_dimension: int | None = Field(
+        None, ge=1, le=8192, description="Dimension of the embeddings; asked of the endpoint if unset."
     )
+    late_interaction: bool = Field(True, description="Compare the best candidates with the question token by token.")
     embedding_threads: int = Field(
         0,
         ge=0,
         le=64,
-        description="How many texts the models in the package read at once for the indexes while nobody searches; one "
-        "in the five seconds after a search. Never more than there are processors; 0: four at most.",
+        description="Texts that the built-in models read in parallel for the indexes while nobody searches; one in the "
+        "five seconds after a search. At most one per CPU; 0 for up to four.",
     )
-    embedding_timeout_s: float = Field(30, gt=0, le=600, description="Seconds that one remote call may take.")
+    embedding_timeout_s: float = Field(30, gt=0, le=600, description="Timeout of a remote call, in seconds.")
     embedding_question_timeout_s: float = Field(
-        3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
+        3,
+        gt=0,
+        le=600,
+        description="Timeout of a remote call in a search, in seconds; then the search uses words alone.",
     )
 
-    usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
+    usage_signal: bool = Field(True, description="Rank cited records slightly higher.")
     exposure_days: int = Field(
-        90, ge=0, le=3650, description="Days for which is kept what searches returned to whom; 0 records nothing."
+        90, ge=0, le=3650, description="Days to keep which records a search showed to whom; 0 records nothing."
     )
 
     llm_provider: Literal["none", "openai", "anthropic", "google", "ollama"] = Field(
         "none",
-        description="Whose language model reads the notes of a reflection; `openai` with an address is any server that "
-        "speaks its protocol. Needs the extra `llm`.",
+        description="Provider of the language model that reads notes for reflection; `openai` with a base URL is any "
+        "server with its API. Needs the extra `llm`.",
     )
-    llm_model: str | None = Field(None, description="The language model's name.")
-    llm_base_url: ModelAddress | None = Field(None, description="The language model's server, when not its maker's.")
-    llm_api_key: HeaderSecret | None = Field(None, description="The language model's key.", repr=False)
+    llm_model: str | None = Field(None, description="Name of the language model.")
+    llm_base_url: ModelAddress | None = Field(
+        None, description="URL of the language model's server, if not the provider's own."
+    )
+    llm_api_key: HeaderSecret | None = Field(None, description="API key of the language model.", repr=False)
     llm_timeout_s: float = Field(
-        30, gt=0, le=600, description="Seconds that the language model may take; then reflection goes by its own rules."
+        30, gt=0, le=600, description="Timeout of the language model, in seconds; then reflection uses its rules."
     )
 
     jwt_secret: SigningSecret | None = Field(
-        None, description="Signs tokens; at least 32 characters. On loopback one is made when unset.", repr=False
+        None,
+        description="Secret that signs tokens, at least 32 characters. Generated if unset, on loopback only.",
+        repr=False,
     )
-    jwt_algorithm: Literal["HS256", "HS384", "HS512"] = Field("HS256", description="Signature algorithm.")
-    access_token_expire_minutes: int = Field(60, ge=1, le=1440, description="Lifetime of access tokens.")
-    refresh_token_expire_days: int = Field(30, ge=1, le=365, description="Lifetime of refresh tokens.")
+    jwt_algorithm: Literal["HS256", "HS384", "HS512"] = Field("HS256", description="Signature algorithm of tokens.")
+    access_token_expire_minutes: int = Field(60, ge=1, le=1440, description="Lifetime of access tokens, in minutes.")
+    refresh_token_expire_days: int = Field(
+        30, ge=1, le=365, description="Lifetime of sessions and refresh tokens, in days."
+    )
     mcp_auth_mode: Literal["auto", "on", "off"] = Field(
-        "auto", description="`off` serves /mcp without tokens as the first admin; for development, on loopback only."
+        "auto", description="`off` serves /mcp without tokens, as the first admin: for development, on loopback only."
     )
-    signup_enabled: bool = Field(True, description="Whether anyone may sign up.")
-    local_auth_enabled: bool = Field(True, description="Whether e-mail and password log in.")
-    frontend_url: str | None = Field(None, description="Where browsers return after an external login.")
-    codehost_client_id: str | None = Field(None, description="Id of this server at the code host that signs in.")
-    codehost_client_secret: str | None = Field(None, description="Secret of this server there.", repr=False)
-    codehost_authorize_url: str | None = Field(None, description="Page of the code host where people sign in.")
-    codehost_token_url: str | None = Field(None, description="Endpoint that exchanges codes for tokens.")
-    codehost_api_url: str | None = Field(None, description="Address of the API that has `/user` and `/user/emails`.")
+    signup_enabled: bool = Field(True, description="Allow anyone to sign up.")
+    local_auth_enabled: bool = Field(True, description="Allow sign-in by e-mail and password.")
+    frontend_url: str | None = Field(
+        None, description="URL of the frontend, to which browsers return after an external sign-in."
+    )
+    codehost_client_id: str | None = Field(
+        None, description="Client id of this server at the code host that signs people in."
+    )
+    codehost_client_secret: str | None = Field(
+        None, description="Client secret of this server at the code host.", repr=False
+    )
+    codehost_authorize_url: str | None = Field(None, description="Authorization page of the code host.")
+    codehost_token_url: str | None = Field(None, description="Token endpoint of the code host.")
+    codehost_api_url: str | None = Field(
+        None, description="Base URL of the code host's API, with `/user` and `/user/emails`."
+    )
     oidc: Annotated[OidcSetting, WithJsonSchema({"type": "string"})] | None = Field(
-        None, description="JSON with the OpenID Connect providers: see [Signing in by a provider](../sign-in.md)."
+        None, description="OpenID Connect providers as JSON: see [Signing in by a provider](../sign-in.md)."
     )
 
     smtp_host: str | None = Field(
-        None, description="Mail server. Without one, mail is kept in `mail` in the data folder."
+        None, description="Mail server. If unset, mail is written to `mail` in the data folder."
     )
     smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
     smtp_security: Literal["starttls", "tls", "none"] = Field(
-        "starttls", description="How the way to the mail server is encrypted; `none` is for a server on this machine."
+        "starttls",
+        description="Encryption of the connection to the mail server; `none` is for a server on this machine.",
     )
-    smtp_username: str | None = Field(None, description="Name to log in to the mail server with, if it wants one.")
-    smtp_password: str | None = Field(None, description="Password for the mail server.", repr=False)
+    smtp_username: str | None = Field(None, description="User name at the mail server, if it needs one.")
+    smtp_password: str | None = Field(None, description="Password at the mail server.", repr=False)
     smtp_ca_file: Path | None = Field(
-        None, description="Certificates (PEM) that vouch for the mail server, instead of those of the system."
+        None, description="CA certificates (PEM) for the mail server, instead of the system's."
     )
-    smtp_from: Sender = Field("Engrain <engrain@localhost>", description="Sender of the mail to users.")
+    smtp_from: Sender = Field("Engrain <engrain@localhost>", description="Sender of mail.")
 
-    rate_limit_enabled: bool = Field(True, description="Whether sign-in routes limit the number of tries.")
-    cors_origins: tuple[Origin, ...] = Field((), description="Origins that browsers may call from; comma-separated.")
+    rate_limit_enabled: bool = Field(True, description="Limit the rate of sign-in requests.")
+    cors_origins: tuple[Origin, ...] = Field((), description="Origins from which browsers may call, comma-separated.")
     allowed_hosts: tuple[HostHeader, ...] = Field(
-        (), description="Extra Host headers accepted by /mcp; comma-separated."
+        (), description="Additional Host headers that /mcp accepts, comma-separated."
     )
     trusted_proxies: tuple[str, ...] = Field(
-        (), description="Addresses or networks of proxies whose X-Forwarded-* headers are believed; comma-separated."
+        (), description="Addresses or networks of proxies whose X-Forwarded-* headers are trusted, comma-separated."
     )
-    metrics_scrape_token: str | None = Field(None, description="Token for /metrics off loopback.", repr=False)
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
-    log_format: Literal["json", "console"] = Field("console", description="How log lines look.")
+    metrics_scrape_token: str | None = Field(None, description="Token for /metrics from other machines.", repr=False)
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Minimum level of log lines.")
+    log_format: Literal["json", "console"] = Field("console", description="Format of log lines.")
 
     @field_validator("smtp_username", "smtp_password")
     @classmethod
@@ -201,17 +219,15 @@ class Settings(BaseModel):
 
     @property
     def reading_threads(self) -> int:
-        """How many texts are read at once for the indexes while nobody searches."""
+        """Texts read in parallel for the indexes while nobody searches."""
         return min(self.embedding_threads or READ_AT_ONCE, processors())
 
     @property
     def is_https(self) -> bool:
-        """Whether the public address is HTTPS, whatever stands between it and this server."""
         return self.base_url is not None and self.base_url.lower().startswith("https://")
 
     @property
     def on_loopback(self) -> bool:
-        """Whether only this machine can reach the server."""
         if self.host in LOOPBACK_NAMES:
             return True
         try:
@@ -221,7 +237,6 @@ class Settings(BaseModel):
 
     @property
     def ledger_url(self) -> str:
-        """The SQLAlchemy URL of the ledger."""
         return self.database_url or f"sqlite:///{(self.data_dir / 'ledger.sqlite').absolute()}"
 
 
@@ -242,12 +257,12 @@ def _is_list(field: str) -> bool:
 
 
 def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Settings, list[str]]:
-    """Read the settings from an environment; command-line options win over it.
+    """Read the settings from an environment; `overrides` are command-line options.
 
-    Returns the settings and one warning for each unknown `ENGRAIN_*` name.
+    Returns the settings, and a warning for each unknown `ENGRAIN_*` name.
 
     Raises:
-        InvalidSetting: A known setting has a value that it cannot have.
+        InvalidSetting: A setting has a value that is not valid.
     """
     providers = _providers(environ)
     values: dict[str, object] = {}
@@ -264,10 +279,10 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
 
 
 def unknown_settings(environ: Mapping[str, str]) -> list[str]:
-    """Say of each `ENGRAIN_*` name that is no setting that it is none, and which setting is nearest.
+    """Return a warning for each unknown `ENGRAIN_*` name.
 
     Raises:
-        InvalidSetting: The providers cannot be read, which say how the variables with their secrets are called.
+        InvalidSetting: `ENGRAIN_OIDC`, which names the variables of client secrets, is not valid.
     """
     known = {*Settings.model_fields, *CLIENT_SETTINGS}
     return [_unknown(name) for name in _named(environ, _providers(environ)) if _field_of(name) not in known]
@@ -298,5 +313,5 @@ def _sentence(error: ValidationError) -> str:
 
 
 def without_secrets(value: str) -> str:
-    """Leave out of an address what may be a password or a key; other values stay as they are."""
+    """Mask passwords and keys in a URL; other values stay as they are."""
     return _PARAMETER.sub(rf"\1={SET}", _PASSWORD.sub(f"{SET}@", value)) if "://" in value else value

@@ -1,4 +1,4 @@
-"""Settings that are more than a word: what cannot work is refused when the server starts."""
+"""Types of settings, with the checks at the start of the server."""
 
 import re
 from typing import Annotated
@@ -49,14 +49,14 @@ def _sender(text: str) -> str:
 
 
 def _model_address(text: str) -> str:
-    # A credential or a query in it would be logged with the address.
+    # Credentials or a query would be logged with the URL.
     if not is_web_address(text) or "?" in text or "@" in text or "#" in text:
         raise ValueError("it must be an http or https URL of scheme, host, port and path alone")
     return text
 
 
 def _header_secret(text: str) -> str:
-    # The HTTP library would quote the whole key in its complaint.
+    # Otherwise the HTTP library would quote the whole key in its error.
     if not text.strip() or not (text.isascii() and text.isprintable()) or " " in text.strip():
         raise ValueError("it holds a character that no key has: copy it again")
     return text.strip()

@@ -1,4 +1,4 @@
-"""The setting ENGRAIN_OIDC: JSON that names the OpenID Connect providers, each for one organization."""
+"""The setting ENGRAIN_OIDC: OpenID Connect providers as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from stores.errors import InvalidSetting
 
 NAME = "ENGRAIN_OIDC"
 EXTRA_PROVIDERS = frozenset({"google", "github"})
-"""Anybody has an account there: an operator has to mean it."""
+"""Public providers, which need `extra_providers_enabled`."""
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+$")]
 
@@ -42,7 +42,7 @@ class ProviderSetting(BaseModel):
 
 
 class OidcSetting(BaseModel):
-    """All providers, and what holds for each unless it says otherwise."""
+    """All providers, and their defaults."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,16 +68,15 @@ class OidcSetting(BaseModel):
 
     @property
     def secret_names(self) -> frozenset[str]:
-        """The environment variables that hold the clients' secrets."""
+        """The environment variables with the client secrets."""
         return frozenset(provider.client_secret_env for provider in self.providers)
 
     @property
     def organization_slugs(self) -> frozenset[str]:
-        """The organizations that the providers sign in to."""
         return frozenset(provider.organization_slug for provider in self.providers)
 
     def resolved(self) -> tuple[OidcProvider, ...]:
-        """Every provider with what holds for it; a secret that the environment lacks is None."""
+        """Return the providers with the defaults filled in; a missing secret is None."""
         return tuple(
             OidcProvider(
                 name=each.name,
@@ -99,22 +98,22 @@ class OidcSetting(BaseModel):
 
 
 def read_oidc(text: str, environ: Mapping[str, str]) -> OidcSetting:
-    """Read the setting, and the secrets that it names from the environment.
+    """Read the setting, and the secrets that it names, from the environment.
 
     Raises:
-        InvalidSetting: It is no JSON object of this shape.
+        InvalidSetting: It is not valid.
     """
     try:
         setting = OidcSetting.model_validate(json.loads(text))
     except ValidationError as error:
-        raise InvalidSetting(f"{NAME} is not valid: {_told(error)}.") from None
+        raise InvalidSetting(f"{NAME} is not valid: {_reason(error)}.") from None
     except (ValueError, RecursionError) as error:
         raise InvalidSetting(f"{NAME} is not valid: it is not JSON ({error}).") from None
     setting._secrets.update({name: environ[name] for name in setting.secret_names if environ.get(name)})
     return setting
 
 
-def _told(error: ValidationError) -> str:
+def _reason(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "value_error":
         return first["msg"].removeprefix("Value error, ")

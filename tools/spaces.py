@@ -1,4 +1,4 @@
-"""Memory spaces: scopes of raw memory with members of their own, or that an admin disables."""
+"""Memory spaces: scopes of raw memory with members, which admins can disable."""
 
 import uuid
 from collections.abc import Iterable
@@ -126,7 +126,7 @@ class MemorySpacesView(Result):
 
 
 def present_space(app: App, caller: Principal, space_id: str) -> MemorySpace:
-    """Return a memory space that the caller administers. Blocks."""
+    """Return a memory space, except a private one of another user. Blocks."""
     require_whole(caller, "Managing memory spaces")
     space = app.ledger.spaces.space(caller.organization_id, space_id)
     if space is None or (space.memory_scope == "private" and space.scope_key != caller.user_id):
@@ -141,7 +141,7 @@ def present_space(app: App, caller: Principal, space_id: str) -> MemorySpace:
 def _permit(call: Call) -> Permit:
     def check(actor: Role, _before: Role | None) -> None:
         if actor not in ADMINS:
-            raise Forbidden(INSUFFICIENT, code=INSUFFICIENT)
+            raise Forbidden("insufficient_org_role", code="insufficient_org_role")
 
     return permit(call, check)
 
@@ -205,7 +205,6 @@ async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRe
 
 
 def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str | None:
-    """Return the key of a new space."""
     scope, key = request.memory_scope, request.scope_key
     if scope == "private":
         if key not in (None, caller.user_id):

@@ -150,12 +150,7 @@ OPERATIONS = (
         roles=WRITERS,
         scope="write",
         route=Route(
-            "PATCH",
-            "/api/tasks/{task_id}",
-            tag="tasks",
-            query=frozenset({"sync"}),
-            headers=IF_MATCH,
-            errors=REFUSALS,
+            "PATCH", "/api/tasks/{task_id}", tag="tasks", query=frozenset({"sync"}), headers=IF_MATCH, errors=REFUSALS
         ),
         mutates=True,
         events=("entity_updated",),

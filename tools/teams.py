@@ -1,4 +1,4 @@
-"""Teams: members of an organization who get roles in projects together; their members and projects."""
+"""Teams, their members, and the roles in projects that they give."""
 
 import uuid
 from collections.abc import Callable

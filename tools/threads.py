@@ -1,4 +1,4 @@
-"""Runs blocking store calls off the event loop."""
+"""Run blocking calls off the event loop."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,13 +12,10 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a blocking function in a worker thread and await its answer."""
+    """Call a blocking function in a worker thread."""
     return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
 
 
 async def in_turn(turns: anyio.CapacityLimiter, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function that takes long in a worker thread, as many at once as there are turns.
-
-    Whoever waits for a turn keeps no thread from what is quick.
-    """
+    """Call a slow function in a worker thread, limited by `turns`."""
     return await anyio.to_thread.run_sync(partial(function, *args, **kwargs), limiter=turns)

@@ -1,4 +1,4 @@
-"""JSON Schemas for agents: short, self-contained and without the noise that costs a model tokens."""
+"""JSON Schemas of tools, shortened to save tokens."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from pydantic import BaseModel
 Schema = dict[str, Any]
 
 _NAMED = ("properties", "$defs", "patternProperties")
-"""Keywords whose keys are names that somebody chose, not keywords."""
+"""Keywords whose keys are names of fields or definitions."""
 _LITERAL = ("default", "const", "enum", "examples", "required")
-"""Keywords whose values are no schemas."""
+"""Keywords whose values are not schemas."""
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "pattern")
-"""A model does not count characters: the server does, and says in its error what the limit is."""
+"""Limits: a language model does not count, and the error names the limit."""
 _NULL: Schema = {"type": "null"}
 _NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
@@ -22,9 +22,7 @@ _NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 def input_schema(
     model: type[BaseModel], omit: frozenset[str], omit_values: Mapping[str, frozenset[str]] = _NOTHING
 ) -> Schema:
-    """Describe a tool's arguments. An optional argument is one to leave out, so null is not offered (but accepted).
-
-    Neither the fields in `omit` nor, of other fields, the words in `omit_values` are offered.
+    """Make the schema of a tool's arguments, without null for optional ones.
 
     Raises:
         ValueError: An argument has no description.
@@ -45,10 +43,7 @@ def input_schema(
 
 
 def output_schema(model: type[BaseModel], omit: frozenset[str] = frozenset()) -> Schema:
-    """Describe a tool's structured answer, without prose: a model reads the answer, a client checks its shape.
-
-    Nothing is said of the fields in `omit`.
-    """
+    """Make the schema of a tool's structured answer, without descriptions."""
     unwanted = ("title", "description", "default", "format", *_LENGTHS)
     schema = _plain(model.model_json_schema(mode="serialization"), unwanted, offer_null=True)
     definitions = schema.pop("$defs", {})
@@ -59,7 +54,7 @@ def output_schema(model: type[BaseModel], omit: frozenset[str] = frozenset()) ->
 
 
 def _plain(schema: Any, unwanted: tuple[str, ...], *, offer_null: bool) -> Any:
-    """Drop the unwanted keywords and, where null is not offered, the null in `anyOf`."""
+    """Drop the unwanted keywords and, unless `offer_null`, the null in `anyOf`."""
     if isinstance(schema, list):
         return [_plain(item, unwanted, offer_null=offer_null) for item in schema]
     if not isinstance(schema, dict):
@@ -85,7 +80,7 @@ def _folded(schema: Schema, *, offer_null: bool) -> Schema:
 
 
 def _compacted(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    """Write a definition where it is used, if that is one place or it is short; keep the others that are used."""
+    """Inline definitions that are short or used once; drop unused ones."""
     counts = _references(schema, definitions)
     inline = {
         name
@@ -111,13 +106,13 @@ def _inlined(node: Any, definitions: Mapping[str, Schema], inline: set[str]) -> 
         return _inlined({**definitions[name], **rest}, definitions, inline)
     found = {key: _inlined(value, definitions, inline) for key, value in node.items()}
     if found.get("additionalProperties") in ({}, True) and found.get("type") == "object":
-        # What an object allows anyway.
+        # The default of an object.
         del found["additionalProperties"]
     return found
 
 
 def _references(schema: Any, definitions: Mapping[str, Schema]) -> Counter[str]:
-    """Count the places that refer to each definition, in what a schema leads to."""
+    """Count the references to each definition that is reachable from a schema."""
     counts: Counter[str] = Counter()
     pending = [schema]
     while pending:

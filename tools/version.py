@@ -1,4 +1,4 @@
-"""The version of this installation."""
+"""The installed version."""
 
 from importlib.metadata import version
 

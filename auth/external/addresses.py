@@ -9,7 +9,7 @@ from stores.errors import InvalidRequest
 
 LONGEST = 2048
 LONGEST_PLACE = 16 * 1024
-"""Characters of a return address: a consent page has the whole request of an OAuth client in its own."""
+"""Characters of a return address, which may hold a whole OAuth request."""
 LOG_IN_PATH = "/login"
 _PORTS = {"http": 80, "https": 443}
 # Browsers drop some of these from a URL, and read a backslash as a slash.
@@ -60,7 +60,7 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int]:
 
 @dataclass(frozen=True, slots=True)
 class Destinations:
-    """Allowed redirects after a sign-in: paths of this server, and pages of the frontend."""
+    """Allowed redirects: paths of this server, and pages of the frontend."""
 
     frontend_url: str | None
 
@@ -83,7 +83,7 @@ class Destinations:
         return found
 
     def log_in(self, error: str, destination: str) -> str:
-        """Return the frontend's sign-in page, with the error and the destination as parameters."""
+        """Return the frontend's sign-in page, with error and destination."""
         told = urlencode({"error": error, "next": destination})
         return f"{(self.frontend_url or '').rstrip('/')}{LOG_IN_PATH}?{told}"
 

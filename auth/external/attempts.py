@@ -46,7 +46,7 @@ class Attempts:
     clock: Callable[[], datetime]
 
     def begin(self, attempt: Attempt, state: str, held: str) -> str:
-        """Store an attempt for ten minutes; return the new cookie of the browser, which sent `held`.
+        """Store an attempt for ten minutes; return the new cookie, which was `held`.
 
         The cookie holds a secret for each attempt, so that a link with somebody else's state is useless.
         """

@@ -1,4 +1,4 @@
-"""Sign-in of a person that a provider vouches for: find, link or create the account, then start a session. Blocks."""
+"""Sign-in by a provider: find, link or create the account, start a session."""
 
 import uuid
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class Entrance:
         return self.accounts.signed_in(Identity(user, *memberships[0], session), session)
 
     def by_oidc(self, provider: OidcProvider, person: Vouched, role: Role) -> tuple[SignedIn, Role | None]:
-        """Sign in to the provider's organization with the claimed role; return the role before, too.
+        """Sign in with the claimed role; return the role before, too.
 
         Session and access token last for the provider's `session_minutes`; the refresh token is not handed out.
         """
@@ -47,7 +47,7 @@ class Entrance:
         return replace(signed, access_token=token, expires_in=int(lifetime.total_seconds())), before
 
     def dismiss(self, provider: OidcProvider, person: Vouched) -> tuple[Member, Organization] | None:
-        """End the membership of a person without a claimed role; return the former member, or None."""
+        """End the membership of a person without a claimed role, if there is one."""
         ledger = self.accounts.ledger
         organization = ledger.organization_by_slug(provider.organization_slug)
         user = ledger.user_by_link(person.link_provider, person.subject)

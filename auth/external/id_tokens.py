@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from joserfc.jwk import KeySet
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Asymmetric ones only: otherwise our secret or the provider's public key could sign."""
+"""Asymmetric only: otherwise our secret or a public key could sign."""
 _KINDS = ("RSA", "EC")
 LEEWAY_S = 60
 """Accepted clock difference in seconds."""

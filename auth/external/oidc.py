@@ -1,4 +1,4 @@
-"""OpenID Connect client of one provider: discovery, code exchange and verified claims."""
+"""OpenID Connect client: discovery, code exchange and verified claims."""
 
 import hmac
 import time
@@ -54,7 +54,7 @@ class OidcClient:
         self._published = self._keys = None
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
-        """Return the URL on which the person signs in, with `prompt=none` for a silent refresh."""
+        """Return the sign-in URL, with `prompt=none` for a silent refresh."""
         async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
             published = await self._discover(exchange)
             silent = {"prompt": "none"} if attempt.session_id is not None else {}
@@ -68,7 +68,7 @@ class OidcClient:
             )
 
     async def claims(self, attempt: Attempt, code: str, wanted: frozenset[str]) -> dict[str, Any]:
-        """Exchange a code for verified claims; missing ones of `wanted` are read from the userinfo endpoint."""
+        """Exchange a code for verified claims; ask userinfo for missing ones of `wanted`."""
         async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
             published = await self._discover(exchange)
             tokens = await exchange.token(published.token_url, attempt, code, published.auth_method)
@@ -123,7 +123,7 @@ class OidcClient:
     async def _verified(
         self, exchange: Exchange, published: Published, token: str, expected: Expected
     ) -> dict[str, Any]:
-        """Verify a token; read the provider's keys again, once, if none of the cached ones signed it."""
+        """Verify a token; if no cached key signed it, read the keys again, once."""
         if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
             with suppress(UnknownKey):
                 return await run_sync(verified, token, self._keys[0], expected)
@@ -148,7 +148,7 @@ class OidcClient:
 
 
 async def _completed(exchange: Exchange, url: str, access_token: str, claims: dict[str, Any]) -> dict[str, Any]:
-    """Add the claims of the userinfo endpoint; the signed ID token wins (Core, section 5.3)."""
+    """Add claims of the userinfo endpoint; the ID token wins (Core, section 5.3)."""
     more = await exchange.read_object(url, "user information", token=access_token)
     if more.get("sub") != claims["sub"]:
         raise exchange.failed("answered with information about another user")

@@ -37,7 +37,7 @@ class Credentials:
 
 
 class Outbound:
-    """Makes a client for each exchange; loads libraries and certificates once, in a thread."""
+    """Makes a client for each exchange; loads libraries once, in a thread."""
 
     def __init__(self, *, deadline_s: float = DEADLINE_S) -> None:
         self._deadline_s = deadline_s
@@ -96,7 +96,7 @@ class Exchange:
         return str(found)
 
     async def token(self, url: str, attempt: Attempt, code: str, method: AuthMethod) -> dict[str, Any] | str:
-        """Exchange a code for tokens; return an error code (RFC 6749, section 5.2) if it is refused."""
+        """Exchange a code for tokens; return the OAuth error code if it is refused."""
         from authlib.integrations.httpx_client import OAuthError  # noqa: PLC0415 - loaded before
 
         try:

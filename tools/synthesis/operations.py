@@ -232,29 +232,20 @@ ERRORS = frozenset({400})
 
 OPERATIONS = (
     Operation(
-        name="synthesis_plan",
-        request=PlanRequest,
-        result=SynthesisRun,
-        run=synthesis_plan,
+        synthesis_plan,
         roles=READERS,
         scope="write",
         route=Route("POST", "/api/synthesis/plan", tag="synthesis", errors=ERRORS),
         tool=Tool("Plan a document", read_only=True, omit_result=BULKY, render=planned_text),
     ),
     Operation(
-        name="synthesis_verify",
-        request=PlanRequest,
-        result=SynthesisRun,
-        run=synthesis_verify,
+        synthesis_verify,
         roles=READERS,
         scope="write",
         tool=Tool("Verify a document's plan", read_only=True, omit_result=BULKY, render=verified_text),
     ),
     Operation(
-        name="synthesis_draft",
-        request=DraftRequest,
-        result=SynthesisDraft,
-        run=synthesis_draft,
+        synthesis_draft,
         roles=READERS,
         scope="write",
         route=Route("POST", "/api/synthesis/draft", tag="synthesis", errors=ERRORS),
@@ -265,12 +256,6 @@ OPERATIONS = (
         events=("raw_capture_changed",),
     ),
     Operation(
-        name="synthesis_handbook",
-        request=HandbookRequest,
-        result=SynthesisDraft,
-        run=synthesis_handbook,
-        roles=READERS,
-        scope="write",
-        route=Route("GET", "/api/synthesis/handbook", tag="synthesis"),
+        synthesis_handbook, roles=READERS, scope="write", route=Route("GET", "/api/synthesis/handbook", tag="synthesis")
     ),
 )
