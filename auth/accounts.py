@@ -81,7 +81,6 @@ class Accounts:
         return self.ledger.create_account(user, organization, audit=audit)
 
     def check(self, email: str, password: str, origin: Origin = NOWHERE) -> User:
-        """Return the user with this e-mail address and password."""
         user = self.ledger.user_by_email(email.strip())
         known = self.passwords.verify(user.password_hash if user else None, password)
         if user is None or not known:
@@ -92,7 +91,6 @@ class Accounts:
         return user
 
     def start(self, user: User, origin: Origin = NOWHERE, *, organization_id: str | None = None) -> SignedIn:
-        """Start a session of an authenticated user."""
         joined = self.ledger.memberships(user.id)
         where = next((each for each in joined if organization_id in (None, each[0].id)), None)
         if where is None:

@@ -28,8 +28,6 @@ _SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
 
 @dataclass(frozen=True, slots=True)
 class KeyRequest:
-    """A key to make."""
-
     name: str
     live: bool
     scopes: Sequence[Scope]

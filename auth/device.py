@@ -31,8 +31,6 @@ _PURPOSE = b"engrain device codes 1"
 
 @dataclass(frozen=True, slots=True)
 class StartedDevice:
-    """The answer to a device that starts a login."""
-
     device_code: str
     user_code: str
     expires_in: int
@@ -52,8 +50,6 @@ class AskingDevice:
 
 @dataclass(frozen=True, slots=True)
 class WaitingDevice:
-    """A waiting device, for the person who decides."""
-
     user_code: str
     asking: AskingDevice
     started_at: datetime
@@ -100,15 +96,12 @@ class Devices:
         self.accounts.ledger.device_logins.approve(self._hash_of(typed), caller.user_id, organization_id, audit)
 
     def deny(self, caller: Principal, typed: str, audit: AuditDraft) -> None:
-        """Turn a device away."""
         require_session(caller)
         self.accounts.ledger.device_logins.deny(self._hash_of(typed), audit)
 
     def redeem(
         self, device_code: str, origin: Origin, audit: Callable[[Session], AuditDraft]
     ) -> SignedIn | DeviceRefusal:
-        """Exchange a device code for a session, once, if the login was approved."""
-
         def enter(login: DeviceLogin) -> tuple[Session, AuditDraft]:
             session = self.accounts.new_session(login.user_id or "", login.organization_id or "", origin, PROVIDER)
             return session, audit(session)

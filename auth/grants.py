@@ -46,8 +46,6 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True)
 class CodeExchange:
-    """A client's request for the first tokens."""
-
     code: str
     code_verifier: str
     redirect_uri: str | None = None
@@ -56,8 +54,6 @@ class CodeExchange:
 
 @dataclass(frozen=True, slots=True)
 class RefreshExchange:
-    """A client's request for new tokens."""
-
     refresh_token: str
     scopes: frozenset[str] | None = None
     resource: str | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from auth.policy import ADMINS, MemoryScope, Visibility, may_read, no_project
+from auth.policy import ADMINS, MemoryScope, Visibility, may_read, no_contributor, no_project
 from auth.principal import Principal
 from auth.visibility import (
     diary_key,
@@ -44,8 +44,6 @@ WRITE_REASON = "same_scope_write_allowed"
 
 @dataclass(frozen=True, slots=True)
 class MemoryScopeRequest:
-    """A scope of raw memories, as a caller names it."""
-
     scope: MemoryScope = "private"
     scope_key: str | None = None
     project_id: str | None = None
@@ -56,10 +54,7 @@ def writable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibil
     """Resolve a scope to write in."""
     place = readable_memory(principal, wanted)
     if place.memory_scope == "project" and not principal.may_write_in(place.scope_key or ""):
-        raise Forbidden(
-            f"You may read the memories of project {place.scope_key} but not add to them.",
-            remediation="Ask an owner or a maintainer of the project to make you a contributor.",
-        )
+        raise no_contributor(f"the memories of project {place.scope_key} but not add to them")
     if not principal.may_write_for(entity_key(place.key)):
         raise Forbidden(
             f"You may read the memory space of {place.scope_key} but not write in it.",
@@ -150,7 +145,6 @@ def is_diary(memory: Entity) -> bool:
 
 
 def derived_visibility(memory: Entity) -> Visibility:
-    """Return the visibility of an entity derived from a raw memory."""
     key = private_key(memory.principal_id) if is_diary(memory) else entity_key(memory.visibility)
     return Visibility(key, cast("MemoryScope", memory.memory_scope), memory.scope_key)
 

@@ -19,7 +19,6 @@ class Origin:
     user_agent: str = ""
 
     def described(self) -> JsonObject:
-        """Return the known parts, as the audit log keeps them."""
         parts = {"request_id": self.request_id, "address": self.address, "user_agent": self.user_agent}
         return {name: value for name, value in parts.items() if value}
 
@@ -29,7 +28,6 @@ NOWHERE = Origin()
 
 
 def client_of(scope: Mapping[str, Any]) -> str:
-    """Return the peer's address of an ASGI scope."""
     return str((scope.get("client") or ("",))[0])
 
 

@@ -24,7 +24,6 @@ class Passwords:
         self._decoy = _decoy_of(self._hasher)
 
     def hash(self, password: str) -> str:
-        """Hash a new password."""
         if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
             raise ValidationFailed(
                 f"A password has {MIN_LENGTH} to {MAX_LENGTH} characters.",

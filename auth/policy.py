@@ -30,7 +30,6 @@ STAMPED = ("principal_id", "organization_id", "scope_key")
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 ENDINGS = ("completed", "archived")
-"""Final states of an epic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,11 @@ def principal_of(identity: Identity, access: Access) -> Principal:
     shared = {ORGANIZATION, private_key(identity.user.id)}
     shared |= {members_key(project) for project in joined} | {team_key(team) for team in access.team_ids}
     shared |= {space_key(*grant.place) for grant in access.spaces.granted}
-    principal = Principal.of(
-        identity,
+    principal = Principal(
+        user=identity.user,
+        organization=identity.organization,
+        role=identity.role,
+        session_id=identity.session.id if identity.session else None,
         visible=frozenset(shared | {project_key(project) for project in roles}),
         memories=frozenset({memory_key(key) for key in shared} | {diary_key(identity.user.id)}),
         project_roles=roles,
@@ -107,14 +109,10 @@ def admins_may_read(visibility: str) -> bool:
 
 
 def require_project(principal: Principal, project_id: str) -> None:
-    """Refuse a project that the caller cannot write in."""
     if not may_read(principal, project_key(project_id)):
         raise no_project(project_id)
     if not principal.may_write_in(project_id):
-        raise Forbidden(
-            f"You may read project {project_id} but not write in it.",
-            remediation="Ask an owner or a maintainer of the project to make you a contributor.",
-        )
+        raise no_contributor(f"project {project_id} but not write in it")
 
 
 def require_writable(principal: Principal, entity: Entity | Outline) -> None:
@@ -131,10 +129,7 @@ def require_writable(principal: Principal, entity: Entity | Outline) -> None:
     if project_id is None or entity.visibility == private_key(principal.user_id):
         return
     if not principal.may_write_in(project_id):
-        raise Forbidden(
-            f"You may read {entity.id} but not change it: it belongs to project {project_id}.",
-            remediation="Ask an owner or a maintainer of the project to make you a contributor.",
-        )
+        raise no_contributor(f"{entity.id} but not change it: it belongs to project {project_id}")
 
 
 def may_reach(principal: Principal, entity: Entity | Outline) -> bool:
@@ -157,7 +152,6 @@ def may_work(principal: Principal, entity: Entity, least: ProjectRole = "project
 
 
 def require_work(principal: Principal, entity: Entity, least: ProjectRole = "project_contributor") -> None:
-    """Require a role for a task or epic, as `may_work` decides."""
     if not may_work(principal, entity, least):
         where = "its author" if entity.project_id is None else f"the role {least} in its project"
         raise Forbidden(
@@ -209,7 +203,6 @@ def _require_role_in(principal: Principal, project_id: str, least: ProjectRole, 
 
 
 def no_project(project_id: str) -> NotFound:
-    """Make the error of a project that does not exist, or not for the caller."""
     return NotFound(
         f"There is no project {project_id}.",
         remediation="List the entities of type project and use one of their ids.",
@@ -268,6 +261,14 @@ def _space_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) 
     if not principal.may_write_for(found.key):
         raise _reads_only(f"the memory space of {key} but not write in it")
     return found
+
+
+def no_contributor(what: str) -> Forbidden:
+    """Make the error of a viewer of a project; `what` names what it reads, and what it may not do."""
+    return Forbidden(
+        f"You may read {what}.",
+        remediation="Ask an owner or a maintainer of the project to make you a contributor.",
+    )
 
 
 def _reads_only(what: str) -> Forbidden:
@@ -344,5 +345,4 @@ def require_scope_change(principal: Principal, entity: Entity) -> None:
 
 
 def without_stamped(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Drop the `STAMPED` metadata keys."""
     return {key: value for key, value in metadata.items() if key not in STAMPED}

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from auth.visibility import memory_key, queue_key
-from stores.records import PROJECT_ROLES, Identity, Organization, ProjectRole, Role, User
+from stores.records import PROJECT_ROLES, Organization, ProjectRole, Role, User
 from stores.space_access import LETTING_IN
 
 Scope = Literal["mcp", "api:read", "api:write"]
@@ -35,17 +35,14 @@ class Principal:
     """Expiry of the next membership in a memory space."""
     scopes: frozenset[Scope] = SESSION_SCOPES
     key_id: str | None = None
-    """The API key of this call."""
     is_narrowed: bool = False
     """The API key is limited to some projects or memory spaces."""
     grant_id: str | None = None
-    """The OAuth grant of the calling MCP client."""
     audience: str | None = None
     """The only URL that accepts the credential; None for any."""
 
     @property
     def captures(self) -> frozenset[str]:
-        """Keys of all readable raw memories and review candidates."""
         return self.memories | {queue_key(key) for key in self.memories}
 
     @property
@@ -69,22 +66,3 @@ class Principal:
         """Return True for this role or a higher one, except for organization viewers."""
         role = self.project_roles.get(project_id, "project_viewer")
         return self.role != "viewer" and PROJECT_ROLES.index(role) >= PROJECT_ROLES.index(least)
-
-    @classmethod
-    def of(
-        cls,
-        identity: Identity,
-        *,
-        visible: frozenset[str],
-        memories: frozenset[str],
-        project_roles: Mapping[str, ProjectRole],
-    ) -> "Principal":
-        return cls(
-            user=identity.user,
-            organization=identity.organization,
-            role=identity.role,
-            session_id=identity.session.id if identity.session else None,
-            visible=visible,
-            memories=memories,
-            project_roles=project_roles,
-        )

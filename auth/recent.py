@@ -7,7 +7,6 @@ from threading import Lock
 from auth.principal import Principal
 
 MOST = 4_096
-"""Cached tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ def require_admin(role: Role, what: str) -> None:
 
 
 def require_owner(role: Role, what: str) -> None:
-    """Require the role owner, as `require_admin` does."""
     if role != "owner":
         raise _too_little(role, what, "Owner")
 
@@ -46,7 +45,6 @@ def may_manage_project(principal: Principal, project_id: str) -> bool:
 
 
 def require_project_manager(principal: Principal, project_id: str) -> None:
-    """Require a maintainer or owner of a project, who signed in."""
     if project_id not in principal.project_roles:
         raise no_project(project_id)
     require_session(principal)

@@ -13,8 +13,6 @@ from stores.spaces import MemorySpace
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A prediction for a member of a space, with its reason code."""
-
     allowed: bool
     reason: str
 
@@ -24,7 +22,6 @@ COUNTED = ("project", "team", "shared")
 
 
 def counted_keys(space: MemorySpace) -> frozenset[str]:
-    """Return the keys of the space's memories in `COUNTED` scopes."""
     is_counted = space.state == "active" and space.memory_scope in COUNTED
     return memory_keys(place_of(space)) if is_counted else frozenset()
 

@@ -28,8 +28,6 @@ class Claims:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Signs and verifies both kinds of token."""
-
     secret: str
     algorithm: str
     access_lifetime: timedelta

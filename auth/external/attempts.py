@@ -23,8 +23,6 @@ def _fresh() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A pending sign-in."""
-
     provider: str
     """`codehost`, or `oidc:` and the provider's name."""
     goes_to: str

@@ -14,7 +14,6 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._largest = largest
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request."""
         response = await self._inner.handle_async_request(request)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()

@@ -20,7 +20,6 @@ SUBJECT_LENGTH = 255
 
 
 def vouched(provider: OidcProvider, claims: Mapping[str, Any]) -> Vouched:
-    """Read the person from verified claims."""
     return Vouched(
         link_provider=LINKS,
         subject=_subject(provider, claims),
@@ -33,7 +32,6 @@ def vouched(provider: OidcProvider, claims: Mapping[str, Any]) -> Vouched:
 
 
 def role_of(provider: OidcProvider, claims: Mapping[str, Any]) -> Role:
-    """Return the highest role among the claims."""
     given = claims.get(provider.role_claim)
     words = given if isinstance(given, list) else [given]
     for role in ROLES:

@@ -15,8 +15,6 @@ _LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class CodeHostSite:
-    """Configuration of a code host."""
-
     client_id: str
     client_secret: str = field(repr=False)
     authorize_url: str
@@ -31,12 +29,10 @@ class CodeHost:
         self._credentials = Credentials(site.client_id, site.client_secret)
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
-        """Return the URL on which the person signs in."""
         async with self._outbound.exchange(CODEHOST, self._credentials) as exchange:
             return exchange.authorize_url(self._site.authorize_url, attempt, state, scope=SCOPES)
 
     async def account(self, attempt: Attempt, code: str) -> Vouched:
-        """Exchange a code for the person's account."""
         async with self._outbound.exchange(CODEHOST, self._credentials) as exchange:
             tokens = await exchange.token(self._site.token_url, attempt, code, "client_secret_post")
             if isinstance(tokens, str):

@@ -22,7 +22,6 @@ class Entrance:
     origin: Origin
 
     def by_codehost(self, person: Vouched, *, signup_enabled: bool) -> SignedIn:
-        """Sign in to the user's default organization."""
         user = self._user(person, may_create=signup_enabled)
         memberships = self.accounts.ledger.memberships(user.id)
         if not memberships:

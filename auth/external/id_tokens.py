@@ -22,8 +22,6 @@ class UnknownKey(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Required claims of an ID token."""
-
     issuer: str
     client_id: str
     nonce: str
@@ -75,7 +73,6 @@ def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
 
 
 def refused(why: str) -> AuthenticationRequired:
-    """Make the error `oidc_id_token_invalid`."""
     return AuthenticationRequired(
         f"The provider's ID token does not hold: {why}.",
         code="oidc_id_token_invalid",

@@ -180,7 +180,6 @@ def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> 
 
 
 def not_signed_in(why: str) -> AuthenticationRequired:
-    """Make the error of a refused sign-in; `why` is an OAuth error code."""
     return AuthenticationRequired(
         f"The provider did not sign you in: {why}.",
         code="oidc_sign_in_refused",

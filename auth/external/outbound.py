@@ -30,8 +30,6 @@ _WORD = re.compile(r"[a-z_]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Client id and secret at a provider."""
-
     client_id: str
     client_secret: str = field(repr=False)
 
@@ -84,8 +82,6 @@ class Outbound:
 
 
 class Exchange:
-    """Calls to one provider within one deadline."""
-
     def __init__(self, provider: str, client: "AsyncOAuth2Client") -> None:
         self.provider = provider
         self._client = client
@@ -129,7 +125,6 @@ class Exchange:
             raise self.failed(f"answered with {what} that makes no sense") from error
 
     async def read_object(self, url: str, what: str, *, token: str | None = None) -> dict[str, Any]:
-        """Return the JSON object at a URL; `what` names it in messages."""
         found = await self.read(url, what, token=token)
         if not isinstance(found, dict):
             raise self.failed(f"answered with {what} that makes no sense")

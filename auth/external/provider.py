@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class OidcProvider:
-    """Configuration of one provider."""
-
     name: str
     label: str
     issuer: str

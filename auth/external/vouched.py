@@ -24,7 +24,6 @@ class Vouched:
 
 
 def address_of(given: object) -> str | None:
-    """Return a valid e-mail address, or None."""
     try:
         return checked_email(given) if isinstance(given, str) and given.isprintable() else None
     except ValidationFailed:
@@ -42,5 +41,4 @@ def name_of(*given: object) -> str | None:
 
 
 def avatar_of(given: object) -> str | None:
-    """Return the URL of a picture, or None."""
     return given if isinstance(given, str) and is_web_address(given) else None
