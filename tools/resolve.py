@@ -52,7 +52,7 @@ async def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
     whole = [each for each in found if each.id == prefix]
     match whole or found:
         case [entity]:
-            return Resolved(id=entity.id, entity_type=entity.entity_type, name=entity.name)
+            return Resolved.of(entity)
         case several:
             raise _unresolved(request.prefix, several)
 
