@@ -65,8 +65,8 @@ CLEARABLE = frozenset({"category"})
 async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
     """Change the given fields of an entity; metadata is merged key by key, and null is no status.
 
-    Send `expected_revision` to be refused when somebody changed it since you read it. What a source is called and who
-    may read it holds for its document chunks, too.
+    Send `expected_revision` to be refused if somebody changed it since you read it. The name and the readers of a
+    source apply to its document chunks, too.
     """
     if not any(_is_given(request, name) for name in CHANGEABLE):
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")

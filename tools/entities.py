@@ -209,7 +209,7 @@ def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: 
 async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:
     """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours.
 
-    With `as_of`: the revision of then, and the neighbours that it had, as was known then.
+    With `as_of`: its revision and neighbours at that time, as known then.
     """
     as_of = optional_moment(request.as_of, now=app.clock(), field="as_of")
 

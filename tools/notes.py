@@ -45,7 +45,7 @@ class NoteView(Result):
 
 
 async def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
-    """Write a note on a task. Whoever reads the task reads it; it goes where the task goes, and goes with it."""
+    """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
 
     def write() -> Entity:
         caller = call.caller

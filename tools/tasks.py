@@ -90,7 +90,7 @@ class UpdateTaskRequest(OnTask):
 async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
     """Change the given fields of a task. It is durable when this answers; with `sync` every healthy index shows it.
 
-    A move to another status does what the deed of that name does, except that nobody is assigned by it.
+    A change of status has the side effects of that move's own route, except that it assigns nobody.
     """
     with naming_fields_of(request):
         done = await change_task(app, call, "update_task", request, lambda task: _changes(request, task))
