@@ -100,8 +100,10 @@ def memory_place(memory: RawMemory) -> JsonObject:
 def memory_fields(memory: RawMemory, *, policy_reason: str) -> dict[str, object]:
     """Return the fields of every view of a raw memory, except `entity_id`."""
     entity, capture = memory.entity, memory.capture
-    of_entity = ("id", "organization_id", "principal_id", "memory_scope", "scope_key", "project_id")
-    of_entity += ("tags", "metadata", "created_at", "revision")
+    of_entity = (
+        "id", "organization_id", "principal_id", "memory_scope", "scope_key", "project_id", "tags", "metadata",
+        "created_at", "revision",
+    )  # fmt: skip
     of_capture = ("source_id", "provenance", "capture_surface", "captured_at", "agent_id", "review_state")
     return {
         **{name: getattr(entity, name) for name in of_entity},
