@@ -27,7 +27,7 @@ def active_task(app: App, caller: Principal, project_id: str | None) -> Entity |
     doing = [task for task in doing if may_reach(caller, task)]
     names = {comparable(name) for name in (caller.user.name.strip(), caller.user.email) if name}
     own = [task for task in doing if names.intersection(_assignees(task))]
-    # Whose task it is matters more where no project says what it is about.
+    # Without a project, only the caller's own tasks count.
     chosen = own or (doing if project_id is not None else [])
     latest = max((_started(task) for task in chosen), default="")
     return min((task for task in chosen if _started(task) == latest), key=lambda task: task.id, default=None)

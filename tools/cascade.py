@@ -10,7 +10,7 @@ from stores.records import Entity
 from tools.containment import contain
 
 
-def carry(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:
+def cascade(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:
     """Cascade a stored change to the chunks, notes and relations of a record.
 
     Raises:
@@ -24,7 +24,7 @@ def carry(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> 
         _carry_beside(tx, caller, before, after)
 
 
-def let_go(tx: Transaction, caller: Principal, entity: Entity) -> None:
+def cascade_delete(tx: Transaction, caller: Principal, entity: Entity) -> None:
     """Delete the notes of a task that is about to be deleted."""
     if entity.entity_type == "task":
         for note in _own_notes(tx, caller, entity):

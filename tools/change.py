@@ -22,14 +22,14 @@ from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.cascade import carry, let_go
+from tools.cascade import cascade, cascade_delete
 from tools.containment import contain, keep_hidden
 from tools.derivation import require_no_wider
 from tools.entities import entity_text, entity_views
 from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
-from tools.progress import follow_epics
-from tools.projects import grant_project, project_named, project_scope, remember_project, require_live
+from tools.progress import update_epics
+from tools.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.receipts import receipt
 from tools.threads import in_thread
 from tools.workflow import checked_workflow, moved, workflow_fields
@@ -65,8 +65,8 @@ CLEARABLE = frozenset({"category"})
 async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
     """Change the given fields of an entity; metadata is merged key by key, and null is no status.
 
-    Send `expected_revision` to be refused when somebody changed it since you read it. What a source is called and who
-    may read it holds for its document chunks, too.
+    Send `expected_revision` to be refused if somebody changed it since you read it. The name and the readers of a
+    source apply to its document chunks, too.
     """
     if not any(_is_given(request, name) for name in CHANGEABLE):
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
@@ -117,12 +117,12 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     if updated.project_id != before.project_id:
         require_entry(caller, updated)
     grant_project(tx, updated)
-    remember_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
-    carry(tx, caller, before, updated)
+    audit_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
+    cascade(tx, caller, before, updated)
     contain(tx, caller, before, updated)
     if updated.source_id is not None:
         tx.outdate_document(updated.id)
-    return [updated, *follow_epics(tx, caller, before, updated)]
+    return [updated, *update_epics(tx, caller, before, updated)]
 
 
 def _is_given(request: UpdateEntityRequest, name: str) -> bool:
@@ -200,10 +200,10 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
             require_deletable(caller, entity)
             if entity.source_id is not None:
                 tx.outdate_document(entity.id)
-            let_go(tx, caller, entity)
+            cascade_delete(tx, caller, entity)
             deleted = tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)
-            remember_project(tx, call, "project.delete", deleted, None)
-            follow_epics(tx, caller, deleted, None)
+            audit_project(tx, call, "project.delete", deleted, None)
+            update_epics(tx, caller, deleted, None)
 
     await in_thread(write)
     return Nothing()

@@ -127,7 +127,7 @@ def _new(field: Field, before: Entity | None, after: Entity) -> Iterable[str]:
     if before is not None and _value(field, before) == _value(field, after):
         return ()
     value = _value(field, after)
-    # Of a list that is changed, `keep_hidden` has looked at what was given.
+    # `keep_hidden` has checked the given ids of an update.
     _check(field, value if before is None or not isinstance(value, list) else value[:DEPENDENCIES_LIMIT])
     return [target_id for target_id in dict.fromkeys(_named(field, after)) if target_id not in known]
 
@@ -150,7 +150,7 @@ def _check(field: Field, value: JsonValue) -> None:
     if field.is_list and is_list and all(isinstance(each, str) and each for each in value):  # type: ignore[union-attr]
         return
     expected = f"a list of at most {DEPENDENCIES_LIMIT} ids" if field.is_list else "an id"
-    # How many, and not which: an id among those that were there before may be hidden from who adds one.
+    # Only the count: ids that were there before may be hidden from the caller.
     given = f"a list of {len(value)}" if isinstance(value, list) and not is_list else dumps(value)[:80]
     raise ValidationFailed(
         f"{field.path} is {given}, which is not {expected}.",

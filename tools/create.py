@@ -88,7 +88,7 @@ async def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest)
         receipted = receipt(app, call, created.entities)
         return BulkCreated(entities=views, total=len(views), background_jobs=jobs, mutation_receipt=receipted)
 
-    # So many views take long enough for other callers to notice.
+    # Building 128 views would block the event loop noticeably.
     return await in_thread(show)
 
 

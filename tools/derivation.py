@@ -32,7 +32,7 @@ def narrowed(caller: Principal, draft: EntityDraft, sources: Collection[Entity |
     read_by = [each if isinstance(each, Visibility) else derived_visibility(each) for each in sources]
     places = {each.key: each for each in read_by if each.key != ORGANIZATION}
     if len(places) > 1 or not all(may_change_memory(caller, each) for each in memories):
-        # Where the caller may not write, nobody else gets to read it; nor is there a scope of those who read them all.
+        # No scope holds the readers of several sources, and the caller shares nothing where it may not write.
         place = Visibility(private_key(caller.user_id), "private", caller.user_id)
     elif places:
         place = narrower(place, *places.values())

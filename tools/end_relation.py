@@ -13,10 +13,20 @@ from tools.app import App
 from tools.cycles import refuse_cycles
 from tools.dates import optional_moment
 from tools.entity_models import EntityId
-from tools.linking import taking_place
+from tools.linking import may_end_facts
 from tools.operation import WRITERS, Call, Operation, Request, Route, Tool
-from tools.relation_models import Date, Fact, RelationWritten, relation_view
-from tools.relations import REFUSALS, SYNC, receipt, refuse_stated, shown, written_text
+from tools.relations import (
+    REFUSALS,
+    SYNC,
+    Date,
+    Fact,
+    RelationWritten,
+    receipt,
+    refuse_stated,
+    relation_view,
+    shown,
+    written_text,
+)
 from tools.threads import in_thread
 
 
@@ -65,10 +75,10 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
                 _refuse_early(relation, invalid_at)
             before, why = relation, _why(caller, request.reason)
             if request.withdraw:
-                relation = tx.withdraw_end(relation.id, may_end=taking_place(tx, caller), why={WITHDRAWN: why})
+                relation = tx.withdraw_end(relation.id, may_end=may_end_facts(tx, caller), why={WITHDRAWN: why})
             else:
                 relation = tx.end_relation(
-                    relation.id, invalid_at=invalid_at, may_end=taking_place(tx, caller), why={ENDED: why}
+                    relation.id, invalid_at=invalid_at, may_end=may_end_facts(tx, caller), why={ENDED: why}
                 )
             if _is_longer(relation, before):
                 refuse_cycles(tx, caller, [(source, relation.name, target.id)])

@@ -1,6 +1,6 @@
 """Reading entities: list and get."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import NotFound
 from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery, Look
-from stores.records import Entity, JsonObject, Relation
+from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.dates import Date, optional_moment
 from tools.entity_models import (
@@ -102,9 +102,13 @@ def chunk_metadata(place: ChunkPlace) -> JsonObject:
 
 async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) -> list[EntityView]:
     """Show entities that the caller may read, document chunks with their place."""
-    found = await in_thread(without_hidden, app, caller, entities)
+    return await in_thread(_views, app, caller, entities)
+
+
+def _views(app: App, caller: Principal, entities: Iterable[Entity], as_of: datetime | None = None) -> list[EntityView]:
+    found = without_hidden(app, caller, entities, as_of=as_of)
     chunk_ids = [entity.id for entity in found if entity.source_id is not None]
-    places = await in_thread(app.ledger.chunks, caller.organization_id, chunk_ids) if chunk_ids else {}
+    places = app.ledger.chunks(caller.organization_id, chunk_ids) if chunk_ids else {}
     return [
         entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
         for entity in found
@@ -169,34 +173,26 @@ def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) 
     return entity
 
 
-def related_then(app: App, caller: Principal, entity_id: str, limit: int, as_of: datetime) -> list[RelatedEntity]:
-    """Read the neighbours of an entity at a time, with their names of that time. Blocks."""
-    query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
-    relations = [each.then for each in app.ledger.relation_history(caller.organization_id, query)]
-    others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
-    return _related(entity_id, relations, app.ledger.entities_at(caller.organization_id, others, as_of), caller)
-
-
 def no_entity(entity_id: str) -> NotFound:
     """Return the error for an entity that is missing or invisible."""
     return NotFound(f"There is no entity {entity_id}.")
 
 
-def related_entities(app: App, caller: Principal, entity_id: str, limit: int) -> list[RelatedEntity]:
-    """Read the current neighbours of an entity, newest relation first. Blocks."""
-    relations = app.ledger.readable_relations_of(
-        caller.organization_id, entity_id, visibility=caller.visible, limit=limit
+def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: datetime | None) -> list[RelatedEntity]:
+    """Read the neighbours of an entity with their names, now or at a time, the newest relation first."""
+    organization = caller.organization_id
+    if not limit:
+        return []
+    if as_of is None:
+        relations = app.ledger.readable_relations_of(organization, entity_id, visibility=caller.visible, limit=limit)
+    else:
+        query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
+        relations = [each.then for each in app.ledger.relation_history(organization, query)]
+    ends = [(each, each.target_id if each.source_id == entity_id else each.source_id) for each in relations]
+    ids = [end for _, end in ends]
+    there = (
+        app.ledger.entities(organization, ids) if as_of is None else app.ledger.entities_at(organization, ids, as_of)
     )
-    others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
-    return _related(entity_id, relations, app.ledger.entities(caller.organization_id, others), caller)
-
-
-def _related(
-    entity_id: str, relations: Sequence[Relation], entities: Mapping[str, Entity], caller: Principal
-) -> list[RelatedEntity]:
-    pairs = [
-        (each, entities.get(each.target_id if each.source_id == entity_id else each.source_id)) for each in relations
-    ]
     return [
         RelatedEntity(
             id=other.id,
@@ -205,15 +201,15 @@ def _related(
             relationship=relation.name,
             direction="outgoing" if relation.source_id == entity_id else "incoming",
         )
-        for relation, other in pairs
-        if other is not None and may_read(caller, other.visibility)
+        for relation, end in ends
+        if (other := there.get(end)) is not None and may_read(caller, other.visibility)
     ]
 
 
 async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:
     """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours.
 
-    With `as_of`: the revision of then, and the neighbours that it had, as was known then.
+    With `as_of`: its revision and neighbours at that time, as known then.
     """
     as_of = optional_moment(request.as_of, now=app.clock(), field="as_of")
 
@@ -223,16 +219,10 @@ async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityV
             entity = readable(app, caller, request.entity_id, memories=True)
         else:
             entity = readable_then(app, caller, request.entity_id, as_of)
-        (entity,) = without_hidden(app, caller, [entity], as_of=as_of)
-        places = app.ledger.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
-        view = entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
+        (view,) = _views(app, caller, [entity], as_of)
         if not request.include_summary:
             return view
-        if not limit:
-            return view.model_copy(update={"related": []})
-        if as_of is None:
-            return view.model_copy(update={"related": related_entities(app, caller, entity.id, limit)})
-        return view.model_copy(update={"related": related_then(app, caller, entity.id, limit, as_of)})
+        return view.model_copy(update={"related": _neighbours(app, caller, entity.id, limit, as_of)})
 
     return await in_thread(read)
 

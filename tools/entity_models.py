@@ -44,7 +44,7 @@ def _naming_something(text: str) -> str:
 
 CommaSeparated = Annotated[
     str,
-    # Percent-encoded it must fit into the head of a request.
+    # Must fit into the head of a request when percent-encoded.
     StringConstraints(max_length=4_000),
     AfterValidator(_naming_something),
     Field(json_schema_extra={"pattern": r"^$|[^,\s]"}),
@@ -132,18 +132,5 @@ def entity_view(entity: Entity, *, place: JsonObject | None = None, timestamps: 
         "principal_id": entity.principal_id,
         "organization_id": entity.organization_id,
     }
-    return EntityView(
-        id=entity.id,
-        entity_type=entity.entity_type,
-        name=entity.name,
-        description=entity.description,
-        content=entity.content,
-        category=entity.category,
-        languages=list(entity.languages),
-        tags=list(entity.tags),
-        metadata={**entity.metadata, **stamped, **(place or {})},
-        source_file=entity.source_file,
-        created_at=entity.created_at if timestamps else None,
-        updated_at=entity.updated_at if timestamps else None,
-        revision=entity.revision,
-    )
+    times = {} if timestamps else {"created_at": None, "updated_at": None}
+    return EntityView.of(entity, metadata={**entity.metadata, **stamped, **(place or {})}, **times)

@@ -13,18 +13,18 @@ from tools.tasks import nothing_to_change
 from tools.work_changes import (
     IF_MATCH,
     REFUSALS,
-    Deed,
     EpicDone,
     OnEpic,
     Priority,
     Reason,
-    carry_out,
+    WorkChange,
+    apply_change,
     epic_done,
     epic_route,
     episode_of,
     learn,
+    nonblank,
     nothing,
-    told,
 )
 
 EpicStatus = Literal["planning", "in_progress", "blocked", "completed", "archived"]
@@ -58,7 +58,9 @@ async def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicD
             raise nothing_to_change(UpdateEpicRequest, {"epic_id", "expected_revision"})
         return {name: value for name, value in given.items() if value is not None}
 
-    done = await carry_out(app, call, Deed("update_epic", "epic", request.epic_id, request.expected_revision, plan))
+    done = await apply_change(
+        app, call, WorkChange("update_epic", "epic", request.epic_id, request.expected_revision, plan)
+    )
     return epic_done(app, call, "update_epic", "Epic updated", done)
 
 
@@ -68,7 +70,7 @@ class StartEpicRequest(OnEpic):
 
 async def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
     """Begin an epic: it is in progress. The start of one of its tasks does that, too."""
-    done = await carry_out(app, call, _move("start_epic", request, {"status": "in_progress"}))
+    done = await apply_change(app, call, _move("start_epic", request, {"status": "in_progress"}))
     return epic_done(app, call, "start_epic", "Epic started", done, started_at=done.entity.metadata.get("started_at"))
 
 
@@ -82,10 +84,10 @@ class CompleteEpicRequest(OnEpic):
 
 async def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
     """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
-    learnings = told(request.learnings)
+    learnings = nonblank(request.learnings)
     metadata: JsonObject = {"status": "completed", **({} if learnings is None else {"learnings": learnings})}
     deed = _move("complete_epic", request, metadata, "project_maintainer")
-    done = await carry_out(app, call, replace(deed, beside=learn if learnings else nothing))
+    done = await apply_change(app, call, replace(deed, beside=learn if learnings else nothing))
     known = done.entity.metadata
     data: JsonObject = {key: known.get(key) for key in ("completed_at", "learnings")}
     return epic_done(app, call, "complete_epic", "Epic completed", done, **data, episode_id=episode_of(done))
@@ -100,14 +102,14 @@ class ArchiveEpicRequest(OnEpic):
 async def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
     """Put an epic away for good; for maintainers. Its tasks stay as they are."""
     reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
-    done = await carry_out(
+    done = await apply_change(
         app, call, _move("archive_epic", request, {"status": "archived", **reason}, "project_maintainer")
     )
     return epic_done(app, call, "archive_epic", "Epic archived", done, reason=request.reason)
 
 
-def _move(action: str, request: OnEpic, metadata: JsonObject, least: ProjectRole = "project_contributor") -> Deed:
-    return Deed(
+def _move(action: str, request: OnEpic, metadata: JsonObject, least: ProjectRole = "project_contributor") -> WorkChange:
+    return WorkChange(
         action, "epic", request.epic_id, request.expected_revision, lambda _: {"metadata": metadata}, least=least
     )
 

@@ -18,7 +18,7 @@ from tools.entity_types import EntityType
 from tools.json_values import StoredJson
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.references import without_hidden
-from tools.relation_models import RelationName
+from tools.relations import RelationName
 from tools.threads import in_thread
 
 WALK_LIMIT = 1000

@@ -66,7 +66,7 @@ def stamp(usage_exposure: JsonObject, hits: Iterable[tuple[str, JsonObject]]) ->
     reasons = {each["response_id"]: each["reason"] for each in told if isinstance(each, dict)}
     for record_id, metadata in hits:
         metadata["cite_id"] = record_id
-        # A second place in the answer takes nothing from the first.
+        # A duplicate was recorded at its first place.
         reason = reasons.get(record_id, DUPLICATE)
         if usage_exposure and reason == DUPLICATE:
             metadata["usage_exposure"] = {"status": "stamped"}

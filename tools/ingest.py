@@ -102,7 +102,7 @@ def _store(app: App, call: Call, request: IngestRequest) -> _Stored:
     documents = {document.url: document for document in request.documents}
     pieces = {url: chunks(document.content) for url, document in documents.items()}
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=True) as tx:
-        # Read inside the transaction: two that ingest the same address come one after the other.
+        # Read under the organization's lock, so that two ingestions of one address are serialized.
         source = _existing(app, call, request)
         if source is None:
             source = tx.create_entity(_source_draft(request, place), fields={"mode": "async"})

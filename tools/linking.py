@@ -99,7 +99,7 @@ def record(
     recorded = tx.record_relations(
         [_draft(link, targets[link.target_id]) for link in links],
         ends={each.id: End(each.entity_type, each.visibility) for each in there.values()},
-        may_end=taking_place(tx, caller),
+        may_end=may_end_facts(tx, caller),
     )
     ends_at = (each.relation.invalid_at for each in recorded)
     lasting = (link for link, end in zip(links, ends_at, strict=True) if end is None or end > tx.now)
@@ -109,7 +109,7 @@ def record(
     return recorded
 
 
-def taking_place(tx: Transaction, caller: Principal) -> MayEnd:
+def may_end_facts(tx: Transaction, caller: Principal) -> MayEnd:
     """Return the check that decides which single-valued facts the caller's facts may end."""
     is_open = cache(tx.is_open_project)
     return lambda ender, ended: may_take_place(caller, ender, ended, is_open)

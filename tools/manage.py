@@ -95,7 +95,7 @@ class Managed(Result):
 async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     """Work on a task or epic: start, block, unblock, hand in for review, complete, archive, change, add a note, plan.
 
-    An action that there is not is answered with success false and the list of those that there are.
+    An unknown action is answered with success false and the list of actions.
     """
     if (action := ACTIONS.get(request.action)) is None:
         return _unknown(app, request)

@@ -122,7 +122,7 @@ def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
         entity_type=RAW_MEMORY,
         name=fields.title,
         content=fields.raw_content,
-        # The facet by which one diary is told from another.
+        # `category` holds the agent of a diary, so that recall can filter by it.
         category=fields.agent_id,
         tags=tuple(fields.tags),
         metadata=_metadata(fields),
@@ -242,7 +242,7 @@ def _recalled(
 
     organization = caller.organization_id
     found = app.ledger.memories(organization, [hit.id for hit in best])
-    # Read after the ranking: what has moved out of the scope in between is left out.
+    # A memory may have left the scope since it was ranked.
     kept = [
         (hit, found[hit.id].entity)
         for hit in best

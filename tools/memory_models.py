@@ -100,26 +100,17 @@ def memory_place(memory: RawMemory) -> JsonObject:
 def memory_fields(memory: RawMemory, *, policy_reason: str) -> dict[str, object]:
     """Return the fields of every view of a raw memory, except `entity_id`."""
     entity, capture = memory.entity, memory.capture
+    of_entity = (
+        "id", "organization_id", "principal_id", "memory_scope", "scope_key", "project_id", "tags", "metadata",
+        "created_at", "revision",
+    )  # fmt: skip
+    of_capture = ("source_id", "provenance", "capture_surface", "captured_at", "agent_id", "review_state")
     return {
-        "id": entity.id,
-        "organization_id": entity.organization_id,
-        "source_id": capture.source_id,
-        "principal_id": entity.principal_id,
-        "memory_scope": entity.memory_scope,
-        "scope_key": entity.scope_key,
-        "project_id": entity.project_id,
+        **{name: getattr(entity, name) for name in of_entity},
+        **{name: getattr(capture, name) for name in of_capture},
         "title": entity.name,
         "raw_content": entity.content,
-        "tags": list(entity.tags),
-        "metadata": entity.metadata,
-        "provenance": capture.provenance,
-        "capture_surface": capture.capture_surface,
-        "captured_at": capture.captured_at,
-        "created_at": entity.created_at,
         "unread_dates": unread_dates(entity.metadata, kept_at=entity.created_at),
         "diary": capture.agent_id is not None,
-        "agent_id": capture.agent_id,
-        "review_state": capture.review_state,
-        "revision": entity.revision,
         "policy_reason": policy_reason,
     }

@@ -16,7 +16,7 @@ from tools.entity_models import EntityId
 from tools.entity_types import EntityType
 from tools.explore import OtherRelation, other_relations, tells_of_supersession
 from tools.operation import Call, Operation, Request, Result, Tool
-from tools.relation_models import RelationName
+from tools.relations import RelationName
 from tools.threads import in_thread
 
 SEEDS_LIMIT = 50
@@ -103,7 +103,7 @@ def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]
         limit_per_id=200,
     )
     if request.depth == 1:
-        # One step: what the filters would drop need not take the place of others.
+        # Filter inside the index, so that unwanted neighbours do not use up the limit.
         projects = None if request.project is None else frozenset({request.project})
         query = replace(query, entity_types=frozenset(request.types or ()) or None, project_ids=projects)
     with app.indexer.indexes(call.caller.organization_id) as indexes:
@@ -122,7 +122,7 @@ def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[st
         and may_read(call.caller, standing.visibility)
         and (not request.types or standing.entity_type in request.types)
     ]
-    # Only the record itself says which project it is in.
+    # The project is filtered later, on the entities.
     return kept[: request.limit] if request.project is None else kept
 
 

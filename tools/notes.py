@@ -15,7 +15,7 @@ from tools.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
 from tools.receipts import receipt
 from tools.threads import in_thread
-from tools.work_changes import Said, keep_beside, no_such, of_project, present
+from tools.work_changes import Said, no_such, of_project, present, store_beside
 
 TITLE_LENGTH = 80
 
@@ -45,14 +45,14 @@ class NoteView(Result):
 
 
 async def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
-    """Write a note on a task. Whoever reads the task reads it; it goes where the task goes, and goes with it."""
+    """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
 
     def write() -> Entity:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             task = present(tx, caller, "task", request.task_id)
             require_work(caller, task)
-            return keep_beside(tx, caller, _draft(task, request), ABOUT, task, fields={"task_id": task.id})
+            return store_beside(tx, caller, _draft(task, request), ABOUT, task, fields={"task_id": task.id})
 
     note = await in_thread(write)
     shown = note_view(note, request.task_id)

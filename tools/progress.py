@@ -13,7 +13,7 @@ from stores.records import ORGANIZATION, Entity
 from tools.workflow import ARCHIVED_AT, derived_status, moved, workflow_fields
 
 
-def follow_epics(tx: Transaction, caller: Principal, before: Entity | None, after: Entity | None) -> list[Entity]:
+def update_epics(tx: Transaction, caller: Principal, before: Entity | None, after: Entity | None) -> list[Entity]:
     """Update the status of the epics of a task that was created, changed or deleted.
 
     Returns the changed epics that the caller may read. An epic without tasks keeps its status. A started epic does not

@@ -83,9 +83,9 @@ class ProjectMetricsView(Result):
 
 
 async def project_metrics(app: App, call: Call, request: ProjectMetricsRequest) -> ProjectMetricsView:
-    """Say how the tasks of a project stand, who has how many, and how many were completed on each of 30 days.
+    """Count the tasks of a project by status, priority and assignee, and completions on each of the last 30 days.
 
-    Only tasks that the caller may read count, in every number. Everything committed before is in them.
+    Only tasks that the caller may read count.
     """
     return await in_thread(_metrics, app, call, request.project_id, app.clock())
 

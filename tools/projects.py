@@ -27,9 +27,7 @@ def grant_project(tx: Transaction, entity: Entity) -> None:
         tx.set_project_access(access, keep_creator=entity.revision > 1)
 
 
-def remember_project(
-    tx: Transaction, call: Call, action: ProjectAction, entity: Entity, more: JsonObject | None
-) -> None:
+def audit_project(tx: Transaction, call: Call, action: ProjectAction, entity: Entity, more: JsonObject | None) -> None:
     """Write an action on a project to the audit log, without any text of it."""
     if entity.entity_type == "project":
         details: JsonObject = {

@@ -1,11 +1,13 @@
-"""Adding and listing relations."""
+"""Adding and listing relations, with their models."""
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from auth.policy import may_read, require_writable
 from auth.principal import Principal
@@ -14,22 +16,94 @@ from stores.ledger import NamedRelation, Recorded, RelationQuery
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.containment import stating_field
-from tools.dates import optional_moment
+from tools.dates import WITH_FORMS, optional_moment
 from tools.entities import readable
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt
-from tools.linking import BY_HAND, Link, record
+from tools.entity_types import RELATIONSHIP_TYPES, RelationshipType
+from tools.json_values import StoredJson
+from tools.linking import BY_HAND, Link, fact_of, record
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
-from tools.relation_models import (
-    BULK_LIMIT,
-    Direction,
-    RelationFields,
-    RelationName,
-    RelationView,
-    RelationWritten,
-    relation_view,
-)
 from tools.storing import SYNC_TIMEOUT_S
 from tools.threads import in_thread
+
+BULK_LIMIT = 1000
+FACT_LIMIT = 2_000
+DATE_LIMIT = 100
+
+
+def _known(value: object) -> object:
+    if not isinstance(value, str) or value.upper() in RELATIONSHIP_TYPES:
+        return value.upper() if isinstance(value, str) else value
+    near = difflib.get_close_matches(value.upper(), sorted(RELATIONSHIP_TYPES), n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(RELATIONSHIP_TYPES))}"
+    given = {"given": value[:80], "hint": hint, "expected": "a relationship type"}
+    raise PydanticCustomError("relationship_type", "{given} is no relationship type; {hint}", given)
+
+
+RelationName = Annotated[RelationshipType, BeforeValidator(_known)]
+Fact = Annotated[str, StringConstraints(min_length=1, max_length=FACT_LIMIT, pattern=r"\S")]
+Date = Annotated[str, StringConstraints(min_length=1, max_length=DATE_LIMIT), WITH_FORMS]
+Direction = Literal["outgoing", "incoming", "both"]
+
+
+class RelationFields(Request):
+    """A fact that somebody states of two entities."""
+
+    source_id: EntityId = Field(description="Id of the entity of which it is said; one that you may change.")
+    name: RelationName = Field(description="The relationship, such as DEPENDS_ON, SUPERSEDES or RELATED_TO.")
+    target_id: EntityId = Field(description="Id of the entity that it is related to.")
+    fact: Fact | None = Field(None, description="The fact in a sentence; without one, it is made of the two names.")
+    valid_at: Date | None = Field(
+        None, description="Since when it is true: an ISO 8601 date or time, or how long ago (`7d`, `2w`). Default: now."
+    )
+    invalid_at: Date | None = Field(None, description="Until when it is true; later than valid_at. Default: no end.")
+    reason: Fact | None = Field(None, description="Why you say so; kept in its provenance.")
+
+
+class RelationView(Result):
+    """A fact with its four times."""
+
+    id: str
+    name: str
+    source_id: str
+    source_name: str
+    target_id: str
+    target_name: str
+    fact: str
+    created_at: datetime
+    valid_at: datetime
+    expired_at: datetime | None
+    invalid_at: datetime | None
+    is_current: bool
+    provenance: StoredJson
+
+
+class RelationWritten(RelationView):
+    """A fact after a write."""
+
+    is_new: bool
+    ended: list[str]
+    """Ids of the facts that it replaced."""
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+def relation_view(named: NamedRelation, now: datetime) -> RelationView:
+    relation = named.relation
+    return RelationView.of(
+        relation,
+        source_name=named.source_name,
+        target_name=named.target_name,
+        fact=fact_of(relation, named.source_name, named.target_name),
+        is_current=is_current(relation, now),
+    )
+
+
+def is_current(relation: Relation, now: datetime) -> bool:
+    """Return whether a fact is open and true now. One recorded as true has begun, whatever the clock says."""
+    begun = relation.valid_at <= max(now, relation.created_at)
+    return relation.expired_at is None and begun and (relation.invalid_at is None or relation.invalid_at > now)
+
 
 SYNC = "Wait until the graph shows it, at most 20 s."
 
@@ -123,7 +197,7 @@ async def list_relations(app: App, call: Call, request: ListRelationsRequest) ->
         name=request.name,
         ways=request.direction,
         include_ended=request.include_expired,
-        # One too many tells that there are more, also where they are not counted.
+        # One extra row tells `has_more` where the total is capped.
         limit=request.limit + 1,
         offset=request.offset,
     )

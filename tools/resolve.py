@@ -34,9 +34,9 @@ class Resolved(Result):
 
 
 async def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
-    """Find the record whose id begins so, in any case of letters; a whole id stands for itself.
+    """Find the record whose id begins with a prefix, in any case of letters; a whole id stands for itself.
 
-    When several that the caller may read begin so, the refusal (409) names them in `details.actual`.
+    If several readable ids do, the refusal (409) names them in `details.actual`.
     """
     prefix = request.prefix.lower()
     prefixes = [prefix]
@@ -52,7 +52,7 @@ async def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
     whole = [each for each in found if each.id == prefix]
     match whole or found:
         case [entity]:
-            return Resolved(id=entity.id, entity_type=entity.entity_type, name=entity.name)
+            return Resolved.of(entity)
         case several:
             raise _unresolved(request.prefix, several)
 

@@ -27,7 +27,6 @@ from tools.retrieval.imported import EVERYTHING, Imported
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
-from tools.search_sources import said_by, sources_of
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
@@ -171,7 +170,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
     updated_since = optional_moment(request.since, now=reference or now, field="since")
     as_of = optional_moment(request.as_of, now=now, field="as_of")
     imported, types = _imported(request, reference or now), _types(request)
-    sources = sources_of(app, call, request)
+    sources = _sources(app, call, request)
     if (types == () and memories is None) or sources == ():
         return None
     single: dict[Facet, str | None] = {
@@ -184,14 +183,15 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
     any_of = {facet: frozenset({value.lower()}) for facet, value in single.items() if value is not None}
     if types:
         any_of["entity_type"] = frozenset(types if memories is None else (*types, RAW_MEMORY))
-    said = said_by(app, call, request, memories)
+    said = _memories_of_source(app, call, request, memories)
+    visible = frozenset[str]() if types == () else call.caller.visible
     if sources is not None and said is None:
         any_of["source_id"] = frozenset(source.lower() for source in sources)
     return Plan(
         organization_id=call.caller.organization_id,
         query=request.query,
         filter=IndexFilter(
-            visibility=_places(call.caller, types, memories),
+            visibility=visible if memories is None else visible | {memories},
             any_of=any_of,
             updated_since=updated_since,
             ids=said,
@@ -199,7 +199,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         now=reference or now,
         wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
         sight=call.caller.visible,
-        # Without memories nothing would pass it, and the lanes would be read to their end for that.
+        # The filter is for memories; without them it would starve the lanes.
         imported=imported if memories is not None else EVERYTHING,
         as_of=as_of,
         expand=request.use_enhanced,
@@ -209,6 +209,27 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         decay_days=request.temporal_decay_days or DECAY_DAYS,
         mode=mode,
     )
+
+
+def _memories_of_source(app: App, call: Call, request: SearchRequest, memories: str | None) -> frozenset[str] | None:
+    """Return the raw memories of the wanted source; None if it is not one of memories."""
+    if request.source_id is None or memories is None or request.source is not None or request.source_name is not None:
+        return None
+    found = app.ledger.memories_from(call.caller.organization_id, request.source_id)
+    return frozenset(each.entity.id for each in found if each.entity.visibility == memories) or None
+
+
+def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | None:
+    """Return the ids of the readable sources that match all filters; None without a filter."""
+    found: list[set[str]] = []
+    organization, visible = call.caller.organization_id, call.caller.visible
+    if request.source_id is not None:
+        found.append({request.source_id})
+    if request.source is not None:
+        found.append(set(app.ledger.sources(organization, visibility=visible, name=request.source)))
+    if request.source_name is not None:
+        found.append(set(app.ledger.sources(organization, visibility=visible, name_contains=request.source_name)))
+    return tuple(sorted(set.intersection(*found))) if found else None
 
 
 def _imported(request: SearchRequest, now: datetime) -> Imported:
@@ -229,11 +250,6 @@ def _types(request: SearchRequest) -> tuple[str, ...] | None:
     return None if len(kept) == len(ENTITY_TYPES) else kept
 
 
-def _places(caller: Principal, types: tuple[str, ...] | None, memories: str | None) -> frozenset[str]:
-    visible = frozenset[str]() if types == () else caller.visible
-    return visible if memories is None else visible | {memories}
-
-
 def _kept(
     app: App, call: Call, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
 ) -> list[tuple[Candidate, Entity]]:
@@ -245,7 +261,7 @@ def _kept(
         read = app.ledger.entities(organization, ids)
         kept = [(hit, read[hit.id]) for hit in page if hit.id in read and matches(read[hit.id], plan.filter)]
     else:
-        # A revision that was private then stays its author's, whoever may read the record now.
+        # A revision that was private then stays private, whoever may read the record now.
         read = app.ledger.entities_at(organization, ids, plan.as_of)
         kept = [
             (hit, read[hit.id]) for hit in page if hit.id in read and read[hit.id].visibility in plan.filter.visibility

@@ -15,8 +15,8 @@ from tools.derivation import link, narrowed, source_of
 from tools.entity_models import BackgroundJobs, EntityFields
 from tools.linking import Link, record, related
 from tools.operation import Call
-from tools.progress import follow_epics
-from tools.projects import grant_project, project_named, project_scope, remember_project, require_live
+from tools.progress import update_epics
+from tools.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.threads import in_thread
 from tools.workflow import moved, with_defaults, workflow_fields
 
@@ -81,13 +81,13 @@ def store_in(
     for fields, entity, source in zip(requests, entities, sources, strict=True):
         require_entry(caller, entity)
         grant_project(tx, entity)
-        remember_project(tx, call, "project.create", entity, None)
+        audit_project(tx, call, "project.create", entity, None)
         if source is not None:
             link(tx, caller, source, entity)
         links += related(entity, fields.related_to or ()) + stated_links(None, entity)
     record(tx, caller, links, created={entity.id for entity in entities})
     for entity in entities:
-        follow_epics(tx, caller, None, entity)
+        update_epics(tx, caller, None, entity)
     return entities
 
 

@@ -15,18 +15,17 @@ from tools.operation import WRITERS, Call, Operation, Run
 from tools.threads import in_thread
 from tools.work_changes import (
     MOST_HOURS,
-    Deed,
     Ids,
     OnTask,
     Reason,
     TaskDone,
-    carry_out,
+    change_task,
     cite,
     episode_of,
     learn,
+    nonblank,
     task_done,
     task_route,
-    told,
 )
 from tools.workflow import joined
 
@@ -51,7 +50,7 @@ async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDon
         known = [each for each in _listed(task.metadata.get("assignees")) if isinstance(each, str) and each.strip()]
         return {"metadata": {"status": "doing", "assignees": [*known, assignee]}}
 
-    done = await carry_out(app, call, Deed("start_task", "task", request.task_id, request.expected_revision, plan))
+    done = await change_task(app, call, "start_task", request, plan)
     known = done.entity.metadata
     data: JsonObject = {key: known.get(key) for key in ("branch_name", "assignees", "started_at")}
     return task_done(app, call, "start_task", "Task started", done, **data)
@@ -74,7 +73,7 @@ async def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDon
         reasons = [*_listed(task.metadata.get("blockers_encountered")), request.reason]
         return {"metadata": {"status": "blocked", "blockers_encountered": reasons}}
 
-    done = await carry_out(app, call, Deed("block_task", "task", request.task_id, request.expected_revision, plan))
+    done = await change_task(app, call, "block_task", request, plan)
     return task_done(app, call, "block_task", "Task blocked", done, reason=request.reason)
 
 
@@ -84,14 +83,8 @@ class UnblockTaskRequest(OnTask):
 
 async def unblock_task(app: App, call: Call, request: UnblockTaskRequest) -> TaskDone:
     """Say that a task can go on: it is `doing` again."""
-    deed = Deed(
-        "unblock_task",
-        "task",
-        request.task_id,
-        request.expected_revision,
-        lambda _: {"metadata": {"status": "doing"}},
-    )
-    return task_done(app, call, deed.action, "Task unblocked", await carry_out(app, call, deed))
+    done = await change_task(app, call, "unblock_task", request, lambda _: {"metadata": {"status": "doing"}})
+    return task_done(app, call, "unblock_task", "Task unblocked", done)
 
 
 class SubmitReviewRequest(OnTask):
@@ -112,7 +105,7 @@ async def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> T
             given["commit_shas"] = joined(task.metadata.get("commit_shas"), request.commit_shas)
         return {"metadata": {key: value for key, value in given.items() if value is not None}}
 
-    done = await carry_out(app, call, Deed("submit_review", "task", request.task_id, request.expected_revision, plan))
+    done = await change_task(app, call, "submit_review", request, plan)
     known = done.entity.metadata
     data: JsonObject = {key: known.get(key) for key in ("pr_url", "commit_shas", "reviewed_at")}
     return task_done(app, call, "submit_review", "Task submitted for review", done, **data)
@@ -132,7 +125,7 @@ class CompleteTaskRequest(OnTask):
 
 async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
     """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
-    learnings = told(request.learnings)
+    learnings = nonblank(request.learnings)
     session_key = session_of(app, call)
     counted: list[Cited] = []
 
@@ -147,9 +140,7 @@ async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> T
             counted.append(count(tx, call, cited, "task", session_key))
         return learn(tx, caller, before, task) if learnings else []
 
-    done = await carry_out(
-        app, call, Deed("complete_task", "task", request.task_id, request.expected_revision, plan, beside)
-    )
+    done = await change_task(app, call, "complete_task", request, plan, beside)
     for found in counted:
         await in_thread(announce, app, call, found, "task", session_key)
     known = done.entity.metadata
@@ -166,14 +157,9 @@ class ArchiveTaskRequest(OnTask):
 async def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
     """Put a task away for good: lists hide it, and it moves to no other status any more."""
     reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
-    deed = Deed(
-        "archive_task",
-        "task",
-        request.task_id,
-        request.expected_revision,
-        lambda _: {"metadata": {"status": "archived", **reason}},
-    )
-    return task_done(app, call, deed.action, "Task archived", await carry_out(app, call, deed), reason=request.reason)
+    metadata = {"status": "archived", **reason}
+    done = await change_task(app, call, "archive_task", request, lambda _: {"metadata": metadata})
+    return task_done(app, call, "archive_task", "Task archived", done, reason=request.reason)
 
 
 def _move(route: str, run: Run, *more_events: str) -> Operation:

@@ -13,14 +13,13 @@ from tools.storing import SYNC_TIMEOUT_S, store
 from tools.work_changes import (
     IF_MATCH,
     REFUSALS,
-    Deed,
     Done,
     Ids,
     OnTask,
     Priority,
     TaskDone,
-    carry_out,
-    in_words_of,
+    change_task,
+    naming_fields_of,
     task_done,
 )
 from tools.workflow import joined
@@ -61,14 +60,12 @@ async def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskD
         tags=request.tags,
         metadata={key: value for key, value in given.items() if value is not None},
     )
-    with in_words_of(request):
+    with naming_fields_of(request):
         created = await store(app, call, [fields], sync=False, deferred=False)
     done = Done(created.entities[0], [], created.sequence)
-    return task_done(app, call, "create", "Task created", done, **_of(done.entity))
-
-
-def _of(task: Entity) -> JsonObject:
-    return {"project_id": task.project_id, "branch_name": task.metadata.get("branch_name")}
+    task = done.entity
+    data: JsonObject = {"project_id": task.project_id, "branch_name": task.metadata.get("branch_name")}
+    return task_done(app, call, "create", "Task created", done, **data)
 
 
 class UpdateTaskRequest(OnTask):
@@ -93,17 +90,16 @@ class UpdateTaskRequest(OnTask):
 async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
     """Change the given fields of a task. It is durable when this answers; with `sync` every healthy index shows it.
 
-    A move to another status does what the deed of that name does, except that nobody is assigned by it.
+    A change of status has the side effects of that move's own route, except that it assigns nobody.
     """
-    deed = Deed("update_task", "task", request.task_id, request.expected_revision, lambda task: _changes(request, task))
-    with in_words_of(request):
-        done = await carry_out(app, call, deed)
+    with naming_fields_of(request):
+        done = await change_task(app, call, "update_task", request, lambda task: _changes(request, task))
     if not request.sync:
-        return task_done(app, call, deed.action, "Update queued", done)
+        return task_done(app, call, "update_task", "Update queued", done)
     pending = await app.indexer.applied_within(
         call.caller.organization_id, done.sequence, [done.entity.id], SYNC_TIMEOUT_S
     )
-    return task_done(app, call, deed.action, "Task updated", done, pending_indexes=sorted(pending) or None)
+    return task_done(app, call, "update_task", "Task updated", done, pending_indexes=sorted(pending) or None)
 
 
 def _changes(request: UpdateTaskRequest, task: Entity) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tools.entities import require_visible
 from tools.entity_models import EntityId
 from tools.linking import fact_of
 from tools.operation import Call, Operation, Request, Result, Route, Tool
-from tools.relation_models import is_current
+from tools.relations import is_current
 from tools.threads import in_thread
 
 LIMIT = 200
@@ -137,18 +137,12 @@ def _with_earlier_ends(
 
 def _edge(known: Recalled, names: dict[str, str], now: datetime) -> TemporalEdge:
     relation = known.then
-    return TemporalEdge(
-        id=relation.id,
-        name=relation.name,
-        source_id=relation.source_id,
-        source_name=names[relation.source_id],
-        target_id=relation.target_id,
-        target_name=names[relation.target_id],
-        created_at=relation.created_at,
-        expired_at=relation.expired_at,
-        valid_at=relation.valid_at,
-        invalid_at=relation.invalid_at,
-        fact=fact_of(relation, names[relation.source_id], names[relation.target_id]),
+    source, target = names[relation.source_id], names[relation.target_id]
+    return TemporalEdge.of(
+        relation,
+        source_name=source,
+        target_name=target,
+        fact=fact_of(relation, source, target),
         is_current=is_current(known.today, now),
     )
 

@@ -27,6 +27,8 @@ Ids = Annotated[list[EntityId], Field(max_length=100)]
 Said = Annotated[str, StringConstraints(min_length=1, max_length=CONTENT_LIMIT, pattern=r"\S")]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=5000, pattern=r"\S")]
 Revision = Annotated[int, Field(ge=1)]
+Plan = Callable[[Entity], dict[str, Any]]
+Beside = Callable[[Transaction, Principal, Entity, Entity], list[Entity]]
 
 IF_MATCH = {"if-match": "expected_revision"}
 REFUSALS = frozenset({400, 404, 409})
@@ -75,7 +77,7 @@ def nothing(tx: Transaction, caller: Principal, before: Entity, after: Entity) -
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class WorkChange:
     """A change of one task or epic."""
 
     action: str
@@ -83,9 +85,9 @@ class Deed:
     kind: Kind
     entity_id: str
     expected_revision: int | None
-    plan: Callable[[Entity], dict[str, Any]]
+    plan: Plan
     """Return the fields of an `UpdateEntityRequest` for the present entity."""
-    beside: Callable[[Transaction, Principal, Entity, Entity], list[Entity]] = nothing
+    beside: Beside = nothing
     """Store side effects, given the caller and the entity before and after; return them."""
     least: ProjectRole = "project_contributor"
 
@@ -99,7 +101,7 @@ class Done:
     sequence: int
 
 
-async def carry_out(app: App, call: Call, deed: Deed) -> Done:
+async def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
     """Apply a change in one transaction.
 
     Raises:
@@ -124,8 +126,15 @@ async def carry_out(app: App, call: Call, deed: Deed) -> Done:
     return await in_thread(write)
 
 
+async def change_task(app: App, call: Call, action: str, request: OnTask, plan: Plan, beside: Beside = nothing) -> Done:
+    """Apply a change to a task, as `apply_change` does."""
+    return await apply_change(
+        app, call, WorkChange(action, "task", request.task_id, request.expected_revision, plan, beside)
+    )
+
+
 @contextmanager
-def in_words_of(request: Request) -> Iterator[None]:
+def naming_fields_of(request: Request) -> Iterator[None]:
     """Rename `metadata` fields in errors to the request's own fields."""
     try:
         yield
@@ -183,7 +192,7 @@ def shown(done: Done, data: JsonObject) -> JsonObject:
     return {"status": done.entity.metadata.get("status"), "revision": done.entity.revision, **given}
 
 
-def told(learnings: str | None) -> str | None:
+def nonblank(learnings: str | None) -> str | None:
     """Return the learnings, or None if they are blank."""
     return learnings if learnings and learnings.strip() else None
 
@@ -208,10 +217,10 @@ def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -
         scope_key=subject.scope_key,
         project_id=subject.project_id,
     )
-    return [keep_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
+    return [store_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
 
 
-def keep_beside(
+def store_beside(
     tx: Transaction, caller: Principal, draft: EntityDraft, name: str, subject: Entity, *, fields: JsonObject
 ) -> Entity:
     """Store a note or episode with its relation to a task or epic.
