@@ -315,7 +315,7 @@ async def test_what_ends_all_sign_ins_ends_clients_at_once(
     flow: Flow, app: App, ann: Person, end: Callable[[App, Person], object]
 ) -> None:
     bob = await person(app, "bob")
-    organization = Organization(app.new_id("org"), "Shared", app.new_id("shared"), False, app.clock())
+    organization = Organization(bob.user_id, "Shared", f"shared-{bob.user_id}", False, app.clock())
     await in_thread(app.ledger.create_organization, organization)
     await in_thread(app.ledger.add_membership, bob.user_id, organization.id, "owner")
     await in_thread(app.ledger.add_membership, ann.user_id, organization.id, "owner")
