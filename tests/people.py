@@ -4,6 +4,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Any
 
+import anyio
 from argon2 import PasswordHasher
 
 from auth.accounts import SignedIn
@@ -72,6 +73,18 @@ async def caught_up(person: Person) -> None:
     head, ids = app.ledger.head(organization).sequence, list(app.ledger.revisions(organization))
     assert await app.indexer.applied_within(organization, head, ids, 20) == []
     assert await in_thread(app.indexer.check, organization) == []
+
+
+async def tokens_made(person: Person) -> None:
+    """Wait for the token vectors of the person's organization, for which no write waits."""
+
+    def is_behind() -> bool:
+        status = person.app.indexer.status()
+        return any(line.pending for line in status if line.organization_id == person.organization_id)
+
+    with anyio.fail_after(60):
+        while is_behind():  # noqa: ASYNC110 - nobody tells
+            await anyio.sleep(0.01)
 
 
 def lag(person: Person) -> None:

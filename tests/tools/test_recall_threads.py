@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stores.errors import EngrainError
-from tests.people import Person, caught_up
+from tests.people import Person, caught_up, tokens_made
 from tools.app import App
 from tools.memories import DEPTH
 from tools.settings import Settings
@@ -39,6 +39,7 @@ async def fill(who: Person, **fields: Any) -> None:
 
 
 async def recalled(who: Person, query: str = ASKED, **fields: Any) -> dict[str, tuple[float, list[str]]]:
+    await tokens_made(who)
     answer = await who.call("recall", query=query, **fields)
     return {each["id"]: (each["score"], each["retrieval_signals"]) for each in answer["memories"]}
 
@@ -252,6 +253,7 @@ async def plans(who: Person, **fields: Any) -> None:
 
 
 async def first_speakers(who: Person, query: str) -> list[str]:
+    await tokens_made(who)
     answer = await who.call("recall", query=query)
     return [each["raw_content"].partition(":")[0] for each in answer["memories"] if ":" in each["raw_content"]]
 
@@ -274,6 +276,7 @@ async def test_who_speaks_in_what_one_may_not_read_is_asked_about_by_nobody(
     asked = "What does Olga know of what Ravi would open, a bookshop with a stage?"
 
     async def order() -> list[str]:
+        await tokens_made(member)
         answer = await member.call("recall", query=asked, limit=50)
         return [each["raw_content"] for each in answer["memories"] if "Olga" not in each["raw_content"]]
 

@@ -17,8 +17,7 @@ from stores.embedding.late import LateEncoder, packed, unpacked
 from stores.errors import ValidationFailed
 from stores.lexical import LexicalIndex
 from stores.tokens import Tokens, TokenStore
-from tests.people import Person
-from tests.stores.indexer.samples import until
+from tests.people import Person, tokens_made
 from tools.app import App
 from tools.retrieval import late_interaction
 from tools.retrieval.late_interaction import best_matches
@@ -167,6 +166,7 @@ TEXTS = {
 async def stored(who: Person) -> None:
     for name, content in TEXTS.items():
         await who.call("create_entity", name=name, content=content, sync=True)
+    await tokens_made(who)
 
 
 def damage(app: App, person: Person, statement: str) -> None:
@@ -181,7 +181,7 @@ def damage(app: App, person: Person, statement: str) -> None:
 
 
 @anyio
-async def test_a_search_right_after_a_write_that_was_waited_for_compares_its_tokens(app: App, owner: Person) -> None:
+async def test_a_search_compares_the_tokens_of_its_candidates(app: App, owner: Person) -> None:
     await stored(owner)
     with app.indexer.indexes(owner.organization_id) as indexes:
         assert indexes.vectors is not None
@@ -249,7 +249,7 @@ async def test_vectors_of_an_impossible_size_are_damage_and_made_anew(app: App, 
     assert {each["name"] for each in found["results"]} >= {"Repair"}
     assert found["filters"]["search_source_failures"] == [{"source": "tokens", "error_type": "index_unavailable"}]
     await owner.call("create_entity", name="Later", content="One more thing.", sync=True)
-    until(lambda: not any(line.pending for line in app.indexer.status()))
+    await tokens_made(owner)
     found = await owner.call("search", query="who made logging in work again")
     assert found["results"][0]["name"] == "Repair"
     assert not found["filters"]["search_source_degraded"]
@@ -276,6 +276,7 @@ async def talk(who: Person, turns: int = 14, told: int = 6) -> list[str]:
         await who.call("store_raw_memory", raw_content=text, metadata={"thread_id": "t", "ordinal": at}, sync=True)
         for at, text in enumerate(texts)
     ]
+    await tokens_made(who)
     return [each["id"] for each in said]
 
 
@@ -299,6 +300,7 @@ async def test_in_a_thread_candidates_are_read_before_what_stands_next_to_any(
 async def test_what_is_not_shown_counts_for_no_average(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ("The walrus went to Lisbon.", "A walrus was seen in Lisbon.", "The walrus of Lisbon has a friend.")
     said = [(await owner.call("store_raw_memory", raw_content=text, sync=True))["id"] for text in texts]
+    await tokens_made(owner)
     seen = dict[str, tuple[float, float]]()
     as_it_is = late_interaction.compare
 
@@ -313,7 +315,7 @@ async def test_what_is_not_shown_counts_for_no_average(owner: Person, monkeypatc
     assert all(seen[each][0] != 0 for each in said)
     before = [seen[each][1] for each in said]
     await owner.call("review_capture", capture_id=said[0], review_state="archived")
-    until(lambda: not any(line.pending for line in owner.app.indexer.status()))
+    await tokens_made(owner)
     await owner.call("recall", query="walrus in Lisbon")
     assert seen[said[0]][0] == 0
     assert math.isnan(seen[said[0]][1])
@@ -325,7 +327,7 @@ async def test_what_is_not_shown_counts_for_no_average(owner: Person, monkeypatc
 async def test_further_candidates_are_compared_in_threads_alone(owner: Person, read: list[list[str]]) -> None:
     for at in range(60):
         await owner.call("create_entity", name=f"Kettle {at}", content=f"The kettle number {at} boils.", sync=at == 59)
-    until(lambda: not any(line.pending for line in owner.app.indexer.status()))
+    await tokens_made(owner)
     await owner.call("search", query="boiling kettle")
     assert len(read[-1]) == 50
     await talk(owner)
