@@ -9,7 +9,7 @@ from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
 from stores.analytics import Shown
 from stores.event_times import recent_at
-from stores.ledger import Standing
+from stores.ledger import RecordStatus
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.context_leading import leading_tasks
@@ -267,7 +267,7 @@ def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
     return candidate.cosine or 0.0
 
 
-def _belongs(standing: Standing, project_id: str) -> bool:
+def _belongs(standing: RecordStatus, project_id: str) -> bool:
     return standing.facets.project_id in (None, project_id)
 
 

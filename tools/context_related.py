@@ -28,7 +28,7 @@ def related_items(
     organization = caller.organization_id
     linked = app.ledger.links_around(organization, ids, visibility=caller.visible, limit=READ)
     others = {link.id for links in linked.values() for link in links} - {project_id}
-    standings = app.ledger.standings(organization, others, visibility=caller.visible)
+    standings = app.ledger.statuses(organization, others, visibility=caller.visible)
     usable = {
         each
         for each, standing in standings.items()

@@ -10,7 +10,7 @@ from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import NotFound
-from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery, Look
+from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.dates import Date, optional_moment
@@ -136,17 +136,15 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
     return entity
 
 
-def require_visible(app: App, caller: Principal, entity_id: str) -> Look:
+def require_visible(app: App, caller: Principal, entity_id: str) -> None:
     """Check that the caller may see an entity. Blocks.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
     """
-    look = app.ledger.look(caller.organization_id)
-    found = look.rows([entity_id]).get(entity_id)
+    found = app.ledger.statuses(caller.organization_id, [entity_id], visibility=caller.visible).get(entity_id)
     if found is None or not may_read(caller, found.visibility):
         raise no_entity(entity_id)
-    return look
 
 
 def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:

@@ -260,7 +260,7 @@ def entities_made(app: App, caller: Principal, memories: Iterable[RawMemory]) ->
     ids = {each.entity.id: each.capture.entity_id for each in memories if each.capture.entity_id is not None}
     if not ids:
         return {}
-    there = app.ledger.standings(caller.organization_id, ids.values(), visibility=caller.visible)
+    there = app.ledger.statuses(caller.organization_id, ids.values(), visibility=caller.visible)
     return {
         memory_id: entity_id
         for memory_id, entity_id in ids.items()

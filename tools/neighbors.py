@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.policy import may_read
 from stores.errors import NotFound, Unavailable
 from stores.graph import NeighbourQuery, Reached, Walk
-from stores.ledger import SUPERSEDES, Standing
+from stores.ledger import SUPERSEDES, RecordStatus
 from stores.records import Entity
 from tools.app import App
 from tools.entity_models import EntityId
@@ -85,7 +85,7 @@ def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
         raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
     walks = _walks(app, call, request, known)
     reached = (step.id for walk in walks.values() for step in walk.entities)
-    standings = app.ledger.standings(caller.organization_id, reached, visibility=caller.visible)
+    standings = app.ledger.statuses(caller.organization_id, reached, visibility=caller.visible)
     results = [
         _neighborhood(app, call, request, seeds[seed_id], _shown(call, request, walks[seed_id], standings)).model_copy(
             update={"capped": walks[seed_id].capped}
@@ -112,7 +112,7 @@ def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]
         return indexes.graph.walks(seed_ids, depth=request.depth, query=query)
 
 
-def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[str, Standing]) -> list[Reached]:
+def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[str, RecordStatus]) -> list[Reached]:
     by_name = SUPERSEDES in (request.relationship_types or ())
     kept = [
         step

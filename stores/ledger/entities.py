@@ -152,15 +152,15 @@ class EntityReads(Store):
             rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
 
-    def _brief_rows(self, organization_id: str, entity_ids: Iterable[str]) -> list[tuple[Brief, int]]:
-        """Return the briefs of those that exist and can be read, each with the length of its texts."""
+    def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
+        """Return those of the entities that exist and can be read, by id, without their long texts."""
 
-        def together(ids: Sequence[str]) -> dict[str, tuple[Brief, int]]:
+        def together(ids: Sequence[str]) -> dict[str, Brief]:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
             found = self._packed(packed.briefs(self._database.writer.dialect.name), values) if ids else []
-            return {row[0]: (to_brief(row), sum(len(cell) for cell in row if isinstance(cell, str))) for row in found}
+            return {row[0]: to_brief(row) for row in found}
 
-        return list(apart(list(dict.fromkeys(entity_ids)), together).found.values())
+        return dict(apart(list(dict.fromkeys(entity_ids)), together).found)
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
         """Return the revision that was current then, or refuse as `entity` does; None before its creation."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stores.ledger.encoding import key_of
-from stores.ledger.groups import Facets
+from stores.ledger.row_cache import Facets
 
 SortKey = Literal["name", "created_at", "updated_at", "entity_type"]
 

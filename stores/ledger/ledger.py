@@ -18,13 +18,11 @@ from stores.ledger.documents import DocumentReads
 from stores.ledger.ends import EndReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
-from stores.ledger.gathering import Gathering
 from stores.ledger.grants import Grants
 from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.invitations import Invitations
-from stores.ledger.known import KnownRows
 from stores.ledger.leases import Leases
 from stores.ledger.links import Links
 from stores.ledger.listing import Listing
@@ -73,8 +71,6 @@ class Ledger(_Records, _Tasks, _People):
 
     def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
         super().__init__(database, clock, epoch)
-        self._known = KnownRows()
-        self._gathering = Gathering(self.gather)
         self.idempotency = Idempotency(database, clock)
         self.leases = Leases(database, clock)
         self.audit = Audit(database, clock)
@@ -167,18 +163,12 @@ class Ledger(_Records, _Tasks, _People):
         self.prune_expired()
         self.erase_deleted()
 
-    def prepare(self, organization_id: str) -> None:
-        """Have what walks and lists must know of all records in memory when they are asked for; returns at once."""
-        if self._known.has_room():
-            self._gathering.prepare(organization_id)
-
     def checkpoint(self) -> None:
         """Empty SQLite's log, so that deleted text is gone from disk; for quiet moments."""
         self._database.checkpoint()
 
     def close(self) -> None:
         """Write down which API keys were used, and close every connection."""
-        self._gathering.close()
         with suppress(Unavailable):
             self.api_keys.write_uses()
         self._database.close()

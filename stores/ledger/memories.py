@@ -80,8 +80,6 @@ _settle = update(_table).where(
 
 
 _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
-all_decided = select(_table.c.id).where(_of_organization, _is_decided).limit(bindparam("most"))
-"""The query for the raw memories that have an outcome."""
 
 
 @cache

@@ -263,24 +263,6 @@ async def test_expanding_finds_a_rare_type_beside_many_others(owner: Person) -> 
     assert ([each["id"] for each in around["neighbors"]], around["capped"]) == ([rare], False)
 
 
-async def test_only_a_page_of_a_walk_is_read_with_its_texts(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    (hub,) = await made(owner, "hub")
-    leaves = await made(owner, *(f"leaf {number}" for number in range(30)))
-    await link(owner, *((leaf, "ABOUT", hub) for leaf in leaves))
-    ledger, read = owner.app.ledger, []
-    whole = type(ledger)._brief_rows
-
-    def counting(self: Any, organization_id: str, entity_ids: Any) -> Any:
-        ids = list(entity_ids)
-        read.append(len(ids))
-        return whole(self, organization_id, ids)
-
-    monkeypatch.setattr(type(ledger), "_brief_rows", counting)
-    monkeypatch.setattr(type(ledger), "entities", None)
-    page = await owner.call("explore", mode="traverse", entity_id=hub, depth=3, limit=5)
-    assert (page["actual_total"], read) == (30, [5])
-
-
 async def test_a_fact_is_walked_along_while_it_holds(owner: Person) -> None:
     a, b, c, d = await made(owner, *"abcd")
     now = owner.app.clock()

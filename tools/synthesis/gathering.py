@@ -270,7 +270,7 @@ def _replaces(link: Link) -> bool:
 
 def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
     caller = gatherer.caller
-    standings = gatherer.app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    standings = gatherer.app.ledger.statuses(caller.organization_id, ids, visibility=caller.visible)
     return {
         each
         for each, standing in standings.items()
@@ -281,7 +281,7 @@ def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
 def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
     """Drop sources that were deleted, hidden from the caller or retired while the document was written. Blocks."""
     ids = {each for pack in packs for each in pack.source_ids}
-    standings = app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    standings = app.ledger.statuses(caller.organization_id, ids, visibility=caller.visible)
     usable = {
         each
         for each, standing in standings.items()

@@ -116,7 +116,7 @@ def _read(app: App, caller: Principal, ids: Iterable[str]) -> _Usable:
     organization, wanted = caller.organization_id, set(ids)
     found = app.ledger.entities(organization, wanted)
     entities = {each: entity for each, entity in found.items() if may_read(caller, entity.visibility)}
-    standings = app.ledger.standings(organization, entities, visibility=caller.visible)
+    standings = app.ledger.statuses(organization, entities, visibility=caller.visible)
     lifecycles = {}
     for each, standing in standings.items():
         status = standing.facets.status

@@ -60,7 +60,7 @@ def test_what_is_stored_reads_back_to_the_letter(ledger: Ledger, wanted: EntityD
     assert ledger.entities(ORG, many) == {wanted.id: read}, "as one of many it is read in another way"
     with ledger.transaction(ORG, ANN) as tx:
         assert tx.entities(many) == {wanted.id: read}
-    brief = ledger.look(ORG).briefs(many)[wanted.id]
+    brief = ledger.briefs(ORG, many)[wanted.id]
     assert brief == tuple(getattr(read, name) for name in brief._fields)
     assert repr(brief.metadata) == repr(wanted.metadata)
 

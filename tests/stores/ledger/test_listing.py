@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from stores.clock import utc_now
 from stores.errors import ValidationFailed
-from stores.ledger import EntityQuery, Ledger, RelationDraft, SortKey, gathering, listing
+from stores.ledger import EntityQuery, Ledger, RelationDraft, SortKey, listing
 from stores.records import ORGANIZATION
 from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft, rename
 
@@ -86,11 +86,8 @@ def test_a_filter_keeps_exactly_what_it_names(tasks: Ledger, filters: dict[str, 
     wanted = replace(EVERYTHING, **filters)
     assert tasks.matching_ids(ORG, wanted, [*"abcdefgh", "nowhere"]) == set(expected)
     assert tasks.matching_ids(ORG, wanted, "b") == set(expected) & {"b"}
-    by_time = replace(wanted, sort_by="updated_at")
-    read = tasks.list_entities(ORG, by_time)
-    assert tasks.gather(ORG)
-    assert tasks.list_entities(ORG, by_time) == read
-    assert sorted(each.id for each in read[0]) == list(expected)
+    found, _ = tasks.list_entities(ORG, replace(wanted, sort_by="updated_at"))
+    assert sorted(each.id for each in found) == list(expected)
 
 
 @pytest.mark.parametrize("sort_by", ["name", "created_at", "updated_at", "entity_type"])
@@ -110,116 +107,6 @@ def test_few_matches_come_in_the_order_of_many(
     assert pages[0] == pages[1]
     assert [len(found) for found, _ in pages[0]] == [3, 3, 2, 0]
     assert {total for _, total in pages[0]} == {8}
-
-
-@pytest.mark.parametrize("many", [0, 10_000])
-def test_lists_of_what_is_remembered_follow_every_change(
-    tasks: Ledger, monkeypatch: pytest.MonkeyPatch, populated_url: str, many: int
-) -> None:
-    monkeypatch.setattr("stores.ledger.known.SORTED", many)
-    other = Ledger.open(populated_url, clock=tasks._clock)
-    other._gathering.close()
-    assert tasks.gather(ORG)
-    writes: list[Callable[[Any], object]] = [
-        lambda tx: tx.update_entity("a", lambda entity: replace(entity, tags=("z",), metadata={"status": "done"})),
-        lambda tx: tx.update_entity("b", lambda entity: replace(entity, visibility="private:bob", tags=("z",))),
-        lambda tx: [tx.create_entity(draft(each, entity_type="epic")) for each in ("h", "i")],
-        lambda tx: tx.create_entity(draft("j", entity_type="task", metadata={"epic_id": "h"}, tags=("z",))),
-        lambda tx: tx.update_entity("h", lambda entity: replace(entity, visibility="private:bob")),
-        lambda tx: tx.delete_entity("h"),
-        lambda tx: [tx.delete_entity(each) for each in ("a", "d")],
-    ]
-    orders: list[tuple[SortKey, Literal["asc", "desc"], int, int]] = [
-        ("updated_at", "desc", 50, 0),
-        ("created_at", "asc", 2, 1),
-    ]
-    queries = [
-        replace(EVERYTHING, sort_by=key, sort_order=order, limit=limit, offset=offset, visibility=keys, **filters)
-        for filters in ({}, {"types": ("task",)}, {"tags": ("z", "x")}, {"no_epic": True}, {"epic": "h"})
-        for keys in (EVERYTHING.visibility, EVERYTHING.visibility | {"private:bob"})
-        for key, order, limit, offset in orders
-    ]
-    for number, write in enumerate([lambda _: None, *writes]):
-        with other.transaction(ORG, ANN) as tx:
-            write(tx)
-        for query in queries:
-            assert tasks.look(ORG).knows_all
-            assert tasks.list_entities(ORG, query) == other.list_entities(ORG, query), (number, query)
-    assert not other.look(ORG).knows_all, "it reads what it lists"
-    other.close()
-
-
-def test_what_changes_while_all_is_read_is_read_again(tasks: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stores.ledger.standing_rows.PAGE", 2)
-    by_time, whole = replace(EVERYTHING, sort_by="updated_at"), type(tasks)._whole
-
-    def slowly(self: Ledger, organization_id: str) -> Any:
-        rows = whole(self, organization_id)
-        with self.transaction(ORG, ANN) as tx:
-            tx.delete_entity("a")
-            tx.update_entity("b", lambda entity: replace(entity, entity_type="note"))
-            tx.create_entity(draft("z"))
-        self.list_entities(ORG, by_time)
-        return rows
-
-    monkeypatch.setattr(type(tasks), "_whole", slowly)
-    assert tasks.gather(ORG)
-    assert tasks.look(ORG).knows_all
-    assert {each.id for each in tasks.list_entities(ORG, by_time)[0]} == {"b", "d", "z"}
-    assert [each.id for each in tasks.list_entities(ORG, replace(by_time, types=("note",)))[0]] == ["b"]
-
-
-def test_more_records_than_are_remembered_are_listed_all_the_same(
-    tasks: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stores.ledger.standings.MOST_RECORDS", 5)
-    assert not tasks.gather(ORG)
-    assert not tasks.gather("nowhere")
-    assert not tasks.look(ORG).knows_all
-    monkeypatch.setattr("stores.ledger.standings.MOST_RECORDS", 50)
-    assert tasks.gather(ORG)
-    assert not tasks.gather(ORG), "they are all there"
-    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", 7)
-    create(tasks, draft("new"))
-    found, total = tasks.list_entities(ORG, replace(EVERYTHING, sort_by="updated_at"))
-    assert ([each.id for each in found], total) == (["new", "d", "b", "a"], 4)
-
-
-def test_after_many_changes_all_records_are_read_anew(tasks: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stores.ledger.known.MOST_CHANGED", 3)
-    by_time = replace(EVERYTHING, sort_by="updated_at")
-    assert tasks.gather(ORG)
-    for count, knows_all in ((3, True), (4, False)):
-        create(tasks, *(draft(f"{count}{number}") for number in range(count)))
-        assert tasks.look(ORG).knows_all is knows_all
-        assert tasks.list_entities(ORG, by_time)[1] == (6 if knows_all else 10)
-    assert tasks.gather(ORG)
-    assert tasks.list_entities(ORG, by_time)[1] == 10
-
-
-def test_all_records_are_read_once_enough_lists_have_asked(tasks: Ledger) -> None:
-    by_time = replace(EVERYTHING, sort_by="updated_at")
-    for _ in range(gathering.ENOUGH):
-        assert tasks._gathering._thread is None
-        tasks.list_entities(ORG, by_time)
-    assert tasks._gathering._thread is not None
-    tasks._gathering._thread.join()
-    assert tasks.look(ORG).knows_all
-    assert tasks.list_entities(ORG, by_time)[1] == 3
-
-
-def test_all_records_are_read_before_anybody_asks_where_there_is_room(
-    tasks: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert tasks.look(ORG).rows(["a"])
-    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", 0)
-    tasks.prepare(ORG)
-    assert tasks._gathering._thread is None
-    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", 1)
-    tasks.prepare(ORG)
-    assert tasks._gathering._thread is not None
-    tasks._gathering._thread.join()
-    assert tasks.look(ORG).knows_all
 
 
 def test_a_walk_and_a_supersession_are_read_by_key(ledger: Ledger) -> None:

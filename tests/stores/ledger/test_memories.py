@@ -121,26 +121,6 @@ def test_an_outcome_is_told_whenever_it_came(ledger: Ledger) -> None:
     assert ledger.outcomes("elsewhere", ["m4"]) == {}
 
 
-@pytest.mark.parametrize("most", [1, 2])
-def test_outcomes_are_told_where_more_are_there_than_are_remembered(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setattr("stores.ledger.standings.MOST_RECORDS", most)
-    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", most)
-    for each in ("m1", "m2"):
-        keep(ledger, each)
-    with ledger.transaction(ORG, ANN) as tx:
-        for each in ("m1", "m2"):
-            tx.settle_memory(each, review_state="archived", candidate=None)
-    told = dict.fromkeys(("m1", "m2"), (None, True))
-    for _ in range(2):
-        assert ledger.outcomes(ORG, ["m1", "m2"]) == told
-    keep(ledger, "m3")
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.settle_memory("m3", review_state="archived", candidate=None)
-    assert ledger.outcomes(ORG, ["m1", "m2", "m3"]) == told | {"m3": (None, True)}
-
-
 def test_erasing_what_was_made_leaves_the_memory_and_erasing_the_memory_leaves_nothing(ledger: Ledger) -> None:
     create(ledger, draft("e1"))
     keep(ledger, "m1", entity_id="e1")

@@ -150,9 +150,9 @@ def test_without_a_commit_the_head_of_the_feed_is_not_read_again(
 
     monkeypatch.setattr(type(ledger), "head", counting)
     for _ in range(3):
-        assert ledger.look(ORG).rows(["e1", "e2"]).keys() == {"e1"}
+        assert ledger.statuses(ORG, ["e1", "e2"], visibility=frozenset()).keys() == {"e1"}
     assert read == [ORG]
     create(ledger, draft("e2"))
     for _ in range(3):
-        assert ledger.look(ORG).rows(["e1", "e2"]).keys() == {"e1", "e2"}
+        assert ledger.statuses(ORG, ["e1", "e2"], visibility=frozenset()).keys() == {"e1", "e2"}
     assert read == [ORG, ORG]
