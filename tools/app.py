@@ -184,7 +184,7 @@ def open_stores(
         organizations = folder.path / "organizations"
         indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=encoder)
         ledger.on_commit.append(indexer.notify)
-        ledger.on_delete.append(indexer.forget)
+        ledger.people.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
         yield Stores(folder, ledger, indexer, watched, encoder, workers, process_id)
@@ -219,7 +219,7 @@ def _opened(
         ]
         analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
         stores.ledger.on_commit.append(analytics.notify)
-        stores.ledger.on_delete.append(analytics.forget)
+        stores.ledger.people.on_delete.append(analytics.forget)
         # Of what other processes commit, the indexes hear first.
         stores.indexer.on_applied.append(analytics.notify)
         analytics.start()
@@ -228,7 +228,7 @@ def _opened(
         exposures.start()
         closing.callback(exposures.close)
         usage = Usage(stores.ledger, clock, beside)
-        stores.ledger.on_delete.append(usage.forget)
+        stores.ledger.people.on_delete.append(usage.forget)
         preload = Preload(loads)
         closing.callback(preload.close)
         # First of all: the imports that are waited for compete with what the indexes do.
@@ -253,7 +253,7 @@ def _opened(
             providers=providers,
             mailer=mailer,
             preload=preload,
-            events=EventHub(stores.ledger, stores.indexer.applied, accounts.renewed),
+            events=EventHub(stores.ledger.feed, stores.indexer.applied, accounts.renewed),
             logs=logs,
             clock=clock,
             process_id=stores.process_id,

@@ -217,12 +217,12 @@ def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence
     organization, ranking = ranked.plan.organization_id, ranked.ranking
     candidates = {each.id: each for each in ranking.best}
     chosen = select(ranked.options, facets, min(request.limit, LIMITS[request.layer]))
-    entities = app.ledger.entities(organization, [each.option.id for each in chosen])
+    entities = app.ledger.records.entities(organization, [each.option.id for each in chosen])
     wanted = ranked.plan.filter
     kept = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], wanted)]
     shown = [(candidates[each.option.id], entities[each.option.id]) for each in kept if each.option.id in candidates]
     candidates |= {hit.id: hit for hit, _ in with_passages(app, organization, shown, ranking.terms)}
-    places = app.ledger.chunks(organization, [each.id for each in entities.values() if each.source_id])
+    places = app.ledger.records.chunks(organization, [each.id for each in entities.values() if each.source_id])
     return _Found(
         chosen=kept,
         entities=entities,

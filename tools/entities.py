@@ -75,7 +75,7 @@ async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> E
         limit=request.page_size,
         offset=(request.page - 1) * request.page_size,
     )
-    entities, total = await in_thread(app.ledger.list_entities, call.caller.organization_id, query)
+    entities, total = await in_thread(app.ledger.records.list_entities, call.caller.organization_id, query)
     return EntityPage(
         entities=await entity_views(app, call.caller, entities),
         total=total,
@@ -104,7 +104,7 @@ async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) 
     """Show entities that the caller may read, document chunks with their place."""
     found = await in_thread(without_hidden, app, caller, entities)
     chunk_ids = [entity.id for entity in found if entity.source_id is not None]
-    places = await in_thread(app.ledger.chunks, caller.organization_id, chunk_ids) if chunk_ids else {}
+    places = await in_thread(app.ledger.records.chunks, caller.organization_id, chunk_ids) if chunk_ids else {}
     return [
         entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
         for entity in found
@@ -130,7 +130,7 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
     Raises:
         NotFound: It does not exist, or not for this caller.
     """
-    entity = app.ledger.entity(caller.organization_id, entity_id)
+    entity = app.ledger.records.entity(caller.organization_id, entity_id)
     if entity is None or not _may_read(caller, entity, memories=memories):
         raise no_entity(entity_id)
     return entity
@@ -142,7 +142,7 @@ def require_visible(app: App, caller: Principal, entity_id: str) -> None:
     Raises:
         NotFound: It does not exist, or not for this caller.
     """
-    found = app.ledger.statuses(caller.organization_id, [entity_id], visibility=caller.visible).get(entity_id)
+    found = app.ledger.records.statuses(caller.organization_id, [entity_id], visibility=caller.visible).get(entity_id)
     if found is None or not may_read(caller, found.visibility):
         raise no_entity(entity_id)
 
@@ -158,7 +158,7 @@ def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) 
         NotFound: It does not exist, now or then; or not for this caller, as it is now or was then.
     """
     readable(app, caller, entity_id, memories=True)
-    entity = app.ledger.entity_at(caller.organization_id, entity_id, as_of)
+    entity = app.ledger.records.entity_at(caller.organization_id, entity_id, as_of)
     if entity is None or not _may_read(caller, entity, memories=True):
         raise NotFound(
             f"There was no entity {entity_id} at {as_of.isoformat()}.",
@@ -170,9 +170,9 @@ def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) 
 def related_then(app: App, caller: Principal, entity_id: str, limit: int, as_of: datetime) -> list[RelatedEntity]:
     """Read the neighbours of an entity at a time, with their names of that time. Blocks."""
     query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
-    relations = [each.then for each in app.ledger.relation_history(caller.organization_id, query)]
+    relations = [each.then for each in app.ledger.relations.relation_history(caller.organization_id, query)]
     others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
-    return _related(entity_id, relations, app.ledger.entities_at(caller.organization_id, others, as_of), caller)
+    return _related(entity_id, relations, app.ledger.records.entities_at(caller.organization_id, others, as_of), caller)
 
 
 def no_entity(entity_id: str) -> NotFound:
@@ -182,11 +182,11 @@ def no_entity(entity_id: str) -> NotFound:
 
 def related_entities(app: App, caller: Principal, entity_id: str, limit: int) -> list[RelatedEntity]:
     """Read the current neighbours of an entity, newest relation first. Blocks."""
-    relations = app.ledger.readable_relations_of(
+    relations = app.ledger.relations.readable_relations_of(
         caller.organization_id, entity_id, visibility=caller.visible, limit=limit
     )
     others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
-    return _related(entity_id, relations, app.ledger.entities(caller.organization_id, others), caller)
+    return _related(entity_id, relations, app.ledger.records.entities(caller.organization_id, others), caller)
 
 
 def _related(
@@ -222,7 +222,7 @@ async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityV
         else:
             entity = readable_then(app, caller, request.entity_id, as_of)
         (entity,) = without_hidden(app, caller, [entity], as_of=as_of)
-        places = app.ledger.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
+        places = app.ledger.records.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
         view = entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
         if not request.include_summary:
             return view

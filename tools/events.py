@@ -41,7 +41,7 @@ class Event:
 
 
 class Feed(Protocol):
-    """What the hub reads: the ledger, or a test's stand-in."""
+    """Change feed read by the hub."""
 
     def changes(self, organization_id: str, after: int, limit: int) -> list[Change]:
         """The changes after a sequence number, in order."""

@@ -117,7 +117,7 @@ def _require_readable(app: App, caller: Principal, replay: Replay) -> None:
         Conflict: A record of the answer is out of the caller's sight now.
     """
     ids = [record.removeprefix("entity:") for record in replay.records]
-    there = app.ledger.statuses(caller.organization_id, ids, visibility=caller.visible)
+    there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
     if not all(standing.visibility in caller.readable for standing in there.values()):
         raise replay.gone()
 

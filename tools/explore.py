@@ -120,7 +120,7 @@ async def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
 
 def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
     query = replace(_query(call, request), limit=request.limit, offset=request.offset)
-    found, total = app.ledger.list_briefs(call.caller.organization_id, query)
+    found, total = app.ledger.records.list_briefs(call.caller.organization_id, query)
     shown = without_hidden(app, call.caller, found)
     return _page(request, [explored(brief) for brief in shown], total)
 
@@ -211,7 +211,7 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
             side: _nearby(app, call, request, queries[side]) if walk.capped else walk for side, walk in walks.items()
         }
         kept = _kept(app, call, request, walks)
-    retired = app.ledger.superseded(call.caller.organization_id, kept, visibility=call.caller.visible)
+    retired = app.ledger.records.superseded(call.caller.organization_id, kept, visibility=call.caller.visible)
     by_name = SUPERSEDES in (request.relationship_types or ())
     rows: list[tuple[Reached, Dependency | None]] = []
     capped = any(walk.capped for walk in walks.values())
@@ -236,7 +236,7 @@ def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
 
 def _kept(app: App, call: Call, request: ExploreRequest, walks: Mapping[Dependency | None, Walk]) -> set[str]:
     ids = (step.id for walk in walks.values() for step in walk.entities)
-    return app.ledger.matching_ids(call.caller.organization_id, _of_walk(call, request), ids)
+    return app.ledger.records.matching_ids(call.caller.organization_id, _of_walk(call, request), ids)
 
 
 def _of_walk(call: Call, request: ExploreRequest) -> EntityQuery:
@@ -282,7 +282,9 @@ def _walks(
 def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery) -> Walk:
     names = {way: query.towards(way).names for way in query.ways}
     wanted, most = _of_walk(call, request), WIDE * WALK_LIMIT
-    found = app.ledger.links_to_matching(call.caller.organization_id, str(request.entity_id), wanted, names, most)
+    found = app.ledger.relations.links_to_matching(
+        call.caller.organization_id, str(request.entity_id), wanted, names, most
+    )
     steps: dict[str, dict[Step, None]] = {}
     for link in found:
         steps.setdefault(link.id, {})[Step(link.name, link.way)] = None
@@ -291,7 +293,7 @@ def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery
 
 
 def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
-    briefs = app.ledger.briefs(call.caller.organization_id, (step.id for step, _ in rows))
+    briefs = app.ledger.records.briefs(call.caller.organization_id, (step.id for step, _ in rows))
     found = {each.id: each for each in without_hidden(app, call.caller, briefs.values())}
     return [
         explored(found[step.id], step, side)

@@ -90,8 +90,8 @@ def _state(line: IndexStatus) -> str:
 
 def stats(app: App, organization_id: str, visible: frozenset[str]) -> dict[str, Any]:
     """Count the records that a caller may see by type, and the relations between them by name. Blocks."""
-    counts = app.ledger.entity_counts(organization_id, visible)
-    relations = app.ledger.relation_counts(organization_id, visible)
+    counts = app.ledger.records.entity_counts(organization_id, visible)
+    relations = app.ledger.relations.relation_counts(organization_id, visible)
     return {
         "entity_counts": counts,
         "total_entities": sum(counts.values()),

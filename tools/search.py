@@ -242,11 +242,11 @@ def _kept(
     organization = call.caller.organization_id
     ids = [candidate.id for candidate in page]
     if plan.as_of is None:
-        read = app.ledger.entities(organization, ids)
+        read = app.ledger.records.entities(organization, ids)
         kept = [(hit, read[hit.id]) for hit in page if hit.id in read and matches(read[hit.id], plan.filter)]
     else:
         # A revision that was private then stays its author's, whoever may read the record now.
-        read = app.ledger.entities_at(organization, ids, plan.as_of)
+        read = app.ledger.records.entities_at(organization, ids, plan.as_of)
         kept = [
             (hit, read[hit.id]) for hit in page if hit.id in read and read[hit.id].visibility in plan.filter.visibility
         ]
@@ -255,9 +255,11 @@ def _kept(
 
 def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[SearchResult]:
     organization = call.caller.organization_id
-    places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
+    places = app.ledger.records.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
     found: dict[str, JsonObject] = {chunk_id: chunk_metadata(place) for chunk_id, place in places.items()}
-    memories = app.ledger.memories(organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY])
+    memories = app.ledger.memories.by_ids(
+        organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY]
+    )
     found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
     return [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
 

@@ -23,7 +23,7 @@ def said_by(app: App, call: Call, request: NamesSources, memories: str | None) -
     """Return the raw memories of the wanted source; None if it is not one of memories."""
     if request.source_id is None or memories is None or request.source is not None or request.source_name is not None:
         return None
-    found = app.ledger.memories_from(call.caller.organization_id, request.source_id)
+    found = app.ledger.memories.memories_from(call.caller.organization_id, request.source_id)
     return frozenset(each.entity.id for each in found if each.entity.visibility == memories) or None
 
 
@@ -34,7 +34,9 @@ def sources_of(app: App, call: Call, request: NamesSources) -> tuple[str, ...] |
     if request.source_id is not None:
         found.append({request.source_id})
     if request.source is not None:
-        found.append(set(app.ledger.sources(organization, visibility=visible, name=request.source)))
+        found.append(set(app.ledger.records.sources(organization, visibility=visible, name=request.source)))
     if request.source_name is not None:
-        found.append(set(app.ledger.sources(organization, visibility=visible, name_contains=request.source_name)))
+        found.append(
+            set(app.ledger.records.sources(organization, visibility=visible, name_contains=request.source_name))
+        )
     return tuple(sorted(set.intersection(*found))) if found else None

@@ -8,7 +8,6 @@ from stores.ledger.damage import Read
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.ending import ENDED, WITHDRAWN
-from stores.ledger.ends import EarlierEnd
 from stores.ledger.facts import Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.filters import EntityQuery, SortKey
@@ -22,12 +21,13 @@ from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, conte
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
+from stores.ledger.relation_history import EarlierEnd
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.successions import SINGLE_VALUED, End, MayEnd
-from stores.ledger.tallies import AssigneeTally, TaskTally
+from stores.ledger.task_counts import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction

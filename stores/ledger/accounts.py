@@ -12,7 +12,7 @@ from stores.ledger.account_rows import USER_COLUMNS, organization_values, to_use
 from stores.ledger.account_tables import password_resets
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
-from stores.ledger.links import insert_link
+from stores.ledger.external_identities import insert_link
 from stores.ledger.sessions import end_sign_ins
 from stores.ledger.store import Store, clashing
 from stores.records import ExternalIdentity, JsonObject, Organization, User

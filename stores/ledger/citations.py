@@ -10,9 +10,9 @@ from sqlalchemy import BindParameter, Select, bindparam, func, select
 from stores.ledger import schema
 from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.listed import as_json
+from stores.ledger.json_sql import as_json
 from stores.ledger.store import Store
-from stores.ledger.writing import Writing
+from stores.ledger.writing import Writes
 
 MOST_CITED = 50_000
 """Rows of one organization that are read at once, those of the latest citations: the others have faded."""
@@ -91,7 +91,7 @@ class CitationReads(Store):
         ]
 
 
-class CitationWrites(Writing):
+class CitationWrites(Writes):
     """Writes of citations. They are no change of a record: the feed does not grow by them."""
 
     def cite(self, record_ids: Iterable[str], citing: Citing) -> Cited:

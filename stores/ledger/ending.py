@@ -13,7 +13,7 @@ from stores.ledger.engine import in_chunks
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.successions import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
-from stores.ledger.writing import Entry, Writing
+from stores.ledger.writing import Entry, Writes
 from stores.records import ChangeOperation, JsonObject, Relation
 
 _table = schema.relations
@@ -39,7 +39,7 @@ ENDED, WITHDRAWN = "ended", "withdrawn"
 """The keys of a provenance that say who gave a fact its end or took it back, and why."""
 
 
-class EndWrites(Writing):
+class EndWrites(Writes):
     """Writes of ends."""
 
     def relation(self, relation_id: str) -> Relation | None:

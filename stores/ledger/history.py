@@ -26,8 +26,8 @@ from sqlalchemy import (
 from stores.ledger import schema
 from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, optional_instant, to_micros
-from stores.ledger.ends import believed, expired_then, invalid_then
-from stores.ledger.listed import as_json, listed
+from stores.ledger.json_sql import as_json, listed
+from stores.ledger.relation_history import believed, expired_then, invalid_then
 from stores.ledger.relations import NO_LIMIT, SUPERSEDES, relation_columns, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.store import Store

@@ -10,9 +10,9 @@ from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import address_key, check_id, check_keys, check_text, from_micros, to_micros
-from stores.ledger.lapsing import vouched
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.permits import Permit, ask_permit
+from stores.ledger.revoke_invitations import vouched
 from stores.ledger.store import TAKEN, Store, clashing
 from stores.records import Invitation, Role
 

@@ -1,19 +1,18 @@
 """Lists of entities: filtered, sorted and paged in the database."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from stores.errors import ValidationFailed
 from stores.language.wording import comparable
 from stores.ledger import schema
-from stores.ledger.encoding import check_text, key_of, to_micros
+from stores.ledger.encoding import check_text, key_of
 from stores.ledger.filters import EntityQuery
 from stores.ledger.record_status import StatusReads
-from stores.ledger.relations import present
 from stores.ledger.rows import Brief
 from stores.records import Entity
 
@@ -22,7 +21,6 @@ SEARCH_LENGTH = 2_000
 
 _table = schema.entities
 _labels = schema.entity_labels
-_facts = schema.relations
 _SORT_COLUMNS = {
     "name": _table.c.name_key,
     "created_at": _table.c.created_at,
@@ -32,19 +30,6 @@ _SORT_COLUMNS = {
 
 
 _PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
-
-Way = Literal["outgoing", "incoming"]
-Names = Mapping[Way, frozenset[str] | None]
-"""The relationships wanted in each direction, None being all; none in one that is absent."""
-
-
-class Link(NamedTuple):
-    """A fact, seen from one of its ends: the other end, the relationship, and the direction."""
-
-    id: str
-    name: str
-    way: Way
-
 
 FEW = 1_500
 """Up to so many matches are read and sorted; SQLite walks more of them along an index of the order."""
@@ -74,7 +59,7 @@ class Listing(StatusReads):
     def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
         if query.sort_by in _PLACES and not query.search and (found := self._labelled(organization_id, query)):
             return found
-        matching = and_(*_conditions(organization_id, query))
+        matching = and_(*conditions(organization_id, query))
         with self._database.read() as connection:
             if query.search:
                 return _page_first(connection, query, matching)
@@ -101,39 +86,6 @@ class Listing(StatusReads):
                     ordered = rows if query.sort_order == "asc" else rows[::-1]
                     return [row.id for row in ordered[query.offset : query.offset + query.limit]], len(ordered)
         return None
-
-    def links_to_matching(
-        self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
-    ) -> list[Link]:
-        """Return the facts of now between an entity and those that a query lists, what has been true since last first.
-
-        Each name and direction of a pair comes once or more. The work is in proportion to the entity's facts, and what
-        does not match takes no place within the limit.
-        """
-        parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
-        if not parts:
-            return []
-        found = union_all(*parts).subquery()
-        latest = found.select().order_by(found.c.valid_at.desc(), found.c.relation_id).limit(limit)
-        return [Link(row.id, row.name, row.way) for row in self._all(latest, {"at": to_micros(self._clock())})]
-
-
-def _links(
-    organization_id: str, entity_id: str, query: EntityQuery, way: Way, wanted: frozenset[str] | None
-) -> Select[Any]:
-    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
-    found = select(
-        far.label("id"), _facts.c.name, literal(way).label("way"), _facts.c.valid_at, _facts.c.id.label("relation_id")
-    ).join(_table, and_(_table.c.organization_id == _facts.c.organization_id, _table.c.id == far))
-    found = found.where(
-        _facts.c.organization_id == organization_id,
-        near == entity_id,
-        far != entity_id,
-        _facts.c.visibility.in_(sorted(query.visibility)),
-        present(),
-        *_conditions(organization_id, query),
-    )
-    return found if wanted is None else found.where(_facts.c.name.in_(sorted(wanted)))
 
 
 def _few(query: EntityQuery, matching: ColumnElement[bool]) -> Select[Any]:
@@ -166,7 +118,8 @@ def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElem
     return found, _count(connection, matching)
 
 
-def _conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+def conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of a list on `schema.entities`."""
     columns = _table.c
     yield columns.organization_id == organization_id
     yield columns.visibility.in_(sorted(query.visibility))

@@ -8,9 +8,9 @@ from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit, detailed
 from stores.ledger.encoding import from_micros, to_micros
-from stores.ledger.lapsing import revoke_invitations_to, revoke_unvouched
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.permits import Permit, ask_permit, role_in
+from stores.ledger.revoke_invitations import revoke_invitations_to, revoke_unvouched
 from stores.ledger.sessions import end_sign_ins
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import Cells, Store

@@ -16,8 +16,7 @@ from stores.ledger.engine import Database
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.listed import as_json, listed
-from stores.ledger.memories import Outcome, outcomes
+from stores.ledger.json_sql import as_json, listed
 from stores.ledger.relations import holds, present
 from stores.ledger.row_cache import Facets, RecordStatus, RowCache
 from stores.records import JsonObject
@@ -69,12 +68,12 @@ def _labelled(dialect: str) -> Select[Any]:
     )
 
 
-class StatusReads(EntityReads, FeedReads):
+class StatusReads(EntityReads):
     """Reads of record statuses."""
 
-    def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
-        super().__init__(database, clock, epoch)
-        self._rows = RowCache(self, database.commits, self._read_rows)
+    def __init__(self, database: Database, clock: Clock, feed: FeedReads) -> None:
+        super().__init__(database, clock)
+        self._rows = RowCache(feed, database.commits, self._read_rows)
 
     def statuses(
         self,
@@ -123,15 +122,6 @@ class StatusReads(EntityReads, FeedReads):
         then = self.entities_at(organization_id, {row.source_id for row in found}, as_of)
         readable = {each for each, entity in then.items() if entity.visibility in visibility}
         return {row.target_id for row in found if row.source_id in readable}
-
-    def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
-        """Return the outcomes of those raw memories that were archived or made into an entity, by id."""
-        ids = list(memory_ids)
-        if not ids:
-            return {}
-        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        found = self._packed(outcomes(self._database.writer.dialect.name), values)
-        return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
         """Return those of the entities that a query lists, whatever its page. It must not look for text.

@@ -32,8 +32,8 @@ from stores.ledger.encoding import (
     optional_instant,
     to_micros,
 )
-from stores.ledger.ends import unended
-from stores.ledger.listed import as_json, listed
+from stores.ledger.json_sql import as_json, listed
+from stores.ledger.relation_history import unended
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import ORGANIZATION, JsonObject, Relation
@@ -336,7 +336,7 @@ class RelationReads(Store):
         page = sound(rows, lambda row: NamedRelation(to_relation(row), row.source_name, row.target_name))
         return page, min(counted[0] if counted else 0, COUNTED)
 
-    def relations(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
+    def by_ids(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         """Return those relations that exist and can be read, by id."""
         return dict(self.read_relations(organization_id, relation_ids).found)
 

@@ -36,7 +36,7 @@ class Checks:
         new = [record_id for record_id in dict.fromkeys(record_ids) if record_id not in self._asked]
         plan = self._plan
         visible = plan.filter.visibility
-        found = self._app.ledger.statuses(plan.organization_id, new, visibility=visible, as_of=plan.as_of)
+        found = self._app.ledger.records.statuses(plan.organization_id, new, visibility=visible, as_of=plan.as_of)
         gone = outlived(self._app, plan, found) | not_imported(self._app, plan, found)
         self.standings |= found
         self.left_out |= gone
@@ -74,13 +74,13 @@ def outlived(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set
     Archiving has no time, so memories of the past count as not archived.
     """
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
-    outcomes = app.ledger.outcomes(plan.organization_id, said) if said else {}
+    outcomes = app.ledger.memories.outcomes(plan.organization_id, said) if said else {}
     if not outcomes:
         return set()
     archived = {each for each, outcome in outcomes.items() if outcome.is_archived and plan.as_of is None}
     made = {each: outcome.entity_id for each, outcome in outcomes.items() if outcome.entity_id is not None}
     sight = plan.sight | plan.filter.visibility
-    there = app.ledger.statuses(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
+    there = app.ledger.records.statuses(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
     retired = (each for each, entity_id in made.items() if entity_id in there and there[entity_id].superseded)
     return archived.union(retired)
 
@@ -90,7 +90,7 @@ def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) ->
     if plan.imported.wants_nothing:
         return set()
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
-    found = app.ledger.entities(plan.organization_id, said)
+    found = app.ledger.records.entities(plan.organization_id, said)
     passed = {each.id for each in found.values() if plan.imported.passes(each)}
     return {memory_id for memory_id in said if memory_id not in passed}
 
@@ -98,9 +98,9 @@ def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) ->
 def unwanted(app: App, plan: Plan, neighbours: Collection[str]) -> set[str]:
     """Return neighbours that the filter excludes: the graph and threads do not apply it."""
     if plan.as_of is not None:
-        then = app.ledger.entities_at(plan.organization_id, neighbours, plan.as_of)
+        then = app.ledger.records.entities_at(plan.organization_id, neighbours, plan.as_of)
         return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}
     if not plan.filter.any_of and plan.filter.updated_since is None:
         return set()
-    entities = app.ledger.entities(plan.organization_id, neighbours)
+    entities = app.ledger.records.entities(plan.organization_id, neighbours)
     return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}

@@ -18,7 +18,7 @@ from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, dra
 
 
 def ids(ledger: Ledger, **filters: Any) -> list[str]:
-    found, total = ledger.list_entities(ORG, replace(EVERYTHING, sort_by="name", sort_order="asc", **filters))
+    found, total = ledger.records.list_entities(ORG, replace(EVERYTHING, sort_by="name", sort_order="asc", **filters))
     assert total == len(found)
     return [entity.id for entity in found]
 
@@ -84,9 +84,9 @@ def spelt(value: object) -> str:
 def test_a_filter_keeps_exactly_what_it_names(tasks: Ledger, filters: dict[str, Any], expected: str) -> None:
     assert ids(tasks, **filters) == list(expected)
     wanted = replace(EVERYTHING, **filters)
-    assert tasks.matching_ids(ORG, wanted, [*"abcdefgh", "nowhere"]) == set(expected)
-    assert tasks.matching_ids(ORG, wanted, "b") == set(expected) & {"b"}
-    found, _ = tasks.list_entities(ORG, replace(wanted, sort_by="updated_at"))
+    assert tasks.records.matching_ids(ORG, wanted, [*"abcdefgh", "nowhere"]) == set(expected)
+    assert tasks.records.matching_ids(ORG, wanted, "b") == set(expected) & {"b"}
+    found, _ = tasks.records.list_entities(ORG, replace(wanted, sort_by="updated_at"))
     assert sorted(each.id for each in found) == list(expected)
 
 
@@ -102,7 +102,7 @@ def test_few_matches_come_in_the_order_of_many(
     for few in (0, 1_500):
         monkeypatch.setattr(listing, "FEW", few)
         query = replace(EVERYTHING, sort_by=sort_by, sort_order=sort_order, limit=3)
-        read = [ledger.list_entities(ORG, replace(query, offset=offset)) for offset in (0, 3, 6, 9)]
+        read = [ledger.records.list_entities(ORG, replace(query, offset=offset)) for offset in (0, 3, 6, 9)]
         pages.append([([entity.id for entity in found], total) for found, total in read])
     assert pages[0] == pages[1]
     assert [len(found) for found, _ in pages[0]] == [3, 3, 2, 0]
@@ -112,9 +112,11 @@ def test_few_matches_come_in_the_order_of_many(
 def test_a_walk_and_a_supersession_are_read_by_key(ledger: Ledger) -> None:
     create(ledger, draft("a"), draft("b"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft(name="SUPERSEDES", source_id="b", target_id="a"))
-    plans = "\n".join(explained(ledger, lambda: ledger.matching_ids(ORG, EVERYTHING, ["a"])))
-    plans += "\n".join(explained(ledger, lambda: ledger.superseded(ORG, ["a"], visibility=EVERYTHING.visibility)))
+        tx.relations.add_relation(RelationDraft(name="SUPERSEDES", source_id="b", target_id="a"))
+    plans = "\n".join(explained(ledger, lambda: ledger.records.matching_ids(ORG, EVERYTHING, ["a"])))
+    plans += "\n".join(
+        explained(ledger, lambda: ledger.records.superseded(ORG, ["a"], visibility=EVERYTHING.visibility))
+    )
     assert "sqlite_autoindex_entities_1" in plans
     assert "ix_relations_superseding" in plans
     assert not re.search(r"ix_entities_kept|ix_relations_target", plans)
@@ -124,7 +126,9 @@ def test_the_neighbours_of_one_record_are_read_without_those_of_all_others(ledge
     create(ledger, draft("a"))
     moment = utc_now()
     for at in (None, moment):
-        read = partial(ledger.readable_relations_of, ORG, "a", visibility=EVERYTHING.visibility, at=at, limit=5)
+        read = partial(
+            ledger.relations.readable_relations_of, ORG, "a", visibility=EVERYTHING.visibility, at=at, limit=5
+        )
         plan = "\n".join(explained(ledger, read))
         assert "ix_relations_source" in plan
         assert "ix_relations_target" in plan
@@ -159,8 +163,8 @@ def test_a_task_of_an_epic_that_is_hidden_or_gone_is_one_without(tasks: Ledger) 
     assert (ids(tasks, epic="h"), ids(tasks, no_epic=True)) == ([], ["b", "i"])
     assert (ids(tasks, epic="h", visibility=every), ids(tasks, no_epic=True, visibility=every)) == (["i"], ["b"])
     with tasks.transaction(ORG, ANN) as tx:
-        tx.delete_entity("h")
-        tx.delete_entity("g")
+        tx.records.delete_entity("h")
+        tx.records.delete_entity("g")
     assert (ids(tasks, epic="g"), ids(tasks, no_epic=True, visibility=every)) == ([], ["a", "b", "i"])
 
 
@@ -174,16 +178,16 @@ def test_links_lead_to_what_a_query_lists_by_facts_of_now_that_may_be_read(tasks
             ("d", "BLOCKS", "b"),
             ("d", "ABOUT", "d"),
         ):
-            tx.add_relation(RelationDraft(name, source, target, valid_at=now - day))
-        tx.add_relation(RelationDraft("REQUIRES", "b", "d", valid_at=now - 2 * day))
-        tx.add_relation(RelationDraft("OWNS", "b", "d", visibility="private:bob"))
-        tx.add_relation(RelationDraft("ABOUT", "d", "e"))
-        tx.add_relation(RelationDraft("TOUCHES", "b", "d", valid_at=now - 2 * day, invalid_at=now - day))
-        tx.add_relation(RelationDraft("TOUCHES", "d", "b", valid_at=now + day))
+            tx.relations.add_relation(RelationDraft(name, source, target, valid_at=now - day))
+        tx.relations.add_relation(RelationDraft("REQUIRES", "b", "d", valid_at=now - 2 * day))
+        tx.relations.add_relation(RelationDraft("OWNS", "b", "d", visibility="private:bob"))
+        tx.relations.add_relation(RelationDraft("ABOUT", "d", "e"))
+        tx.relations.add_relation(RelationDraft("TOUCHES", "b", "d", valid_at=now - 2 * day, invalid_at=now - day))
+        tx.relations.add_relation(RelationDraft("TOUCHES", "d", "b", valid_at=now + day))
 
     def found(names: Any = None, limit: int = 10, **filters: Any) -> list[tuple[str, str, str]]:
         ways = {"outgoing": None, "incoming": None} if names is None else names
-        links = tasks.links_to_matching(ORG, "d", replace(EVERYTHING, **filters), ways, limit)
+        links = tasks.relations.links_to_matching(ORG, "d", replace(EVERYTHING, **filters), ways, limit)
         return [(link.id, link.name, link.way) for link in links]
 
     assert set(found()[:3]) == {("a", "ABOUT", "incoming"), ("b", "ABOUT", "incoming"), ("b", "BLOCKS", "outgoing")}
@@ -194,16 +198,16 @@ def test_links_lead_to_what_a_query_lists_by_facts_of_now_that_may_be_read(tasks
     assert found({}) == []
     everything = EVERYTHING.visibility | {"private:bob"}
     assert set(found(visibility=everything)) - set(found()) == {("b", "OWNS", "incoming"), ("e", "ABOUT", "outgoing")}
-    assert tasks.links_to_matching(OTHER, "d", EVERYTHING, {"incoming": None}, 10) == []
+    assert tasks.relations.links_to_matching(OTHER, "d", EVERYTHING, {"incoming": None}, 10) == []
 
 
 def test_another_organization_sees_nothing(tasks: Ledger) -> None:
-    assert tasks.list_entities(OTHER, EVERYTHING) == ([], 0)
+    assert tasks.records.list_entities(OTHER, EVERYTHING) == ([], 0)
 
 
 def test_a_list_follows_updates_of_what_it_filters_by(tasks: Ledger) -> None:
     with tasks.transaction(ORG, ANN) as tx:
-        tx.update_entity("a", lambda entity: replace(entity, tags=("z",), metadata={"status": "done"}))
+        tx.records.update_entity("a", lambda entity: replace(entity, tags=("z",), metadata={"status": "done"}))
     assert ids(tasks, tags=("z",)) == ["a"]
     assert ids(tasks, tags=("urgent",)) == []
     assert ids(tasks, statuses=("done",)) == ["a"]
@@ -255,19 +259,19 @@ def test_names_sort_without_case_and_every_key_in_both_orders(ledger: Ledger) ->
     rename(ledger, "1", "banana")
     for key, expected in (("name", "213"), ("created_at", "123"), ("updated_at", "231"), ("entity_type", "231")):
         for order, wanted in (("asc", expected), ("desc", expected[::-1])):
-            found, _ = ledger.list_entities(ORG, replace(EVERYTHING, sort_by=key, sort_order=order))  # type: ignore[arg-type]
+            found, _ = ledger.records.list_entities(ORG, replace(EVERYTHING, sort_by=key, sort_order=order))  # type: ignore[arg-type]
             assert [entity.id for entity in found] == list(wanted), (key, order)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(size=st.integers(1, 7), key=st.sampled_from(["name", "created_at"]), order=st.sampled_from(["asc", "desc"]))
 def test_pages_never_overlap_and_miss_nothing(ledger: Ledger, size: int, key: Any, order: Any) -> None:
-    if ledger.head(ORG).sequence == 0:
+    if ledger.feed.head(ORG).sequence == 0:
         create(ledger, *(draft(f"e{number:02}", name="same") for number in range(12)))
     seen: list[str] = []
     for offset in range(0, 14, size):
         query = EntityQuery(visibility=EVERYTHING.visibility, sort_by=key, sort_order=order, limit=size, offset=offset)
-        page, total = ledger.list_entities(ORG, query)
+        page, total = ledger.records.list_entities(ORG, query)
         assert total == 12
         seen += [entity.id for entity in page]
     assert seen == sorted(seen, reverse=order == "desc")
@@ -286,7 +290,7 @@ def test_the_longest_keys_fit_every_index_together(ledger: Ledger) -> None:
                     source_id=long_id, tags=(word,), metadata={"status": word, "epic_id": word})  # fmt: skip
     create(ledger, fullest)
     query = EntityQuery(visibility=frozenset({long_id}), types=(word,), statuses=(word,), include_chunks=True)
-    assert ledger.list_entities(ORG, query)[1] == 1
+    assert ledger.records.list_entities(ORG, query)[1] == 1
     for changes in ({"visibility": long_id + "x"}, {"project_id": long_id + "x"}, {"source_id": "x" * 401}):
         with pytest.raises(ValidationFailed, match="400 bytes"):
             create(ledger, replace(draft("e"), **changes))  # type: ignore[arg-type]

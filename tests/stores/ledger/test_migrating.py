@@ -50,15 +50,15 @@ def test_the_head_is_the_last_migration_of_a_single_line() -> None:
 
 def test_a_ledger_keeps_its_epoch_and_content_when_it_is_opened_again(url: str) -> None:
     first = Ledger.open(url)
-    first.create_account(person(ANN), organization(ORG))
+    first.people.create_account(person(ANN), organization(ORG))
     create(first, draft("e1"))
     first.close()
 
     again = Ledger.open(url)
 
-    assert again.epoch == first.epoch
-    assert again.revisions(ORG) == {"e1": 1}
-    assert again.renew_epoch() == again.epoch != first.epoch
+    assert again.feed.epoch == first.feed.epoch
+    assert again.records.revisions(ORG) == {"e1": 1}
+    assert again.renew_epoch() == again.feed.epoch != first.feed.epoch
     again.close()
 
 
@@ -89,7 +89,7 @@ def test_a_folder_with_odd_characters_holds_a_ledger(tmp_path: Path) -> None:
 
 
 def test_two_processes_may_open_a_new_ledger_at_once(url: str) -> None:
-    program = "import sys; from stores.ledger import Ledger; print(Ledger.open(sys.argv[1]).epoch)"
+    program = "import sys; from stores.ledger import Ledger; print(Ledger.open(sys.argv[1]).feed.epoch)"
     racing = [
         subprocess.Popen([sys.executable, "-c", program, url], stdout=subprocess.PIPE, text=True, cwd=ROOT)
         for _ in range(2)

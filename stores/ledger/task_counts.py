@@ -84,8 +84,8 @@ class TaskTally:
     """Those with the most tasks first, at most `MOST_ASSIGNEES`; a task of several counts for each of them."""
 
 
-class TallyReads(Store):
-    """Counts of what these visibility keys show."""
+class RelationCountReads(Store):
+    """Counts of relations."""
 
     def relation_counts(
         self, organization_id: str, visibility: frozenset[str], *, at: datetime | None = None
@@ -98,6 +98,10 @@ class TallyReads(Store):
         }
         statement = _relation_counts if at is None else _relation_counts_then
         return {row[0]: row[1] for row in self._all(statement, values)}
+
+
+class TaskCountReads(Store):
+    """Counts of tasks."""
 
     def task_tally(self, organization_id: str, project_id: str, visibility: frozenset[str]) -> TaskTally:
         """Count the tasks of a project, all at one moment."""

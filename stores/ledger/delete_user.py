@@ -7,9 +7,9 @@ from stores.ledger import schema
 from stores.ledger.accounts import lock_accounts, require_other_admin
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import to_micros
-from stores.ledger.lapsing import revoke_unvouched
 from stores.ledger.members import is_home, is_last_owner
 from stores.ledger.organizations import Organizations, close_organization, lock_organization
+from stores.ledger.revoke_invitations import revoke_unvouched
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.records import Organization
 
