@@ -25,7 +25,7 @@ _there = select(schema.entities.c.id, schema.entities.c.visibility).where(
 
 
 class CitedBy(NamedTuple):
-    """How somebody cited a record, as long as it had one visibility key."""
+    """Citations of a record by one user, under one visibility key."""
 
     record_id: str
     visibility: str
@@ -38,7 +38,7 @@ class CitedBy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Citing:
-    """Who cites (with the actor of the transaction), where, and what may be cited."""
+    """Context of a citation: the citing user's keys, session and surface."""
 
     visible: frozenset[str]
     """The visibility keys of everything that the citing user may read."""
@@ -49,7 +49,7 @@ class Citing:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What became of the ids of a citing, each distinct one in one of the three, in the order given."""
+    """Outcome of a citing: each distinct id is in one of the three, in the order given."""
 
     counted: Mapping[str, str]
     """The visibility key of each record that counts from now on."""
@@ -61,7 +61,6 @@ class Cited:
 
 @cache
 def _cited(dialect: str, *, some: bool) -> Select[Any]:
-    """Return the query for what is known of all records, or of some."""
     last = func.max(_table.c.cited_at)
     grouped = (
         select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), last.label("last_us"))

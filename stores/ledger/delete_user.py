@@ -65,7 +65,6 @@ class Departures(Organizations):
         return alone
 
     def _lock_memberships(self, connection: Connection, user_id: str) -> list[Organization]:
-        """Lock a user and the user's organizations; return those of which the user is an owner."""
         user = {"user": user_id}
         seen = [row.organization_id for row in connection.execute(_of_user, user)]
         locked = {each: lock_organization(connection, each) for each in seen}

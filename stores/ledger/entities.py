@@ -227,7 +227,6 @@ class EntityReads(Store):
         return list(found.values())
 
     def revisions(self, organization_id: str) -> dict[str, int]:
-        """Return the id and revision of every entity."""
         return {row[0]: row[1] for row in self._all(_revisions, {"organization": organization_id})}
 
     def entity_counts(self, organization_id: str, visibility: frozenset[str] | None = None) -> dict[str, int]:
@@ -272,7 +271,6 @@ class EntityWrites(Writes):
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def written_since(self, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int) -> list[str]:
-        """Return what `EntityReads.written_since` does, as this transaction began."""
         values = _since(after, types, visibility, limit) | {"organization": self.organization_id}
         return list(dict.fromkeys(row.record_id for row in self._run(_written_since, values)))
 

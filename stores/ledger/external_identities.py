@@ -32,7 +32,6 @@ class Links(Store):
     """External identities of users."""
 
     def user_by_link(self, provider: str, subject: str) -> User | None:
-        """Return the user that a provider's account stands for."""
         row = self._first(_by_link, {"provider": provider, "subject": subject})
         return None if row is None else to_user(row)
 

@@ -46,7 +46,6 @@ _what_follows = select(func.count(), func.sum(case((_after.c.deferred, 1), else_
 
 @cache
 def _packed_after(dialect: str) -> Select[Any]:
-    """Return the query for what follows a sequence number, as one list."""
     return select(as_json(dialect, list(_after.c)))
 
 

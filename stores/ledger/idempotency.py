@@ -123,7 +123,6 @@ class Idempotency(Store):
         return Claim(request.organization_id, values["slot"], values["claim_id"])
 
     def finish(self, claim: Claim, status: int, body: JsonValue) -> None:
-        """Store the answer, for whoever repeats the request."""
         with self._database.write() as connection:
             connection.execute(_finish.values(status=status, body=dump_json(body)), _identity_of(claim))
 

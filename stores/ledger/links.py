@@ -1,4 +1,4 @@
-"""What stands around several records at once: one step along present relations, without reading the records."""
+"""Links: present relations seen from one of their ends, without reading the records."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -84,7 +84,7 @@ def _around(dialect: str) -> Select[Any]:
 
 
 def _towards(dialect: str, way: Way) -> Select[Any]:
-    """The latest relations of each record in one direction: an index has them in order, so few are read."""
+    """Query the latest relations of each record in one direction, in the order of an index."""
     origins = listed(dialect, "ids").subquery()
     origin = origins.c.value
     near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]

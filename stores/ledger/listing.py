@@ -50,7 +50,6 @@ class Listing(StatusReads):
         return shown, total
 
     def list_briefs(self, organization_id: str, query: EntityQuery) -> tuple[list[Brief], int]:
-        """Return the page of `list_entities` without the long texts."""
         page, total = self._listed(organization_id, query)
         briefs = self.briefs(organization_id, page)
         shown = [briefs[each] for each in page if each in briefs and briefs[each].visibility in query.visibility]
@@ -72,7 +71,7 @@ class Listing(StatusReads):
             return (_page(connection, query, matching) if query.offset < total else []), total
 
     def _labelled(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int] | None:
-        """Filter the records of a rare label: by itself, SQLite would read all records that pass the other filters."""
+        """Filter the records of a rare label: SQLite itself would read all records that pass the other filters."""
         for kind, words, others in (
             ("tag", query.tags, replace(query, tags=())),
             ("language", query.languages, replace(query, languages=())),
@@ -89,7 +88,7 @@ class Listing(StatusReads):
 
 
 def _few(query: EntityQuery, matching: ColumnElement[bool]) -> Select[Any]:
-    """Return the query for a page that sorts all matches: `ix_entities_kept` holds all that it needs."""
+    """Sort all matches: `ix_entities_kept` holds every column that this needs."""
     found = select(_table.c.id, _SORT_COLUMNS[query.sort_by].label("place")).where(matching).limit(FEW + 1).subquery()
     key, tie = (found.c.place, found.c.id) if query.sort_order == "asc" else (found.c.place.desc(), found.c.id.desc())
     page = select(found.c.id, func.count().over().label("total")).order_by(key, tie)
@@ -111,7 +110,7 @@ def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bo
 
 
 def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[str], int]:
-    """Where each record must be looked at, do it once if the page can hold what matches."""
+    """Skip the count where the first page holds all matches."""
     found = _page(connection, query, matching)
     if query.offset == 0 and len(found) < query.limit:
         return found, len(found)
@@ -119,7 +118,6 @@ def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElem
 
 
 def conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
-    """Yield the conditions of a list on `schema.entities`."""
     columns = _table.c
     yield columns.organization_id == organization_id
     yield columns.visibility.in_(sorted(query.visibility))
@@ -142,7 +140,7 @@ def conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnEleme
 
 
 def _epics(organization_id: str, query: EntityQuery, epic_id: str | None = None) -> Select[tuple[str]]:
-    """The epics that there are for the caller: a task whose field names another one is part of none."""
+    """Query visible epics: a task that names another one belongs to none."""
     epics = _table.alias("epics")
     there = select(epics.c.id).where(
         epics.c.organization_id == organization_id,

@@ -50,7 +50,6 @@ class Members(Store):
         return [_to_member(row) for row in self._all(_members, {"of_organization": organization_id})]
 
     def member(self, organization_id: str, user_id: str) -> Member | None:
-        """Return one member."""
         row = self._first(_member, _values(organization_id, user_id))
         return None if row is None else _to_member(row)
 
@@ -190,7 +189,6 @@ def end_membership(connection: Connection, now: int, organization_id: str, user_
 
 
 def is_last_owner(connection: Connection, organization_id: str) -> bool:
-    """Tell whether a locked organization has one owner only."""
     return connection.execute(_owners, {"of_organization": organization_id}).scalar_one() < 2
 
 

@@ -84,7 +84,6 @@ _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "arc
 
 @cache
 def _outcomes(dialect: str) -> Select[Any]:
-    """Return the query for the outcomes of some raw memories: id, what was made of it, state."""
     return select(as_json(dialect, [_table.c.id, _table.c.entity_id, _table.c.review_state])).where(
         _of_organization, _is_decided, _table.c.id.in_(listed(dialect, "ids"))
     )
@@ -92,7 +91,7 @@ def _outcomes(dialect: str) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class CaptureQuery:
-    """Which captures to list, the latest first. None filters nothing."""
+    """Filter of captures, the latest first. None filters nothing."""
 
     readable: frozenset[str]
     """The visibility keys of the captures that may be shown."""
@@ -115,7 +114,7 @@ class ListedCapture:
 
 
 class Outcome(NamedTuple):
-    """What became of a raw memory."""
+    """State of a reviewed raw memory."""
 
     entity_id: str | None
     is_archived: bool
@@ -183,7 +182,6 @@ class MemoryWrites(CitationWrites):
         self._records = records
 
     def memory(self, memory_id: str) -> RawMemory | None:
-        """Return a raw memory as this transaction sees it."""
         row = self._run(_by_ids, {"organization": self.organization_id, "ids": [memory_id]}).first()
         return None if row is None else _to_memory(row)
 

@@ -166,12 +166,10 @@ class Organizations(Store):
         return [to_organization(row) for row in self._all(_all_organizations, {})]
 
     def organization(self, organization_id: str) -> Organization | None:
-        """Return an organization."""
         row = self._first(_organization, {"organization": organization_id})
         return None if row is None else to_organization(row)
 
     def organization_by_slug(self, slug: str) -> Organization | None:
-        """Return the organization of a slug."""
         row = self._first(_by_slug, {"slug": slug})
         return None if row is None else to_organization(row)
 

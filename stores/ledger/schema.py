@@ -49,7 +49,7 @@ def _belongs_to_entity(column: str) -> ForeignKeyConstraint:
 
 
 def _partial_index(column: str, *counted: str) -> Index:
-    """Leave out the rows without a value: SQLite would read all of them by such an index, instead of a better one."""
+    """Index rows with a value only: SQLite would prefer this index to better ones for the others."""
     present = text(f"{column} IS NOT NULL")
     return _index_where(present, f"ix_entities_{column.removesuffix('_id')}", column, *counted)
 

@@ -78,7 +78,6 @@ class Transaction:
 
     @property
     def wrote(self) -> bool:
-        """Tell whether the feed grows by this transaction."""
         return self._writing.wrote
 
     @property

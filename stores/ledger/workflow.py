@@ -42,7 +42,6 @@ _statuses = (
 
 
 def _kept_beside(name: str, kind: str) -> Select[Any]:
-    """Return the query for what operations stored beside a `subject`, the latest first."""
     return (
         select(*entity_columns(_entities))
         .join(

@@ -70,7 +70,6 @@ class Writing:
 
     @property
     def wrote(self) -> bool:
-        """Tell whether the feed grows by this transaction."""
         return bool(self.entries)
 
     def _lock(self) -> int:
