@@ -70,7 +70,7 @@ class Accounts:
                 f"A name has 1 to {_NAME_LENGTH} characters.", details={"field": "body.name", "expected": "string"}
             )
         password_hash = self.passwords.hash(password)
-        if self.ledger.user_by_email(email) is not None:
+        if self.ledger.people.user_by_email(email) is not None:
             raise Conflict("Email is already in use", remediation="Log in, or sign up with another address.")
         now, user_id = self.clock(), str(uuid.uuid4())
         user = User(
@@ -78,10 +78,10 @@ class Accounts:
         )
         organization = personal_organization(user_id, name, now)
         audit = AuditDraft("user.create", organization.id, user_id, user_id, {}, origin.described())
-        return self.ledger.create_account(user, organization, audit=audit)
+        return self.ledger.people.create_account(user, organization, audit=audit)
 
     def check(self, email: str, password: str, origin: Origin = NOWHERE) -> User:
-        user = self.ledger.user_by_email(email.strip())
+        user = self.ledger.people.user_by_email(email.strip())
         known = self.passwords.verify(user.password_hash if user else None, password)
         if user is None or not known:
             self._note_refusal(user, origin)
@@ -91,7 +91,7 @@ class Accounts:
         return user
 
     def start(self, user: User, origin: Origin = NOWHERE, *, organization_id: str | None = None) -> SignedIn:
-        joined = self.ledger.memberships(user.id)
+        joined = self.ledger.people.memberships(user.id)
         where = next((each for each in joined if organization_id in (None, each[0].id)), None)
         if where is None:
             raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
@@ -102,7 +102,7 @@ class Accounts:
 
         None stands for the log of the server.
         """
-        found = self.ledger.default_organization(user_id)
+        found = self.ledger.people.default_organization(user_id)
         return found.id if found is not None and found.is_personal else None
 
     def _note_refusal(self, user: User | None, origin: Origin) -> None:
@@ -121,19 +121,19 @@ class Accounts:
         if claims.session_id is None or claims.token_id is None:
             raise AuthenticationRequired("The token is not valid.")
         fresh = str(uuid.uuid4())
-        session = self.ledger.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
+        session = self.ledger.people.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
         if session == "reused":
             self._note_reuse(claims.session_id, origin)
             raise TokenReplayed(claims.user_id)
         if isinstance(session, str) or session.user_id != claims.user_id:
             raise AuthenticationRequired("The refresh token was already used or revoked.", remediation="Log in again.")
-        identity = self.ledger.identity(session.user_id, session.organization_id, session.id)
+        identity = self.ledger.people.identity(session.user_id, session.organization_id, session.id)
         if identity is None:
             raise AuthenticationRequired("The session has ended.")
         return self.signed_in(identity, session)
 
     def _note_reuse(self, session_id: str, origin: Origin) -> None:
-        if (session := self.ledger.session(session_id)) is not None:
+        if (session := self.ledger.people.session(session_id)) is not None:
             details: JsonObject = {"user_id": session.user_id}
             draft = AuditDraft("session.reuse", session.organization_id, None, session.id, details, origin.described())
             self.ledger.audit.append(draft)
@@ -143,8 +143,8 @@ class Accounts:
     ) -> SignedIn:
         """Move a session to another organization of its user, and rotate both tokens."""
         seen = (origin.address, origin.user_agent)
-        session = self.ledger.switch_session(session_id, organization_id, str(uuid.uuid4()), audit, seen=seen)
-        identity = self.ledger.identity(session.user_id, organization_id, session.id) if session else None
+        session = self.ledger.people.switch_session(session_id, organization_id, str(uuid.uuid4()), audit, seen=seen)
+        identity = self.ledger.people.identity(session.user_id, organization_id, session.id) if session else None
         if session is None or identity is None:
             raise AuthenticationRequired("The session has ended.")
         return self.signed_in(identity, session)
@@ -189,7 +189,7 @@ class Accounts:
             raise Forbidden(
                 "no_org_context: the token names no organization.", remediation="Switch to an organization."
             )
-        found = self.ledger.caller(claims.user_id, claims.organization_id, claims.session_id)
+        found = self.ledger.people.caller(claims.user_id, claims.organization_id, claims.session_id)
         if found is None:
             raise AuthenticationRequired("The session has ended.")
         session, principal = found[0].session, principal_of(*found)
@@ -205,14 +205,14 @@ class Accounts:
             return None
         if principal.key_id is not None:
             return self.keys.renewed(principal, principal.key_id)
-        found = self.ledger.caller(principal.user_id, principal.organization_id, principal.session_id)
+        found = self.ledger.people.caller(principal.user_id, principal.organization_id, principal.session_id)
         return None if found is None else replace(principal_of(*found), scopes=principal.scopes)
 
     def local_principal(self) -> Principal:
         """Return the caller of a server without authentication: its first admin."""
-        admin = self.ledger.first_admin()
-        organization = self.ledger.default_organization(admin.id) if admin else None
-        found = self.ledger.caller(admin.id, organization.id, None) if admin and organization else None
+        admin = self.ledger.people.first_admin()
+        organization = self.ledger.people.default_organization(admin.id) if admin else None
+        found = self.ledger.people.caller(admin.id, organization.id, None) if admin and organization else None
         if found is None:
             raise AuthenticationRequired(
                 "Nobody has signed up here yet.", remediation="Sign up once with POST /api/auth/local/signup."
@@ -224,7 +224,7 @@ class Accounts:
         session = self.new_session(user.id, organization.id, origin)
         details: JsonObject = {"provider": "password"}
         audit = AuditDraft("session.start", organization.id, user.id, session.id, details, origin.described())
-        self.ledger.create_session(session, audit)
+        self.ledger.people.create_session(session, audit)
         return self.signed_in(Identity(user, organization, role, session), session)
 
     def new_session(

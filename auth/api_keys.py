@@ -87,7 +87,7 @@ class Keys:
     def renewed(self, principal: Principal, key_id: str) -> Principal | None:
         """Return the caller with its present rights, or None if the key has ended."""
         key = self.ledger.api_keys.key(principal.organization_id, key_id)
-        identity = self.ledger.identity(principal.user_id, principal.organization_id, None)
+        identity = self.ledger.people.identity(principal.user_id, principal.organization_id, None)
         if key is None or identity is None or key.revoked_at is not None:
             return None
         if key.expires_at is not None and key.expires_at <= self.clock():
@@ -95,7 +95,7 @@ class Keys:
         return self._principal(identity, key)
 
     def _principal(self, identity: Identity, key: ApiKey) -> Principal:
-        access = self.ledger.access(identity.user.id, identity.organization.id)
+        access = self.ledger.people.access(identity.user.id, identity.organization.id)
         held = replace(principal_of(identity, access), scopes=_known(key.scopes), key_id=key.id)
         if key.project_ids:
             held = narrowed_to(held, key.project_ids)

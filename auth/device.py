@@ -109,7 +109,7 @@ class Devices:
         found = self.accounts.ledger.device_logins.enter(token_hash(device_code), enter)
         if isinstance(found, str):
             return found
-        identity = self.accounts.ledger.identity(found.user_id, found.organization_id, found.id)
+        identity = self.accounts.ledger.people.identity(found.user_id, found.organization_id, found.id)
         return "access_denied" if identity is None else self.accounts.signed_in(identity, found)
 
     def _hash_of(self, typed: str) -> str:

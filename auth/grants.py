@@ -143,7 +143,7 @@ class ClientGrants:
         if found is None:
             raise AuthenticationRequired("The token is not valid.", remediation="Refresh it, or authorize again.")
         identity, grant = found.identity, found.grant
-        access = self.ledger.access(identity.user.id, identity.organization.id)
+        access = self.ledger.people.access(identity.user.id, identity.organization.id)
         principal = replace(
             principal_of(identity, access),
             scopes=_granted(found.scopes),
@@ -154,7 +154,7 @@ class ClientGrants:
         return principal, min(ends).timestamp()
 
     def _require_member(self, user_id: str, organization_id: str) -> None:
-        if self.ledger.identity(user_id, organization_id, None) is None:
+        if self.ledger.people.identity(user_id, organization_id, None) is None:
             raise OAuthRefused(_INVALID, "The person who allowed this is no member of the organization any more.")
 
     def _pair(self, client: RegisteredClient, allowed_at: datetime | None = None) -> tuple[TokenPair, tuple[str, str]]:

@@ -35,17 +35,17 @@ def log_out(
 
 def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:
     """End a user's session; return False if there is none. Blocks."""
-    session = accounts.ledger.session(session_id)
+    session = accounts.ledger.people.session(session_id)
     if session is None or session.user_id != user_id:
         return False
     audit = AuditDraft("session.end", session.organization_id, user_id, session_id, {}, origin.described())
-    return accounts.ledger.revoke_session(session_id, user_id=user_id, audit=audit)
+    return accounts.ledger.people.revoke_session(session_id, user_id=user_id, audit=audit)
 
 
 def change_password(accounts: Accounts, principal: Principal, current: str, new: str, audit: AuditDraft) -> None:
     """Replace the caller's password and end all its sessions, this one too. Blocks."""
     require_session(principal)
-    user = accounts.ledger.user(principal.user_id)
+    user = accounts.ledger.people.user(principal.user_id)
     if not accounts.passwords.verify(user.password_hash if user else None, current):
         accounts.ledger.audit.append(replace(audit, action="user.password_refuse"))
         raise InvalidRequest(
@@ -54,4 +54,4 @@ def change_password(accounts: Accounts, principal: Principal, current: str, new:
             remediation="Send the password that you log in with, or reset it by mail.",
             details={"field": "body.current_password"},
         )
-    accounts.ledger.set_password_hash(principal.user_id, accounts.passwords.hash(new), audit)
+    accounts.ledger.people.set_password_hash(principal.user_id, accounts.passwords.hash(new), audit)

@@ -40,7 +40,7 @@ def _stores(environ: Mapping[str, str], data_dir: Path | None) -> Iterator[tuple
 
 
 def _chosen(ledger: Ledger, organization: str | None) -> list[Organization]:
-    found = [each for each in ledger.organizations() if organization in (None, each.id, each.slug)]
+    found = [each for each in ledger.people.organizations() if organization in (None, each.id, each.slug)]
     if organization is not None and not found:
         raise EngrainError(f"There is no organization {organization}.")
     return found
@@ -65,7 +65,7 @@ def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization
         with _stores(environ, data_dir) as (ledger, indexer, analytics):
             chosen = _chosen(ledger, organization)
             for each in chosen:
-                found = [Examined("ledger", 0, ledger.unreadable(each.id))]
+                found = [Examined("ledger", 0, ledger.feed.unreadable(each.id))]
                 found += indexer.examine(each.id, max(0.0, until - time.monotonic()))
                 found.append(_examined(analytics, each.id, max(0.0, until - time.monotonic())))
                 wrong += sum(len(index.differences) for index in found)

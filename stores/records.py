@@ -64,7 +64,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class EntityDraft:
-    """What a caller wants to be stored; the ledger adds revision and times."""
+    """Entity before the ledger adds revision and times."""
 
     id: str
     entity_type: str
@@ -85,7 +85,7 @@ class EntityDraft:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """How a raw memory came to be kept, and what became of it."""
+    """Origin and review state of a raw memory."""
 
     source_id: str
     """Where it came from, in the sender's words; the memory's own id where the sender says nothing."""
@@ -105,7 +105,7 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class RawMemory:
-    """What was said, verbatim: an entity of type `raw_memory`, and how it was captured."""
+    """Verbatim text: an entity of type `raw_memory` and its capture."""
 
     entity: Entity
     capture: Capture
@@ -144,7 +144,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Where a `document` entity stands in its document."""
+    """Place of a `document` entity in its document."""
 
     id: str
     """The id of the entity that holds the text: a UUID."""
@@ -179,7 +179,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far an index has followed which ledger."""
+    """A place in the change feed of one ledger."""
 
     epoch: str
     sequence: int
@@ -259,7 +259,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class ProjectAccess:
-    """Who may read a project's records. Outlives the project entity, because its tasks do."""
+    """Visibility of a project's records. Outlives the project entity, because its tasks do."""
 
     project_id: str
     visibility: Literal["org", "private"]
@@ -269,7 +269,7 @@ class ProjectAccess:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a member was given besides the role in the organization, and every project of it."""
+    """Grants of a member besides the organization role, and every project of the organization."""
 
     projects: tuple[ProjectAccess, ...]
     roles: Mapping[str, ProjectRole]
@@ -347,7 +347,7 @@ Facet = Literal["entity_type", "project_id", "category", "status", "source_id", 
 
 @dataclass(frozen=True, slots=True)
 class IndexFilter:
-    """What a search may return: a prefilter of every index, never applied after the top k."""
+    """Prefilter of every index; never applied after the top k."""
 
     visibility: frozenset[str]
     any_of: Mapping[Facet, frozenset[str]] = field(default_factory=dict)
@@ -384,7 +384,7 @@ def searchable_text(entity: Entity) -> str:
 
 
 def matches(entity: Entity, wanted: IndexFilter) -> bool:
-    """Whether an entity, as the ledger has it now, passes a filter that an index applied to what it knew."""
+    """Tell whether an entity passes a filter that an index applied to an earlier state of it."""
     if entity.visibility not in wanted.visibility:
         return False
     if wanted.updated_since is not None and entity.updated_at < wanted.updated_since:

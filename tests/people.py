@@ -63,14 +63,14 @@ async def person(app: App, name: str, *, of: Person | None = None, role: Role = 
     signed = await in_thread(lambda: accounts.start(accounts.create(email, PASSWORD, name)))
     if of is None:
         return Person(app, signed, email)
-    await in_thread(app.ledger.add_membership, signed.identity.user.id, of.organization_id, role)
+    await in_thread(app.ledger.people.add_membership, signed.identity.user.id, of.organization_id, role)
     return Person(app, await in_thread(_session_in, app, signed, of.organization_id), email)
 
 
 async def caught_up(person: Person) -> None:
     """Wait until every index of the person's organization shows everything, and hold them against the ledger."""
     app, organization = person.app, person.organization_id
-    head, ids = app.ledger.head(organization).sequence, list(app.ledger.revisions(organization))
+    head, ids = app.ledger.feed.head(organization).sequence, list(app.ledger.records.revisions(organization))
     assert await app.indexer.applied_within(organization, head, ids, 20) == []
     assert await in_thread(app.indexer.check, organization) == []
 
@@ -103,8 +103,8 @@ def _session_in(app: App, signed: SignedIn, organization_id: str) -> SignedIn:
         now + app.accounts.tokens.refresh_lifetime,
         None,
     )
-    app.ledger.create_session(session)
-    identity = app.ledger.identity(user_id, organization_id, session.id)
+    app.ledger.people.create_session(session)
+    identity = app.ledger.people.identity(user_id, organization_id, session.id)
     assert identity is not None
     tokens = app.accounts.tokens
     return SignedIn(

@@ -112,7 +112,7 @@ async def test_a_supersession_that_was_called_off_retires_nothing(owner: Person)
     hub, old, new, _ = await world(owner)
     facts = (await owner.call("temporal", mode="conflicts", entity_id=old))["edges"]
     with owner.app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
-        tx.end_relation(facts[0]["id"])
+        tx.relations.end_relation(facts[0]["id"])
     await caught_up(owner)
     for operation, questions in RANKED.items():
         for arguments in questions(hub):

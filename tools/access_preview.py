@@ -116,7 +116,7 @@ def _space_ids(request: PreviewMemorySpaceAccessRequest) -> list[str]:
 def _target(app: App, caller: Principal, request: PreviewMemorySpaceAccessRequest) -> Principal | None:
     if request.target_principal_type != "user":
         return None
-    found = app.ledger.caller(request.target_principal_id, caller.organization_id, None)
+    found = app.ledger.people.caller(request.target_principal_id, caller.organization_id, None)
     return None if found is None else principal_of(*found)
 
 
@@ -126,7 +126,7 @@ def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int)
     keys = {key for each in active for key in memory_keys(place_of(each.space))} & caller.memories
     open_keys = {key for each in active if each.verdict.allowed for key in memory_keys(place_of(each.space))}
     query = CaptureQuery(readable=frozenset(keys), visible=frozenset(), limit=limit)
-    found = [each.memory.entity for each in app.ledger.list_captures(caller.organization_id, query)[0]]
+    found = [each.memory.entity for each in app.ledger.memories.list_captures(caller.organization_id, query)[0]]
     visible = [each.id for each in found if each.visibility in open_keys]
     return visible, [each.id for each in found if each.visibility not in open_keys]
 
@@ -134,7 +134,11 @@ def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int)
 def _hidden(app: App, caller: Principal, judged: Sequence[_Judged]) -> int:
     """Count memories that the caller may not read, except private ones."""
     keys = frozenset(key for each in judged for key in counted_keys(each.space)) - caller.memories
-    return app.ledger.list_captures(caller.organization_id, CaptureQuery(keys, frozenset(), limit=0))[1] if keys else 0
+    return (
+        app.ledger.memories.list_captures(caller.organization_id, CaptureQuery(keys, frozenset(), limit=0))[1]
+        if keys
+        else 0
+    )
 
 
 def _remember(app: App, call: Call, request: PreviewMemorySpaceAccessRequest, preview: AccessPreview) -> None:

@@ -23,7 +23,7 @@ def active_task(app: App, caller: Principal, project_id: str | None) -> Entity |
         project_ids=(project_id,) if project_id is not None else (),
         limit=DOING_LIMIT,
     )
-    doing, _ = app.ledger.list_entities(caller.organization_id, query)
+    doing, _ = app.ledger.records.list_entities(caller.organization_id, query)
     doing = [task for task in doing if may_reach(caller, task)]
     names = {comparable(name) for name in (caller.user.name.strip(), caller.user.email) if name}
     own = [task for task in doing if names.intersection(_assignees(task))]

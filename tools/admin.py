@@ -79,7 +79,7 @@ def _health(app: App, call: Call) -> OrganizationHealth:
         started_at=app.started_at,
         uptime_seconds=round((app.clock() - app.started_at).total_seconds(), 3),
         graph_connected=connected,
-        entity_counts=app.ledger.entity_counts(organization, call.caller.visible),
+        entity_counts=app.ledger.records.entity_counts(organization, call.caller.visible),
         # Without the cause, which names files of the server.
         errors=[f"{name}: missing or incomplete at this moment." for name in missing],
         indexes=states,

@@ -183,7 +183,7 @@ def open_stores(
         organizations = folder.path / "organizations"
         indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=encoder)
         ledger.on_commit.append(indexer.notify)
-        ledger.on_delete.append(indexer.forget)
+        ledger.people.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
         yield Stores(folder, ledger, indexer, watched, encoder, workers, process_id)
@@ -218,7 +218,7 @@ def _opened(
         ]
         analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
         stores.ledger.on_commit.append(analytics.notify)
-        stores.ledger.on_delete.append(analytics.forget)
+        stores.ledger.people.on_delete.append(analytics.forget)
         # The indexes notice commits of other processes first.
         stores.indexer.on_applied.append(analytics.notify)
         analytics.start()
@@ -227,7 +227,7 @@ def _opened(
         exposures.start()
         closing.callback(exposures.close)
         usage = Usage(stores.ledger, clock, beside)
-        stores.ledger.on_delete.append(usage.forget)
+        stores.ledger.people.on_delete.append(usage.forget)
         preload = Preload(loads)
         closing.callback(preload.close)
         # Closed first: the imports that are waited for compete with the indexes.
@@ -252,7 +252,7 @@ def _opened(
             providers=providers,
             mailer=mailer,
             preload=preload,
-            events=EventHub(stores.ledger, stores.indexer.applied, accounts.renewed),
+            events=EventHub(stores.ledger.feed, stores.indexer.applied, accounts.renewed),
             logs=logs,
             clock=clock,
             process_id=stores.process_id,

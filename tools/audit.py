@@ -103,7 +103,7 @@ async def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
 
     def read() -> tuple[list[AuditEntry], dict[str, User | None]]:
         found = app.ledger.audit.entries(query)
-        return found, {each: app.ledger.user(each) for each in {entry.draft.actor_id for entry in found} if each}
+        return found, {each: app.ledger.people.user(each) for each in {entry.draft.actor_id for entry in found} if each}
 
     found, users = await in_thread(read)
     return AuditView(

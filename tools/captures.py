@@ -77,7 +77,7 @@ async def list_captures(app: App, call: Call, request: ListCapturesRequest) -> C
     )
 
     def read() -> CapturesView:
-        listed, total = app.ledger.list_captures(caller.organization_id, query)
+        listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
         return CapturesView(
             captures=_views(app, caller, listed),
             total=total,
@@ -126,7 +126,7 @@ async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothin
                 raise Forbidden(
                     "Only its author, an owner or an admin may erase this memory.", remediation="Ask one of them."
                 )
-            tx.delete_entity(memory.entity.id)
+            tx.records.delete_entity(memory.entity.id)
 
     await in_thread(write)
     return Nothing()
@@ -138,7 +138,7 @@ def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawM
     Raises:
         NotFound: It does not exist, or not for this caller.
     """
-    memory = tx.memory(capture_id)
+    memory = tx.memories.memory(capture_id)
     if memory is None or not may_read_memory(caller, memory.entity.visibility):
         raise _no_capture(capture_id)
     return memory
@@ -173,16 +173,16 @@ def settle(tx: Transaction, memory: RawMemory, state: ReviewState, *, entity_id:
             remediation="Keep it as it is, or store what is to be said now as a new memory.",
             details={"actual": before.review_state, "expected": "pending or deferred"},
         )
-    return tx.settle_memory(memory.entity.id, review_state=state, entity_id=made, candidate=before.candidate)
+    return tx.memories.settle_memory(memory.entity.id, review_state=state, entity_id=made, candidate=before.candidate)
 
 
 def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:
-    memory = app.ledger.memory(caller.organization_id, capture_id)
+    memory = app.ledger.memories.memory(caller.organization_id, capture_id)
     if memory is None or not may_read_memory(caller, memory.entity.visibility):
         raise _no_capture(capture_id)
     made = entities_made(app, caller, [memory]).get(capture_id)
     kind = RAW_MEMORY if memory.capture.candidate is None else CANDIDATE
-    entity = None if made is None else app.ledger.entity(caller.organization_id, made)
+    entity = None if made is None else app.ledger.records.entity(caller.organization_id, made)
     said = proposals(app, caller, [memory]).get(capture_id)
     return _view(memory, kind if entity is None else entity.entity_type, made, said)
 

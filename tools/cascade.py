@@ -17,7 +17,7 @@ def cascade(tx: Transaction, caller: Principal, before: Entity, after: Entity) -
         Forbidden: The record would retire, for others than its author, what the caller may not change.
     """
     if before.visibility != after.visibility:
-        tx.follow_visibility(before, after, left=_without_right(tx, caller, after))
+        tx.relations.follow_visibility(before, after, left=_without_right(tx, caller, after))
     if after.entity_type == "source":
         _carry_to_chunks(tx, before, after)
     elif after.entity_type in ("task", "epic"):
@@ -28,11 +28,11 @@ def cascade_delete(tx: Transaction, caller: Principal, entity: Entity) -> None:
     """Delete the notes of a task that is about to be deleted."""
     if entity.entity_type == "task":
         for note in _own_notes(tx, caller, entity):
-            tx.delete_entity(note.id)
+            tx.records.delete_entity(note.id)
 
 
 def _own_notes(tx: Transaction, caller: Principal, task: Entity) -> list[Entity]:
-    return [note for note in tx.notes_about(task.id) if _is_beside(caller, note, task)]
+    return [note for note in tx.records.notes_about(task.id) if _is_beside(caller, note, task)]
 
 
 def _is_beside(caller: Principal, record: Entity, work: Entity) -> bool:
@@ -51,10 +51,10 @@ def _carry_beside(tx: Transaction, caller: Principal, before: Entity, work: Enti
 
     if (before.visibility, before.project_id) == (work.visibility, work.project_id):
         return
-    for record in (*tx.notes_about(work.id), *tx.learned_on(work.id)):
+    for record in (*tx.records.notes_about(work.id), *tx.records.learned_on(work.id)):
         if _is_beside(caller, record, before):
-            moved = tx.update_entity(record.id, follow)
-            tx.follow_visibility(record, moved)
+            moved = tx.records.update_entity(record.id, follow)
+            tx.relations.follow_visibility(record, moved)
             contain(tx, caller, record, moved)
 
 
@@ -62,8 +62,8 @@ def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozen
     if entity.visibility == private_key(entity.principal_id):
         return frozenset()
     left = set()
-    for relation in tx.unended_relations(entity.id, {SUPERSEDES}):
-        target = tx.entity(relation.target_id)
+    for relation in tx.relations.unended_relations(entity.id, {SUPERSEDES}):
+        target = tx.records.entity(relation.target_id)
         if target is None or not may_read(caller, target.visibility):
             left.add(relation.id)
         else:
@@ -78,10 +78,10 @@ def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
     kept = ("name", "visibility", "project_id")
     if all(getattr(before, name) == getattr(source, name) for name in kept):
         return
-    for chunk_id in tx.chunk_ids(source.id):
-        chunk = tx.entity(chunk_id)
+    for chunk_id in tx.records.chunk_ids(source.id):
+        chunk = tx.records.entity(chunk_id)
         if chunk is not None:
-            tx.follow_visibility(chunk, tx.update_entity(chunk_id, follow))
+            tx.relations.follow_visibility(chunk, tx.records.update_entity(chunk_id, follow))
 
 
 def _placed_like(owner: Entity, entity: Entity) -> Entity:

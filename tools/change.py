@@ -107,7 +107,7 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
         changed = replace(current, **{**plain, **lists})
         return changed if metadata is None else _with_metadata(tx, caller, changed, metadata)
 
-    updated = tx.update_entity(
+    updated = tx.records.update_entity(
         request.entity_id,
         change,
         expected_revision=request.expected_revision,
@@ -121,7 +121,7 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     cascade(tx, caller, before, updated)
     contain(tx, caller, before, updated)
     if updated.source_id is not None:
-        tx.outdate_document(updated.id)
+        tx.records.outdate_document(updated.id)
     return [updated, *update_epics(tx, caller, before, updated)]
 
 
@@ -134,7 +134,7 @@ def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonVal
 
 
 def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
-    entity = tx.remains(entity_id)
+    entity = tx.records.remains(entity_id)
     if entity is None or not may_read(caller, entity.visibility):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
     return entity
@@ -158,7 +158,7 @@ def _with_metadata(tx: Transaction, caller: Principal, entity: Entity, update: J
     require_scope_change(caller, entity)
     visibility = _moved(caller, entity, scope, project_id, key)
     if project_id is not None and project_id != entity.project_id:
-        require_live(project_id, tx.entity(project_id))
+        require_live(project_id, tx.records.entity(project_id))
     return replace(
         changed,
         project_id=project_id,
@@ -199,9 +199,9 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
             entity = _present(tx, caller, request.entity_id)
             require_deletable(caller, entity)
             if entity.source_id is not None:
-                tx.outdate_document(entity.id)
+                tx.records.outdate_document(entity.id)
             cascade_delete(tx, caller, entity)
-            deleted = tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)
+            deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
             audit_project(tx, call, "project.delete", deleted, None)
             update_epics(tx, caller, deleted, None)
 

@@ -88,7 +88,7 @@ def count(tx: Transaction, call: Call, ids: Sequence[str], surface: CitedSurface
 
     The audit entry names only records that admins may read.
     """
-    found = tx.cite(ids, Citing(call.caller.readable, session_key, surface))
+    found = tx.memories.cite(ids, Citing(call.caller.readable, session_key, surface))
     told = [record_id for record_id, visibility in found.counted.items() if admins_may_read(visibility)]
     if told:
         tx.audit(

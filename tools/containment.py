@@ -99,7 +99,7 @@ def keep_hidden(tx: Transaction, caller: Principal, before: Entity, update: Json
         given, known = update[field.key], list(_named(field, before))
         if not (given is None or (isinstance(given, list) and field.is_list)):
             continue
-        hidden = [each.id for each in tx.entities(known).values() if not may_read(caller, each.visibility)]
+        hidden = [each.id for each in tx.records.entities(known).values() if not may_read(caller, each.visibility)]
         kept: list[JsonValue] = [each for each in known if each in hidden]
         if not field.is_list:
             update = {**update, field.key: kept[0]} if kept else update
@@ -117,9 +117,9 @@ def _leave(tx: Transaction, field: Field, before: Entity | None, after: Entity) 
     left = set(_named(field, before)) - set(_named(field, after))
     if not left:
         return
-    for relation in tx.unended_relations(after.id, {field.name}):
+    for relation in tx.relations.unended_relations(after.id, {field.name}):
         if relation.target_id in left:
-            tx.end_relation(relation.id)
+            tx.relations.end_relation(relation.id)
 
 
 def _new(field: Field, before: Entity | None, after: Entity) -> Iterable[str]:

@@ -9,7 +9,7 @@ from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
 from stores.analytics import Shown
 from stores.event_times import recent_at
-from stores.ledger import Standing
+from stores.ledger import RecordStatus
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.context_leading import leading_tasks
@@ -217,12 +217,12 @@ def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence
     organization, ranking = ranked.plan.organization_id, ranked.ranking
     candidates = {each.id: each for each in ranking.best}
     chosen = select(ranked.options, facets, min(request.limit, LIMITS[request.layer]))
-    entities = app.ledger.entities(organization, [each.option.id for each in chosen])
+    entities = app.ledger.records.entities(organization, [each.option.id for each in chosen])
     wanted = ranked.plan.filter
     kept = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], wanted)]
     shown = [(candidates[each.option.id], entities[each.option.id]) for each in kept if each.option.id in candidates]
     candidates |= {hit.id: hit for hit, _ in with_passages(app, organization, shown, ranking.terms)}
-    places = app.ledger.chunks(organization, [each.id for each in entities.values() if each.source_id])
+    places = app.ledger.records.chunks(organization, [each.id for each in entities.values() if each.source_id])
     return _Found(
         chosen=kept,
         entities=entities,
@@ -267,7 +267,7 @@ def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
     return candidate.cosine or 0.0
 
 
-def _belongs(standing: Standing, project_id: str) -> bool:
+def _belongs(standing: RecordStatus, project_id: str) -> bool:
     return standing.facets.project_id in (None, project_id)
 
 

@@ -21,8 +21,8 @@ def leading_tasks(app: App, caller: Principal, project_id: str, scores: Mapping[
     query = EntityQuery(
         visibility=visible, types=("task",), statuses=UNDER_WAY, project_ids=(project_id,), limit=LOOKED_AT
     )
-    tasks, _ = app.ledger.list_entities(organization, query)
-    retired = app.ledger.superseded(organization, [task.id for task in tasks], visibility=visible)
+    tasks, _ = app.ledger.records.list_entities(organization, query)
+    retired = app.ledger.records.superseded(organization, [task.id for task in tasks], visibility=visible)
     options = [
         Option(task.id, task.entity_type, str(task.metadata.get("status")), scores.get(task.id, 0.0), is_under_way=True)
         for task in tasks

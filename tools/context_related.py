@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from auth.policy import may_read
 from auth.principal import Principal
-from stores.ledger.listing import Link
+from stores.ledger.links import Link
 from stores.records import Entity
 from tools.app import App
 from tools.context_models import RelatedItem
@@ -26,16 +26,16 @@ def related_items(
     What was superseded or archived is left out, and so is the project that the pack is for.
     """
     organization = caller.organization_id
-    linked = app.ledger.links_around(organization, ids, visibility=caller.visible, limit=READ)
+    linked = app.ledger.relations.links_around(organization, ids, visibility=caller.visible, limit=READ)
     others = {link.id for links in linked.values() for link in links} - {project_id}
-    standings = app.ledger.standings(organization, others, visibility=caller.visible)
+    standings = app.ledger.records.statuses(organization, others, visibility=caller.visible)
     usable = {
         each
         for each, standing in standings.items()
         if not standing.superseded and standing.facets.status not in GONE and may_read(caller, standing.visibility)
     }
     shown = {each: _first(links, usable, limit) for each, links in linked.items()}
-    entities = app.ledger.entities(organization, {link.id for links in shown.values() for link in links})
+    entities = app.ledger.records.entities(organization, {link.id for links in shown.values() for link in links})
     readable = {each: entity for each, entity in entities.items() if may_read(caller, entity.visibility)}
     return {
         each: [_related(link, readable[link.id]) for link in links if link.id in readable]

@@ -40,7 +40,7 @@ def _reachable(tx: Transaction, caller: Principal, name: str, starts: set[str]) 
     edges: Edges = defaultdict(list)
     seen, frontier = set(starts), set(starts)
     while frontier:
-        found = tx.edges_from(frontier, name, caller.visible)
+        found = tx.relations.edges_from(frontier, name, caller.visible)
         for source_id, target_id in found:
             edges[source_id].append(target_id)
         frontier = {target_id for _, target_id in found} - seen

@@ -21,7 +21,7 @@ LINK = "raw_memory_id"
 def source_of(tx: Transaction, caller: Principal, draft: EntityDraft) -> RawMemory | None:
     """Return the raw memory that a draft names, if the caller may read it."""
     named = draft.metadata.get(LINK) if draft.entity_type != PROJECT else None
-    memory = tx.memory(named) if isinstance(named, str) and named else None
+    memory = tx.memories.memory(named) if isinstance(named, str) and named else None
     return memory if memory is not None and may_read_memory(caller, memory.entity.visibility) else None
 
 
@@ -57,10 +57,10 @@ def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: 
 
 
 def _sources(tx: Transaction, entity: Entity) -> list[Entity]:
-    found = tx.memories_of(entity.id)
+    found = tx.memories.memories_of(entity.id)
     named = {each for memory in found for each in texts_in((memory.capture.candidate or {}).get("raw_source_ids"))}
     named |= set(texts_in([entity.metadata.get(LINK)])) | set(texts_in(entity.metadata.get("raw_source_ids")))
-    there = (tx.memory(each) for each in sorted(named))
+    there = (tx.memories.memory(each) for each in sorted(named))
     return [memory.entity for memory in (*found, *there) if memory is not None]
 
 
@@ -70,4 +70,6 @@ def link(tx: Transaction, caller: Principal, memory: RawMemory, entity: Entity) 
     if capture.candidate is not None or not may_change_memory(caller, memory.entity):
         return
     if capture.entity_id is None and capture.review_state in ("pending", "deferred"):
-        tx.settle_memory(memory.entity.id, review_state="promoted", entity_id=entity.id, candidate=capture.candidate)
+        tx.memories.settle_memory(
+            memory.entity.id, review_state="promoted", entity_id=entity.id, candidate=capture.candidate
+        )

@@ -70,14 +70,16 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
             require_writable(caller, source)
             if relation.name == SUPERSEDES and source.memory_scope != "private":
                 require_writable(caller, target)
-            if not tx.has_ended(relation):
+            if not tx.relations.has_ended(relation):
                 refuse_stated(source, relation)
                 _refuse_early(relation, invalid_at)
             before, why = relation, _why(caller, request.reason)
             if request.withdraw:
-                relation = tx.withdraw_end(relation.id, may_end=may_end_facts(tx, caller), why={WITHDRAWN: why})
+                relation = tx.relations.withdraw_end(
+                    relation.id, may_end=may_end_facts(tx, caller), why={WITHDRAWN: why}
+                )
             else:
-                relation = tx.end_relation(
+                relation = tx.relations.end_relation(
                     relation.id, invalid_at=invalid_at, may_end=may_end_facts(tx, caller), why={ENDED: why}
                 )
             if _is_longer(relation, before):
@@ -95,9 +97,9 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
 
 
 def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Relation, Entity, Entity]:
-    relation = tx.relation(relation_id)
+    relation = tx.relations.relation(relation_id)
     if relation is not None and may_read(caller, relation.visibility):
-        source, target = tx.entity(relation.source_id), tx.entity(relation.target_id)
+        source, target = tx.records.entity(relation.source_id), tx.records.entity(relation.target_id)
         if source and target and may_read(caller, source.visibility) and may_read(caller, target.visibility):
             return relation, source, target
     raise NotFound(f"There is no relation {relation_id}.", remediation="List the relations of an entity for their ids.")

@@ -10,7 +10,7 @@ from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import NotFound
-from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery, Look
+from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.dates import Date, optional_moment
@@ -75,7 +75,7 @@ async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> E
         limit=request.page_size,
         offset=(request.page - 1) * request.page_size,
     )
-    entities, total = await in_thread(app.ledger.list_entities, call.caller.organization_id, query)
+    entities, total = await in_thread(app.ledger.records.list_entities, call.caller.organization_id, query)
     return EntityPage(
         entities=await entity_views(app, call.caller, entities),
         total=total,
@@ -108,7 +108,7 @@ async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) 
 def _views(app: App, caller: Principal, entities: Iterable[Entity], as_of: datetime | None = None) -> list[EntityView]:
     found = without_hidden(app, caller, entities, as_of=as_of)
     chunk_ids = [entity.id for entity in found if entity.source_id is not None]
-    places = app.ledger.chunks(caller.organization_id, chunk_ids) if chunk_ids else {}
+    places = app.ledger.records.chunks(caller.organization_id, chunk_ids) if chunk_ids else {}
     return [
         entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
         for entity in found
@@ -134,23 +134,21 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
     Raises:
         NotFound: It does not exist, or not for this caller.
     """
-    entity = app.ledger.entity(caller.organization_id, entity_id)
+    entity = app.ledger.records.entity(caller.organization_id, entity_id)
     if entity is None or not _may_read(caller, entity, memories=memories):
         raise no_entity(entity_id)
     return entity
 
 
-def require_visible(app: App, caller: Principal, entity_id: str) -> Look:
+def require_visible(app: App, caller: Principal, entity_id: str) -> None:
     """Check that the caller may see an entity. Blocks.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
     """
-    look = app.ledger.look(caller.organization_id)
-    found = look.rows([entity_id]).get(entity_id)
+    found = app.ledger.records.statuses(caller.organization_id, [entity_id], visibility=caller.visible).get(entity_id)
     if found is None or not may_read(caller, found.visibility):
         raise no_entity(entity_id)
-    return look
 
 
 def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:
@@ -164,7 +162,7 @@ def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) 
         NotFound: It does not exist, now or then; or not for this caller, as it is now or was then.
     """
     readable(app, caller, entity_id, memories=True)
-    entity = app.ledger.entity_at(caller.organization_id, entity_id, as_of)
+    entity = app.ledger.records.entity_at(caller.organization_id, entity_id, as_of)
     if entity is None or not _may_read(caller, entity, memories=True):
         raise NotFound(
             f"There was no entity {entity_id} at {as_of.isoformat()}.",
@@ -184,14 +182,18 @@ def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: 
     if not limit:
         return []
     if as_of is None:
-        relations = app.ledger.readable_relations_of(organization, entity_id, visibility=caller.visible, limit=limit)
+        relations = app.ledger.relations.readable_relations_of(
+            organization, entity_id, visibility=caller.visible, limit=limit
+        )
     else:
         query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
-        relations = [each.then for each in app.ledger.relation_history(organization, query)]
+        relations = [each.then for each in app.ledger.relations.relation_history(organization, query)]
     ends = [(each, each.target_id if each.source_id == entity_id else each.source_id) for each in relations]
     ids = [end for _, end in ends]
     there = (
-        app.ledger.entities(organization, ids) if as_of is None else app.ledger.entities_at(organization, ids, as_of)
+        app.ledger.records.entities(organization, ids)
+        if as_of is None
+        else app.ledger.records.entities_at(organization, ids, as_of)
     )
     return [
         RelatedEntity(

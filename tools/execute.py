@@ -113,7 +113,7 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
 def _require_readable(app: App, caller: Principal, replay: Replay) -> None:
     """Refuse to replay a record that the caller may not read any more."""
     ids = [record.removeprefix("entity:") for record in replay.records]
-    there = app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
     if not all(standing.visibility in caller.readable for standing in there.values()):
         raise replay.gone()
 

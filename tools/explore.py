@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.policy import may_read
 from stores.errors import Unavailable, ValidationFailed
 from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
-from stores.ledger import DEPENDS, PRECEDES, SUPERSEDES, Brief, EntityQuery, Look
+from stores.ledger import DEPENDS, PRECEDES, SUPERSEDES, Brief, EntityQuery
 from stores.records import JsonObject
 from tools.app import App
 from tools.entities import require_visible
@@ -120,7 +120,7 @@ async def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
 
 def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
     query = replace(_query(call, request), limit=request.limit, offset=request.offset)
-    found, total = app.ledger.list_briefs(call.caller.organization_id, query)
+    found, total = app.ledger.records.list_briefs(call.caller.organization_id, query)
     shown = without_hidden(app, call.caller, found)
     return _page(request, [explored(brief) for brief in shown], total)
 
@@ -199,19 +199,19 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
             f"entity_id is required for mode {request.mode}.",
             details={"field": "body.entity_id", "expected": "a value: it is required"},
         )
-    look = require_visible(app, call.caller, request.entity_id)
+    require_visible(app, call.caller, request.entity_id)
     depth = 1 if request.mode == "related" else request.depth
     queries = _queries(call, request, depth)
     walks = _walks(app, call, request.entity_id, depth, queries)
-    kept = _kept(call, request, look, walks)
+    kept = _kept(app, call, request, walks)
     if depth == 1 and any(
         walk.capped and any(step.id not in kept for step in walk.entities) for walk in walks.values()
     ):
         walks = {
             side: _nearby(app, call, request, queries[side]) if walk.capped else walk for side, walk in walks.items()
         }
-        kept = _kept(call, request, look, walks)
-    retired = look.superseded(kept, visibility=call.caller.visible)
+        kept = _kept(app, call, request, walks)
+    retired = app.ledger.records.superseded(call.caller.organization_id, kept, visibility=call.caller.visible)
     by_name = SUPERSEDES in (request.relationship_types or ())
     rows: list[tuple[Reached, Dependency | None]] = []
     capped = any(walk.capped for walk in walks.values())
@@ -225,7 +225,7 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
         capped = capped or len(found) > WALK_LIMIT
         rows += [(step, side) for step in found[:WALK_LIMIT]]
     rows.sort(key=lambda row: row[0].distance)
-    shown = _shown(app, call, look, rows[request.offset : request.offset + request.limit])
+    shown = _shown(app, call, rows[request.offset : request.offset + request.limit])
     return _page(request, shown, len(rows), capped=capped)
 
 
@@ -234,9 +234,9 @@ def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
     return is_asked_for and SUPERSEDES in {each.name for each in (step.path[-1], *step.others)}
 
 
-def _kept(call: Call, request: ExploreRequest, look: Look, walks: Mapping[Dependency | None, Walk]) -> set[str]:
+def _kept(app: App, call: Call, request: ExploreRequest, walks: Mapping[Dependency | None, Walk]) -> set[str]:
     ids = (step.id for walk in walks.values() for step in walk.entities)
-    return look.matching_ids(_of_walk(call, request), ids)
+    return app.ledger.records.matching_ids(call.caller.organization_id, _of_walk(call, request), ids)
 
 
 def _of_walk(call: Call, request: ExploreRequest) -> EntityQuery:
@@ -282,7 +282,9 @@ def _walks(
 def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery) -> Walk:
     names = {way: query.towards(way).names for way in query.ways}
     wanted, most = _of_walk(call, request), WIDE * WALK_LIMIT
-    found = app.ledger.links_to_matching(call.caller.organization_id, str(request.entity_id), wanted, names, most)
+    found = app.ledger.relations.links_to_matching(
+        call.caller.organization_id, str(request.entity_id), wanted, names, most
+    )
     steps: dict[str, dict[Step, None]] = {}
     for link in found:
         steps.setdefault(link.id, {})[Step(link.name, link.way)] = None
@@ -290,8 +292,8 @@ def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery
     return Walk(tuple(reached), capped=len(found) == most)
 
 
-def _shown(app: App, call: Call, look: Look, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
-    briefs = look.briefs(step.id for step, _ in rows)
+def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
+    briefs = app.ledger.records.briefs(call.caller.organization_id, (step.id for step, _ in rows))
     found = {each.id: each for each in without_hidden(app, call.caller, briefs.values())}
     return [
         explored(found[step.id], step, side)

@@ -12,7 +12,7 @@ from auth.external.codehost import CodeHost, codehost_refused
 from auth.external.entry import Entrance
 from auth.one_time import new_token
 from stores.errors import InvalidRequest, NotFound
-from stores.ledger.links import CODEHOST
+from stores.ledger.external_identities import CODEHOST
 from tools.announcements import renew_account
 from tools.app import App
 from tools.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Operation, Redirect, Request, Route

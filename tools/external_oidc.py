@@ -133,7 +133,7 @@ async def _dismiss(app: App, call: Call, provider: OidcProvider, person: Vouched
 
 def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> None:
     """Record the refusal in the organization's audit log. Blocks."""
-    organization = app.ledger.organization_by_slug(provider.organization_slug)
+    organization = app.ledger.people.organization_by_slug(provider.organization_slug)
     details: JsonObject = {"provider": provider.name, "reason": reason}
     home = organization.id if organization else None
     app.ledger.audit.append(AuditDraft("session.refuse", home, None, None, details, call.origin.described()))
@@ -145,8 +145,8 @@ def _enter(
     """Start the session and end the one that it replaces, if it is still valid."""
     person, role = claimed
     if attempt.session_id is not None and attempt.user_id is not None:
-        known = app.ledger.user_by_link(person.link_provider, person.subject)
-        replaced = app.ledger.session(attempt.session_id)
+        known = app.ledger.people.user_by_link(person.link_provider, person.subject)
+        replaced = app.ledger.people.session(attempt.session_id)
         if known is None or known.id != attempt.user_id or replaced is None or replaced.revoked_at is not None:
             return None
     entered = Entrance(app.accounts, client.provider.name, call.origin).by_oidc(client.provider, person, role)

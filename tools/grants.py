@@ -46,7 +46,7 @@ async def list_grants(app: App, call: Call, _request: MeRequest) -> GrantsView:
 
     def find() -> GrantsView:
         require_session(call.caller)
-        names = {each.id: each.name for each, _role in app.ledger.memberships(call.caller.user_id)}
+        names = {each.id: each.name for each, _role in app.ledger.people.memberships(call.caller.user_id)}
         held = app.ledger.grants.of_user(call.caller.user_id)
         return GrantsView(grants=[_view(app, grant, names.get(grant.organization_id, "")) for grant in held])
 

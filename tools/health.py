@@ -88,8 +88,8 @@ def _state(line: IndexStatus) -> str:
 
 def stats(app: App, organization_id: str, visible: frozenset[str]) -> dict[str, Any]:
     """Count readable records by type, and relations by name. Blocks."""
-    counts = app.ledger.entity_counts(organization_id, visible)
-    relations = app.ledger.relation_counts(organization_id, visible)
+    counts = app.ledger.records.entity_counts(organization_id, visible)
+    relations = app.ledger.relations.relation_counts(organization_id, visible)
     return {
         "entity_counts": counts,
         "total_entities": sum(counts.values()),

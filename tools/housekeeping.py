@@ -22,9 +22,9 @@ log = structlog.get_logger("housekeeping")
 
 def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
     """Prune the ledger; feed rows only if every index has applied them."""
-    ledger.prune_feed(clock() - FEED_KEPT, indexer.watermarks())
+    ledger.feed.prune_feed(clock() - FEED_KEPT, indexer.watermarks())
     ledger.idempotency.prune_claims()
-    ledger.prune_sessions(clock() - SESSIONS_KEPT)
+    ledger.people.prune_sessions(clock() - SESSIONS_KEPT)
     ledger.tidy()
     ledger.checkpoint()
 

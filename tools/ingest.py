@@ -105,15 +105,15 @@ def _store(app: App, call: Call, request: IngestRequest) -> _Stored:
         # Read under the organization's lock, so that two ingestions of one address are serialized.
         source = _existing(app, call, request)
         if source is None:
-            source = tx.create_entity(_source_draft(request, place), fields={"mode": "async"})
+            source = tx.records.create_entity(_source_draft(request, place), fields={"mode": "async"})
             contain(tx, caller, None, source)
-        known = {known.url: known for known in app.ledger.documents(caller.organization_id, source.id)}
+        known = {known.url: known for known in app.ledger.records.documents(caller.organization_id, source.id)}
         fresh = [d for d in documents.values() if d.url not in known or known[d.url].content_hash != _digest(d)]
         stored: list[Entity] = []
         ids = []
         for document in fresh:
             if document.url in known:
-                tx.remove_document(known[document.url].id)
+                tx.records.remove_document(known[document.url].id)
             document_id = str(uuid.uuid4())
             ids.append(document_id)
             stored += _add_document(tx, source, document_id, document, pieces[document.url])
@@ -164,9 +164,9 @@ def _add_document(
     tx: Transaction, source: Entity, document_id: str, document: DocumentText, pieces: Sequence[Piece]
 ) -> list[Entity]:
     title = document.title or title_of(document.content) or document.url
-    tx.add_document(Document(document_id, source.id, document.url, title[:200], _digest(document)))
+    tx.records.add_document(Document(document_id, source.id, document.url, title[:200], _digest(document)))
     return [
-        tx.add_chunk(
+        tx.records.add_chunk(
             Chunk(
                 id=(chunk_id := str(uuid.uuid4())),
                 document_id=document_id,

@@ -121,14 +121,14 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
     from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
     organization, now = caller.organization_id, app.clock()
-    sequence = app.ledger.head(organization).sequence
+    sequence = app.ledger.feed.head(organization).sequence
     fresh = _unindexed(app, caller)
     found = []
     for statement in statements:
         plan = _plan(caller, statement, now)
         ranking = retrieve(app, plan)
         ids = [each.id for each in ranking.best if each.lexical is None or each.coverage >= LEAST_SHARED]
-        read = app.ledger.entities(organization, ids)
+        read = app.ledger.records.entities(organization, ids)
         near = {each: read[each] for each in ids if each in read}
         near |= {each.id: each for each in _nearest(fresh, statement) if each.id not in near}
         records = [each for each in near.values() if matches(each, plan.filter) and _concerns(each, statement)]
@@ -140,8 +140,8 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
 
 def is_overtaken(tx: Transaction, caller: Principal, statement: Statement, compared: Comparison) -> bool:
     """Whether something that says the same was written since a statement was held against what is known."""
-    ids = tx.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
-    records = [each for each in tx.entities(ids).values() if _concerns(each, statement)]
+    ids = tx.records.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
+    records = [each for each in tx.records.entities(ids).values() if _concerns(each, statement)]
     return bool(_same(statement, records, [_text(each, statement) for each in records]))
 
 
@@ -165,11 +165,11 @@ def _unindexed(app: App, caller: Principal) -> list[_Fresh]:
     organization = caller.organization_id
     with app.indexer.indexes(organization) as indexes:
         position = indexes.lexical.position() if indexes.lexical is not None else None
-    after = position.sequence if position is not None and position.epoch == app.ledger.epoch else 0
+    after = position.sequence if position is not None and position.epoch == app.ledger.feed.epoch else 0
     types = frozenset((*DISTILLED, *TOLD, *WORK))
-    ids = app.ledger.written_since(organization, after, types=types, visibility=caller.visible, limit=LATEST)
-    retired = app.ledger.superseded(organization, ids, visibility=caller.visible)
-    read = app.ledger.entities(organization, [each for each in ids if each not in retired])
+    ids = app.ledger.records.written_since(organization, after, types=types, visibility=caller.visible, limit=LATEST)
+    retired = app.ledger.records.superseded(organization, ids, visibility=caller.visible)
+    read = app.ledger.records.entities(organization, [each for each in ids if each not in retired])
     found, left = list[_Fresh](), MOST_CHARACTERS
     for entity in (read[each] for each in ids if each in read):
         text = f"{entity.name}\n{entity.content}"[:READ_CHARACTERS]
@@ -254,9 +254,9 @@ def _opposed(app: App, caller: Principal, statement: Statement, record: Entity, 
 def _retired_by(app: App, caller: Principal, record: Entity, statement: Statement) -> Entity | None:
     """The record that says what a statement says and was superseded by one that says otherwise."""
     query = RelationQuery(record.id, caller.visible, name=SUPERSEDES, ways="outgoing", limit=20)
-    relations, _ = app.ledger.list_relations(caller.organization_id, query)
+    relations, _ = app.ledger.relations.list_relations(caller.organization_id, query)
     ids = [each.relation.target_id for each in relations]
-    read = app.ledger.entities(caller.organization_id, ids)
+    read = app.ledger.records.entities(caller.organization_id, ids)
     retired = [read[each] for each in ids if each in read and read[each].visibility in caller.visible]
     same = _same(statement, retired, [_text(each, statement) for each in retired])
     return retired[same[0].index] if same else None

@@ -92,11 +92,11 @@ def record(
     """
     if not links:
         return []
-    targets = tx.outlines(link.target_id for link in links) if known is None else known
+    targets = tx.records.outlines(link.target_id for link in links) if known is None else known
     for link in links:
         _check(caller, link, targets.get(link.target_id))
     there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
-    recorded = tx.record_relations(
+    recorded = tx.relations.record_relations(
         [_draft(link, targets[link.target_id]) for link in links],
         ends={each.id: End(each.entity_type, each.visibility) for each in there.values()},
         may_end=may_end_facts(tx, caller),
@@ -111,7 +111,7 @@ def record(
 
 def may_end_facts(tx: Transaction, caller: Principal) -> MayEnd:
     """Return the check that decides which single-valued facts the caller's facts may end."""
-    is_open = cache(tx.is_open_project)
+    is_open = cache(tx.people.is_open_project)
     return lambda ender, ended: may_take_place(caller, ender, ended, is_open)
 
 
@@ -138,7 +138,7 @@ def require_linkable(ledger: Ledger, caller: Principal, references: Collection[s
         Forbidden: A target would be retired for others by somebody who may not change it.
     """
     named = [referred(each) for each in references]
-    there = ledger.entities(caller.organization_id, [target_id for _, target_id in named])
+    there = ledger.records.entities(caller.organization_id, [target_id for _, target_id in named])
     for name, target_id in named:
         target = require_target(caller, Target(target_id, "related_to"), there.get(target_id))
         _require_linkable(caller, name, memory_scope, target)

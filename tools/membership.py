@@ -109,7 +109,7 @@ def _member_view(member: Member) -> MemberView:
 
 
 def _present(app: App, organization_id: str, user_id: str) -> Member:
-    member = app.ledger.member(organization_id, user_id)
+    member = app.ledger.people.member(organization_id, user_id)
     if member is None:
         raise NotFound(
             "There is no such member.", remediation="List the members with GET /api/orgs/{slug}/members and use an id."
@@ -122,7 +122,7 @@ async def list_members(app: App, call: Call, request: OrganizationRequest) -> Me
 
     def read() -> list[Member]:
         organization, _ = membership(app, call.caller, request.org_slug)
-        return app.ledger.members(organization.id)
+        return app.ledger.people.members(organization.id)
 
     return MembersView(members=[_member_view(member) for member in await in_thread(read)])
 
@@ -135,7 +135,7 @@ async def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberV
         require_may_give(role, request.role)
         audit = audit_entry(call, "member.add", organization.id, request.user_id, {"role": request.role})
         permit = permit_to_give(call, request, request.role)
-        app.ledger.add_membership(request.user_id, organization.id, request.role, audit, permit=permit)
+        app.ledger.people.add_membership(request.user_id, organization.id, request.role, audit, permit=permit)
         return organization.id, _present(app, organization.id, request.user_id)
 
     organization_id, added = await in_thread(write)
@@ -151,7 +151,7 @@ async def change_member(app: App, call: Call, request: ChangeMemberRequest) -> M
         require_may_give(role, request.role)
         audit = audit_entry(call, "member.role_change", organization.id, request.user_id, {"to": request.role})
         permit = permit_to_give(call, request, request.role)
-        app.ledger.set_member_role(organization.id, request.user_id, request.role, audit, permit=permit)
+        app.ledger.people.set_member_role(organization.id, request.user_id, request.role, audit, permit=permit)
         return organization.id, _present(app, organization.id, request.user_id)
 
     organization_id, changed = await in_thread(write)
@@ -172,7 +172,7 @@ async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneVie
             require_may_give(role)
         audit = audit_entry(call, "member.remove", organization.id, request.user_id)
         permit = None if leaves else permit_to_give(call, request)
-        return organization.id, app.ledger.remove_member(organization.id, request.user_id, audit, permit=permit)
+        return organization.id, app.ledger.people.remove_member(organization.id, request.user_id, audit, permit=permit)
 
     organization_id, before = await in_thread(write)
     await announce_member(app, organization_id, request.user_id, "org_member_removed", before)

@@ -52,7 +52,7 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
         caller = call.caller
         home = app.accounts.home_of(caller.user_id)
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            memory = tx.create_memory(*memory_draft(tx, caller, request))
+            memory = tx.memories.create_memory(*memory_draft(tx, caller, request))
             tx.audit(remember_entry(home, call, memory))
         return memory, tx.sequence
 
@@ -79,7 +79,7 @@ def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) ->
     place = writable_memory(caller, scope_of(fields))
     draft = _draft(fields, place)
     if draft.project_id is not None:
-        require_live(draft.project_id, tx.entity(draft.project_id))
+        require_live(draft.project_id, tx.records.entity(draft.project_id))
     return draft, _capture(fields, draft.id, tx.now)
 
 
@@ -241,7 +241,7 @@ def _recalled(
     from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
 
     organization = caller.organization_id
-    found = app.ledger.memories(organization, [hit.id for hit in best])
+    found = app.ledger.memories.by_ids(organization, [hit.id for hit in best])
     # A memory may have left the scope since it was ranked.
     kept = [
         (hit, found[hit.id].entity)
@@ -260,7 +260,7 @@ def entities_made(app: App, caller: Principal, memories: Iterable[RawMemory]) ->
     ids = {each.entity.id: each.capture.entity_id for each in memories if each.capture.entity_id is not None}
     if not ids:
         return {}
-    there = app.ledger.standings(caller.organization_id, ids.values(), visibility=caller.visible)
+    there = app.ledger.records.statuses(caller.organization_id, ids.values(), visibility=caller.visible)
     return {
         memory_id: entity_id
         for memory_id, entity_id in ids.items()

@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.policy import may_read
 from stores.errors import NotFound, Unavailable
 from stores.graph import NeighbourQuery, Reached, Walk
-from stores.ledger import SUPERSEDES, Standing
+from stores.ledger import SUPERSEDES, RecordStatus
 from stores.records import Entity
 from tools.app import App
 from tools.entity_models import EntityId
@@ -77,7 +77,7 @@ async def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expa
 
 def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
     caller = call.caller
-    seeds = app.ledger.entities(caller.organization_id, list(dict.fromkeys(request.entity_ids)))
+    seeds = app.ledger.records.entities(caller.organization_id, list(dict.fromkeys(request.entity_ids)))
     known = [
         id_ for id_ in dict.fromkeys(request.entity_ids) if id_ in seeds and may_read(caller, seeds[id_].visibility)
     ]
@@ -85,7 +85,7 @@ def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
         raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
     walks = _walks(app, call, request, known)
     reached = (step.id for walk in walks.values() for step in walk.entities)
-    standings = app.ledger.standings(caller.organization_id, reached, visibility=caller.visible)
+    standings = app.ledger.records.statuses(caller.organization_id, reached, visibility=caller.visible)
     results = [
         _neighborhood(app, call, request, seeds[seed_id], _shown(call, request, walks[seed_id], standings)).model_copy(
             update={"capped": walks[seed_id].capped}
@@ -112,7 +112,7 @@ def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]
         return indexes.graph.walks(seed_ids, depth=request.depth, query=query)
 
 
-def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[str, Standing]) -> list[Reached]:
+def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[str, RecordStatus]) -> list[Reached]:
     by_name = SUPERSEDES in (request.relationship_types or ())
     kept = [
         step
@@ -127,7 +127,7 @@ def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[st
 
 
 def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity, steps: Sequence[Reached]) -> Neighborhood:
-    entities = app.ledger.entities(call.caller.organization_id, [step.id for step in steps])
+    entities = app.ledger.records.entities(call.caller.organization_id, [step.id for step in steps])
     kept = [
         (step, entities[step.id]) for step in steps if step.id in entities and _wanted(call, request, entities[step.id])
     ]

@@ -109,10 +109,12 @@ async def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesVi
 
     def read() -> list[NoteView]:
         caller = call.caller
-        task = app.ledger.entity(caller.organization_id, request.task_id)
+        task = app.ledger.records.entity(caller.organization_id, request.task_id)
         if task is None or task.entity_type != "task" or not may_reach(caller, task):
             raise no_such("task", request.task_id)
-        notes = app.ledger.notes_about(caller.organization_id, task.id, visibility=caller.visible, limit=request.limit)
+        notes = app.ledger.records.notes_about(
+            caller.organization_id, task.id, visibility=caller.visible, limit=request.limit
+        )
         return [note_view(note, task.id) for note in notes]
 
     notes = await in_thread(read)

@@ -85,7 +85,7 @@ class SwitchedView(TokensView):
 def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Role]:
     """Return one of the caller's organizations, and the role in it. Blocks."""
     require_session(caller)
-    found = app.ledger.membership_by_slug(caller.user_id, slug)
+    found = app.ledger.people.membership_by_slug(caller.user_id, slug)
     if found is None:
         raise no_organization(slug)
     return found
@@ -134,7 +134,7 @@ def _membership_view(organization: Organization, role: Role) -> MembershipView:
 async def list_organizations(app: App, call: Call, _request: MeRequest) -> OrganizationsView:
     """List the caller's organizations, the personal one first."""
     require_session(call.caller)
-    found = await in_thread(app.ledger.memberships, call.caller.user_id)
+    found = await in_thread(app.ledger.people.memberships, call.caller.user_id)
     return OrganizationsView(orgs=[OwnOrganizationView.of(each, role=role) for each, role in found])
 
 
@@ -151,7 +151,7 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
 
         def store(slug: str) -> None:
             organization = Organization(organization_id, name, slug, is_personal=False, created_at=now)
-            app.ledger.create_organization(organization, call.caller.user_id, audit)
+            app.ledger.people.create_organization(organization, call.caller.user_id, audit)
 
         store_under(request.slug, _slug_made_of(app, name), store)
         return app.accounts.switch(session_id, organization_id, origin=call.origin)
@@ -219,7 +219,7 @@ async def update_organization(app: App, call: Call, request: UpdateOrganizationR
             raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug.")
         if request.slug is not None and request.slug != organization.slug:
             _require_unbound(app, call.caller, request.slug, organization.slug)
-        edited = app.ledger.edit_organization(
+        edited = app.ledger.people.edit_organization(
             organization.id,
             name=request.name.strip() if request.name else None,
             slug=request.slug,
@@ -242,7 +242,7 @@ async def delete_organization(app: App, call: Call, request: OrganizationRequest
         require_owner(role, "Deleting it")
         audit = audit_entry(call, "organization.delete", None, organization.id)
         still_owner = permit(call, lambda actor, _: require_owner(actor, "Deleting it"), request.org_slug)
-        app.ledger.delete_organization(organization.id, audit, permit=still_owner)
+        app.ledger.people.delete_organization(organization.id, audit, permit=still_owner)
         return organization.id
 
     await app.events.renew(await in_thread(delete))

@@ -42,11 +42,11 @@ class ResetView(Result):
 
 def _letter(app: App, email: str) -> Letter | None:
     """Return a letter if the account has a password and got none for two minutes."""
-    user = app.ledger.user_by_email(email.strip())
+    user = app.ledger.people.user_by_email(email.strip())
     if user is None or user.password_hash is None:
         return None
     token, stored = new_token()
-    if not app.ledger.create_password_reset(user.id, stored, app.clock() + LIFETIME):
+    if not app.ledger.people.create_password_reset(user.id, stored, app.clock() + LIFETIME):
         return None
     return Letter(to=user.email, subject="Reset your Engrain password", text=_text(app, user.email, token))
 
@@ -80,7 +80,7 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
 
     def reset() -> User:
         stored = token_hash(request.token)
-        user = app.ledger.password_reset_user(stored)
+        user = app.ledger.people.password_reset_user(stored)
         if user is None:
             # Checked before hashing, to keep guesses cheap for the server.
             raise InvalidRequest(
@@ -90,7 +90,7 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
             )
         password_hash = app.accounts.passwords.hash(request.new_password)
         audit = audit_entry(call, "user.password_reset", app.accounts.home_of(user.id), user.id)
-        return app.ledger.reset_password(stored, password_hash, replace(audit, actor_id=user.id))
+        return app.ledger.people.reset_password(stored, password_hash, replace(audit, actor_id=user.id))
 
     user = await in_turn(app.password_turns, reset)
     await renew_account(app, user.id)

@@ -141,7 +141,7 @@ async def detect_cycles(app: App, call: Call, request: PlanRequest) -> Advice:
 
 async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
     """Estimate a task by the hours that done tasks like it took."""
-    task = await in_thread(app.ledger.entity, call.caller.organization_id, request.task_id)
+    task = await in_thread(app.ledger.records.entity, call.caller.organization_id, request.task_id)
     if task is None or task.entity_type != "task" or not may_reach(call.caller, task):
         raise no_such("task", request.task_id)
     found = await alike(app, call.caller, f"{task.name}\n{task.description}", "task", limit=50, status="done")
@@ -176,7 +176,7 @@ def _is_free(task: Entity, person: str) -> bool:
 
 
 def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
-    place = app.ledger.entity(caller.organization_id, entity_id)
+    place = app.ledger.records.entity(caller.organization_id, entity_id)
     if place is None or not may_reach(caller, place) or place.entity_type not in ("project", "epic"):
         raise no_such("project or epic", entity_id)
     is_epic = place.entity_type == "epic"
@@ -190,7 +190,7 @@ def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
         sort_order="asc",
         limit=CONSIDERED,
     )
-    return app.ledger.list_entities(caller.organization_id, query)[0]
+    return app.ledger.records.list_entities(caller.organization_id, query)[0]
 
 
 def _ranked(app: App, caller: Principal, entity_id: str) -> list[Ranked]:
@@ -199,7 +199,7 @@ def _ranked(app: App, caller: Principal, entity_id: str) -> list[Ranked]:
     named = {each for ids in before.values() for each in ids}
     first = {
         each.id
-        for each in app.ledger.entities(caller.organization_id, named).values()
+        for each in app.ledger.records.entities(caller.organization_id, named).values()
         if may_read(caller, each.visibility) and each.metadata.get("status") in OPEN
     }
     waiting = Counter(each for ids in before.values() for each in ids)
@@ -216,7 +216,9 @@ def _place(each: Ranked) -> tuple[bool, int, str, int]:
 
 
 def _before(app: App, caller: Principal, tasks: Sequence[Entity]) -> dict[str, tuple[str, ...]]:
-    facts = app.ledger.dependencies(caller.organization_id, [task.id for task in tasks], visibility=caller.visible)
+    facts = app.ledger.records.dependencies(
+        caller.organization_id, [task.id for task in tasks], visibility=caller.visible
+    )
     return {task.id: tuple(dict.fromkeys([*_named(task), *facts.get(task.id, ())])) for task in tasks}
 
 

@@ -78,7 +78,7 @@ def _edit(app: App, call: Call, request: UpdateMeRequest) -> User:
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(fields)}.")
     if "name" in given:
         given["name"] = given["name"].strip()
-    return app.ledger.edit_user(call.caller.user_id, lambda user: replace(user, **given))
+    return app.ledger.people.edit_user(call.caller.user_id, lambda user: replace(user, **given))
 
 
 async def update_me(app: App, call: Call, request: UpdateMeRequest) -> MeView:
@@ -99,7 +99,7 @@ async def update_profile(app: App, call: Call, request: UpdateProfileRequest) ->
 
 async def get_preferences(app: App, call: Call, _request: MeRequest) -> PreferencesView:
     """Return the caller's preferences."""
-    return PreferencesView(preferences=await in_thread(app.ledger.preferences, call.caller.user_id))
+    return PreferencesView(preferences=await in_thread(app.ledger.people.preferences, call.caller.user_id))
 
 
 async def update_preferences(app: App, call: Call, request: UpdatePreferencesRequest) -> PreferencesView:
@@ -107,13 +107,13 @@ async def update_preferences(app: App, call: Call, request: UpdatePreferencesReq
 
     def write() -> JsonObject:
         require_session(call.caller)
-        merged = app.ledger.preferences(call.caller.user_id) | request.preferences
+        merged = app.ledger.people.preferences(call.caller.user_id) | request.preferences
         if len(json.dumps(merged, ensure_ascii=False)) > PREFERENCES_LIMIT:
             raise ValidationFailed(
                 f"Preferences have at most {PREFERENCES_LIMIT} characters of JSON.",
                 details={"field": "body.preferences", "expected": f"at most {PREFERENCES_LIMIT} characters"},
             )
-        return app.ledger.edit_preferences(call.caller.user_id, request.preferences)
+        return app.ledger.people.edit_preferences(call.caller.user_id, request.preferences)
 
     return PreferencesView(preferences=await in_thread(write))
 
@@ -128,7 +128,7 @@ async def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
     def delete() -> None:
         require_session(call.caller)
         user_id = call.caller.user_id
-        app.ledger.delete_user(user_id, audit_entry(call, "user.delete", None, user_id))
+        app.ledger.people.delete_user(user_id, audit_entry(call, "user.delete", None, user_id))
 
     await in_thread(delete)
     await app.events.renew_user(call.caller.user_id)

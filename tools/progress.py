@@ -37,10 +37,10 @@ def _epic_of(task: Entity | None) -> str | None:
 
 
 def _follow(tx: Transaction, caller: Principal, epic_id: str) -> Entity | None:
-    epic = tx.entity(epic_id)
+    epic = tx.records.entity(epic_id)
     if epic is None or epic.entity_type != "epic" or not may_work(caller, epic):
         return None
-    statuses = tx.statuses_in_epic(epic_id, _counted(tx, caller, epic))
+    statuses = tx.records.statuses_in_epic(epic_id, _counted(tx, caller, epic))
     status = _next_status(epic, statuses)
     if status is None or (status == "archived" and not may_work(caller, epic, "project_maintainer")):
         return None
@@ -50,7 +50,7 @@ def _follow(tx: Transaction, caller: Principal, epic_id: str) -> Entity | None:
     def follow(current: Entity) -> Entity:
         return replace(current, metadata={**current.metadata, **update})
 
-    return tx.update_entity(epic_id, follow, fields=workflow_fields(update))
+    return tx.records.update_entity(epic_id, follow, fields=workflow_fields(update))
 
 
 def _next_status(epic: Entity, statuses: Iterable[str]) -> str | None:
@@ -69,5 +69,5 @@ def _counted(tx: Transaction, caller: Principal, epic: Entity) -> frozenset[str]
         return frozenset({epic.visibility, ORGANIZATION})
     if epic.principal_id == caller.user_id and not caller.is_narrowed:
         return caller.visible
-    author = tx.member(epic.principal_id)
+    author = tx.people.member(epic.principal_id)
     return frozenset() if author is None else principal_of(*author).visible

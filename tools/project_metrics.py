@@ -92,10 +92,10 @@ async def project_metrics(app: App, call: Call, request: ProjectMetricsRequest) 
 
 def _metrics(app: App, call: Call, project_id: str, now: datetime) -> ProjectMetricsView:
     caller, organization = call.caller, call.caller.organization_id
-    project = app.ledger.entity(organization, project_id)
+    project = app.ledger.records.entity(organization, project_id)
     if project is None or project.entity_type != "project" or not may_read(caller, project.visibility):
         raise no_project(project_id)
-    tally = app.ledger.task_tally(organization, project_id, caller.visible)
+    tally = app.ledger.records.task_tally(organization, project_id, caller.visible)
     activity = app.analytics.activity(organization, ActivityQuery(project_id, caller.visible, now))
     return ProjectMetricsView(metrics=_view(project, tally, activity))
 

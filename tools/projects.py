@@ -24,7 +24,7 @@ def grant_project(tx: Transaction, entity: Entity) -> None:
     if entity.entity_type == "project":
         private = _is_private(entity)
         access = ProjectAccess(entity.id, "private" if private else "org", entity.principal_id)
-        tx.set_project_access(access, keep_creator=entity.revision > 1)
+        tx.people.set_project_access(access, keep_creator=entity.revision > 1)
 
 
 def audit_project(tx: Transaction, call: Call, action: ProjectAction, entity: Entity, more: JsonObject | None) -> None:
@@ -66,7 +66,7 @@ def require_live_project(app: App, organization_id: str, project_id: str) -> Non
     Raises:
         NotFound: There is no such project, or not any more.
     """
-    require_live(project_id, app.ledger.entity(organization_id, project_id))
+    require_live(project_id, app.ledger.records.entity(organization_id, project_id))
 
 
 def require_live(project_id: str, found: Entity | None) -> None:

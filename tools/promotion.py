@@ -116,7 +116,7 @@ def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
     Raises:
         NotFound: There is no such candidate for the caller.
     """
-    considered = consider(caller, request, lambda each: app.ledger.memory(caller.organization_id, each))
+    considered = consider(caller, request, lambda each: app.ledger.memories.memory(caller.organization_id, each))
     known = compared(app, caller, considered)
     candidate = considered.candidate
     threshold = THRESHOLD if request.confidence_threshold is None else request.confidence_threshold
@@ -167,7 +167,7 @@ def review(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
 def considered_now(app: App, call: Call, request: PromoteRequest) -> Considered:
     """Judge what a request asks for by what the ledger has now."""
     caller = call.caller
-    return consider(caller, request, lambda each: app.ledger.memory(caller.organization_id, each))
+    return consider(caller, request, lambda each: app.ledger.memories.memory(caller.organization_id, each))
 
 
 def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:

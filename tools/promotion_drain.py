@@ -64,7 +64,7 @@ def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemor
         limit=request.limit,
         offset=request.offset,
     )
-    listed, total = app.ledger.list_captures(caller.organization_id, query)
+    listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
     return [each.memory for each in listed], total
 
 

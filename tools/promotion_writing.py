@@ -57,7 +57,7 @@ def write_promotion(
     """
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        considered = consider(caller, request, tx.memory)
+        considered = consider(caller, request, tx.memories.memory)
         # The answer names them, and goes with them.
         tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
         if considered.refusal is not None:
@@ -74,7 +74,7 @@ def write_promotion(
         links, unlinked = _links(tx, caller, candidate, entity, compared.known)
         record(tx, caller, links, created={entity.id})
         said: JsonObject = {**candidate.said, "review_state": "promoted"}
-        tx.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
+        tx.memories.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
         tx.audit(noted(app, call, action, considered, entity))
     return Written(considered, entity, unlinked)
 
@@ -83,7 +83,7 @@ def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) ->
     """Archive a candidate, unless its review is over by now; tell whether it was. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
-        considered = consider(caller, request, tx.memory)
+        considered = consider(caller, request, tx.memories.memory)
         if considered.refusal is not None:
             return False
         settle(tx, considered.candidate.memory, "archived")
@@ -171,7 +171,7 @@ def _links(
         for each in known
         if each.kind in OPPOSING
     ]
-    there = tx.entities(link.target_id for link in wanted)
+    there = tx.records.entities(link.target_id for link in wanted)
     links = [link for link in wanted if _is_there(caller, link, there.get(link.target_id))]
     reached = {link.target_id for link in links}
     return links, list(dict.fromkeys(link.target_id for link in wanted if link.target_id not in reached))

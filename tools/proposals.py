@@ -18,7 +18,7 @@ def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dic
     """Return the candidates among some raw memories, by id, as the caller may see them. Blocks."""
     stored = {each.entity.id: each.capture.candidate for each in memories if each.capture.candidate is not None}
     named = {each for candidate in stored.values() for each in _named(candidate)}
-    there = app.ledger.standings(caller.organization_id, named, visibility=caller.visible) if named else {}
+    there = app.ledger.records.statuses(caller.organization_id, named, visibility=caller.visible) if named else {}
     sight = caller.readable
     shown = {each for each, standing in there.items() if standing.visibility in sight}
     return {memory_id: _without(candidate, named - shown) for memory_id, candidate in stored.items()}

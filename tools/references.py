@@ -38,10 +38,10 @@ def _named(entity: Entity | Brief) -> Iterator[str]:
 
 
 def _hidden(app: App, caller: Principal, named: set[str], as_of: datetime | None) -> set[str]:
-    there = app.ledger.standings(caller.organization_id, named, visibility=caller.visible)
+    there = app.ledger.records.statuses(caller.organization_id, named, visibility=caller.visible)
     hidden = {each for each, standing in there.items() if not may_read(caller, standing.visibility)}
     if as_of is not None:
-        then = app.ledger.entities_at(caller.organization_id, named, as_of)
+        then = app.ledger.records.entities_at(caller.organization_id, named, as_of)
         hidden |= {each for each, entity in then.items() if not may_read(caller, entity.visibility)}
     return hidden
 

@@ -141,7 +141,7 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
 def _kept_notes(app: App, tx: Transaction, caller: Principal, request: ReflectRequest, stored: Stored) -> RawMemory:
     """Store the notes to the letter, unless the same reader has the same notes already."""
     place = writable_memory(caller, _scope(request))
-    same = tx.same_memory(place.key, request.content)
+    same = tx.memories.same_memory(place.key, request.content)
     if same is not None:
         return same
     given: JsonObject = {"intent": request.intent, "domain": request.domain, "capture_mode": SURFACE}
@@ -154,7 +154,7 @@ def _kept_notes(app: App, tx: Transaction, caller: Principal, request: ReflectRe
         metadata={key: value for key, value in given.items() if value is not None},
         capture_surface=SURFACE,
     )
-    memory = tx.create_memory(*memory_draft(tx, caller, fields))
+    memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))
     stored.memory_ids.append(memory.entity.id)
     return memory
 
@@ -196,7 +196,7 @@ def _just_written(tx: Transaction, keeping: Keeping, places: Iterable[int]) -> d
             visibility=kept.key,
             memory_scope=kept.memory_scope,
         )
-        same = tx.same_entity(draft, since=tx.now - LATELY)
+        same = tx.records.same_entity(draft, since=tx.now - LATELY)
         if same is not None:
             found[place] = same.id
     return found
@@ -278,7 +278,7 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
             content_hash=content_hash(finding.content),
             candidate=_proposed(keeping, number, stored),
         )
-        tx.create_memory(draft, capture)
+        tx.memories.create_memory(draft, capture)
 
 
 def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], source_id: str | None) -> Mapping[str, str]:
@@ -286,7 +286,7 @@ def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], sour
 
     Without kept notes there is nothing that another candidate would add: those of any notes count.
     """
-    found = tx.waiting_candidates(visibility, [each.content for each in findings], limit=WAITING_LIMIT)
+    found = tx.memories.waiting_candidates(visibility, [each.content for each in findings], limit=WAITING_LIMIT)
     return {
         memory.entity.content: memory.entity.id
         for memory in reversed(found)

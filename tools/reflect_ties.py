@@ -42,7 +42,7 @@ def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) 
     """
     named = [(*referred(each), "related_to") for each in request.related_to or ()]
     named += [("RELATED_TO", each, "task_ids") for each in request.task_ids or ()]
-    there = app.ledger.entities(caller.organization_id, {target_id for _, target_id, _ in named})
+    there = app.ledger.records.entities(caller.organization_id, {target_id for _, target_id, _ in named})
     found: dict[tuple[str, str], Tie] = {}
     for name, target_id, field in named:
         wanted = Target(target_id, field, ("task",) if field == "task_ids" else ())

@@ -204,7 +204,7 @@ async def list_relations(app: App, call: Call, request: ListRelationsRequest) ->
 
     def read() -> tuple[Sequence[NamedRelation], int]:
         readable(app, call.caller, request.entity_id)
-        return app.ledger.list_relations(call.caller.organization_id, query)
+        return app.ledger.relations.list_relations(call.caller.organization_id, query)
 
     found, total = await in_thread(read)
     now = app.clock()
@@ -237,7 +237,7 @@ def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> _Written:
     with app.ledger.transaction(
         caller.organization_id, caller.user_id, claim=call.claim, deferred=len(facts) > 1
     ) as tx:
-        ends = tx.entities(end for fields in facts for end in (fields.source_id, fields.target_id))
+        ends = tx.records.entities(end for fields in facts for end in (fields.source_id, fields.target_id))
         links = [
             _link(caller, fields, ends, (place, *span)) for fields, place, span in zip(facts, where, dates, strict=True)
         ]

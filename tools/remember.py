@@ -116,7 +116,7 @@ def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Simil
     task = active_task(app, caller, _project(request, place)) if request.active_task else None
     home = app.accounts.home_of(caller.user_id)
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        same = tx.same_memories(place.key, request.content, limit=SAME_LIMIT)
+        same = tx.memories.same_memories(place.key, request.content, limit=SAME_LIMIT)
         known = next((found for each in same if (found := _in_force(tx, caller, each)) is not None), None)
         if known is not None and known[1].id not in superseded_ids(request):
             kept = _known(tx, caller, request, known, task)
@@ -130,7 +130,7 @@ def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Simil
             record(tx, caller, links, created={entity.id})
             if bare is None:
                 made = replace(capture, review_state="promoted", entity_id=entity.id)
-                memory = tx.create_memory(draft, made)
+                memory = tx.memories.create_memory(draft, made)
             else:
                 memory = _settled(tx, bare, entity)
             kept = Kept(memory, entity, task, is_new_memory=bare is None, is_new=True, linked=len(links))
@@ -177,7 +177,7 @@ def _project(request: RememberRequest, place: Visibility) -> str | None:
 
 def _in_force(tx: Transaction, caller: Principal, memory: RawMemory) -> tuple[RawMemory, Entity] | None:
     made = memory.capture.entity_id
-    entity = None if made is None else tx.entity(made)
+    entity = None if made is None else tx.records.entity(made)
     if entity is None or memory.capture.review_state == "archived" or not may_read(caller, entity.visibility):
         return None
     return None if _is_superseded(tx, caller, entity) else (memory, entity)
@@ -186,23 +186,25 @@ def _in_force(tx: Transaction, caller: Principal, memory: RawMemory) -> tuple[Ra
 def _is_superseded(tx: Transaction, caller: Principal, entity: Entity) -> bool:
     retiring = [
         each.source_id
-        for each in tx.relations_of(entity.id)
+        for each in tx.relations.relations_of(entity.id)
         if each.name == SUPERSEDES and each.target_id == entity.id and may_read(caller, each.visibility)
     ]
-    return any(may_read(caller, each.visibility) for each in tx.entities(retiring).values())
+    return any(may_read(caller, each.visibility) for each in tx.records.entities(retiring).values())
 
 
 def _is_bare(tx: Transaction, memory: RawMemory) -> bool:
     made = memory.capture.entity_id
-    return memory.capture.review_state != "archived" and (made is None or tx.entity(made) is None)
+    return memory.capture.review_state != "archived" and (made is None or tx.records.entity(made) is None)
 
 
 def _settled(tx: Transaction, memory: RawMemory, entity: Entity) -> RawMemory:
-    now = tx.memory(memory.entity.id)
+    now = tx.memories.memory(memory.entity.id)
     if now is not None and now.capture.entity_id == entity.id:
         return now
     candidate = memory.capture.candidate
-    return tx.settle_memory(memory.entity.id, review_state="promoted", entity_id=entity.id, candidate=candidate)
+    return tx.memories.settle_memory(
+        memory.entity.id, review_state="promoted", entity_id=entity.id, candidate=candidate
+    )
 
 
 def _raw(request: RememberRequest, place: Visibility) -> RawMemoryFields:

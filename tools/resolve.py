@@ -43,7 +43,7 @@ async def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
     if _HEX.fullmatch(prefix):
         prefixes += [f"{entity_type}_{prefix}" for entity_type in ENTITY_TYPES]
     found = await in_thread(
-        app.ledger.readable_with_prefix,
+        app.ledger.records.readable_with_prefix,
         call.caller.organization_id,
         prefixes,
         visibility=call.caller.visible,

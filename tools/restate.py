@@ -44,7 +44,7 @@ def restate(tx: Transaction, caller: Principal, entity: Entity, request: Remembe
         others = ("retrieval_keys",) if set(fresh) - {request.title} else ()
         return Restated(entity, not_applied=(*own_title, *others, *unlike))
     known: dict[str, JsonValue] = {RETRIEVAL_KEYS: list[JsonValue]([*keys, *fresh])}
-    changed = tx.update_entity(entity.id, lambda each: replace(each, metadata=each.metadata | known))
+    changed = tx.records.update_entity(entity.id, lambda each: replace(each, metadata=each.metadata | known))
     return Restated(changed, fresh, unlike)
 
 

@@ -215,7 +215,7 @@ def _memories_of_source(app: App, call: Call, request: SearchRequest, memories: 
     """Return the raw memories of the wanted source; None if it is not one of memories."""
     if request.source_id is None or memories is None or request.source is not None or request.source_name is not None:
         return None
-    found = app.ledger.memories_from(call.caller.organization_id, request.source_id)
+    found = app.ledger.memories.memories_from(call.caller.organization_id, request.source_id)
     return frozenset(each.entity.id for each in found if each.entity.visibility == memories) or None
 
 
@@ -226,9 +226,11 @@ def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | 
     if request.source_id is not None:
         found.append({request.source_id})
     if request.source is not None:
-        found.append(set(app.ledger.sources(organization, visibility=visible, name=request.source)))
+        found.append(set(app.ledger.records.sources(organization, visibility=visible, name=request.source)))
     if request.source_name is not None:
-        found.append(set(app.ledger.sources(organization, visibility=visible, name_contains=request.source_name)))
+        found.append(
+            set(app.ledger.records.sources(organization, visibility=visible, name_contains=request.source_name))
+        )
     return tuple(sorted(set.intersection(*found))) if found else None
 
 
@@ -258,11 +260,11 @@ def _kept(
     organization = call.caller.organization_id
     ids = [candidate.id for candidate in page]
     if plan.as_of is None:
-        read = app.ledger.entities(organization, ids)
+        read = app.ledger.records.entities(organization, ids)
         kept = [(hit, read[hit.id]) for hit in page if hit.id in read and matches(read[hit.id], plan.filter)]
     else:
         # A revision that was private then stays private, whoever may read the record now.
-        read = app.ledger.entities_at(organization, ids, plan.as_of)
+        read = app.ledger.records.entities_at(organization, ids, plan.as_of)
         kept = [
             (hit, read[hit.id]) for hit in page if hit.id in read and read[hit.id].visibility in plan.filter.visibility
         ]
@@ -271,9 +273,11 @@ def _kept(
 
 def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[SearchResult]:
     organization = call.caller.organization_id
-    places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
+    places = app.ledger.records.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
     found: dict[str, JsonObject] = {chunk_id: chunk_metadata(place) for chunk_id, place in places.items()}
-    memories = app.ledger.memories(organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY])
+    memories = app.ledger.memories.by_ids(
+        organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY]
+    )
     found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
     return [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
 

@@ -10,7 +10,7 @@ from auth.sign_out import change_password as replace_password
 from auth.sign_out import end_session as end_one
 from auth.sign_out import log_out as end_sessions
 from stores.errors import NotFound
-from stores.ledger.links import CODEHOST
+from stores.ledger.external_identities import CODEHOST
 from tools.account import MeRequest, NewSecret, Secret, require_local_auth
 from tools.app import App
 from tools.audit_entries import audit_entry
@@ -106,7 +106,7 @@ async def change_password(app: App, call: Call, request: PasswordRequest) -> Not
 async def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsView:
     """List the caller's sign-ins that hold, the newest first."""
     current = require_session(call.caller)
-    found = await in_thread(app.ledger.sessions, call.caller.user_id)
+    found = await in_thread(app.ledger.people.sessions, call.caller.user_id)
     return SessionsView(sessions=[SessionView.of(each, is_current=each.id == current) for each in found])
 
 

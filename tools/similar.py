@@ -61,7 +61,7 @@ async def alike(
         from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
         best = retrieve(app, plan).best
-        read = app.ledger.entities(plan.organization_id, [hit.id for hit in best])
+        read = app.ledger.records.entities(plan.organization_id, [hit.id for hit in best])
         return [(read[hit.id], hit.score) for hit in best if hit.id in read and matches(read[hit.id], plan.filter)]
 
     return await answered(app, plan.organization_id, look_up)

@@ -51,12 +51,12 @@ def _fetch(app: App, call: Call, request: SliceRequest) -> Slice:
     entity = readable(app, caller, request.entity_id)
     if request.project is not None and entity.project_id != request.project:
         raise NotFound(f"{entity.id} is not in project {request.project}.", remediation="Leave project out.")
-    places = app.ledger.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
+    places = app.ledger.records.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
     place = places.get(entity.id)
     if place is None:
         return _whole(entity, request)
     index = place.chunk.chunk_index
-    around = app.ledger.document_chunks(
+    around = app.ledger.records.document_chunks(
         caller.organization_id, place.chunk.document_id, max(0, index - request.window), index + request.window
     )
     readable_pieces = [(chunk, text) for chunk, text in around if may_read(caller, text.visibility)]

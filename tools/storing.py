@@ -62,10 +62,10 @@ def store_in(
     ids = NeighbouringIds()
     drafts = [_draft(caller, fields, ids) for fields in requests]
     for project_id in {draft.project_id for draft in drafts} - {None}:
-        require_live(str(project_id), tx.entity(str(project_id)))
+        require_live(str(project_id), tx.records.entity(str(project_id)))
     sources = [source_of(tx, caller, draft) for draft in drafts]
     mode = "sync" if sync else "async"
-    entities = tx.create_entities(
+    entities = tx.records.create_entities(
         [
             (
                 replace(draft, metadata=moved(draft, draft.metadata, tx.now)),

@@ -106,11 +106,11 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
         known_at=known_at,
         include_ended=request.include_expired,
     )
-    found = app.ledger.relation_history(caller.organization_id, query)
+    found = app.ledger.relations.relation_history(caller.organization_id, query)
     shown = found[: request.limit]
     ends = {end for each in shown for end in (each.then.source_id, each.then.target_id)}
     ends |= set() if request.entity_id is None else {request.entity_id}
-    names = app.ledger.entity_names(caller.organization_id, ends, as_of)
+    names = app.ledger.relations.entity_names(caller.organization_id, ends, as_of)
     edges = [_edge(each, names, now) for each in shown if {each.then.source_id, each.then.target_id} <= names.keys()]
     if request.mode == "timeline":
         edges = _with_earlier_ends(app, caller, edges, known_at or as_of)
@@ -130,7 +130,7 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
 def _with_earlier_ends(
     app: App, caller: Principal, edges: Sequence[TemporalEdge], known_at: datetime | None
 ) -> list[TemporalEdge]:
-    found = app.ledger.earlier_ends(caller.organization_id, [edge.id for edge in edges], known_at)
+    found = app.ledger.relations.earlier_ends(caller.organization_id, [edge.id for edge in edges], known_at)
     former = {relation_id: [FormerEnd(**end._asdict()) for end in ends] for relation_id, ends in found.items()}
     return [edge.model_copy(update={"earlier_ends": former.get(edge.id)}) for edge in edges]
 

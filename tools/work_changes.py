@@ -154,7 +154,7 @@ def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> E
     Raises:
         NotFound: There is none with this id for the caller, or its project is out of the caller's sight.
     """
-    entity = tx.entity(entity_id)
+    entity = tx.records.entity(entity_id)
     if entity is None or entity.entity_type != kind or not may_reach(caller, entity):
         raise no_such(kind, entity_id)
     return entity
@@ -202,7 +202,7 @@ def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -
     text = subject.metadata.get("learnings")
     if not isinstance(text, str) or not text.strip():
         return []
-    if any((each.content, each.visibility) == (text, subject.visibility) for each in tx.learned_on(subject.id)):
+    if any((each.content, each.visibility) == (text, subject.visibility) for each in tx.records.learned_on(subject.id)):
         return []
     draft = EntityDraft(
         id=new_id("episode"),
@@ -227,9 +227,9 @@ def store_beside(
 
     Records of a deleted project can be added to its remaining tasks.
     """
-    entity = tx.create_entity(draft, fields={"mode": "async", **fields})
+    entity = tx.records.create_entity(draft, fields={"mode": "async", **fields})
     relate(tx, entity, name, subject)
-    if entity.project_id is not None and tx.entity(entity.project_id) is not None:
+    if entity.project_id is not None and tx.records.entity(entity.project_id) is not None:
         contain(tx, caller, None, entity)
     return entity
 
@@ -249,7 +249,7 @@ def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) ->
         NotFound: One of them does not exist for the caller.
     """
     for cited in dict.fromkeys(ids):
-        record = tx.entity(cited)
+        record = tx.records.entity(cited)
         if record is None or not may_read(caller, record.visibility):
             raise NotFound(
                 f"cited_ids names {cited}, which does not exist.",
@@ -262,7 +262,7 @@ def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) ->
 
 def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
     """Store a relation that is visible to those who may read both ends."""
-    tx.add_relation(
+    tx.relations.add_relation(
         RelationDraft(
             name=name,
             source_id=source.id,

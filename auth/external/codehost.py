@@ -7,7 +7,7 @@ from auth.external.attempts import Attempt
 from auth.external.outbound import Credentials, Exchange, Outbound, bearer_of
 from auth.external.vouched import Vouched, address_of, avatar_of, name_of
 from stores.errors import AuthenticationRequired, Forbidden
-from stores.ledger.links import CODEHOST
+from stores.ledger.external_identities import CODEHOST
 
 SCOPES = "read:user user:email"
 _LARGEST_ID = 2**63 - 1

@@ -23,7 +23,7 @@ class Entrance:
 
     def by_codehost(self, person: Vouched, *, signup_enabled: bool) -> SignedIn:
         user = self._user(person, may_create=signup_enabled)
-        memberships = self.accounts.ledger.memberships(user.id)
+        memberships = self.accounts.ledger.people.memberships(user.id)
         if not memberships:
             raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
         session = self._start(user, memberships[0][0])
@@ -38,7 +38,7 @@ class Entrance:
         user = self._user(person, may_create=True)
         details: JsonObject = {"provider": provider.name, "role": role}
         audit = self._audit("member.claim_role", organization.id, user.id, user.id, details)
-        before = self.accounts.ledger.put_member(user.id, organization.id, role, audit)
+        before = self.accounts.ledger.people.put_member(user.id, organization.id, role, audit)
         lifetime = timedelta(minutes=provider.session_minutes)
         session = self._start(user, organization, lifetime)
         signed = self.accounts.signed_in(Identity(user, organization, role, session), session)
@@ -48,25 +48,25 @@ class Entrance:
     def dismiss(self, provider: OidcProvider, person: Vouched) -> tuple[Member, Organization] | None:
         """End the membership of a person without a claimed role, if there is one."""
         ledger = self.accounts.ledger
-        organization = ledger.organization_by_slug(provider.organization_slug)
-        user = ledger.user_by_link(person.link_provider, person.subject)
-        member = ledger.member(organization.id, user.id) if organization and user else None
+        organization = ledger.people.organization_by_slug(provider.organization_slug)
+        user = ledger.people.user_by_link(person.link_provider, person.subject)
+        member = ledger.people.member(organization.id, user.id) if organization and user else None
         if organization is None or member is None:
             return None
         details: JsonObject = {"provider": provider.name}
         audit = self._audit("member.lose_role", organization.id, member.user.id, member.user.id, details)
-        ended = ledger.drop_member(member.user.id, organization.id, audit)
+        ended = ledger.people.drop_member(member.user.id, organization.id, audit)
         return None if ended is None else (member, organization)
 
     def _user(self, person: Vouched, *, may_create: bool) -> User:
         ledger = self.accounts.ledger
-        if (known := ledger.user_by_link(person.link_provider, person.subject)) is not None:
+        if (known := ledger.people.user_by_link(person.link_provider, person.subject)) is not None:
             return known
         try:
             return self._new_user(person, may_create=may_create)
         except Conflict:
             # The person signed in twice at once, and the other sign-in was first.
-            if (known := ledger.user_by_link(person.link_provider, person.subject)) is not None:
+            if (known := ledger.people.user_by_link(person.link_provider, person.subject)) is not None:
                 return known
             raise
 
@@ -79,7 +79,7 @@ class Entrance:
                 remediation="Ask the operator to let the provider release the claim email.",
                 details={"expected": "email"},
             )
-        user = ledger.user_by_email(person.email)
+        user = ledger.people.user_by_email(person.email)
         details: JsonObject = {"provider": self.provider}
         if user is None:
             if not may_create:
@@ -95,7 +95,9 @@ class Entrance:
             )
         link = ExternalIdentity(person.link_provider, person.subject, user.id, person.email, now)
         home = self.accounts.home_of(user.id)
-        return ledger.link_user(link, vouched=True, audit=self._audit("user.link", home, user.id, user.id, details))
+        return ledger.people.link_user(
+            link, vouched=True, audit=self._audit("user.link", home, user.id, user.id, details)
+        )
 
     def _create(self, person: Vouched, email: str, now: datetime) -> User:
         user_id, name = str(uuid.uuid4()), person.name or email.partition("@")[0]
@@ -113,7 +115,7 @@ class Entrance:
         personal = personal_organization(user_id, name, now)
         link = ExternalIdentity(person.link_provider, person.subject, user_id, email, now)
         audit = self._audit("user.create", personal.id, user_id, user_id, {"provider": self.provider})
-        return self.accounts.ledger.create_account(user, personal, link, audit)
+        return self.accounts.ledger.people.create_account(user, personal, link, audit)
 
     def _start(self, user: User, organization: Organization, lifetime: timedelta | None = None) -> Session:
         session = self.accounts.new_session(user.id, organization.id, self.origin, self.provider)
@@ -121,7 +123,7 @@ class Entrance:
             session = replace(session, expires_at=session.created_at + lifetime)
         details: JsonObject = {"provider": self.provider}
         audit = self._audit("session.start", organization.id, user.id, session.id, details)
-        self.accounts.ledger.create_session(session, audit)
+        self.accounts.ledger.people.create_session(session, audit)
         return session
 
     def _audit(
@@ -132,7 +134,7 @@ class Entrance:
 
 def bound_organization(accounts: Accounts, provider: OidcProvider) -> Organization:
     """Return the organization that a provider signs in to. Blocks."""
-    organization = accounts.ledger.organization_by_slug(provider.organization_slug)
+    organization = accounts.ledger.people.organization_by_slug(provider.organization_slug)
     if organization is None:
         raise Unavailable(
             f"The organization {provider.organization_slug}, which {provider.name} signs in to, does not exist.",

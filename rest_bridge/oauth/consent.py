@@ -65,7 +65,7 @@ class ConsentPage(Page):
 
         def prepare() -> list[tuple[Organization, Role]]:
             self.app.ledger.tickets.keep(TICKET, hashed, data, self.app.clock() + TIME_TO_DECIDE)
-            return self.app.ledger.memberships(visitor.user_id)
+            return self.app.ledger.people.memberships(visitor.user_id)
 
         organizations = await in_thread(prepare)
         here = f"{AUTHORIZE_PATH}?{scope['query_string'].decode('latin-1')}"
@@ -108,7 +108,7 @@ class ConsentPage(Page):
         return see(target.allowed(await in_thread(self._allow, scope, visitor, asked, organization_id)))
 
     def _allow(self, scope: Scope, visitor: Principal, asked: AuthorizationRequest, organization_id: str) -> str:
-        if self.app.ledger.identity(visitor.user_id, organization_id, None) is None:
+        if self.app.ledger.people.identity(visitor.user_id, organization_id, None) is None:
             raise NotFound("You are no member of that organization.", remediation="Choose one of yours.")
         call = Call(visitor, request_id=scope[REQUEST_ID], client=client_of(scope), user_agent=user_agent_of(scope))
         client = self.app.accounts.clients.find(asked.client_id)

@@ -16,7 +16,7 @@ from rest_bridge.pages.operations import cookies_of
 from rest_bridge.pages.refusals import retry_after
 from rest_bridge.pages.visitors import LOGIN_PATH, local_path, see, visitor_of
 from stores.errors import AuthenticationRequired, Forbidden, RateLimited, ValidationFailed
-from stores.ledger.links import CODEHOST
+from stores.ledger.external_identities import CODEHOST
 from stores.records import JsonObject
 
 AGAIN = "again"

@@ -160,8 +160,8 @@ class Analytics:
 
         def read(file: "AnalyticsFile") -> list[str]:
             with self._level(file, organization_id, until):
-                ids = self._ledger.task_ids(organization_id)
-                told = self._ledger.task_histories(organization_id, ids)
+                ids = self._ledger.records.task_ids(organization_id)
+                told = self._ledger.records.task_histories(organization_id, ids)
                 erased = sorted(orphans(file, self._ledger, organization_id))
                 left = [f"exposures of {each}, which is not in the ledger" for each in erased]
                 return [*compare(file.histories(organization_id), told), *left]
@@ -299,10 +299,10 @@ class Analytics:
 
     def _survey(self, file: "AnalyticsFile") -> None:
         known = file.organizations()
-        for each in self._ledger.organizations():
+        for each in self._ledger.people.organizations():
             known.discard(each.id)
             try:
-                head = self._ledger.head(each.id).sequence
+                head = self._ledger.feed.head(each.id).sequence
             except NotFound:
                 continue
             at = self._book(each.id).position(file)
@@ -330,7 +330,7 @@ class Analytics:
             book.lock.release()
 
     def _catch_up(self, file: "AnalyticsFile", organization_id: str, book: _Progress, until: float | None) -> None:
-        head, at = self._ledger.head(organization_id), book.position(file)
+        head, at = self._ledger.feed.head(organization_id), book.position(file)
         book.head = max(book.head, head.sequence)
         if at == head:
             return
@@ -340,7 +340,7 @@ class Analytics:
             return
         while at.sequence < head.sequence:
             self._check(until)
-            changes = self._ledger.changes(organization_id, at.sequence, PAGE)
+            changes = self._ledger.feed.changes(organization_id, at.sequence, PAGE)
             if not changes or changes[0].sequence != at.sequence + 1:  # Pruned since.
                 self._rebuild(file, organization_id, book, until)
                 return
@@ -350,7 +350,7 @@ class Analytics:
             if erased:
                 file.erase_exposures(organization_id, erased)
             if ids or at.sequence - book.marked >= MARK_EVERY:
-                file.replace(organization_id, ids, self._ledger.task_histories(organization_id, ids), at)
+                file.replace(organization_id, ids, self._ledger.records.task_histories(organization_id, ids), at)
                 book.marked = at.sequence
             book.place = (file, at)
 
@@ -360,15 +360,17 @@ class Analytics:
         return {each: at for each, (at, marked) in books.items() if at is not None and at.sequence > marked}
 
     def _is_place(self, organization_id: str, at: Position) -> bool:
-        return at.epoch == self._ledger.epoch and self._ledger.batch_at(organization_id, at.sequence) == at.batch
+        return (
+            at.epoch == self._ledger.feed.epoch and self._ledger.feed.batch_at(organization_id, at.sequence) == at.batch
+        )
 
     def _rebuild(self, file: "AnalyticsFile", organization_id: str, book: _Progress, until: float | None) -> None:
         book.place = None
-        start = self._ledger.head(organization_id)
+        start = self._ledger.feed.head(organization_id)
         file.clear(organization_id)
-        for ids in in_chunks(self._ledger.task_ids(organization_id)):
+        for ids in in_chunks(self._ledger.records.task_ids(organization_id)):
             self._check(until)
-            file.replace(organization_id, (), self._ledger.task_histories(organization_id, ids), None)
+            file.replace(organization_id, (), self._ledger.records.task_histories(organization_id, ids), None)
         if erased := orphans(file, self._ledger, organization_id):
             file.erase_exposures(organization_id, erased)
         file.mark({organization_id: start})

@@ -40,7 +40,7 @@ def present(ledger: Ledger, organization_id: str, record_ids: Iterable[str]) -> 
     return {
         each
         for ids in in_chunks(record_ids)
-        for each in ledger.standings(organization_id, ids, visibility=_NO_VISIBILITY)
+        for each in ledger.records.statuses(organization_id, ids, visibility=_NO_VISIBILITY)
     }
 
 

@@ -181,7 +181,9 @@ class Exposures:
         before = self._clock() - self._keep
 
         def act(file: "AnalyticsFile") -> None:
-            file.prune_exposures(before, [each for each in file.exposed_users() if self._ledger.user(each) is None])
+            file.prune_exposures(
+                before, [each for each in file.exposed_users() if self._ledger.people.user(each) is None]
+            )
 
         self._analytics.using(act)
         self._pruned_at = time.monotonic()

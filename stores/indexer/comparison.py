@@ -33,8 +33,8 @@ def differences(
     contents = dict(index.contents())
     relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
     with reading():
-        expected = ledger.revisions(organization_id)
-        expected_relations = ledger.relation_ids(organization_id) if relations is not None else set()
+        expected = ledger.records.revisions(organization_id)
+        expected_relations = ledger.relations.relation_ids(organization_id) if relations is not None else set()
         on_the_way = changed_after(ledger, organization_id, after).union(awaited)
     found = compare(contents, expected, on_the_way)
     if relations is not None:
@@ -68,14 +68,14 @@ def _led(ledger: Ledger, organization_id: str, relation_ids: Collection[str], en
     if not ends or not relation_ids:
         return set()
     with reading():
-        facts = ledger.relations(organization_id, list(relation_ids))
+        facts = ledger.relations.by_ids(organization_id, list(relation_ids))
     return {each.id for each in facts.values() if each.source_id in ends or each.target_id in ends}
 
 
 def changed_after(ledger: Ledger, organization_id: str, after: int) -> set[str]:
     """Return the records that the feed names after a sequence number."""
     changed: set[str] = set()
-    while changes := ledger.changes(organization_id, after, PAGE):
+    while changes := ledger.feed.changes(organization_id, after, PAGE):
         changed.update(change.record_id for change in changes)
         after = changes[-1].sequence
     return changed

@@ -49,16 +49,16 @@ class Feed:
         self._kept: dict[Position, IndexBatch] = {}
 
     def origin(self) -> Position:
-        return Position(self._ledger.epoch, 0, "")
+        return Position(self._ledger.feed.epoch, 0, "")
 
     def head(self) -> Position:
         with reading():
-            return self._ledger.head(self.organization_id)
+            return self._ledger.feed.head(self.organization_id)
 
     def position(self, sequence: int) -> Position:
         with reading():
-            batch = self._ledger.batch_at(self.organization_id, sequence) if sequence else ""
-        return Position(self._ledger.epoch, sequence, batch or "")
+            batch = self._ledger.feed.batch_at(self.organization_id, sequence) if sequence else ""
+        return Position(self._ledger.feed.epoch, sequence, batch or "")
 
     def changes(self, after: Position, limit: int) -> list[Change]:
         """Return the changes after a position, oldest first.
@@ -67,12 +67,12 @@ class Feed:
             FeedGap: The next one is pruned, or the ledger has a new epoch.
         """
         with reading():
-            if self._ledger.epoch != after.epoch:
+            if self._ledger.feed.epoch != after.epoch:
                 raise FeedGap("the ledger was restored")
-            changes = self._ledger.changes(self.organization_id, after.sequence, limit)
-            if not changes and self._ledger.head(self.organization_id).sequence > after.sequence:
+            changes = self._ledger.feed.changes(self.organization_id, after.sequence, limit)
+            if not changes and self._ledger.feed.head(self.organization_id).sequence > after.sequence:
                 # Pruned, or committed between the two questions.
-                changes = self._ledger.changes(self.organization_id, after.sequence, limit)
+                changes = self._ledger.feed.changes(self.organization_id, after.sequence, limit)
                 if not changes:
                     raise FeedGap(f"the feed is pruned beyond {after.sequence}, where the index ends")
             if changes and changes[0].sequence != after.sequence + 1:
@@ -82,7 +82,7 @@ class Feed:
     def urgency(self, after: Position) -> Urgency:
         """Return how urgent the next changes are."""
         with reading():
-            count, deferred = self._ledger.follows(self.organization_id, after.sequence, self._limit)
+            count, deferred = self._ledger.feed.follows(self.organization_id, after.sequence, self._limit)
         if not count or count >= self._limit:
             return "full" if count else "none"
         return "deferred" if deferred == count else "interactive"
@@ -139,11 +139,11 @@ class Feed:
 
     def entities(self, record_ids: Sequence[str]) -> Read[Entity]:
         with reading():
-            return self._ledger.read_entities(self.organization_id, record_ids)
+            return self._ledger.records.read_entities(self.organization_id, record_ids)
 
     def _facts(self, record_ids: Sequence[str]) -> Read[Relation]:
         with reading():
-            return self._ledger.read_relations(self.organization_id, record_ids)
+            return self._ledger.relations.read_relations(self.organization_id, record_ids)
 
     def _collect(self, after: Position, changes: Sequence[Change]) -> IndexBatch:
         entities: dict[str, Entity] = {}

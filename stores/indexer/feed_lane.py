@@ -320,7 +320,6 @@ class FeedLane(Lane, Generic[T]):
                 return calm_s
             self._is_unprepared = False
             track.handle.index.prepare()
-            self._around.ledger.prepare(self._around.organization_id)
         if self._build is None and self._next is None and self._compaction_due():
             self._compact(track.handle.index.compact)
         return self._rest()

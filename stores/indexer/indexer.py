@@ -261,7 +261,7 @@ class Indexer:
             organization.let_go()
 
     def _open(self, organization_id: str) -> OpenOrganization:
-        head = self._ledger.head(organization_id).sequence
+        head = self._ledger.feed.head(organization_id).sequence
         organization = self._registry.hold(organization_id, OPEN_TIMEOUT_S)
         organization.wake(head)
         with suppress(TimeoutError):

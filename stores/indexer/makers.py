@@ -26,7 +26,7 @@ class LexicalMaker:
 
     def fill(self, index: LexicalIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
         """Load every entity, a page per commit."""
-        with around.ledger.snapshot(around.organization_id) as snapshot:
+        with around.ledger.feed.snapshot(around.organization_id) as snapshot:
             admit(IndexBatch((), (), (), (), snapshot.position))
             for page in snapshot.entities():
                 check()
@@ -48,7 +48,7 @@ class GraphMaker:
 
     def fill(self, index: GraphIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
         """Load every entity and relation in bulk, or page by page where a record stops that."""
-        with around.ledger.snapshot(around.organization_id) as snapshot:
+        with around.ledger.feed.snapshot(around.organization_id) as snapshot:
             try:
                 entities, relations = snapshot.entities(), snapshot.relations()
                 index.load(_checked(entities, check), _checked(relations, check), snapshot.position)

@@ -228,7 +228,7 @@ class OpenOrganization:
         """Return the record of a clean stop."""
         marks: dict[str, Watermark] = {lane.name: mark for lane in self.lanes if (mark := lane.recorded) is not None}
         turns = self._shared.turns
-        closing = Closing(self._shared.ledger.epoch, "", marks, words=layout())
+        closing = Closing(self._shared.ledger.feed.epoch, "", marks, words=layout())
         if turns is None or "vectors" not in marks:
             return closing
         return replace(closing, model=turns.source.model, tokens=turns.token_label)

@@ -168,7 +168,7 @@ class Supervisor:
         # Before the ledger is read, so that every folder of an organization is one that it names.
         folders = {entry.name for entry in self._folder.iterdir() if entry.is_dir()} if self._folder.is_dir() else set()
         with reading():
-            organizations = self._shared.ledger.organizations()
+            organizations = self._shared.ledger.people.organizations()
         for name in folders.difference(each.id for each in organizations):
             log.info("indexes_of_no_organization", organization_id=name)
             self.forget(name, 0)
@@ -188,7 +188,7 @@ class Supervisor:
 
     def _is_behind(self, known: Known) -> bool:
         closing = known.closing
-        if closing is None or closing.epoch != self._shared.ledger.epoch:
+        if closing is None or closing.epoch != self._shared.ledger.feed.epoch:
             return True
         if self._other_model(closing) or self._other_words(closing):
             return True
@@ -257,7 +257,7 @@ class Supervisor:
 
     def _head(self, organization_id: str) -> int | None:
         with reading(), suppress(NotFound):
-            return self._shared.ledger.head(organization_id).sequence
+            return self._shared.ledger.feed.head(organization_id).sequence
         return None
 
     def _known_of(self, organization_id: str) -> Known:

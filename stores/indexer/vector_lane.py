@@ -144,7 +144,7 @@ class VectorLane(Lane):
     def _compare(self, backfill: Backfill, mode: str, index: VectorIndex) -> None:
         backfill.ask(mode)
         with reading():
-            expected = self._around.ledger.revisions(self._around.organization_id)
+            expected = self._around.ledger.records.revisions(self._around.organization_id)
         backfill.begin(mode, expected, index.contents())
 
     def _announce_backfill(self, handle: Handle[VectorIndex], reason: str) -> None:

@@ -8,12 +8,10 @@ from stores.ledger.damage import Read
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.ending import ENDED, WITHDRAWN
-from stores.ledger.ends import EarlierEnd
 from stores.ledger.facts import Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.filters import EntityQuery, SortKey
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
-from stores.ledger.groups import Standing
 from stores.ledger.history import HistoryQuery, Recalled
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
@@ -23,12 +21,13 @@ from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, conte
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
+from stores.ledger.relation_history import EarlierEnd
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
+from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import RotationRefusal
-from stores.ledger.standings import Look
 from stores.ledger.successions import SINGLE_VALUED, End, MayEnd
-from stores.ledger.tallies import AssigneeTally, TaskTally
+from stores.ledger.task_counts import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
@@ -77,7 +76,6 @@ __all__ = [
     "Leases",
     "Ledger",
     "ListedCapture",
-    "Look",
     "MayEnd",
     "Move",
     "NamedRelation",
@@ -87,6 +85,7 @@ __all__ = [
     "ProjectPermit",
     "Read",
     "Recalled",
+    "RecordStatus",
     "Recorded",
     "RelationDraft",
     "RelationQuery",
@@ -94,7 +93,6 @@ __all__ = [
     "RotationRefusal",
     "Snapshot",
     "SortKey",
-    "Standing",
     "TaskHistory",
     "TaskTally",
     "TokenPair",

@@ -96,7 +96,6 @@ def user_values(user: User) -> Values:
 
 
 def to_user(row: Sequence[Any]) -> User:
-    """Return the user of `USER_COLUMNS`."""
     cells: list[Any] = list(row)
     cells[7], cells[9] = from_micros(cells[7]), optional_instant(cells[9])
     return User(*cells)
@@ -123,7 +122,6 @@ def organization_values(organization: Organization) -> Values:
 
 
 def to_organization(row: Sequence[Any]) -> Organization:
-    """Return the organization of `ORGANIZATION_COLUMNS`."""
     cells: list[Any] = list(row)
     cells[4] = from_micros(cells[4])
     return Organization(*cells)
@@ -154,7 +152,6 @@ def session_values(session: Session) -> Values:
 
 
 def to_session(row: Sequence[Any]) -> Session:
-    """Return the session of `SESSION_COLUMNS`."""
     cells: list[Any] = list(row)
     cells[4:7] = from_micros(cells[4]), from_micros(cells[5]), optional_instant(cells[6])
     cells[10] = optional_instant(cells[10])

@@ -12,7 +12,7 @@ from stores.ledger.account_rows import USER_COLUMNS, organization_values, to_use
 from stores.ledger.account_tables import password_resets
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
-from stores.ledger.links import insert_link
+from stores.ledger.external_identities import insert_link
 from stores.ledger.sessions import end_sign_ins
 from stores.ledger.store import Store, clashing
 from stores.records import ExternalIdentity, JsonObject, Organization, User
@@ -73,7 +73,6 @@ class Accounts(Store):
             return to_user(connection.execute(_by_id, {"user": user.id}).one())
 
     def user(self, user_id: str) -> User | None:
-        """Return a user."""
         row = self._first(_by_id, {"user": user_id})
         return None if row is None else to_user(row)
 
@@ -93,7 +92,6 @@ class Accounts(Store):
         return None if row is None else to_user(row)
 
     def user_count(self) -> int:
-        """Return how many users there are."""
         row = self._first(_user_count, {})
         return 0 if row is None else row[0]
 
@@ -157,7 +155,6 @@ class Accounts(Store):
             return connection.execute(statement.values(password_hash=new_hash)).rowcount == 1
 
     def preferences(self, user_id: str) -> JsonObject:
-        """Return a user's preferences; {} where none were set."""
         row = self._first(_preferences, {"user": user_id})
         return {} if row is None or row[0] is None else load_object(row[0])
 

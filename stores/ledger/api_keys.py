@@ -120,7 +120,6 @@ class ApiKeys(Store):
         return KeyIdentity(to_identity(row, None), self._to_key(row[IDENTITY_WIDTH:-1]), row[-1])
 
     def key(self, organization_id: str, key_id: str) -> ApiKey | None:
-        """Return a key, valid or not."""
         row = self._first(_one, {"organization": organization_id, "key": key_id})
         return None if row is None else self._to_key(row)
 

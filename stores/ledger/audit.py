@@ -22,7 +22,7 @@ _columns = [
 
 @dataclass(frozen=True, slots=True)
 class AuditDraft:
-    """What is to be remembered of a deed; the ledger adds id and time."""
+    """Audit entry before the ledger adds id and time."""
 
     action: str
     """`<noun>.<verb>`: `project.create`, `member.remove`."""
@@ -48,7 +48,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """Which entries to list. None matches all."""
+    """Filter of audit entries; None matches all."""
 
     organization_id: str | None
     """None for what concerns the server: never all organizations."""
@@ -106,7 +106,6 @@ def append_audit(connection: Connection, now: datetime, draft: AuditDraft | None
 
 
 def detailed(draft: AuditDraft | None, details: JsonObject) -> AuditDraft | None:
-    """Add to a draft what only the transaction knows."""
     return None if draft is None else replace(draft, details={**draft.details, **details})
 
 

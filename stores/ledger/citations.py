@@ -10,9 +10,9 @@ from sqlalchemy import BindParameter, Select, bindparam, func, select
 from stores.ledger import schema
 from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.listed import as_json
+from stores.ledger.json_sql import as_json
 from stores.ledger.store import Store
-from stores.ledger.writing import Writing
+from stores.ledger.writing import Writes
 
 MOST_CITED = 50_000
 """Rows of one organization that are read at once, those of the latest citations: the others have faded."""
@@ -25,7 +25,7 @@ _there = select(schema.entities.c.id, schema.entities.c.visibility).where(
 
 
 class CitedBy(NamedTuple):
-    """How somebody cited a record, as long as it had one visibility key."""
+    """Citations of a record by one user, under one visibility key."""
 
     record_id: str
     visibility: str
@@ -38,7 +38,7 @@ class CitedBy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Citing:
-    """Who cites (with the actor of the transaction), where, and what may be cited."""
+    """Context of a citation: the citing user's keys, session and surface."""
 
     visible: frozenset[str]
     """The visibility keys of everything that the citing user may read."""
@@ -49,7 +49,7 @@ class Citing:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What became of the ids of a citing, each distinct one in one of the three, in the order given."""
+    """Outcome of a citing: each distinct id is in one of the three, in the order given."""
 
     counted: Mapping[str, str]
     """The visibility key of each record that counts from now on."""
@@ -61,7 +61,6 @@ class Cited:
 
 @cache
 def _cited(dialect: str, *, some: bool) -> Select[Any]:
-    """Return the query for what is known of all records, or of some."""
     last = func.max(_table.c.cited_at)
     grouped = (
         select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), last.label("last_us"))
@@ -91,7 +90,7 @@ class CitationReads(Store):
         ]
 
 
-class CitationWrites(Writing):
+class CitationWrites(Writes):
     """Writes of citations. They are no change of a record: the feed does not grow by them."""
 
     def cite(self, record_ids: Iterable[str], citing: Citing) -> Cited:

@@ -1,4 +1,4 @@
-"""What the tables of the ledger are made of. Instants are microseconds since 1970 and JSON is text, everywhere."""
+"""Column types of the ledger. Instants are microseconds since 1970 and JSON is text, on every database."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, MetaData, Text
 
@@ -16,18 +16,15 @@ KeyText = Text().with_variant(Text(collation="C"), "postgresql")
 
 
 def key(name: str, *, primary_key: bool = False, nullable: bool = False, unique: bool = False) -> Column[str]:
-    """Text that is compared."""
     # `unique=False` would be another thing than none: a plain index.
     return Column(name, KeyText, primary_key=primary_key, nullable=nullable, unique=unique or None)
 
 
 def words(name: str, *, nullable: bool = False) -> Column[str]:
-    """Text that is only read."""
     return Column(name, Text, nullable=nullable)
 
 
 def micros(name: str, *, nullable: bool = False, index: bool = False) -> Column[int]:
-    """An instant."""
     return Column(name, BigInteger, nullable=nullable, index=index or None)
 
 
@@ -37,5 +34,4 @@ def of_user(*, nullable: bool = False) -> Column[str]:
 
 
 def of_organization(*, nullable: bool = False) -> Column[str]:
-    """The organization whose row it is."""
     return Column("organization_id", KeyText, ForeignKey("organizations.id"), nullable=nullable, index=True)

@@ -20,7 +20,6 @@ class Read(NamedTuple, Generic[T]):
 
 
 def damaged(kind: str, record_id: object, visibility: object, error: Exception) -> RecordUnreadable:
-    """Name the record whose cells make no sense."""
     return RecordUnreadable(kind, str(record_id), f"{type(error).__name__}: {error}", str(visibility))
 
 

@@ -215,7 +215,6 @@ def _to_chunk(row: Sequence[Any]) -> Chunk:
 
 
 def _is_named(folded_name: str, name: str | None, name_contains: str | None) -> bool:
-    """Compare whole names: the database compared their beginnings."""
     return (name is None or fold(name) == folded_name) and fold(name_contains or "") in folded_name
 
 

@@ -1,4 +1,4 @@
-"""How values travel into columns and back, the same on every database: instants, JSON, text, comparison keys."""
+"""Encoding of column values: instants, JSON, text, comparison keys; the same on every database."""
 
 import json
 import re
@@ -115,7 +115,6 @@ def load_object(text: str) -> JsonObject:
 
 
 def load_value(text: str) -> JsonValue:
-    """Return the value of `dump_json`."""
     return cast(JsonValue, json.loads(text))
 
 
@@ -152,7 +151,6 @@ def key_of(text: str | None) -> str:
 
 
 def cut(text: str, size: int) -> str:
-    """Return the longest beginning that has so many bytes."""
     return text[:size] if text.isascii() else text.encode()[:size].decode(errors="ignore")
 
 

@@ -13,7 +13,7 @@ from stores.ledger.engine import in_chunks
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.successions import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
-from stores.ledger.writing import Entry, Writing
+from stores.ledger.writing import Entry, Writes
 from stores.records import ChangeOperation, JsonObject, Relation
 
 _table = schema.relations
@@ -39,11 +39,10 @@ ENDED, WITHDRAWN = "ended", "withdrawn"
 """The keys of a provenance that say who gave a fact its end or took it back, and why."""
 
 
-class EndWrites(Writing):
+class EndWrites(Writes):
     """Writes of ends."""
 
     def relation(self, relation_id: str) -> Relation | None:
-        """Return a relation as this transaction sees it."""
         row = self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).first()
         return None if row is None else to_relation(row)
 
@@ -101,7 +100,6 @@ class EndWrites(Writing):
         return self._set_end(relation, None, why=why)
 
     def _refuse_beside(self, relation: Relation, until: datetime | None, may_end: MayEnd) -> None:
-        """Refuse that a fact of which there is one at a time holds longer, beyond the beginning of the next one."""
         next_at = self._next_after(relation, may_end)
         if next_at is not None and (until is None or until > next_at):
             raise Conflict(
@@ -111,7 +109,6 @@ class EndWrites(Writing):
             )
 
     def _next_after(self, relation: Relation, may_end: MayEnd) -> datetime | None:
-        """Return when the next fact begins after one of which there is one at a time; None: none does."""
         if relation.name not in SINGLE_VALUED:
             return None
         values = {"organization": self.organization_id, "sources": [relation.source_id], "names": [relation.name]}
@@ -193,5 +190,4 @@ class EndWrites(Writing):
 def relation_entry(
     relation: Relation, operation: ChangeOperation, fields: JsonObject | None, *, revision: int = 1
 ) -> Entry:
-    """Return the change of a relation for the feed."""
     return Entry("relation", relation.id, operation, revision, relation.name, relation.visibility, fields or {})

@@ -78,7 +78,6 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """Yield a connection whose reads all see one moment."""
         with _translated(), self.reader.connect() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN")
@@ -106,7 +105,6 @@ class Database:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Close every connection."""
         if self.watch is not None:
             self.watch.close()
         self.reader.dispose()
@@ -179,7 +177,7 @@ _SHARED_BY_THREADS = {"check_same_thread": False}
 
 
 def _create_private(path: Path) -> None:
-    """Create the file unreadable for other users of the machine; its log inherits that."""
+    """Create the file with mode 0600; its log inherits that."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:

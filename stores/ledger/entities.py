@@ -3,16 +3,18 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import BigInteger, Select, and_, bindparam, delete, func, insert, select, update
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
-from stores.ledger import packed, schema
+from stores.ledger import schema
 from stores.ledger.damage import Read, apart, sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks, naming_damage
 from stores.ledger.inserting import insert_rows
+from stores.ledger.json_sql import as_json, listed
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     REMAINS,
@@ -25,7 +27,7 @@ from stores.ledger.rows import (
     to_entity,
 )
 from stores.ledger.store import Store, unpacked
-from stores.ledger.writing import Entry, Writing
+from stores.ledger.writing import Entry, Writes
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
 
 _table = schema.entities
@@ -118,6 +120,13 @@ _unlabel = delete(_labels).where(
 )
 
 
+@cache
+def _by_ids_json(dialect: str, columns: tuple[str, ...]) -> Select[Any]:
+    return select(as_json(dialect, [_table.c[name] for name in columns])).where(
+        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
+    )
+
+
 class EntityReads(Store):
     """Reads of entities. Who may see them is the caller's business."""
 
@@ -147,20 +156,20 @@ class EntityReads(Store):
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-            rows = self._packed(packed.by_ids(self._database.writer.dialect.name), values)
+            rows = self._packed(_by_ids_json(self._database.writer.dialect.name, ENTITY_COLUMNS), values)
         else:
             rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
 
-    def _brief_rows(self, organization_id: str, entity_ids: Iterable[str]) -> list[tuple[Brief, int]]:
-        """Return the briefs of those that exist and can be read, each with the length of its texts."""
+    def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
+        """Return those of the entities that exist and can be read, by id, without their long texts."""
 
-        def together(ids: Sequence[str]) -> dict[str, tuple[Brief, int]]:
+        def together(ids: Sequence[str]) -> dict[str, Brief]:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-            found = self._packed(packed.briefs(self._database.writer.dialect.name), values) if ids else []
-            return {row[0]: (to_brief(row), sum(len(cell) for cell in row if isinstance(cell, str))) for row in found}
+            found = self._packed(_by_ids_json(self._database.writer.dialect.name, Brief._fields), values) if ids else []
+            return {row[0]: to_brief(row) for row in found}
 
-        return list(apart(list(dict.fromkeys(entity_ids)), together).found.values())
+        return dict(apart(list(dict.fromkeys(entity_ids)), together).found)
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
         """Return the revision that was current then, or refuse as `entity` does; None before its creation."""
@@ -218,7 +227,6 @@ class EntityReads(Store):
         return list(found.values())
 
     def revisions(self, organization_id: str) -> dict[str, int]:
-        """Return the id and revision of every entity."""
         return {row[0]: row[1] for row in self._all(_revisions, {"organization": organization_id})}
 
     def entity_counts(self, organization_id: str, visibility: frozenset[str] | None = None) -> dict[str, int]:
@@ -230,7 +238,7 @@ class EntityReads(Store):
         return {row[0]: row[1] for row in rows}
 
 
-class EntityWrites(Writing):
+class EntityWrites(Writes):
     """Writes of entities."""
 
     def entity(self, entity_id: str) -> Entity | None:
@@ -257,20 +265,19 @@ class EntityWrites(Writing):
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
             values = {"organization": self.organization_id, "ids": dump_json(list[Any](ids))}
-            rows = unpacked(self._run(packed.by_ids(self._connection.dialect.name), values).first())
+            rows = unpacked(self._run(_by_ids_json(self._connection.dialect.name, ENTITY_COLUMNS), values).first())
         else:
             rows = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).all() if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def written_since(self, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int) -> list[str]:
-        """Return what `EntityReads.written_since` does, as this transaction began."""
         values = _since(after, types, visibility, limit) | {"organization": self.organization_id}
         return list(dict.fromkeys(row.record_id for row in self._run(_written_since, values)))
 
     def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
         """Return the outlines of those of the entities that exist, as this transaction sees them, by id."""
         values = {"organization": self.organization_id, "ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
-        rows = unpacked(self._run(packed.outlines(self._connection.dialect.name), values).first())
+        rows = unpacked(self._run(_by_ids_json(self._connection.dialect.name, Outline._fields), values).first())
         return {row[0]: Outline._make(row) for row in rows}
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:

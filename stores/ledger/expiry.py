@@ -25,7 +25,7 @@ UNUSED = timedelta(days=90)
 
 
 class Expiry(Store):
-    """What is past its time."""
+    """Deletion of expired credentials."""
 
     def prune_expired(self) -> int:
         """Delete tickets, codes, resets, invitations, grants and clients that hold no more; return how many rows."""

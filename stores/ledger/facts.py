@@ -85,7 +85,7 @@ Place = tuple[str, str, str]
 
 
 class Recorded(NamedTuple):
-    """What came of a draft."""
+    """Outcome of recording one draft."""
 
     relation: Relation
     is_new: bool
@@ -232,7 +232,6 @@ class RelationWrites(EndWrites):
         ]
 
     def _known(self, drafts: Sequence[RelationDraft]) -> defaultdict[Place, list[Relation]]:
-        """Return what might be the same as one of the drafts, contradict it or come after it, by place."""
         known: defaultdict[Place, list[Relation]] = defaultdict(list)
         old = [draft for draft in drafts if draft.source_id not in self._unlinked]
         single = [draft for draft in old if draft.name in SINGLE_VALUED]
@@ -255,11 +254,6 @@ class RelationWrites(EndWrites):
         return known
 
     def _store(self, relations: dict[str, Relation]) -> None:
-        """Insert rows and forget them.
-
-        Raises:
-            Conflict: One of the ids is taken.
-        """
         provenances: dict[int, str] = {}
         for each in relations.values():
             if id(each.provenance) not in provenances:
@@ -292,14 +286,12 @@ def _place(fact: RelationDraft | Relation) -> Place:
 
 
 def _until(relation: Relation, moment: datetime | None) -> Relation:
-    """Let a fact end at a moment at the latest."""
     if moment is None or (relation.invalid_at is not None and relation.invalid_at <= moment):
         return relation
     return replace(relation, invalid_at=moment)
 
 
 def _is_same(draft: RelationDraft, fresh: Relation, known: Relation, now: datetime) -> bool:
-    """Tell whether what came of a draft is a fact that is known and not closed."""
     if (draft.target_id, draft.visibility, None) != (known.target_id, known.visibility, known.expired_at):
         return False
     if draft.valid_at is None and draft.invalid_at is None:

@@ -17,7 +17,7 @@ from stores.ledger import schema
 from stores.ledger.damage import DAMAGE, apart
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database, naming_damage
-from stores.ledger.listed import as_json
+from stores.ledger.json_sql import as_json
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store
@@ -46,7 +46,6 @@ _what_follows = select(func.count(), func.sum(case((_after.c.deferred, 1), else_
 
 @cache
 def _packed_after(dialect: str) -> Select[Any]:
-    """Return the query for what follows a sequence number, as one list."""
     return select(as_json(dialect, list(_after.c)))
 
 

@@ -1,18 +1,18 @@
-"""What a list of entities or a walk lets through."""
+"""Filters of entity lists and walks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from stores.ledger.encoding import key_of
-from stores.ledger.groups import Facets
+from stores.ledger.row_cache import Facets
 
 SortKey = Literal["name", "created_at", "updated_at", "entity_type"]
 
 
 @dataclass(frozen=True, slots=True)
 class EntityQuery:
-    """What to list. An empty tuple filters nothing; words are compared in any case."""
+    """Filter, order and page of an entity list. An empty tuple filters nothing; case is ignored."""
 
     visibility: frozenset[str]
     types: tuple[str, ...] = ()

@@ -115,7 +115,7 @@ class OAuthClient:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationCode:
-    """What a person just allowed a client, before the client fetched its tokens."""
+    """Consent of a user, before the client exchanges its code for tokens."""
 
     client_id: str
     user_id: str
@@ -132,7 +132,7 @@ class AuthorizationCode:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a person allowed a client: a family of tokens of which the latest pair is valid."""
+    """Consent of a user to a client: a family of tokens of which the latest pair is valid."""
 
     id: str
     client_id: str
@@ -161,7 +161,7 @@ class TokenPair:
 
 @dataclass(frozen=True, slots=True)
 class GrantIdentity:
-    """Who a client acts for, with the role of this moment."""
+    """The user that a client acts for, with the present role."""
 
     identity: Identity
     grant: Grant
@@ -194,7 +194,6 @@ class Grants(Store):
             connection.execute(insert(_clients), values)
 
     def client(self, client_id: str) -> OAuthClient | None:
-        """Return a client."""
         row = self._first(_client, {"client": client_id})
         if row is None:
             return None
@@ -336,7 +335,6 @@ def _revoke_reused(
 def _revoke(
     connection: Connection, now: datetime, action: str, request: JsonObject | None, *which: ColumnElement[bool]
 ) -> bool:
-    """End a grant on a client's word or fault, and remember it; nobody is the actor, for nobody was signed in."""
     named = (_grants.c.id, _grants.c.user_id, _grants.c.organization_id, _grants.c.client_id)
     statement = update(_grants).where(*which, _grants.c.revoked_at.is_(None)).returning(*named)
     row = connection.execute(statement.values(revoked_at=to_micros(now))).first()

@@ -26,8 +26,8 @@ from sqlalchemy import (
 from stores.ledger import schema
 from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, optional_instant, to_micros
-from stores.ledger.ends import believed, expired_then, invalid_then
-from stores.ledger.listed import as_json, listed
+from stores.ledger.json_sql import as_json, listed
+from stores.ledger.relation_history import believed, expired_then, invalid_then
 from stores.ledger.relations import NO_LIMIT, SUPERSEDES, relation_columns, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
@@ -38,7 +38,7 @@ Mode = Literal["history", "timeline", "conflicts"]
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """Which relations to read; both ends and the relation must carry one of the visibility keys, now and at `as_of`."""
+    """Filter of a relation history. The relation and both ends must be visible, now and at `as_of`."""
 
     mode: Mode
     visibility: frozenset[str]
@@ -123,7 +123,6 @@ def _recalled(row: Sequence[Any]) -> Recalled:
 
 @cache
 def _names(dialect: str, is_past: bool) -> Select[Any]:
-    """Return the query for ids and names; in the past, for the name of the revision of then, if there is one."""
     entities = schema.entities
     then = (
         select(_revisions.c.name)
@@ -144,10 +143,7 @@ def _names(dialect: str, is_past: bool) -> Select[Any]:
 
 @cache
 def _history(mode: Mode, of_entity: bool, is_past: bool, include_ended: bool) -> Select[Any]:
-    """Return the query. Of one entity, the edges of each direction are walked by an index of their own.
-
-    So the work ends with the limit, however many edges the entity has.
-    """
+    """Query each direction of an entity by its own index, so that work ends with the limit."""
     asked = _past(mode, include_ended) if is_past else _present(mode, include_ended)
     entity: BindParameter[str] = bindparam("entity")
     ways: tuple[tuple[ColumnElement[bool], ...], ...] = ((),)
@@ -167,7 +163,6 @@ def _latest(query: Select[Any], table: FromClause) -> Select[Any]:
 
 
 def _present(mode: Mode, include_ended: bool) -> Select[Any]:
-    """Ask what is known now: of that, `relations` says everything."""
     match mode:
         case "history":
             times = _begun if include_ended else and_(_begun, _open, _lasting)
@@ -186,10 +181,7 @@ def _known_then(joined: FromClause, *conditions: ColumnElement[bool]) -> Select[
 
 
 def _past(mode: Mode, include_ended: bool) -> Select[Any]:
-    """Ask what was known at a moment, with the ends that were known then.
-
-    What is out by the end that is known today, and had no other one, is left out before it is asked who may read it.
-    """
+    """Query the ends known at a moment. Relations ruled out by their only end are dropped before visibility checks."""
     recorded, begun = _table.c.created_at <= _known, _table.c.valid_at <= _at
     joined = _table.outerjoin(_ends, believed(_known))
     match mode:
@@ -211,9 +203,9 @@ def _past(mode: Mode, include_ended: bool) -> Select[Any]:
 
 
 def _withdrawn() -> Select[Any]:
-    """Ask for what had ended, as was known at a moment, by an end that was taken back: the index of ends has it not.
+    """Query ends that were known at a moment and taken back since; `relation_ends` leads to them.
 
-    What was known then leads to them. The limit, which is none, keeps SQLite from reading all relations by an order.
+    The limit, which is none, keeps SQLite from reading all relations in order.
     """
     endless = (_open, _table.c.invalid_at.is_(None), _table.c.name != SUPERSEDES)
     found = _known_then(_table.join(_ends, believed(_known))).where(*endless, _table.c.id.in_(_ended_then))
@@ -227,7 +219,6 @@ def _readable(*, is_past: bool) -> list[ColumnElement[bool]]:
 
 
 def _readable_end(end: Column[str], *, is_past: bool) -> ColumnElement[bool]:
-    """Return the condition that an end may be read; at a moment, its revision of then, too."""
     entities = schema.entities
     now = exists().where(
         entities.c.organization_id == bindparam("organization"),

@@ -6,7 +6,7 @@ An answer that is not there is told apart: `unkept` holds a secret, `erased` wen
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
@@ -123,7 +123,6 @@ class Idempotency(Store):
         return Claim(request.organization_id, values["slot"], values["claim_id"])
 
     def finish(self, claim: Claim, status: int, body: JsonValue) -> None:
-        """Store the answer, for whoever repeats the request."""
         with self._database.write() as connection:
             connection.execute(_finish.values(status=status, body=dump_json(body)), _identity_of(claim))
 
@@ -184,34 +183,24 @@ class Idempotency(Store):
         raise _no_answer(row.state, records)
 
 
-class ClaimedWrites(Writing):
-    """The part of a transaction that ties it to a claim."""
+def apply_claim(writing: Writing, claim: Claim) -> None:
+    """Mark the request as carried out, in the transaction that carries it out.
 
-    def show_in_answer(self, entity_ids: Iterable[str]) -> None:
-        """Say that the answer will hold text of these, though they are not written.
-
-        Like what is written, they take a stored answer along when they are deleted, or out of its reader's sight.
-        """
-        self._shown.extend(entity_ids)
-
-    def _apply_claim(self, claim: Claim) -> None:
-        """Mark the request as carried out, in the transaction that carries it out.
-
-        Raises:
-            Conflict: The claim was released, has expired, or was applied before.
-        """
-        identity = _identity_of(claim)
-        if claim.organization_id != self.organization_id or self._run(_apply, identity).rowcount != 1:
-            raise Conflict("The claim on this Idempotency-Key does not hold any more; nothing was changed.")
-        # No relations: those of hidden records may be among them, and nobody asks for one by its id.
-        written = (entry.record_id for entry in self._entries if entry.kind != "relation")
-        records = dict.fromkeys(f"entity:{entity_id}" for entity_id in (*written, *self._shown))
-        rows = [
-            {"organization_id": self.organization_id, "slot": claim.slot, "ordinal": ordinal, "record": record}
-            for ordinal, record in enumerate(records)
-        ]
-        if rows:
-            self._run(insert(_records), rows)
+    Raises:
+        Conflict: The claim was released, has expired, or was applied before.
+    """
+    identity = _identity_of(claim)
+    if claim.organization_id != writing.organization_id or writing.run(_apply, identity).rowcount != 1:
+        raise Conflict("The claim on this Idempotency-Key does not hold any more; nothing was changed.")
+    # No relations: those of hidden records may be among them, and nobody asks for one by its id.
+    written = (entry.record_id for entry in writing.entries if entry.kind != "relation")
+    records = dict.fromkeys(f"entity:{entity_id}" for entity_id in (*written, *writing.shown))
+    rows = [
+        {"organization_id": writing.organization_id, "slot": claim.slot, "ordinal": ordinal, "record": record}
+        for ordinal, record in enumerate(records)
+    ]
+    if rows:
+        writing.run(insert(_records), rows)
 
 
 def _no_answer(state: str, records: Sequence[str]) -> Conflict:

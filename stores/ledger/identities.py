@@ -193,12 +193,10 @@ def to_identity(row: Cells, session: Session | None) -> Identity:
 
 
 def greater_role(role: ProjectRole | None, other: ProjectRole) -> ProjectRole:
-    """Return that of two project roles which allows more."""
     return other if role is None or _RANK[other] > _RANK[role] else role
 
 
 def access_of(connection: Connection, user_id: str, organization_id: str, now: datetime) -> Access:
-    """Return what `Identities.access` does, in a transaction."""
     projects: list[ProjectAccess] = []
     roles: dict[str, ProjectRole] = {}
     teams: list[str] = []

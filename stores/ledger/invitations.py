@@ -10,9 +10,9 @@ from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import address_key, check_id, check_keys, check_text, from_micros, to_micros
-from stores.ledger.lapsing import vouched
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.permits import Permit, ask_permit
+from stores.ledger.revoke_invitations import vouched
 from stores.ledger.store import TAKEN, Store, clashing
 from stores.records import Invitation, Role
 
@@ -86,7 +86,6 @@ class Invitations(Store):
         return [_to_invitation(row) for row in self._all(_pending_of, values)]
 
     def by_token(self, token_hash: str) -> Invitation | None:
-        """Return the pending invitation of a token."""
         row = self._first(_by_token, {"token": token_hash, "now": to_micros(self._clock())})
         return None if row is None else _to_invitation(row)
 

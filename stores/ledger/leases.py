@@ -93,17 +93,14 @@ class Leases(Store):
             return connection.execute(statement).rowcount
 
 
-class FencedWrites(Writing):
-    """The part of a transaction that a lease protects."""
+def require_lease(writing: Writing, lease: Lease) -> None:
+    """Refuse a transaction whose lease was lost.
 
-    def require_lease(self, lease: Lease) -> None:
-        """Refuse to commit the work of somebody whose lease was lost meanwhile.
-
-        Raises:
-            Conflict: The lease expired, was released, or has another holder.
-        """
-        if self._run(_held, _identity_of(lease) | {"now": to_micros(self.now)}).first() is None:
-            raise _lost(lease)
+    Raises:
+        Conflict: The lease expired, was released, or has another holder.
+    """
+    if writing.run(_held, _identity_of(lease) | {"now": to_micros(writing.now)}).first() is None:
+        raise _lost(lease)
 
 
 def _lost(lease: Lease) -> Conflict:

@@ -1,4 +1,4 @@
-"""The ledger: the only truth. Everything that is kept is kept here first, and the indexes follow its feed."""
+"""The ledger, the source of truth: five repositories over one database, whose change feed the indexes follow."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,32 +12,30 @@ from stores.ledger import schema
 from stores.ledger.accounts import Accounts
 from stores.ledger.api_keys import ApiKeys
 from stores.ledger.audit import Audit
-from stores.ledger.citations import CitationReads
-from stores.ledger.departures import Departures
+from stores.ledger.delete_user import Departures
 from stores.ledger.documents import DocumentReads
-from stores.ledger.ends import EndReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
-from stores.ledger.gathering import Gathering
+from stores.ledger.external_identities import Links
+from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
 from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.invitations import Invitations
-from stores.ledger.known import KnownRows
 from stores.ledger.leases import Leases
-from stores.ledger.links import Links
+from stores.ledger.links import SurroundingReads
 from stores.ledger.listing import Listing
 from stores.ledger.members import Members
 from stores.ledger.memories import MemoryReads
 from stores.ledger.migrating import migrate
 from stores.ledger.projects import ProjectMembers
+from stores.ledger.relation_history import EndReads
 from stores.ledger.relations import RelationReads
 from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
 from stores.ledger.spaces import Spaces
-from stores.ledger.surroundings import SurroundingReads
-from stores.ledger.tallies import TallyReads
+from stores.ledger.task_counts import RelationCountReads, TaskCountReads
 from stores.ledger.task_histories import TaskHistoryReads
 from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
@@ -50,31 +48,33 @@ CommitListener = Callable[[str, int], None]
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
-    """What is known of work."""
+class Records(Listing, DocumentReads, WorkReads, TaskCountReads, TaskHistoryReads):
+    """Entities, documents and tasks."""
 
 
-class _Records(
-    Listing, SurroundingReads, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads, CitationReads
-):
-    """What is known."""
+class Relations(RelationReads, SurroundingReads, HistoryReads, EndReads, RelationCountReads):
+    """Relations between entities, now and at any time."""
 
 
-class _People(Identities, Accounts, Links, Resets, Sessions, Members, Departures, Expiry):
-    """Who may know it."""
+class People(Identities, Accounts, Links, Resets, Sessions, Members, Departures, Expiry):
+    """Users, organizations and sessions."""
 
 
-class Ledger(_Records, _Tasks, _People):
-    """A ledger that is open. Every method may be called from any thread.
+class Ledger:
+    """An open ledger. Every method of it and of its repositories is thread-safe.
 
-    Do not open a transaction, or call another method that writes, inside a transaction of the same thread:
-    SQLite has one writer, and the inner one would wait for the outer one until it gives up.
+    Do not open a transaction, or call another method that writes, inside a transaction of the same thread: SQLite has
+    one writer, so the inner one waits for the outer one until it times out.
     """
 
     def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
-        super().__init__(database, clock, epoch)
-        self._known = KnownRows()
-        self._gathering = Gathering(self.gather)
+        self._database = database
+        self._clock = clock
+        self.feed = FeedReads(database, clock, epoch)
+        self.records = Records(database, clock, self.feed)
+        self.relations = Relations(database, clock)
+        self.memories = MemoryReads(database, clock)
+        self.people = People(database, clock)
         self.idempotency = Idempotency(database, clock)
         self.leases = Leases(database, clock)
         self.audit = Audit(database, clock)
@@ -137,7 +137,7 @@ class Ledger(_Records, _Tasks, _People):
         epoch = uuid4().hex
         with self._database.write() as connection:
             connection.execute(update(schema.meta).where(schema.meta.c.name == "epoch").values(value=epoch))
-        self.epoch = epoch
+        self.feed.epoch = epoch
         return epoch
 
     def rights_version(self) -> int | None:
@@ -153,7 +153,8 @@ class Ledger(_Records, _Tasks, _People):
         Raises:
             Unavailable: It does not.
         """
-        self._first(_epoch, {})
+        with self._database.read() as connection:
+            connection.execute(_epoch)
 
     def tidy(self) -> None:
         """Remove credentials that hold no more, finish erasures that were interrupted, write down used API keys.
@@ -164,13 +165,8 @@ class Ledger(_Records, _Tasks, _People):
             Unavailable: The ledger cannot be written to; what is left is done the next time.
         """
         self.api_keys.write_uses()
-        self.prune_expired()
-        self.erase_deleted()
-
-    def prepare(self, organization_id: str) -> None:
-        """Have what walks and lists must know of all records in memory when they are asked for; returns at once."""
-        if self._known.has_room():
-            self._gathering.prepare(organization_id)
+        self.people.prune_expired()
+        self.people.erase_deleted()
 
     def checkpoint(self) -> None:
         """Empty SQLite's log, so that deleted text is gone from disk; for quiet moments."""
@@ -178,7 +174,6 @@ class Ledger(_Records, _Tasks, _People):
 
     def close(self) -> None:
         """Write down which API keys were used, and close every connection."""
-        self._gathering.close()
         with suppress(Unavailable):
             self.api_keys.write_uses()
         self._database.close()

@@ -1,119 +1,142 @@
-"""Links: which accounts at sign-in providers stand for which user."""
+"""Links: present relations seen from one of their ends, without reading the records."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Select, and_, bindparam, exists, literal, select, union_all
 
-from stores.errors import Conflict, NotFound
-from stores.ledger.account_rows import USER_COLUMNS, to_user
-from stores.ledger.account_tables import external_identities, users
-from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.encoding import address_key, check_id, check_text, from_micros, to_micros
-from stores.ledger.reclaiming import lock_account, reclaim
-from stores.ledger.store import Store, clashing
-from stores.records import ExternalIdentity, User
+from stores.ledger import schema
+from stores.ledger.encoding import dump_json, to_micros
+from stores.ledger.filters import EntityQuery
+from stores.ledger.json_sql import as_json, listed
+from stores.ledger.listing import conditions
+from stores.ledger.relations import present
+from stores.ledger.store import Store
 
-CODEHOST = "codehost"
-"""The provider of links whose subjects are the numbers of accounts of the code host."""
-
-_links = external_identities
-_columns = [_links.c[name] for name in ("provider", "subject", "user_id", "email", "created_at")]
-_by_link = (
-    select(*USER_COLUMNS)
-    .join(_links, _links.c.user_id == users.c.id)
-    .where(_links.c.provider == bindparam("provider"), _links.c.subject == bindparam("subject"))
-)
-_links_of = select(*_columns).where(_links.c.user_id == bindparam("user")).order_by(_links.c.created_at, *_columns[:2])
-_by_id = select(*USER_COLUMNS).where(users.c.id == bindparam("user"))
+_entities = schema.entities
+_facts = schema.relations
+_shown = schema.relations.alias("shown")
+Way = Literal["outgoing", "incoming"]
+Names = Mapping[Way, frozenset[str] | None]
+"""The relationships wanted in each direction, None being all; none in one that is absent."""
 
 
-class Links(Store):
-    """External identities of users."""
+class Link(NamedTuple):
+    """A fact, seen from one of its ends: the other end, the relationship, and the direction."""
 
-    def user_by_link(self, provider: str, subject: str) -> User | None:
-        """Return the user that a provider's account stands for."""
-        row = self._first(_by_link, {"provider": provider, "subject": subject})
-        return None if row is None else to_user(row)
+    id: str
+    name: str
+    way: Way
 
-    def links(self, user_id: str) -> list[ExternalIdentity]:
-        """Return a user's accounts at providers, the oldest link first."""
-        return [_to_link(row) for row in self._all(_links_of, {"user": user_id})]
 
-    def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
-        """Let a provider's account stand for an existing user from now on; return the user.
+_columns = ("origin", "other", "name", "way", "created_at", "relation_id")
 
-        With `vouched` the provider vouches for the user's address: if nobody ever proved it to be the user's, the
-        account is reclaimed (`stores/ledger/reclaiming.py`). Either way the address is verified now.
 
-        A link to the code host, whose subject is a number, also becomes the user's `codehost_id`.
+class SurroundingReads(Store):
+    """Reads of links: relations seen from one of their ends."""
 
-        Raises:
-            NotFound: There is no such user.
-            Conflict: The provider's account stands for a user already, or the user for another one of the code host;
-                with `vouched`, the user's address is not that of the link.
+    def links_to_matching(
+        self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
+    ) -> list[Link]:
+        """Return the facts of now between an entity and those that a query lists, what has been true since last first.
+
+        Each name and direction of a pair comes once or more. The work is in proportion to the entity's facts, and what
+        does not match takes no place within the limit.
         """
-        with self._database.write() as connection:
-            account = lock_account(connection, link.user_id)
-            if account is None:
-                raise NotFound(f"User {link.user_id} does not exist.")
-            now = self._clock()
-            if vouched:
-                _require_address(account[0], link)
-                reclaim(connection, now, account, audit)
-            insert_link(connection, link)
-            if link.provider == CODEHOST:
-                _set_codehost(connection, link)
-            append_audit(connection, now, audit)
-            return to_user(connection.execute(_by_id, {"user": link.user_id}).one())
+        parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
+        if not parts:
+            return []
+        found = union_all(*parts).subquery()
+        latest = found.select().order_by(found.c.valid_at.desc(), found.c.relation_id).limit(limit)
+        return [Link(row.id, row.name, row.way) for row in self._all(latest, {"at": to_micros(self._clock())})]
 
-    def unlink_user(self, user_id: str, provider: str, subject: str, audit: AuditDraft | None = None) -> None:
-        """Let a provider's account stand for nobody.
+    def links_around(
+        self, organization_id: str, entity_ids: Iterable[str], *, visibility: frozenset[str], limit: int
+    ) -> dict[str, list[Link]]:
+        """Return up to `limit` present relations of each entity and direction, the latest first, by the entity's id.
 
-        Raises:
-            NotFound: It does not stand for that user.
+        They and their other ends carry such a key; what is hidden takes no place among them. A relation of an entity to
+        itself is left out. The work is in proportion to the ids and the limit, also at a hub.
         """
-        mine = (_links.c.provider == provider, _links.c.subject == subject, _links.c.user_id == user_id)
-        with self._database.write() as connection:
-            if connection.execute(delete(_links).where(*mine)).rowcount == 0:
-                raise NotFound(f"Your account is not linked to that account of {provider}.")
-            append_audit(connection, self._clock(), audit)
+        ids = sorted(set(entity_ids))
+        if not ids:
+            return {}
+        values = {
+            "organization": organization_id,
+            "ids": dump_json(list[Any](ids)),
+            "visibility": dump_json(list[Any](sorted(visibility))),
+            "at": to_micros(self._clock()),
+            "limit": limit,
+        }
+        rows = self._packed(_around(self._database.writer.dialect.name), values)
+        found: dict[str, list[Link]] = {}
+        there = [row for row in rows if row[1] is not None]
+        for origin, other, name, way, *_ in sorted(there, key=lambda row: (-row[4], row[5])):
+            found.setdefault(origin, []).append(Link(other, name, way))
+        return found
 
 
-def insert_link(connection: Connection, link: ExternalIdentity) -> None:
-    """Store a link in a transaction.
-
-    Raises:
-        Conflict: The provider's account stands for a user already.
-        NotFound: There is no such user.
-    """
-    check_id(link.provider)
-    check_id(link.subject)
-    check_text((link.email,))
-    values = {
-        "provider": link.provider,
-        "subject": link.subject,
-        "user_id": link.user_id,
-        "email": link.email,
-        "created_at": to_micros(link.created_at),
-    }
-    with clashing(f"That account of {link.provider} is linked to a user already.", "The user does not exist."):
-        connection.execute(insert(_links), values)
+@cache
+def _around(dialect: str) -> Select[Any]:
+    parts = union_all(*(_towards(dialect, way) for way in ("outgoing", "incoming"))).subquery()
+    return select(as_json(dialect, [parts.c[name] for name in _columns]))
 
 
-def _require_address(user: User, link: ExternalIdentity) -> None:
-    if address_key(user.email) != address_key(link.email or ""):
-        # Changed since the caller looked the user up by it: the provider vouches for another address.
-        raise Conflict("The account has another e-mail address now.", remediation="Sign in again.")
+def _towards(dialect: str, way: Way) -> Select[Any]:
+    """Query the latest relations of each record in one direction, in the order of an index."""
+    origins = listed(dialect, "ids").subquery()
+    origin = origins.c.value
+    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
+    readable = exists().where(
+        schema.entities.c.organization_id == bindparam("organization"),
+        schema.entities.c.id == far,
+        schema.entities.c.visibility.in_(listed(dialect, "visibility")),
+    )
+    latest = (
+        select(_facts.c.id)
+        .where(
+            _facts.c.organization_id == bindparam("organization"),
+            near == origin,
+            far != origin,
+            _facts.c.visibility.in_(listed(dialect, "visibility")),
+            present(),
+            readable,
+        )
+        .order_by(_facts.c.created_at.desc(), _facts.c.id)
+        .limit(bindparam("limit"))
+        .correlate(origins)
+    )
+    other = _shown.c.target_id if way == "outgoing" else _shown.c.source_id
+    of_organization = _shown.c.organization_id == bindparam("organization")
+    # An outer join, because SQLite reads its sides in this order: relations first would mean all there are.
+    return (
+        select(
+            origin.label("origin"),
+            other.label("other"),
+            _shown.c.name,
+            literal(way).label("way"),
+            _shown.c.created_at,
+            _shown.c.id.label("relation_id"),
+        )
+        .select_from(origins)
+        .join(_shown, and_(of_organization, _shown.c.id.in_(latest)), isouter=True)
+    )
 
 
-def _set_codehost(connection: Connection, link: ExternalIdentity) -> None:
-    free = update(users).where(users.c.id == link.user_id, users.c.codehost_id.is_(None))
-    taken = "The account belongs to another account of the code host already."
-    with clashing(taken):
-        if connection.execute(free.values(codehost_id=int(link.subject))).rowcount == 0:
-            raise Conflict(taken, remediation="Sign in with the account of the code host that you used before.")
-
-
-def _to_link(row: Sequence[Any]) -> ExternalIdentity:
-    return ExternalIdentity(row[0], row[1], row[2], row[3], from_micros(row[4]))
+def _links(
+    organization_id: str, entity_id: str, query: EntityQuery, way: Way, wanted: frozenset[str] | None
+) -> Select[Any]:
+    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
+    found = select(
+        far.label("id"), _facts.c.name, literal(way).label("way"), _facts.c.valid_at, _facts.c.id.label("relation_id")
+    ).join(_entities, and_(_entities.c.organization_id == _facts.c.organization_id, _entities.c.id == far))
+    found = found.where(
+        _facts.c.organization_id == organization_id,
+        near == entity_id,
+        far != entity_id,
+        _facts.c.visibility.in_(sorted(query.visibility)),
+        present(),
+        *conditions(organization_id, query),
+    )
+    return found if wanted is None else found.where(_facts.c.name.in_(sorted(wanted)))

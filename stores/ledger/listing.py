@@ -1,23 +1,19 @@
 """Lists of entities: filtered, sorted and paged in the database."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from stores.errors import ValidationFailed
 from stores.language.wording import comparable
 from stores.ledger import schema
-from stores.ledger.encoding import check_text, dump_json, key_of, to_micros
+from stores.ledger.encoding import check_text, key_of
 from stores.ledger.filters import EntityQuery
-from stores.ledger.gathering import Gathering
-from stores.ledger.groups import Order, Place
-from stores.ledger.listed import as_json, listed
-from stores.ledger.relations import present
+from stores.ledger.record_status import StatusReads
 from stores.ledger.rows import Brief
-from stores.ledger.standings import Look, StandingReads
 from stores.records import Entity
 
 SEARCH_LENGTH = 2_000
@@ -25,7 +21,6 @@ SEARCH_LENGTH = 2_000
 
 _table = schema.entities
 _labels = schema.entity_labels
-_facts = schema.relations
 _SORT_COLUMNS = {
     "name": _table.c.name_key,
     "created_at": _table.c.created_at,
@@ -34,147 +29,70 @@ _SORT_COLUMNS = {
 }
 
 
-Way = Literal["outgoing", "incoming"]
-Names = Mapping[Way, frozenset[str] | None]
-"""The relationships wanted in each direction, None being all; none in one that is absent."""
-
-
-class Link(NamedTuple):
-    """A fact, seen from one of its ends: the other end, the relationship, and the direction."""
-
-    id: str
-    name: str
-    way: Way
-
+_PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
 
 FEW = 1_500
-"""As many matches are read and sorted sooner than their like is met on the way along an index of the order."""
-FEW_LABELLED = 3 * FEW
-"""As many records with a label are filtered sooner than the records that pass the other filters are read."""
+"""Up to so many matches are read and sorted; SQLite walks more of them along an index of the order."""
 
 
-PLACES: Mapping[str, Place] = {"updated_at": "updated_us", "created_at": "created_us"}
-"""What orders records and is remembered of them."""
-
-
-class Listing(StandingReads):
+class Listing(StatusReads):
     """Lists of current entities."""
-
-    _gathering: Gathering
 
     def list_entities(self, organization_id: str, query: EntityQuery) -> tuple[list[Entity], int]:
         """Return one page of the matching entities and how many match in all.
 
         Ties are broken by id, so that pages never overlap.
         """
-        page, total = self._listed(organization_id, query, self.look(organization_id))
+        page, total = self._listed(organization_id, query)
         entities = self.entities(organization_id, page)
-        # Read one after the other: what was hidden or erased in between is left out.
+        # Read one after the other: an entity that was hidden or erased in between is left out.
         shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
         return shown, total
 
     def list_briefs(self, organization_id: str, query: EntityQuery) -> tuple[list[Brief], int]:
-        """Return what `list_entities` does, without the long texts."""
-        look = self.look(organization_id)
-        page, total = self._listed(organization_id, query, look)
-        briefs = look.briefs(page)
+        page, total = self._listed(organization_id, query)
+        briefs = self.briefs(organization_id, page)
         shown = [briefs[each] for each in page if each in briefs and briefs[each].visibility in query.visibility]
         return shown, total
 
-    def _listed(self, organization_id: str, query: EntityQuery, look: Look) -> tuple[list[str], int]:
-        """Return the ids of one page, and how many match in all."""
-        if not query.search and query.sort_by in PLACES and (found := self._remembered(organization_id, query, look)):
+    def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
+        if query.sort_by in _PLACES and not query.search and (found := self._labelled(organization_id, query)):
             return found
-        matching = and_(*_conditions(organization_id, query))
-        if not query.search and (few := self._few(organization_id, query, matching)) is not None:
-            return self._sorted_page(organization_id, query, few)
+        matching = and_(*conditions(organization_id, query))
         with self._database.read() as connection:
             if query.search:
                 return _page_first(connection, query, matching)
+            few = connection.execute(_few(query, matching)).all()
+            if not few and query.offset == 0:
+                return [], 0
+            if few and few[0].total <= FEW:
+                return [row.id for row in few], few[0].total
             total = _count(connection, matching)
             return (_page(connection, query, matching) if query.offset < total else []), total
 
-    def _remembered(self, organization_id: str, query: EntityQuery, look: Look) -> tuple[list[str], int] | None:
-        """Find a page among what is remembered of all records; None where that is not so."""
-        if not look.knows_all:
-            self._gathering.ask(organization_id)
-            return None
-        among = None
-        for kind, words in (("tag", query.tags), ("language", query.languages)):
-            if words:
-                labelled = look.labelled(kind, words)
-                among = labelled if among is None else among & labelled
-        order = Order(PLACES[query.sort_by], query.sort_order == "desc", query.offset + query.limit)
-        found = look.matching(query, order, among)
-        if found is None:
-            return None
-        if found.rows is None:
-            with self._database.read() as connection:
-                return _page(connection, query, and_(*_conditions(organization_id, query))), found.total
-        return [row.id for row in found.rows[query.offset :]], found.total
-
-    def _few(self, organization_id: str, query: EntityQuery, matching: ColumnElement[bool]) -> list[str] | None:
-        """Return the ids of all that matches, or None where that is not little."""
+    def _labelled(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int] | None:
+        """Filter the records of a rare label: SQLite itself would read all records that pass the other filters."""
         for kind, words, others in (
             ("tag", query.tags, replace(query, tags=())),
             ("language", query.languages, replace(query, languages=())),
         ):
             if words:
-                labelled = self._ids(_labelled(organization_id, kind, words).limit(FEW_LABELLED + 1))
-                if len(labelled) <= FEW_LABELLED:
-                    return list(self.matching_ids(organization_id, others, labelled))
-        found = self._ids(select(_table.c.id).where(matching).limit(FEW + 1))
-        return found if len(found) <= FEW else None
-
-    def _ids(self, query: Select[Any]) -> list[str]:
-        found = self._packed(select(as_json(self._database.writer.dialect.name, [query.subquery().c[0]])), {})
-        return [row[0] for row in found]
-
-    def _sorted_page(self, organization_id: str, query: EntityQuery, ids: list[str]) -> tuple[list[str], int]:
-        """Sort some matches and return a page of them: asked to sort, SQLite reads along the order."""
-        dialect = self._database.writer.dialect.name
-        if query.sort_by in PLACES:
-            place = attrgetter(PLACES[query.sort_by], "id")
-            keys: list[Any] = list(map(place, self.look(organization_id).rows(ids).values()))
-        else:
-            columns = (_SORT_COLUMNS[query.sort_by], _table.c.id)
-            named = and_(_table.c.organization_id == organization_id, _table.c.id.in_(listed(dialect, "ids")))
-            keys = self._packed(select(as_json(dialect, columns)).where(named), {"ids": dump_json(list[Any](ids))})
-        keys.sort(reverse=query.sort_order == "desc")
-        return [each for _, each in keys[query.offset : query.offset + query.limit]], len(keys)
-
-    def links_to_matching(
-        self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
-    ) -> list[Link]:
-        """Return the facts of now between an entity and those that a query lists, what has been true since last first.
-
-        Each name and direction of a pair comes once or more. The work is in proportion to the entity's facts, and what
-        does not match takes no place within the limit.
-        """
-        parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
-        if not parts:
-            return []
-        found = union_all(*parts).subquery()
-        latest = found.select().order_by(found.c.valid_at.desc(), found.c.relation_id).limit(limit)
-        return [Link(row.id, row.name, row.way) for row in self._all(latest, {"at": to_micros(self._clock())})]
+                labelled = self._all(_labelled(organization_id, kind, words).limit(FEW + 1), {})
+                if len(labelled) <= FEW:
+                    ids = self.matching_ids(organization_id, others, (row.entity_id for row in labelled))
+                    order = attrgetter(_PLACES[query.sort_by], "id")
+                    rows = sorted(self._rows.rows(organization_id, ids).values(), key=order)
+                    ordered = rows if query.sort_order == "asc" else rows[::-1]
+                    return [row.id for row in ordered[query.offset : query.offset + query.limit]], len(ordered)
+        return None
 
 
-def _links(
-    organization_id: str, entity_id: str, query: EntityQuery, way: Way, wanted: frozenset[str] | None
-) -> Select[Any]:
-    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
-    found = select(
-        far.label("id"), _facts.c.name, literal(way).label("way"), _facts.c.valid_at, _facts.c.id.label("relation_id")
-    ).join(_table, and_(_table.c.organization_id == _facts.c.organization_id, _table.c.id == far))
-    found = found.where(
-        _facts.c.organization_id == organization_id,
-        near == entity_id,
-        far != entity_id,
-        _facts.c.visibility.in_(sorted(query.visibility)),
-        present(),
-        *_conditions(organization_id, query),
-    )
-    return found if wanted is None else found.where(_facts.c.name.in_(sorted(wanted)))
+def _few(query: EntityQuery, matching: ColumnElement[bool]) -> Select[Any]:
+    """Sort all matches: `ix_entities_kept` holds every column that this needs."""
+    found = select(_table.c.id, _SORT_COLUMNS[query.sort_by].label("place")).where(matching).limit(FEW + 1).subquery()
+    key, tie = (found.c.place, found.c.id) if query.sort_order == "asc" else (found.c.place.desc(), found.c.id.desc())
+    page = select(found.c.id, func.count().over().label("total")).order_by(key, tie)
+    return page.limit(query.limit).offset(query.offset)
 
 
 def _count(connection: Connection, matching: ColumnElement[bool]) -> int:
@@ -192,14 +110,14 @@ def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bo
 
 
 def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[str], int]:
-    """Where each record must be looked at, do it once if the page can hold what matches."""
+    """Skip the count where the first page holds all matches."""
     found = _page(connection, query, matching)
     if query.offset == 0 and len(found) < query.limit:
         return found, len(found)
     return found, _count(connection, matching)
 
 
-def _conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+def conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     columns = _table.c
     yield columns.organization_id == organization_id
     yield columns.visibility.in_(sorted(query.visibility))
@@ -222,7 +140,7 @@ def _conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElem
 
 
 def _epics(organization_id: str, query: EntityQuery, epic_id: str | None = None) -> Select[tuple[str]]:
-    """The epics that there are for the caller: a task whose field names another one is part of none."""
+    """Query visible epics: a task that names another one belongs to none."""
     epics = _table.alias("epics")
     there = select(epics.c.id).where(
         epics.c.organization_id == organization_id,

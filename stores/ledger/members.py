@@ -8,9 +8,9 @@ from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit, detailed
 from stores.ledger.encoding import from_micros, to_micros
-from stores.ledger.lapsing import revoke_invitations_to, revoke_unvouched
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.permits import Permit, ask_permit, role_in
+from stores.ledger.revoke_invitations import revoke_invitations_to, revoke_unvouched
 from stores.ledger.sessions import end_sign_ins
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import Cells, Store
@@ -50,7 +50,6 @@ class Members(Store):
         return [_to_member(row) for row in self._all(_members, {"of_organization": organization_id})]
 
     def member(self, organization_id: str, user_id: str) -> Member | None:
-        """Return one member."""
         row = self._first(_member, _values(organization_id, user_id))
         return None if row is None else _to_member(row)
 
@@ -190,7 +189,6 @@ def end_membership(connection: Connection, now: int, organization_id: str, user_
 
 
 def is_last_owner(connection: Connection, organization_id: str) -> bool:
-    """Tell whether a locked organization has one owner only."""
     return connection.execute(_owners, {"of_organization": organization_id}).scalar_one() < 2
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, inser
 
 from stores.errors import NotFound
 from stores.ledger import schema
+from stores.ledger.citations import CitationReads, CitationWrites
 from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import (
     check_keys,
@@ -22,10 +23,9 @@ from stores.ledger.encoding import (
 )
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.listed import as_json, listed
+from stores.ledger.json_sql import as_json, listed
 from stores.ledger.rows import ENTITY_COLUMNS, Values, entity_columns, to_entity
-from stores.ledger.store import Store
-from stores.ledger.writing import Entry
+from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, EntityDraft, JsonObject, RawMemory, ReviewState
 
 CANDIDATE = "reflection_candidate"
@@ -80,13 +80,10 @@ _settle = update(_table).where(
 
 
 _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
-all_decided = select(_table.c.id).where(_of_organization, _is_decided).limit(bindparam("most"))
-"""The query for the raw memories that have an outcome."""
 
 
 @cache
-def outcomes(dialect: str) -> Select[Any]:
-    """Return the query for the outcomes of some raw memories: id, what was made of it, state."""
+def _outcomes(dialect: str) -> Select[Any]:
     return select(as_json(dialect, [_table.c.id, _table.c.entity_id, _table.c.review_state])).where(
         _of_organization, _is_decided, _table.c.id.in_(listed(dialect, "ids"))
     )
@@ -94,7 +91,7 @@ def outcomes(dialect: str) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class CaptureQuery:
-    """Which captures to list, the latest first. None filters nothing."""
+    """Filter of captures, the latest first. None filters nothing."""
 
     readable: frozenset[str]
     """The visibility keys of the captures that may be shown."""
@@ -117,7 +114,7 @@ class ListedCapture:
 
 
 class Outcome(NamedTuple):
-    """What became of a raw memory."""
+    """State of a reviewed raw memory."""
 
     entity_id: str | None
     is_archived: bool
@@ -128,8 +125,17 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-class MemoryReads(Store):
+class MemoryReads(CitationReads):
     """Reads of raw memories. Who may see them is the caller's business where no keys are asked for."""
+
+    def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
+        """Return the outcomes of those raw memories that were archived or made into an entity, by id."""
+        ids = list(memory_ids)
+        if not ids:
+            return {}
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        found = self._packed(_outcomes(self._database.writer.dialect.name), values)
+        return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
         """Return a raw memory as it is now.
@@ -140,7 +146,7 @@ class MemoryReads(Store):
         row = self._first(_by_ids, {"organization": organization_id, "ids": [memory_id]})
         return None if row is None else _to_memory(row)
 
-    def memories(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
+    def by_ids(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
         """Return those of the ids that are raw memories and can be read, by id."""
         rows = (
             row
@@ -168,11 +174,14 @@ class MemoryReads(Store):
         return sound(rows, lambda row: ListedCapture(_to_memory(row), row[-1])), total
 
 
-class MemoryWrites(EntityWrites):
+class MemoryWrites(CitationWrites):
     """Writes of raw memories."""
 
+    def __init__(self, writing: Writing, records: EntityWrites) -> None:
+        super().__init__(writing)
+        self._records = records
+
     def memory(self, memory_id: str) -> RawMemory | None:
-        """Return a raw memory as this transaction sees it."""
         row = self._run(_by_ids, {"organization": self.organization_id, "ids": [memory_id]}).first()
         return None if row is None else _to_memory(row)
 
@@ -204,7 +213,7 @@ class MemoryWrites(EntityWrites):
             Conflict: The id is taken.
             ValidationFailed: A text cannot be stored.
         """
-        (entity,) = self.create_entities([(replace(draft, entity_type=RAW_MEMORY), None)])
+        (entity,) = self._records.create_entities([(replace(draft, entity_type=RAW_MEMORY), None)])
         self._run(insert(_table), _values(entity.id, capture) | {"organization_id": self.organization_id})
         self._record_capture(memory := RawMemory(entity, capture), "create")
         return memory

@@ -11,8 +11,8 @@ from stores.ledger.account_rows import ORGANIZATION_COLUMNS, check_slug, organiz
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_text, to_micros
 from stores.ledger.engine import IN_CHUNK, Database
-from stores.ledger.lapsing import revoke_invitations_to
 from stores.ledger.permits import Permit, ask_permit
+from stores.ledger.revoke_invitations import revoke_invitations_to
 from stores.ledger.rows import Values
 from stores.ledger.store import Store, clashing
 from stores.records import Organization, Role
@@ -166,12 +166,10 @@ class Organizations(Store):
         return [to_organization(row) for row in self._all(_all_organizations, {})]
 
     def organization(self, organization_id: str) -> Organization | None:
-        """Return an organization."""
         row = self._first(_organization, {"organization": organization_id})
         return None if row is None else to_organization(row)
 
     def organization_by_slug(self, slug: str) -> Organization | None:
-        """Return the organization of a slug."""
         row = self._first(_by_slug, {"slug": slug})
         return None if row is None else to_organization(row)
 

@@ -15,7 +15,7 @@ _role = select(memberships.c.role).where(
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Whether somebody may do a deed in an organization."""
+    """Permission check for an actor, run inside the transaction."""
 
     actor_id: str
     check: Callable[[Role | None, Role | None], None]

@@ -19,7 +19,6 @@ class ReaderPool(Pool):
     def __init__(
         self, creator: Callable[..., Any], most: int, most_idle: int, timeout_s: float, **options: Any
     ) -> None:
-        """Take how many there are at most, how many of them stay open when idle, and the longest wait for one."""
         super().__init__(creator, **options)
         self._most, self._most_idle, self._timeout_s = most, most_idle, timeout_s
         self._idle: deque[ConnectionPoolEntry] = deque()
@@ -28,11 +27,9 @@ class ReaderPool(Pool):
             self._permits.put(None)
 
     def status(self) -> str:
-        """Say how many are lent and idle."""
         return f"{self._most - self._permits.qsize()} lent of at most {self._most}, {len(self._idle)} idle"
 
     def recreate(self) -> "ReaderPool":
-        """Return an empty pool of the same kind."""
         return ReaderPool(
             self._creator,
             most=self._most,
@@ -44,7 +41,6 @@ class ReaderPool(Pool):
         )
 
     def dispose(self) -> None:
-        """Close what is idle."""
         while self._idle:
             self._idle.pop().close()
 

@@ -81,7 +81,7 @@ _granted_to = union_all(
 
 @dataclass(frozen=True, slots=True)
 class ProjectPermit:
-    """Whether somebody may do a deed in a project, asked in its transaction."""
+    """Permission check in a project, run inside the transaction."""
 
     actor_id: str
     check: Callable[[Identity | None, Access], None]
@@ -212,7 +212,6 @@ def _ask(connection: Connection, organization_id: str, permit: ProjectPermit | N
 
 
 def _require_project(connection: Connection, organization_id: str, project_id: str) -> str:
-    """Return the creator of a project."""
     values = {"of_organization": organization_id, "of_project": project_id}
     creator: str | None = connection.execute(_creator, values).scalar()
     if creator is None:

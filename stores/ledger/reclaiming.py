@@ -78,7 +78,6 @@ def reclaim(
 
 
 def _empty(connection: Connection, now: datetime, organization_id: str, user_id: str, audit: AuditDraft | None) -> None:
-    """Leave nobody in a personal organization but its user, who owns it."""
     micros = to_micros(now)
     of_organization = {"organization": organization_id, "user": user_id}
     for other in connection.execute(_others_in, of_organization).scalars().all():

@@ -32,8 +32,8 @@ from stores.ledger.encoding import (
     optional_instant,
     to_micros,
 )
-from stores.ledger.ends import unended
-from stores.ledger.listed import as_json, listed
+from stores.ledger.json_sql import as_json, listed
+from stores.ledger.relation_history import unended
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import ORGANIZATION, JsonObject, Relation
@@ -88,7 +88,6 @@ _RELATION_COLUMNS = (
 
 
 def relation_columns() -> list[Column[Any]]:
-    """Return the columns that `to_relation` reads."""
     return [schema.relations.c[name] for name in _RELATION_COLUMNS]
 
 
@@ -134,10 +133,10 @@ _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
 def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Select[Any]:
-    """Return the query for the relations of an `entity`, up to a `limit`, the latest first.
+    """Query the relations of an `entity`, the latest first.
 
-    Each direction is read by an index of its own: asked for both at once, SQLite reads all relations there are along
-    the order. A relation of an entity to itself counts as outgoing.
+    Each direction uses its own index: for both at once, SQLite reads all relations along the order. A relation of an
+    entity to itself counts as outgoing.
     """
     entity: BindParameter[str] = bindparam("entity")
     ends = (
@@ -158,7 +157,6 @@ def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Selec
 
 
 def _readable(other: Column[Any]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Return the conditions on a relation and on its other end."""
     end = exists().where(
         schema.entities.c.organization_id == bindparam("organization"),
         schema.entities.c.id == other,
@@ -177,7 +175,6 @@ _readable_then = _touching(holds(), readable=True)
 
 @cache
 def _packed_by_ids(dialect: str) -> Select[Any]:
-    """Return the query for some relations, as one list."""
     return select(as_json(dialect, relation_columns())).where(_of_organization, _table.c.id.in_(listed(dialect, "ids")))
 
 
@@ -199,7 +196,7 @@ Ways = Literal["outgoing", "incoming", "both"]
 
 @dataclass(frozen=True, slots=True)
 class RelationQuery:
-    """Which relations of an entity to list; the entity itself is one that the caller may read."""
+    """Filter of an entity's relations; the caller may read the entity."""
 
     entity_id: str
     visibility: frozenset[str]
@@ -222,10 +219,7 @@ class NamedRelation(NamedTuple):
 
 @cache
 def _listed(ways: Ways, *, named: bool, include_ended: bool) -> CompoundSelect[Any]:
-    """Return the query of a page; each direction is read by an index of its own, in order and no further than needed.
-
-    A relation of an entity to itself counts as outgoing.
-    """
+    """Query one page, each direction by its own index. A relation of an entity to itself counts as outgoing."""
     entity: BindParameter[str] = bindparam("entity")
     organization: BindParameter[str] = bindparam("organization")
     source, target = schema.entities.alias("source"), schema.entities.alias("target")
@@ -266,10 +260,7 @@ def _size(ways: Ways, *, named: bool, include_ended: bool) -> Select[Any]:
 
 @cache
 def _linked(dialect: str) -> Select[Any]:
-    """Return the query for those of some ids that are an end; each is looked up in the index of its direction.
-
-    Asked for either end at once, SQLite reads all relations there are.
-    """
+    """Query the ids that are an end, each direction by its own index: for both at once, SQLite reads all relations."""
     origin = listed(dialect, "ids").subquery().c.value
     ends = (
         exists().where(_table.c.organization_id == bindparam("organization"), end == origin)
@@ -336,7 +327,7 @@ class RelationReads(Store):
         page = sound(rows, lambda row: NamedRelation(to_relation(row), row.source_name, row.target_name))
         return page, min(counted[0] if counted else 0, COUNTED)
 
-    def relations(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
+    def by_ids(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         """Return those relations that exist and can be read, by id."""
         return dict(self.read_relations(organization_id, relation_ids).found)
 
@@ -356,7 +347,6 @@ class RelationReads(Store):
         return {row[0] for row in self._all(_linked(self._database.writer.dialect.name), values)}
 
     def relation_ids(self, organization_id: str) -> set[str]:
-        """Return the id of every relation, ended ones too."""
         return {row[0] for row in self._all(_ids, {"organization": organization_id})}
 
     def _micros(self, at: datetime | None) -> int:

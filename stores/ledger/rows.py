@@ -82,7 +82,7 @@ class Brief(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """Of an entity only what decides who may do what with it: hundreds are asked for when as many are linked to."""
+    """The fields of an entity that permissions depend on."""
 
     id: str
     entity_type: str
@@ -91,7 +91,6 @@ class Outline(NamedTuple):
 
 
 def to_brief(row: Sequence[Any]) -> Brief:
-    """Return the brief of a row of its fields."""
     id_, entity_type, name, description, category, languages, tags, metadata, *rest = row
     try:
         return Brief(

@@ -49,7 +49,7 @@ def _belongs_to_entity(column: str) -> ForeignKeyConstraint:
 
 
 def _partial_index(column: str, *counted: str) -> Index:
-    """Leave out the rows without a value: SQLite would read all of them by such an index, instead of a better one."""
+    """Index rows with a value only: SQLite would prefer this index to better ones for the others."""
     present = text(f"{column} IS NOT NULL")
     return _index_where(present, f"ix_entities_{column.removesuffix('_id')}", column, *counted)
 
@@ -105,7 +105,17 @@ entities = Table(
     Index("ix_entities_updated", "organization_id", "updated_at", "id"),
     Index("ix_entities_created", "organization_id", "created_at", "id"),
     Index("ix_entities_name", "organization_id", "name_key", "id"),
-    Index("ix_entities_kept", "organization_id", "type_key", *_NARROWING, "project_id", "epic_id", *_WORKFLOW, "id"),
+    Index(
+        "ix_entities_kept",
+        "organization_id",
+        "type_key",
+        *_NARROWING,
+        "project_id",
+        "epic_id",
+        *_WORKFLOW,
+        "updated_at",
+        "id",
+    ),
     _partial_index("source_id"),
     _partial_index("project_id", "type_key", "status_key", "visibility", "source_id", "epic_id", "priority_key", "id"),
     _partial_index("epic_id", "type_key", "status_key", "visibility", "source_id", "project_id", "priority_key", "id"),
@@ -174,7 +184,19 @@ relations = Table(
     _index_where(MAY_CONFLICT, "ix_relations_ended", "created_at", "id"),
     _index_where(MAY_CONFLICT, "ix_relations_ended_source", "source_id", "created_at", "id"),
     _index_where(MAY_CONFLICT, "ix_relations_ended_target", "target_id", "created_at", "id"),
-    _index_where(SUPERSEDING, "ix_relations_superseding", "target_id", "created_at"),
+    _index_where(
+        SUPERSEDING,
+        "ix_relations_superseding",
+        "target_id",
+        "created_at",
+        "source_id",
+        "visibility",
+        "valid_at",
+        "invalid_at",
+        "expired_at",
+        "name",
+        "id",
+    ),
     _belongs_to_entity("source_id"),
     _belongs_to_entity("target_id"),
 )

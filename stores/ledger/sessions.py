@@ -46,7 +46,6 @@ class Sessions(Store):
             append_audit(connection, self._clock(), audit)
 
     def session(self, session_id: str) -> Session | None:
-        """Return a session, over or not."""
         row = self._first(select(*SESSION_COLUMNS).where(_sessions.c.id == session_id), {})
         return None if row is None else to_session(row)
 

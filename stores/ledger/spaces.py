@@ -130,7 +130,6 @@ class Spaces(Store):
         ]
 
     def space(self, organization_id: str, space_id: str) -> MemorySpace | None:
-        """Return a space, whosever it is."""
         row = self._first(_one, {"of_organization": organization_id, "of_space": space_id})
         return None if row is None else _to_space(row)
 

@@ -1,4 +1,4 @@
-"""What the parts of the ledger share: its database and its clock."""
+"""Base of the ledger's repositories."""
 
 import json
 import sqlite3
@@ -33,7 +33,6 @@ class Store:
             return connection.execute(statement, values).first()
 
     def _packed(self, statement: Executable, values: Mapping[str, Any]) -> list[Any]:
-        """Return the rows of a query for `as_json`, or the values of one for `as_list`."""
         return unpacked(self._first(statement, values))
 
 

@@ -11,7 +11,7 @@ SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
 
 
 class End(NamedTuple):
-    """What has to be known of an entity that a fact is about."""
+    """An end of a relation."""
 
     entity_type: str
     visibility: str

@@ -42,7 +42,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """Where a task belongs, who may read it, and how it moved."""
+    """Status history of a task."""
 
     id: str
     project_id: str | None
@@ -56,7 +56,6 @@ class TaskHistoryReads(Store):
     """Reads of histories. Who may see them is the caller's business."""
 
     def task_ids(self, organization_id: str) -> list[str]:
-        """Return the id of every task, archived ones too."""
         return [row[0] for row in self._all(_ids, {"organization": organization_id})]
 
     def task_histories(self, organization_id: str, task_ids: Iterable[str]) -> list[TaskHistory]:

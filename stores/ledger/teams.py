@@ -78,7 +78,6 @@ class Teams(Store):
         return [_to_team(row) for row in self._all(_of_organization, {"of_organization": organization_id})]
 
     def team(self, organization_id: str, team_id: str) -> Team | None:
-        """Return a team."""
         row = self._first(_team, _values(organization_id, team_id))
         return None if row is None else _to_team(row)
 
@@ -184,7 +183,6 @@ class Teams(Store):
             append_audit(connection, self._clock(), audit)
 
     def projects(self, organization_id: str, team_id: str) -> dict[str, ProjectRole]:
-        """Return the roles of a team by project id."""
         return {row[0]: row[1] for row in self._all(_projects_of, _values(organization_id, team_id))}
 
     def put_project(

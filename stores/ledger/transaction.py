@@ -1,18 +1,22 @@
-"""One transaction of the ledger, with everything that can be written in it."""
+"""One transaction of the ledger: its repositories share a connection and are committed together."""
 
-from sqlalchemy import bindparam, select, update
+from collections.abc import Iterable
 
+from sqlalchemy import Connection, bindparam, select, update
+
+from stores.clock import Clock
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.citations import CitationWrites
 from stores.ledger.encoding import check_id, check_text
 from stores.ledger.erasure import Erasure
 from stores.ledger.facts import RelationWrites
-from stores.ledger.idempotency import Claim, ClaimedWrites
-from stores.ledger.leases import FencedWrites
+from stores.ledger.idempotency import Claim, apply_claim
+from stores.ledger.identities import access_of, identity_of
+from stores.ledger.leases import Lease, require_lease
 from stores.ledger.memories import MemoryWrites
 from stores.ledger.workflow import WorkflowReads
-from stores.records import ProjectAccess
+from stores.ledger.writing import Writes, Writing
+from stores.records import Access, Identity, ProjectAccess
 
 _access = schema.project_access
 _visibility = select(_access.c.visibility).where(
@@ -20,13 +24,24 @@ _visibility = select(_access.c.visibility).where(
 )
 
 
-class Transaction(Erasure, MemoryWrites, RelationWrites, WorkflowReads, CitationWrites, ClaimedWrites, FencedWrites):
-    """All of it is committed, or none. Opened by `Ledger.transaction`."""
+class RecordWrites(Erasure, WorkflowReads):
+    """Entities, documents and tasks."""
+
+
+class PeopleWrites(Writes):
+    """Members and access to projects."""
+
+    def member(self, user_id: str) -> tuple[Identity, Access] | None:
+        """Return the identity and access of a member; None for anybody else."""
+        identity = identity_of(self._connection, user_id, self.organization_id)
+        if identity is None:
+            return None
+        return identity, access_of(self._connection, user_id, self.organization_id, self.now)
 
     def set_project_access(self, access: ProjectAccess, *, keep_creator: bool = False) -> None:
         """Store who may read a project; the row outlives the project entity.
 
-        With `keep_creator` a project that is known keeps its own, or none where that one has left the organization.
+        With `keep_creator`, an existing row keeps its creator, even an empty one.
         """
         check_id(access.project_id)
         check_text((access.creator_id,))
@@ -40,20 +55,58 @@ class Transaction(Erasure, MemoryWrites, RelationWrites, WorkflowReads, Citation
             self._run(statement.values(changes), {})
 
     def is_open_project(self, project_id: str) -> bool:
-        """Tell whether a project's records are for the whole organization."""
+        """Tell whether the whole organization may read a project's records."""
         values = {"organization": self.organization_id, "project": project_id}
         return bool(self._run(_visibility, values).scalar() == "org")
 
+
+class Transaction:
+    """All of it is committed, or none. Opened by `Ledger.transaction`."""
+
+    def __init__(
+        self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
+    ) -> None:
+        self._writing = writing = Writing(connection, organization_id, actor_id, clock, deferred=deferred)
+        self.organization_id = organization_id
+        self.actor_id = actor_id
+        self.now = writing.now
+        """The time of everything in the transaction."""
+        self.records = RecordWrites(writing)
+        self.relations = RelationWrites(writing)
+        self.memories = MemoryWrites(writing, self.records)
+        self.people = PeopleWrites(writing)
+
+    @property
+    def wrote(self) -> bool:
+        return self._writing.wrote
+
+    @property
+    def sequence(self) -> int:
+        """The head of the feed; after the commit, the number of this transaction's last change."""
+        return self._writing.sequence
+
     def audit(self, draft: AuditDraft) -> None:
-        """Remember the deed that this transaction is.
+        """Write an audit entry.
 
         Raises:
             ValidationFailed: A text cannot be stored.
         """
-        append_audit(self._connection, self.now, draft)
+        append_audit(self._writing.connection, self.now, draft)
+
+    def show_in_answer(self, entity_ids: Iterable[str]) -> None:
+        """Name unwritten records whose text the answer will hold: deleting or hiding them erases a stored answer."""
+        self._writing.shown.extend(entity_ids)
+
+    def require_lease(self, lease: Lease) -> None:
+        """Refuse to commit if the lease was lost.
+
+        Raises:
+            Conflict: The lease expired, was released, or has another holder.
+        """
+        require_lease(self._writing, lease)
 
     def seal(self, claim: Claim | None) -> None:
-        """Write what belongs at the end: the claim's mark, then the feed."""
+        """Write the claim's mark, then the feed: the last statements before the commit."""
         if claim is not None:
-            self._apply_claim(claim)
-        self._append_feed()
+            apply_claim(self._writing, claim)
+        self._writing.append_feed()

@@ -1,7 +1,7 @@
-"""Whether anybody's rights may have changed, in microseconds: what was read of them may be kept until then.
+"""Version number of everybody's rights, for caches of them; read in microseconds.
 
-SQLite tells by itself that somebody committed (`data_version`), but most commits only store what is known. So triggers
-count the changes of every table that is not content, whoever makes them, and the count is read after a commit.
+SQLite tells that somebody committed (`data_version`), but most commits change no rights. So triggers count the changes
+of every table that is not content, whoever makes them, and the count is read after a commit.
 """
 
 import sqlite3
@@ -56,7 +56,6 @@ def count_rights(connection: Connection) -> None:
 
 
 def _triggers(table: Table) -> dict[str, str]:
-    """The triggers of a table, by name."""
     if table.name in CONTENT:
         return {}
     ignored = HEAD_OF_FEED if table is schema.organizations else frozenset()
@@ -102,6 +101,5 @@ class RightsVersion:
             return None
 
     def close(self) -> None:
-        """Let go of the file."""
         with self._lock:
             self._connection.close()

@@ -9,12 +9,11 @@ from stores.ledger import schema
 from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.identities import access_of, identity_of
 from stores.ledger.relations import present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
-from stores.ledger.writing import Writing
-from stores.records import Access, Entity, Identity, JsonObject
+from stores.ledger.writing import Writes
+from stores.records import Entity, JsonObject
 
 ABOUT = "ABOUT"
 """The relationship of a note to what it is about."""
@@ -43,7 +42,6 @@ _statuses = (
 
 
 def _kept_beside(name: str, kind: str) -> Select[Any]:
-    """Return the query for what operations stored beside a `subject`, the latest first."""
     return (
         select(*entity_columns(_entities))
         .join(
@@ -113,20 +111,13 @@ class WorkReads(Store):
         return sound(rows, to_entity)
 
 
-class WorkflowReads(Writing):
-    """What the rules of the workflow ask inside a transaction."""
+class WorkflowReads(Writes):
+    """Reads of the workflow rules inside a transaction."""
 
     def statuses_in_epic(self, epic_id: str, visibility: Collection[str]) -> set[str]:
         """Return the statuses of the tasks of an epic that carry one of these keys."""
         values = {"organization": self.organization_id, "epic": epic_id, "visibility": sorted(visibility)}
         return {row[0] for row in self._run(_statuses, values)}
-
-    def member(self, user_id: str) -> tuple[Identity, Access] | None:
-        """Return who a member of the organization is and what it may see; None where the user is no member."""
-        identity = identity_of(self._connection, user_id, self.organization_id)
-        if identity is None:
-            return None
-        return identity, access_of(self._connection, user_id, self.organization_id, self.now)
 
     def notes_about(self, subject_id: str) -> list[Entity]:
         """Return every note about a record, the latest first."""

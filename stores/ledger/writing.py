@@ -1,4 +1,4 @@
-"""What every write inside one ledger transaction shares: the connection, the moment, the rows of the change feed."""
+"""State of a ledger transaction: connection, time, new rows of the change feed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -45,77 +45,76 @@ _advance = (
 
 
 class Writing:
-    """One open transaction of one organization, which no other transaction of it overlaps.
+    """Shared state of one open transaction; transactions of one organization never overlap.
 
-    The row of the organization is locked first: on PostgreSQL that makes what `BEGIN IMMEDIATE` makes on SQLite,
-    a single writer (per organization), so that nothing read here can change before the commit.
+    The organization's row is locked first. On PostgreSQL that makes a single writer per organization, as
+    `BEGIN IMMEDIATE` does on SQLite: nothing read here can change before the commit.
     """
 
     def __init__(
         self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
     ) -> None:
         check_keys((organization_id, actor_id))
-        self._connection = connection
+        self.connection = connection
         self.organization_id = organization_id
         self.actor_id = actor_id
-        self._deferred = deferred
-        self._entries: list[Entry] = []
-        self._shown: list[str] = []
-        self._unlinked: set[str] = set()
-        """Entities that this transaction created and that state nothing yet: no fact of theirs has to be looked up."""
+        self.deferred = deferred
+        self.entries: list[Entry] = []
+        self.shown: list[str] = []
+        self.unlinked: set[str] = set()
+        """Entities created here without a relation yet: none has to be looked up."""
         self.sequence = self._lock()
-        """The head of the feed; after the commit, that of this transaction's last change."""
+        """The head of the feed; after `append_feed`, the number of this transaction's last change."""
         self.now = clock()
-        """The date of everything in the transaction; taken behind the lock, so that times follow sequence order."""
+        """Taken behind the lock, so that times follow sequence order."""
 
     @property
     def wrote(self) -> bool:
-        """Tell whether the feed grows by this transaction."""
-        return bool(self._entries)
+        return bool(self.entries)
 
     def _lock(self) -> int:
-        head: int | None = self._run(_lock_organization, {"organization": self.organization_id}).scalar()
+        head: int | None = self.run(_lock_organization, {"organization": self.organization_id}).scalar()
         if head is None:
             raise NotFound(f"Organization {self.organization_id} does not exist.")
         return head
 
-    def _run(self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Result:
-        return self._connection.execute(statement, values)
+    def run(self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Result:
+        return self.connection.execute(statement, values)
 
-    def _insert_new(self, table: Table, values: Values) -> bool:
+    def insert_new(self, table: Table, values: Values) -> bool:
         """Insert a row and tell whether its key was free."""
-        return self._run(insert_or_skip(self._connection.dialect.name, table), values).rowcount == 1
+        return self.run(insert_or_skip(self.connection.dialect.name, table), values).rowcount == 1
 
-    def _insert_all(self, table: Table, rows: Sequence[Values], kind: Kind) -> None:
+    def insert_all(self, table: Table, rows: Sequence[Values], kind: Kind) -> None:
         """Insert records.
 
         Raises:
             Conflict: An id is taken.
         """
         if len(rows) == 1:
-            statement = insert_or_skip(self._connection.dialect.name, table)
-            if self._connection.execute(statement, rows[0]).rowcount != 1:
+            statement = insert_or_skip(self.connection.dialect.name, table)
+            if self.connection.execute(statement, rows[0]).rowcount != 1:
                 raise Conflict(f"{kind.capitalize()} {rows[0]['id']} exists already.")
         elif rows:
             with clashing(f"One of the ids of the {kind} rows is taken.", "What a row belongs to does not exist."):
-                insert_rows(self._connection, table, rows)
+                insert_rows(self.connection, table, rows)
 
-    def _record(self, entry: Entry) -> None:
+    def record(self, entry: Entry) -> None:
         check_id(entry.record_id)
-        self._entries.append(entry)
+        self.entries.append(entry)
 
-    def _append_feed(self) -> None:
+    def append_feed(self) -> None:
         """Number the entries and store them; the last statements before the commit."""
-        if not self._entries:
+        if not self.entries:
             return
         batch = uuid4().hex
-        count = len(self._entries)
+        count = len(self.entries)
         advance = {"organization": self.organization_id, "count": count, "new_batch": batch}
-        self.sequence = self._run(_advance, advance).scalar_one()
+        self.sequence = self.run(_advance, advance).scalar_one()
         first = self.sequence - count + 1
         shared = {"batch": batch, "created_at": to_micros(self.now)}
-        rows = [self._row(first + place, entry) | shared for place, entry in enumerate(self._entries)]
-        insert_rows(self._connection, schema.changes, rows)
+        rows = [self._row(first + place, entry) | shared for place, entry in enumerate(self.entries)]
+        insert_rows(self.connection, schema.changes, rows)
 
     def _row(self, sequence: int, entry: Entry) -> dict[str, Any]:
         return {
@@ -128,6 +127,22 @@ class Writing:
             "entity_type": entry.entity_type,
             "visibility": entry.visibility,
             "actor": self.actor_id,
-            "deferred": self._deferred,
+            "deferred": self.deferred,
             "fields": dump_json(entry.fields),
         }
+
+
+class Writes:
+    """Base of a transaction's repositories."""
+
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+        self._connection = writing.connection
+        self.organization_id = writing.organization_id
+        self.actor_id = writing.actor_id
+        self.now = writing.now
+        self._unlinked = writing.unlinked
+        self._run = writing.run
+        self._insert_new = writing.insert_new
+        self._insert_all = writing.insert_all
+        self._record = writing.record

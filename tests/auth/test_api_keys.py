@@ -31,8 +31,8 @@ class Place:
         signed = self.accounts.start(self.accounts.create("ann@example.org", "correct horse", "Ann"))
         self.ann: Principal = self.accounts.authenticate(signed.access_token)
         with self.ledger.transaction(self.ann.organization_id, self.ann.user_id) as tx:
-            tx.set_project_access(ProjectAccess("mine", "org", self.ann.user_id))
-            tx.set_project_access(ProjectAccess("other", "org", self.ann.user_id))
+            tx.people.set_project_access(ProjectAccess("mine", "org", self.ann.user_id))
+            tx.people.set_project_access(ProjectAccess("other", "org", self.ann.user_id))
 
     def with_secret(self, secret: str) -> Accounts:
         tokens = Tokens(secret, "HS256", timedelta(hours=1), 30 * DAY, lambda: self.now)

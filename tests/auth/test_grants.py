@@ -220,17 +220,17 @@ def test_a_client_that_asked_for_no_refresh_tokens_has_none(place: Place) -> Non
 
 def test_tokens_end_with_the_membership_and_roles_are_read_live(place: Place) -> None:
     bob = place.accounts.start(place.accounts.create("bob@example.org", "correct horse", "Bob")).identity.user
-    place.ledger.add_membership(bob.id, place.ann.organization.id, "member")
+    place.ledger.people.add_membership(bob.id, place.ann.organization.id, "member")
     asked = AuthorizationRequest(place.client.id, CALLBACK, True, CHALLENGE, RESOURCE)
     organization_id = place.ann.organization.id
     draft = AuditDraft("oauth.allow", organization_id, bob.id)
     issued = place.redeem(place.accounts.grants.allow(asked, bob.id, organization_id, draft))
     assert place.accounts.authenticate(issued.access_token).role == "member"
-    place.ledger.set_member_role(organization_id, bob.id, "viewer")
+    place.ledger.people.set_member_role(organization_id, bob.id, "viewer")
     assert place.accounts.recall(issued.access_token) is None
     assert place.accounts.authenticate(issued.access_token).role == "viewer"
     waiting = place.accounts.grants.allow(asked, bob.id, organization_id, draft)
-    place.ledger.remove_member(organization_id, bob.id)
+    place.ledger.people.remove_member(organization_id, bob.id)
     assert not place.holds(issued.access_token)
     with refused("invalid_grant"):
         place.refresh(issued.refresh_token)

@@ -63,7 +63,7 @@ def test_a_caller_is_remembered_only_once_the_token_was_checked(place: Place) ->
 def test_a_session_that_ends_is_gone_with_the_next_request(place: Place) -> None:
     session_id = place.remembered().session_id
     assert session_id is not None
-    place.ledger.revoke_session(session_id)
+    place.ledger.people.revoke_session(session_id)
     assert place.accounts.recall(place.token) is None
     with pytest.raises(AuthenticationRequired):
         place.accounts.authenticate(place.token)
@@ -72,7 +72,7 @@ def test_a_session_that_ends_is_gone_with_the_next_request(place: Place) -> None
 def test_a_new_right_counts_with_the_next_request(place: Place) -> None:
     before = place.remembered()
     with place.ledger.transaction(place.organization_id, before.user_id) as tx:
-        tx.set_project_access(ProjectAccess("project_1", "org", before.user_id))
+        tx.people.set_project_access(ProjectAccess("project_1", "org", before.user_id))
     assert place.accounts.recall(place.token) is None
     assert "project:project_1" in place.remembered().visible - before.visible
 
@@ -81,7 +81,7 @@ def test_what_another_process_commits_counts_as_well(place: Place, tmp_path: Pat
     session_id = place.remembered().session_id
     assert session_id is not None
     other = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=place.clock)
-    other.revoke_session(session_id)
+    other.people.revoke_session(session_id)
     other.close()
     assert place.accounts.recall(place.token) is None
 

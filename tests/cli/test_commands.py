@@ -28,9 +28,11 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir()
     ledger = Ledger.open(f"sqlite:///{folder / 'ledger.sqlite'}")
-    ledger.create_organization(Organization("org", "Org", "org-slug", False, datetime(2026, 1, 1, tzinfo=UTC)))
+    ledger.people.create_organization(Organization("org", "Org", "org-slug", False, datetime(2026, 1, 1, tzinfo=UTC)))
     with ledger.transaction("org", "user") as tx:
-        tx.create_entity(EntityDraft("note_1", "note", "Note", "organization", "organization", content="Words."))
+        tx.records.create_entity(
+            EntityDraft("note_1", "note", "Note", "organization", "organization", content="Words.")
+        )
     ledger.close()
     return folder
 
@@ -60,7 +62,7 @@ def test_check_prints_ten_differences_of_an_organization_and_counts_the_others(d
     ledger = Ledger.open(f"sqlite:///{data / 'ledger.sqlite'}")
     with ledger.transaction("org", "user") as tx:
         for at in range(15):
-            tx.create_entity(EntityDraft(f"note_x{at}", "note", "Note", "organization", "organization"))
+            tx.records.create_entity(EntityDraft(f"note_x{at}", "note", "Note", "organization", "organization"))
     ledger.close()
     assert run("check", "--data-dir", str(data)).exit_code == 0
     with closing(sqlite3.connect(data / "ledger.sqlite")) as changed:
@@ -106,7 +108,7 @@ def test_the_analytics_are_checked_and_rebuilt_like_the_indexes(data: Path) -> N
     ledger = Ledger.open(f"sqlite:///{data / 'ledger.sqlite'}")
     with ledger.transaction("org", "user") as tx:
         for name in ("a", "b"):
-            tx.create_entity(
+            tx.records.create_entity(
                 EntityDraft(name, "task", "T", "organization", "organization", metadata={"status": "todo"})
             )
     ledger.close()

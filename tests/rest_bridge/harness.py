@@ -45,11 +45,11 @@ def sign_up(app: App, role: Role = "owner") -> Person:
     now, user_id, organization_id = app.clock(), str(uuid.uuid4()), str(uuid.uuid4())
     user = User(user_id, f"{user_id}@example.com", "Ada", None, False, None, None, now)
     personal = Organization(str(uuid.uuid4()), "Ada's", f"u-{user_id}", True, now)
-    app.ledger.create_account(user, personal)
-    app.ledger.create_organization(Organization(organization_id, "Team", f"team-{user_id}", False, now))
-    app.ledger.add_membership(user_id, organization_id, role)
+    app.ledger.people.create_account(user, personal)
+    app.ledger.people.create_organization(Organization(organization_id, "Team", f"team-{user_id}", False, now))
+    app.ledger.people.add_membership(user_id, organization_id, role)
     session = Session(str(uuid.uuid4()), user_id, organization_id, "r1", now, now + timedelta(days=1), None)
-    app.ledger.create_session(session)
+    app.ledger.people.create_session(session)
     token = app.accounts.tokens.access(user_id, organization_id, session.id)
     return Person(user_id, organization_id, session.id, token)
 
@@ -57,7 +57,7 @@ def sign_up(app: App, role: Role = "owner") -> Person:
 def joined(app: App, owner: Person, role: Role) -> Person:
     """Somebody with a role in the owner's organization, and the session there."""
     somebody = sign_up(app)
-    app.ledger.add_membership(somebody.user_id, owner.organization_id, role)
+    app.ledger.people.add_membership(somebody.user_id, owner.organization_id, role)
     token = app.accounts.switch(somebody.session_id, owner.organization_id).access_token
     return Person(somebody.user_id, owner.organization_id, somebody.session_id, token)
 

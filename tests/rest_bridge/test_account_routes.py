@@ -19,7 +19,7 @@ NEW = "another fine password"
 
 @pytest.fixture
 async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    if app.ledger.first_admin() is None:
+    if app.ledger.people.first_admin() is None:
         sign_up(app)  # The first user is the server's admin, and stays.
     async with client_of(build_asgi(app)) as client:
         yield client
@@ -171,25 +171,25 @@ async def test_a_deleted_account_cannot_sign_in_and_its_personal_organization_is
     assert len(deleted.headers.get_list("set-cookie")) == 2
     assert (await client.get("/api/auth/me", headers=bearer(grace))).status_code == 401
     assert (await log_in(client, grace["user"]["email"], PASSWORD)).status_code == 401
-    assert app.ledger.organization(grace["organization"]["id"]) is None
+    assert app.ledger.people.organization(grace["organization"]["id"]) is None
 
 
 async def test_the_last_owner_of_a_shared_organization_stays(client: httpx2.AsyncClient, app: App) -> None:
     owner, member = sign_up(app), sign_up(app)
-    app.ledger.add_membership(member.user_id, owner.organization_id, "member")
+    app.ledger.people.add_membership(member.user_id, owner.organization_id, "member")
     assert_envelope(await client.delete("/api/users/me", headers=owner.bearer), 409, "conflict")
     assert (await client.get("/api/auth/me", headers=owner.bearer)).status_code == 200
-    app.ledger.remove_member(owner.organization_id, member.user_id)
+    app.ledger.people.remove_member(owner.organization_id, member.user_id)
     assert (await client.delete("/api/users/me", headers=owner.bearer)).status_code == 202
     client.cookies.clear()
-    assert app.ledger.organization(owner.organization_id) is None
+    assert app.ledger.people.organization(owner.organization_id) is None
 
 
 async def test_a_personal_organization_with_others_in_it_keeps_its_account(
     client: httpx2.AsyncClient, app: App, grace: dict[str, Any]
 ) -> None:
     home, other = grace["organization"], sign_up(app)
-    app.ledger.add_membership(other.user_id, home["id"], "owner")
+    app.ledger.people.add_membership(other.user_id, home["id"], "owner")
     refused = await client.delete("/api/users/me", headers=bearer(grace))
     assert "Remove its other members first" in assert_envelope(refused, 409, "conflict")["remediation"]
     members = f"/api/orgs/{home['slug']}/members"

@@ -140,8 +140,8 @@ async def test_sign_ins_and_what_ends_them_stand_in_the_log_of_their_organizatio
     ]
     assert found[4]["target"] == user_id
     assert all(entry["request"]["user_agent"] == "probe/1.0" for entry in found)
-    app.ledger.add_membership(user_id, ada.organization_id, "member")
-    organization = app.ledger.organization(ada.organization_id)
+    app.ledger.people.add_membership(user_id, ada.organization_id, "member")
+    organization = app.ledger.people.organization(ada.organization_id)
     assert organization is not None
     await client.post(f"/api/orgs/{organization.slug}/switch", headers=home)
     client.cookies.clear()
@@ -153,7 +153,7 @@ async def test_what_concerns_the_account_alone_stands_in_the_personal_log(
     client: httpx2.AsyncClient, app: App, ada: Person
 ) -> None:
     grace = await signed_up(client, app)
-    app.ledger.add_membership(grace["user"]["id"], ada.organization_id, "member")
+    app.ledger.people.add_membership(grace["user"]["id"], ada.organization_id, "member")
     fresh = "another good password"
     for current in ("a guess", PASSWORD):
         body = {"current_password": current, "new_password": fresh}
@@ -182,7 +182,7 @@ async def test_what_concerns_the_account_alone_stands_in_the_personal_log(
 async def test_memberships_and_keys_are_written_down_without_their_secrets(
     client: httpx2.AsyncClient, app: App, ada: Person
 ) -> None:
-    guest, organization = sign_up(app), app.ledger.organization(ada.organization_id)
+    guest, organization = sign_up(app), app.ledger.people.organization(ada.organization_id)
     assert organization is not None
     path = f"/api/orgs/{organization.slug}"
     invited = await client.post(f"{path}/invitations", json={"email": "new@example.org"}, headers=ada.bearer)
@@ -262,7 +262,7 @@ async def test_the_log_of_the_server_is_for_its_admins(client: httpx2.AsyncClien
     await client.delete("/api/users/me", headers=bearer(grace))
     client.cookies.clear()
     assert_envelope(await client.get(PATH, headers=ada.bearer, params={"log": "server"}), 403, "forbidden")
-    app.ledger.set_admin(ada.user_id, True)
+    app.ledger.people.set_admin(ada.user_id, True)
     newest, refused, *_ = await entries(client, ada.bearer, log="server")
     assert (newest["action"], newest["user"]) == (
         "user.delete",
@@ -315,8 +315,8 @@ async def test_a_sign_in_shows_from_where_it_came_and_went_on(
     client: httpx2.AsyncClient, app: App, ada: Person
 ) -> None:
     grace = await signed_up(client, app)
-    app.ledger.add_membership(grace["user"]["id"], ada.organization_id, "member")
-    organization = app.ledger.organization(ada.organization_id)
+    app.ledger.people.add_membership(grace["user"]["id"], ada.organization_id, "member")
+    organization = app.ledger.people.organization(ada.organization_id)
     assert organization is not None
     (session,) = (await client.get("/api/users/me/sessions", headers=bearer(grace))).json()["sessions"]
     assert (session["ip_address"], session["user_agent"]) == ("127.0.0.1", "probe/1.0")

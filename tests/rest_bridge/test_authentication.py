@@ -32,6 +32,6 @@ async def test_a_bad_token_on_a_public_route_is_ignored(client: httpx2.AsyncClie
 
 
 async def test_a_revoked_session_is_refused_with_the_reason(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
-    app.ledger.revoke_session(ada.session_id)
+    app.ledger.people.revoke_session(ada.session_id)
     response = await client.get("/api/notes", headers=ada.bearer)
     assert "session" in assert_envelope(response, 401, "authentication_required")["message"].lower()

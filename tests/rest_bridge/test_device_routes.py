@@ -186,10 +186,10 @@ async def test_the_session_is_that_of_whoever_approved_first(client: httpx2.Asyn
 
 async def test_the_person_chooses_one_of_its_organizations(client: httpx2.AsyncClient, ada: Person, app: App) -> None:
     other = Organization("o-" + ada.user_id, "Other", "other-" + ada.user_id, False, app.clock())
-    app.ledger.create_organization(other)
+    app.ledger.people.create_organization(other)
     device = await start(client)
     assert_envelope(await decide(client, ada, device, organization=other.slug), 404, "not_found")
-    app.ledger.add_membership(ada.user_id, other.id, "viewer")
+    app.ledger.people.add_membership(ada.user_id, other.id, "viewer")
     assert (await decide(client, ada, device, organization=other.slug)).json()["organization"]["id"] == other.id
     tokens = (await ask(client, device)).json()
     bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
@@ -200,7 +200,7 @@ async def test_the_person_chooses_one_of_its_organizations(client: httpx2.AsyncC
 async def test_what_ends_all_sign_ins_ends_an_approval(client: httpx2.AsyncClient, ada: Person, app: App) -> None:
     device = await start(client)
     await decide(client, ada, device)
-    app.ledger.revoke_sessions(ada.user_id)
+    app.ledger.people.revoke_sessions(ada.user_id)
     assert_envelope(await ask(client, device), 400, "expired_token")
 
 

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 
 def path_of(app: App, person: Person) -> str:
-    organization = app.ledger.organization(person.organization_id)
+    organization = app.ledger.people.organization(person.organization_id)
     assert organization is not None
     return f"/api/orgs/{organization.slug}/invitations"
 
@@ -33,13 +33,13 @@ def path_of(app: App, person: Person) -> str:
 def joined(app: App, owner: Person, role: Role) -> Person:
     """Somebody with a role in the owner's organization, and the session there."""
     somebody = sign_up(app)
-    app.ledger.add_membership(somebody.user_id, owner.organization_id, role)
+    app.ledger.people.add_membership(somebody.user_id, owner.organization_id, role)
     token = app.accounts.switch(somebody.session_id, owner.organization_id).access_token
     return Person(somebody.user_id, owner.organization_id, somebody.session_id, token)
 
 
 def email_of(app: App, person: Person) -> str:
-    user = app.ledger.user(person.user_id)
+    user = app.ledger.people.user(person.user_id)
     assert user is not None
     return user.email
 
@@ -76,7 +76,7 @@ async def test_an_invitation_is_for_its_address_only(client: httpx2.AsyncClient,
     path, thief = await invited(client, app, ada, "somebody@example.org"), sign_up(app)
     assert_envelope(await client.post(path, headers=thief.bearer), 400, "invalid_request")
     assert_envelope(await client.post("/api/invitations/guess/accept", headers=thief.bearer), 400, "invalid_request")
-    assert app.ledger.member(ada.organization_id, thief.user_id) is None
+    assert app.ledger.people.member(ada.organization_id, thief.user_id) is None
     assert len((await client.get(path_of(app, ada), headers=ada.bearer)).json()["invitations"]) == 1
 
 
@@ -122,7 +122,7 @@ async def test_an_invitation_may_come_with_the_sign_up_and_with_the_log_in(
     token = token_of(await invited(client, app, ada, email))
     wrong = await client.post("/api/auth/local/signup", json={**body, "email": "x@y.org", "invite_token": token})
     assert_envelope(wrong, 400, "invalid_request")
-    assert app.ledger.user_by_email("x@y.org") is None
+    assert app.ledger.people.user_by_email("x@y.org") is None
     made = await client.post("/api/auth/local/signup", json={**body, "invite_token": token})
     assert (made.status_code, made.json()["organization"]["id"]) == (201, ada.organization_id)
     token = token_of(await invited(client, app, other, email, role="admin"))
@@ -143,12 +143,12 @@ async def test_a_log_in_by_an_invitation_that_holds_no_more_starts_no_session(
     user_id = (await client.post("/api/auth/local/signup", json={**entry, "name": "New"})).json()["user"]["id"]
     client.cookies.clear()
     token = token_of(await invited(client, app, ada, email))
-    app.ledger.add_membership(user_id, ada.organization_id, "viewer")
-    before = app.ledger.sessions(user_id)
+    app.ledger.people.add_membership(user_id, ada.organization_id, "viewer")
+    before = app.ledger.people.sessions(user_id)
     refused = await client.post("/api/auth/local/login", json={**entry, "invite_token": token})
     assert_envelope(refused, 400, "invalid_request")
-    assert app.ledger.sessions(user_id) == before
-    member = app.ledger.member(ada.organization_id, user_id)
+    assert app.ledger.people.sessions(user_id) == before
+    member = app.ledger.people.member(ada.organization_id, user_id)
     assert member is not None
     assert member.role == "viewer"
 
@@ -168,7 +168,7 @@ async def test_an_invitation_lets_in_somebody_who_has_no_organization(
     entered = await client.post("/api/auth/local/login", json={**entry, "invite_token": token})
     client.cookies.clear()
     assert (entered.status_code, entered.json()["organization"]["id"]) == (200, ada.organization_id)
-    assert len(app.ledger.sessions(user_id)) == 2, "that of the sign-up and this one"
+    assert len(app.ledger.people.sessions(user_id)) == 2, "that of the sign-up and this one"
 
 
 async def test_an_invitation_by_somebody_who_was_removed_makes_nobody_an_owner(
@@ -179,7 +179,7 @@ async def test_an_invitation_by_somebody_who_was_removed_makes_nobody_an_owner(
     members = path_of(app, ada).replace("invitations", "members")
     assert (await client.delete(f"{members}/{other.user_id}", headers=ada.bearer)).status_code == 200
     assert_envelope(await client.post(path, headers=evil.bearer), 400, "invalid_request")
-    assert app.ledger.member(ada.organization_id, evil.user_id) is None
+    assert app.ledger.people.member(ada.organization_id, evil.user_id) is None
 
 
 def mailed(app: App, email: str) -> EmailMessage:
@@ -195,7 +195,7 @@ async def test_an_invitation_is_mailed_with_all_that_accepting_takes(
 ) -> None:
     guest = sign_up(app)
     email = email_of(app, guest)
-    app.ledger.edit_organization(ada.organization_id, name="Shady\nBcc: x@y.org https://evil.example/")
+    app.ledger.people.edit_organization(ada.organization_id, name="Shady\nBcc: x@y.org https://evil.example/")
     made = await client.post(path_of(app, ada), json={"email": email, "role": "viewer"}, headers=ada.bearer)
     assert made.json()["mail"] == "kept"
     letter = mailed(app, email)

@@ -94,7 +94,7 @@ async def test_who_is_no_owner_any_more_sees_nothing_of_what_follows(app: App, a
     other = joined(app, ada, "owner")
     async with served(app) as url, listening_to(url, **other.bearer) as socket:
         await ready(socket)
-        app.ledger.set_member_role(ada.organization_id, other.user_id, "member")
+        app.ledger.people.set_member_role(ada.organization_id, other.user_id, "member")
         await app.events.renew(ada.organization_id)
         write(app, ada, "secret")
         code, reason = await closing(socket)
@@ -105,7 +105,7 @@ async def test_the_heartbeat_notices_a_lost_right_where_nothing_is_logged(app: A
     other = joined(app, ada, "owner")
     async with served(app, heartbeat_s=0.05, pong_timeout_s=5) as url, listening_to(url, **other.bearer) as socket:
         assert (await received(socket))["event"] == "heartbeat"
-        app.ledger.set_member_role(ada.organization_id, other.user_id, "viewer")
+        app.ledger.people.set_member_role(ada.organization_id, other.user_id, "viewer")
         await socket.send('{"type": "pong"}')
         assert (await closing(socket))[0] == 1008
 
@@ -114,7 +114,7 @@ async def test_who_logs_out_hears_no_more(app: App) -> None:
     grace = sign_up(app)
     async with served(app) as url, listening_to(url, **grace.bearer) as socket:
         await ready(socket)
-        app.ledger.revoke_session(grace.session_id)
+        app.ledger.people.revoke_session(grace.session_id)
         await app.events.renew_user(grace.user_id)
         assert await closing(socket) == (1008, "The session has ended: log in again.")
 

@@ -137,7 +137,7 @@ async def test_a_session_serves_nobody_once_its_owner_is_signed_out(
     client: httpx2.AsyncClient, app: App, ada: Person
 ) -> None:
     session = await open_session(client, ada)
-    app.ledger.revoke_session(ada.session_id)
+    app.ledger.people.revoke_session(ada.session_id)
     response = await client.post("/mcp", json=call("own"), headers={**session, **ada.bearer})
     assert response.status_code == 401
 

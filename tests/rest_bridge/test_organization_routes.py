@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 
 def slug_of(app: App, person: Person) -> str:
-    organization = app.ledger.organization(person.organization_id)
+    organization = app.ledger.people.organization(person.organization_id)
     assert organization is not None
     return organization.slug
 
@@ -29,7 +29,7 @@ def path_of(app: App, person: Person) -> str:
 def joined(app: App, owner: Person, role: Role) -> Person:
     """Somebody with an organization of its own and a role in the owner's."""
     somebody = sign_up(app)
-    app.ledger.add_membership(somebody.user_id, owner.organization_id, role)
+    app.ledger.people.add_membership(somebody.user_id, owner.organization_id, role)
     return somebody
 
 
@@ -201,7 +201,7 @@ async def test_of_two_owners_who_turn_on_each_other_at_once_one_stays(
         tasks.start_soon(turn_on, other, ada)
     assert statuses.count(200) == 1
     assert set(statuses) <= {200, 401, 403, 404}
-    assert [each.role for each in app.ledger.members(ada.organization_id)].count("owner") == 1
+    assert [each.role for each in app.ledger.people.members(ada.organization_id)].count("owner") == 1
 
 
 async def test_a_change_of_rights_is_announced_and_holds_for_open_sockets(

@@ -144,7 +144,7 @@ async def test_one_mail_in_two_minutes_and_a_token_lasts_an_hour(
 async def test_an_account_without_a_password_gets_no_mail(
     client: httpx2.AsyncClient, app: App, grace: dict[str, Any]
 ) -> None:
-    app.ledger.set_password_hash(grace["user"]["id"], None)
+    app.ledger.people.set_password_hash(grace["user"]["id"], None)
     assert (await ask(client, app, EMAIL)).status_code == 202
     assert not app.mailer.folder.exists()
 

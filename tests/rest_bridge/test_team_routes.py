@@ -179,13 +179,13 @@ async def test_whoever_leaves_the_organization_leaves_its_teams(
 ) -> None:
     member = joined(app, ada, "member")
     path = await team(client, ada, "Core", member)
-    organization = app.ledger.organization(ada.organization_id)
+    organization = app.ledger.people.organization(ada.organization_id)
     assert organization is not None
     one = f"/api/orgs/{organization.slug}/members/{member.user_id}"
     assert (await client.delete(one, headers=ada.bearer)).status_code == 200
     assert (await client.get(f"{path}/members", headers=ada.bearer)).json() == {"members": []}
-    app.ledger.add_membership(member.user_id, ada.organization_id, "member")
-    assert app.ledger.access(member.user_id, ada.organization_id).team_ids == frozenset()
+    app.ledger.people.add_membership(member.user_id, ada.organization_id, "member")
+    assert app.ledger.people.access(member.user_id, ada.organization_id).team_ids == frozenset()
 
 
 async def test_only_projects_that_exist_are_given_and_only_readable_ones_are_shown(

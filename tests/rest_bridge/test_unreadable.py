@@ -60,7 +60,7 @@ async def test_deleting_it_is_the_way_out(app: App, client: httpx2.AsyncClient, 
     assert_envelope(await client.delete(f"/api/entities/{torn}", headers=viewer.bearer), 403, "forbidden")
     assert (await client.delete(f"/api/entities/{torn}", headers=ada.bearer)).status_code == 204
     assert_envelope(await client.get(f"/api/entities/{torn}", headers=ada.bearer), 404, "not_found")
-    assert app.ledger.unreadable(ada.organization_id) == []
+    assert app.ledger.feed.unreadable(ada.organization_id) == []
 
 
 async def test_whoever_may_not_read_it_is_told_what_is_told_of_a_whole_one(

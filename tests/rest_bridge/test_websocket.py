@@ -76,7 +76,7 @@ async def write(app: App, person: Person, name: str, visibility: str = ORGANIZAT
         entity_id = app.new_id("entity")
         draft = EntityDraft(entity_id, "episode", name, visibility, "organization", content="secret words")
         with app.ledger.transaction(person.organization_id, person.user_id) as transaction:
-            transaction.create_entity(draft)
+            transaction.records.create_entity(draft)
         return entity_id
 
     return await in_thread(store)
@@ -170,7 +170,7 @@ async def test_who_logs_out_is_told_so_and_not_that_it_did_not_keep_up(app: App)
     grace = sign_up(app)
     async with served(app) as url, listening_to(url, **grace.bearer) as socket:
         assert (await answer(socket, {"type": "ping"}))["event"] == "pong"
-        app.ledger.revoke_session(grace.session_id)
+        app.ledger.people.revoke_session(grace.session_id)
         await app.events.renew_user(grace.user_id)
         assert await closing(socket) == (1008, "The session has ended: log in again.")
 
@@ -179,7 +179,7 @@ async def test_a_revoked_session_hears_no_more(app: App) -> None:
     grace = sign_up(app)
     async with served(app, heartbeat_s=0.05, pong_timeout_s=5) as url, listening_to(url, **grace.bearer) as socket:
         await received(socket)
-        app.ledger.revoke_session(grace.session_id)
+        app.ledger.people.revoke_session(grace.session_id)
         await socket.send('{"type": "pong"}')
         code, _reason = await closing(socket)
     assert code == 1008
@@ -231,7 +231,7 @@ async def test_a_bulk_write_does_not_send_attentive_listeners_away(app: App, ada
         with app.ledger.transaction(ada.organization_id, ada.user_id) as transaction:
             for number in range(size):
                 draft = EntityDraft(app.new_id("entity"), "episode", f"n{number}", ORGANIZATION, "organization")
-                transaction.create_entity(draft)
+                transaction.records.create_entity(draft)
 
     async with served(app) as url, listening_to(url, **ada.bearer) as socket:
         await answer(socket, {"type": "subscribe", "topics": ["entity_created"]})

@@ -38,7 +38,7 @@ def told(answer: httpx2.Response) -> tuple[int, dict[str, Any], set[str]]:
 async def guesses(world: World, ada: Person) -> dict[str, str]:
     """Addresses with which nobody can log in, for different reasons."""
     external, gone = await world.person("external"), await world.person("gone")
-    await in_thread(world.app.ledger.set_password_hash, external.user_id, None)
+    await in_thread(world.app.ledger.people.set_password_hash, external.user_id, None)
     assert (await world.send("DELETE", "/api/users/me", token=gone.token)).status_code == 202
     return {
         "unknown": NOBODY,

@@ -64,7 +64,7 @@ async def test_an_exchange_does_not_prolong_the_session(world: World, ada: Perso
 def end_at(world: World, person: Person, ends: datetime) -> None:
     session = person.signed.identity.session
     assert session is not None
-    world.app.ledger.rotate_session(
+    world.app.ledger.people.rotate_session(
         session.id, session.refresh_id, session.refresh_id, datetime.now(UTC), expires_at=ends
     )
 

@@ -89,7 +89,7 @@ async def replay_a_refresh_token(world: World, _owner: Person, bob: Person) -> N
 
 
 async def end_it_as_the_operator(world: World, _owner: Person, bob: Person) -> None:
-    await in_thread(world.app.ledger.revoke_session, bob.signed.session_id)
+    await in_thread(world.app.ledger.people.revoke_session, bob.signed.session_id)
     await world.app.events.renew_user(bob.user_id)
 
 

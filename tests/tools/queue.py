@@ -75,7 +75,7 @@ async def waiting(
     def write() -> None:
         with who.app.ledger.transaction(who.organization_id, who.user_id) as tx:
             said_by = raw[0] if raw else memory_id
-            tx.create_memory(
+            tx.memories.create_memory(
                 draft,
                 Capture(said_by, "reflect", tx.now, {}, None, content_hash(content), candidate=candidate),
             )

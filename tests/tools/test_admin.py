@@ -40,9 +40,9 @@ async def test_stats_count_no_fact_that_has_ended_or_whose_end_is_hidden(
     ids = [(await owner.call("create_entity", name=name, metadata=scope))["id"] for name, scope in
            (("a", {}), ("b", {}), ("hidden", PRIVATE))]  # fmt: skip
     with app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
-        ended = tx.add_relation(RelationDraft("BLOCKS", ids[0], ids[1]))
-        tx.end_relation(ended.id)
-        tx.add_relation(RelationDraft("TOUCHES", ids[0], ids[2]))
+        ended = tx.relations.add_relation(RelationDraft("BLOCKS", ids[0], ids[1]))
+        tx.relations.end_relation(ended.id)
+        tx.relations.add_relation(RelationDraft("TOUCHES", ids[0], ids[2]))
     assert (await owner.call("admin_stats"))["relationship_counts"] == {"TOUCHES": 1}
     assert (await viewer.call("admin_stats"))["relationship_counts"] == {}
 

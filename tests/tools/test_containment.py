@@ -20,7 +20,7 @@ async def made(person: Person, name: str, entity_type: str = "task", **metadata:
 
 
 def stated(person: Person, entity_id: str, *, history: bool = False) -> list[Relation]:
-    found = person.app.ledger.relations_of(person.organization_id, entity_id, history=history)
+    found = person.app.ledger.relations.relations_of(person.organization_id, entity_id, history=history)
     return [each for each in found if each.source_id == entity_id]
 
 
@@ -59,7 +59,7 @@ async def test_a_changed_field_ends_what_it_stated_and_keeps_it_for_the_past(own
     gone = [each for each in stated(owner, task, history=True) if each.expired_at is not None]
     assert said(gone) == {("PART_OF", old), ("DEPENDS_ON", a)}
     assert all(each.expired_at == each.invalid_at and each.created_at == before[each.id].created_at for each in gone)
-    past = owner.app.ledger.relations_of(owner.organization_id, task, at=then)
+    past = owner.app.ledger.relations.relations_of(owner.organization_id, task, at=then)
     assert said(past) == {("PART_OF", old), ("DEPENDS_ON", a), ("DEPENDS_ON", b)}
     kept = next(each for each in stated(owner, task) if each.target_id == b)
     assert before[kept.id] == kept, "what did not change is left alone"
@@ -103,7 +103,7 @@ async def test_a_field_names_what_is_there_and_of_the_right_type(owner: Person, 
         ({"depends_on": [task, "nowhere"]}, NotFound, "body.metadata.depends_on"),
     ]
     mine = await made(member, "mine")
-    head = owner.app.ledger.head(owner.organization_id)
+    head = owner.app.ledger.feed.head(owner.organization_id)
     for metadata, error, field in wrong:
         for operation, fields in (
             ("create_entity", {"name": "x", "entity_type": "task"}),
@@ -112,7 +112,7 @@ async def test_a_field_names_what_is_there_and_of_the_right_type(owner: Person, 
             with pytest.raises(error) as refused:
                 await member.call(operation, **fields, metadata=metadata)
             assert field_of(refused.value) == field, metadata
-    assert owner.app.ledger.head(owner.organization_id) == head, "nothing is half-stored"
+    assert owner.app.ledger.feed.head(owner.organization_id) == head, "nothing is half-stored"
     plain = await made(member, "n", "note", depends_on=["numpy>=2"], epic_id="of another system")
     assert stated(owner, plain) == [], "these are fields of tasks and epics alone"
 
@@ -158,13 +158,13 @@ async def test_a_source_belongs_to_its_project_and_its_chunks_do_not(owner: Pers
     page = [{"url": "u", "content": "walrus"}]
     source = await owner.call("ingest_documents", source_name="S", documents=page, project=project, sync=True)
     assert said(stated(owner, source["source_id"])) == {("BELONGS_TO", project)}
-    assert len(owner.app.ledger.relations_of(owner.organization_id, project)) == 1
+    assert len(owner.app.ledger.relations.relations_of(owner.organization_id, project)) == 1
     await owner.call(
         "update_entity",
         entity_id=source["source_id"],
         metadata={"project_id": None, "memory_scope": "organization"},
     )
-    assert owner.app.ledger.relations_of(owner.organization_id, project) == []
+    assert owner.app.ledger.relations.relations_of(owner.organization_id, project) == []
     await caught_up(owner)
 
 

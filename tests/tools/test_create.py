@@ -20,13 +20,13 @@ async def test_technologies_are_kept_under_the_word_of_their_type(owner: Person)
 
 
 async def test_a_bulk_with_a_project_is_synchronous(owner: Person) -> None:
-    head = owner.app.ledger.head(owner.organization_id).sequence
+    head = owner.app.ledger.feed.head(owner.organization_id).sequence
     entities = [{"name": "P", "entity_type": "project"}, {"name": "walrus"}]
     created = await owner.call("bulk_create_entities", entities=entities)
     assert created["background_jobs"] == {"pending_indexes": []}
     assert all(entity["created_at"] and entity["updated_at"] for entity in created["entities"])
     assert created["entities"][0]["metadata"]["status"] == "active"
-    told = owner.app.ledger.changes(owner.organization_id, head, 10)
+    told = owner.app.ledger.feed.changes(owner.organization_id, head, 10)
     assert {change.fields["mode"] for change in told if change.kind == "entity"} == {"sync"}
     found = await owner.call("search", query="walrus")
     assert created["entities"][1]["id"] in {hit["id"] for hit in found["results"]}

@@ -127,12 +127,12 @@ async def test_a_delete_decides_by_what_is_there_when_it_happens(
     def interfere() -> None:
         with member.app.ledger.transaction(member.organization_id, member.user_id) as tx:
             if change == "delete":
-                tx.delete_entity(made["id"])
+                tx.records.delete_entity(made["id"])
             elif change == "rename":
-                tx.update_entity(made["id"], lambda entity: replace(entity, name="renamed"))
+                tx.records.update_entity(made["id"], lambda entity: replace(entity, name="renamed"))
             else:
                 hidden = private_key(member.user_id)
-                tx.update_entity(made["id"], lambda entity: replace(entity, visibility=hidden))
+                tx.records.update_entity(made["id"], lambda entity: replace(entity, visibility=hidden))
 
     with just_before_the_transaction(monkeypatch, interfere), pytest.raises(refusal):
         await owner.call("delete_entity", entity_id=made["id"], expected_revision=expected_revision)

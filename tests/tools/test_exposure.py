@@ -269,7 +269,7 @@ async def test_who_could_not_see_what_was_cited_does_not_feel_it_later(owner: Pe
     for each in (first, second):
         await owner.call("update_entity", entity_id=each, metadata={"memory_scope": "organization"})
     app = owner.app
-    head = app.ledger.head(owner.organization_id).sequence
+    head = app.ledger.feed.head(owner.organization_id).sequence
     assert await app.indexer.applied_within(owner.organization_id, head, [first, second], 20) == []
     assert list(await ranked(member)) == [first, second]
     assert list(await ranked(owner)) == [second, first]
@@ -309,7 +309,7 @@ async def test_an_erased_record_leaves_no_row_and_no_weight(app: App, owner: Per
     assert await in_thread(app.analytics.differences, owner.organization_id, 20) == []
     exposed_now = app.analytics.using(lambda file: file.exposed_records(owner.organization_id))
     assert exposed_now == {first}
-    assert {each.record_id for each in app.ledger.citations(owner.organization_id)} == {first}
+    assert {each.record_id for each in app.ledger.memories.citations(owner.organization_id)} == {first}
     assert await uses(app, owner) == [Uses("search", 1, 1)]
 
 
@@ -319,7 +319,7 @@ async def test_what_helped_with_a_task_counts_as_cited_when_it_is_done(app: App,
     task = (await owner.call("create_task", title="Nest boxes", project_id=project["id"]))["task_id"]
     await owner.call("complete_task", task_id=task, cited_ids=[second, second])
     assert list(await ranked(owner, types=["note"])) == [second, first]
-    assert [each.record_id for each in app.ledger.citations(owner.organization_id)] == [second]
+    assert [each.record_id for each in app.ledger.memories.citations(owner.organization_id)] == [second]
     assert (await owner.call("cite", cited_ids=[second]))["replayed_ids"] == [second]
 
 

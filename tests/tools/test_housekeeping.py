@@ -31,13 +31,13 @@ async def test_old_feed_rows_and_sessions_go_and_search_goes_on(tmp_path: Path, 
             await owner.call("create_entity", name=f"Note {number}", sync=True)
         now = START + FEED_KEPT - timedelta(hours=1)
         await in_thread(tidy, app.ledger, app.indexer, app.clock)
-        assert len(app.ledger.changes(owner.organization_id, 0, 10)) == 3
+        assert len(app.ledger.feed.changes(owner.organization_id, 0, 10)) == 3
         now = START + SESSIONS_KEPT + timedelta(days=31)
         await in_thread(tidy, app.ledger, app.indexer, app.clock)
-        assert len(app.ledger.changes(owner.organization_id, 0, 10)) < 3
+        assert len(app.ledger.feed.changes(owner.organization_id, 0, 10)) < 3
         session = owner.signed.identity.session
         assert session is not None
-        assert app.ledger.session(session.id) is None
+        assert app.ledger.people.session(session.id) is None
         assert app.indexer.check(owner.organization_id) == []
 
 
@@ -48,20 +48,20 @@ async def test_what_has_expired_and_what_is_left_of_deleted_organizations_goes(
     async with open_app(Settings(data_dir=tmp_path), logs=LogRing(), clock=lambda: now, embedder=embedder) as app:
         owner = await person(app, "owner")
         shared = Organization("shared", "Shared", "shared", is_personal=False, created_at=now)
-        await in_thread(app.ledger.create_organization, shared, owner.user_id)
+        await in_thread(app.ledger.people.create_organization, shared, owner.user_id)
         with app.ledger.transaction("shared", owner.user_id) as tx:
-            tx.create_entity(draft("a"))
+            tx.records.create_entity(draft("a"))
         app.ledger.tickets.keep("oauth_state", "hash", {}, START + timedelta(hours=1))
         # As a process that dies right after the deletion leaves it.
-        app.ledger.on_delete.append(fail)
+        app.ledger.people.on_delete.append(fail)
         with pytest.raises(ZeroDivisionError):
-            app.ledger.delete_organization("shared")
-        app.ledger.on_delete.remove(fail)
+            app.ledger.people.delete_organization("shared")
+        app.ledger.people.on_delete.remove(fail)
         assert not (tmp_path / "organizations" / "shared").exists()
         now = START + timedelta(hours=2)
         await in_thread(tidy, app.ledger, app.indexer, app.clock)
-        assert app.ledger.erase_deleted() == 0
-        assert app.ledger.prune_expired() == 0
+        assert app.ledger.people.erase_deleted() == 0
+        assert app.ledger.people.prune_expired() == 0
 
 
 async def test_the_use_of_an_api_key_is_written_down_every_round(tmp_path: Path, embedder: Embedder) -> None:

@@ -263,10 +263,10 @@ class Facts(Model, RuleBasedStateMachine):
     @rule()
     def compare(self) -> None:
         app, organization = self.world.app, self.owner.organization_id
-        head = app.ledger.head(organization).sequence
+        head = app.ledger.feed.head(organization).sequence
         assert self.world.run(app.indexer.applied_within, organization, head, [], 20) == []
         retired = {fact.target for fact in self.facts if fact.name == "SUPERSEDES" and fact.is_current(self.now)}
-        assert app.ledger.superseded(organization, self.things, visibility=self.principal.visible) == retired
+        assert app.ledger.records.superseded(organization, self.things, visibility=self.principal.visible) == retired
         for entity_id in self.things:
             around = [fact for fact in self.facts if entity_id in (fact.source, fact.target)]
             current = [fact for fact in around if fact.is_current(self.now)]
@@ -290,7 +290,7 @@ class Facts(Model, RuleBasedStateMachine):
             assert shown <= needs
             assert {each for each, _ in shown} == {each for each, _ in needs} - retired
             for moment in self.moments:
-                held = app.ledger.relations_of(organization, entity_id, at=moment)
+                held = app.ledger.relations.relations_of(organization, entity_id, at=moment)
                 assert {each.id for each in held} == {fact.id for fact in around if fact.held(moment)}
 
         self.compare_pasts()

@@ -260,14 +260,14 @@ async def test_many_facts_are_recorded_together_or_not_at_all(owner: Person) -> 
         if source != target
     ]
     broken = [*facts, {"source_id": ids[0], "name": "ABOUT", "target_id": "nowhere"}]
-    head = owner.app.ledger.head(owner.organization_id)
+    head = owner.app.ledger.feed.head(owner.organization_id)
     with pytest.raises(NotFound) as refused:
         await owner.call("bulk_relations", relations=broken)
     assert field_of(refused.value) == "body.relations.12.target_id"
     with pytest.raises(ValidationFailed) as invalid:
         await owner.call("bulk_relations", relations=[{**facts[0], "invalid_at": "7d"}])
     assert field_of(invalid.value) == "body.relations.0.invalid_at"
-    assert owner.app.ledger.head(owner.organization_id) == head
+    assert owner.app.ledger.feed.head(owner.organization_id) == head
     stored = await owner.call("bulk_relations", relations=[*facts, facts[0]], sync=True)
     assert (stored["total"], stored["new"], len(set(stored["relation_ids"]))) == (13, 12, 12)
     assert stored["relation_ids"][0] == stored["relation_ids"][12]
@@ -313,7 +313,7 @@ async def test_a_relation_that_ends_as_it_begins_never_shows(owner: Person) -> N
     ledger = owner.app.ledger
     for days in (0, 1, 2, 3, 4):
         at = owner.app.clock() - timedelta(days=days)
-        assert ledger.relations_of(owner.organization_id, a, at=at) == []
+        assert ledger.relations.relations_of(owner.organization_id, a, at=at) == []
 
 
 @pytest.mark.parametrize("name", ["KNOWS", "", "related"])

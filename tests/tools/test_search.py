@@ -137,7 +137,7 @@ async def test_filters_restrict_what_is_found(owner: Person) -> None:
     ids = await store(owner)
     await owner.call("update_entity", entity_id=ids["Retry policy"], category="Net", languages=["Go"])
     await owner.app.indexer.applied_within(
-        owner.organization_id, owner.app.ledger.head(owner.organization_id).sequence, [ids["Retry policy"]], 20
+        owner.organization_id, owner.app.ledger.feed.head(owner.organization_id).sequence, [ids["Retry policy"]], 20
     )
     assert set(await names(owner, "policy", types=["rule", "decision"])) == {
         "Deploy on Fridays",
@@ -315,7 +315,7 @@ async def test_a_revision_that_was_private_stays_its_authors(owner: Person, memb
     then = owner.app.clock().isoformat()
     open_ = {"memory_scope": "organization"}
     await owner.call("update_entity", entity_id=made["id"], content="public zorkquux", metadata=open_)
-    head = owner.app.ledger.head(owner.organization_id).sequence
+    head = owner.app.ledger.feed.head(owner.organization_id).sequence
     await owner.app.indexer.applied_within(owner.organization_id, head, [made["id"]], 20)
     assert await names(member, "zorkquux") == ["zorkquux"]
     assert await names(member, "zorkquux", as_of=then) == []
@@ -327,7 +327,7 @@ async def test_filters_as_of_a_moment_concern_the_records_as_they_were_then(owne
     made = await owner.call("create_entity", name="zorkquux", entity_type="task", category="old", sync=True)
     then = owner.app.clock().isoformat()
     await owner.call("update_entity", entity_id=made["id"], category="new")
-    head = owner.app.ledger.head(owner.organization_id).sequence
+    head = owner.app.ledger.feed.head(owner.organization_id).sequence
     await owner.app.indexer.applied_within(owner.organization_id, head, [made["id"]], 20)
     assert await names(owner, "zorkquux", category="old") == []
     assert await names(owner, "zorkquux", category="old", as_of=then) == ["zorkquux"]

@@ -13,7 +13,7 @@ CROWD = LANE_DEPTH + 40
 
 
 async def settle(owner: Person, *entity_ids: str) -> None:
-    head = owner.app.ledger.head(owner.organization_id).sequence
+    head = owner.app.ledger.feed.head(owner.organization_id).sequence
     await owner.app.indexer.applied_within(owner.organization_id, head, entity_ids, 60)
 
 

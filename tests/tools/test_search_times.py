@@ -31,7 +31,7 @@ async def test_the_graph_brings_in_what_was_linked_at_the_moment(owner: Person) 
     with owner.app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
         for other, first, last in spans:
             begun, ended = now + first * DAY, now + last * DAY
-            tx.add_relation(RelationDraft("ABOUT", animal, other, valid_at=begun, invalid_at=ended))
+            tx.relations.add_relation(RelationDraft("ABOUT", animal, other, valid_at=begun, invalid_at=ended))
     await caught_up(owner)
     moments = {None: during, (now + DAY).isoformat(): during, (now + 5 * DAY).isoformat(): later}
     for as_of, linked in moments.items():

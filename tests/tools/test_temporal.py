@@ -19,7 +19,7 @@ async def made(person: Person, name: str, *links: str, **metadata: str) -> str:
 
 def end(person: Person, relation_id: str, invalid_at: datetime | None = None) -> None:
     with person.app.ledger.transaction(person.organization_id, person.user_id) as tx:
-        tx.end_relation(relation_id, invalid_at=invalid_at)
+        tx.relations.end_relation(relation_id, invalid_at=invalid_at)
 
 
 def said(answer: dict[str, Any]) -> list[tuple[str, str, str]]:

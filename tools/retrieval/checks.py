@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from stores.ledger import Standing
+from stores.ledger import RecordStatus
 from stores.records import RAW_MEMORY, matches
 from tools.app import App
 from tools.retrieval.plan import Plan
@@ -19,7 +19,7 @@ class Checks:
         self._in_force: set[str] = set()
         self._matched: set[str] = set()
         self._unmatched: set[str] = set()
-        self.standings: dict[str, Standing] = {}
+        self.standings: dict[str, RecordStatus] = {}
         """Status of the existing records, by id."""
         self.left_out: set[str] = set()
         """Outlived records, and raw memories that the import filter excludes."""
@@ -36,7 +36,7 @@ class Checks:
         new = [record_id for record_id in dict.fromkeys(record_ids) if record_id not in self._asked]
         plan = self._plan
         visible = plan.filter.visibility
-        found = self._app.ledger.standings(plan.organization_id, new, visibility=visible, as_of=plan.as_of)
+        found = self._app.ledger.records.statuses(plan.organization_id, new, visibility=visible, as_of=plan.as_of)
         gone = outlived(self._app, plan, found) | not_imported(self._app, plan, found)
         self.standings |= found
         self.left_out |= gone
@@ -68,29 +68,29 @@ class Checks:
         return found & self._matched
 
 
-def outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
+def outlived(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set[str]:
     """Return raw memories that were archived, or whose promoted entity is superseded.
 
     Archiving has no time, so memories of the past count as not archived.
     """
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
-    outcomes = app.ledger.outcomes(plan.organization_id, said) if said else {}
+    outcomes = app.ledger.memories.outcomes(plan.organization_id, said) if said else {}
     if not outcomes:
         return set()
     archived = {each for each, outcome in outcomes.items() if outcome.is_archived and plan.as_of is None}
     made = {each: outcome.entity_id for each, outcome in outcomes.items() if outcome.entity_id is not None}
     sight = plan.sight | plan.filter.visibility
-    there = app.ledger.standings(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
+    there = app.ledger.records.statuses(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
     retired = (each for each, entity_id in made.items() if entity_id in there and there[entity_id].superseded)
     return archived.union(retired)
 
 
-def not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
+def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set[str]:
     """Return raw memories that the import filter excludes."""
     if plan.imported.wants_nothing:
         return set()
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
-    found = app.ledger.entities(plan.organization_id, said)
+    found = app.ledger.records.entities(plan.organization_id, said)
     passed = {each.id for each in found.values() if plan.imported.passes(each)}
     return {memory_id for memory_id in said if memory_id not in passed}
 
@@ -98,9 +98,9 @@ def not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set
 def unwanted(app: App, plan: Plan, neighbours: Collection[str]) -> set[str]:
     """Return neighbours that the filter excludes: the graph and threads do not apply it."""
     if plan.as_of is not None:
-        then = app.ledger.entities_at(plan.organization_id, neighbours, plan.as_of)
+        then = app.ledger.records.entities_at(plan.organization_id, neighbours, plan.as_of)
         return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}
     if not plan.filter.any_of and plan.filter.updated_since is None:
         return set()
-    entities = app.ledger.entities(plan.organization_id, neighbours)
+    entities = app.ledger.records.entities(plan.organization_id, neighbours)
     return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}

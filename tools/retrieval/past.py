@@ -43,9 +43,11 @@ def read_past(app: App, plan: Plan) -> Past | None:
     if plan.as_of is None:
         return None
     visible = plan.filter.visibility
-    read = app.ledger.replaced_since(plan.organization_id, plan.as_of, visibility=visible, limit=MOST_REPLACED + 1)
+    read = app.ledger.records.replaced_since(
+        plan.organization_id, plan.as_of, visibility=visible, limit=MOST_REPLACED + 1
+    )
     then = {entity.id: entity for entity in read[:MOST_REPLACED] if matches(entity, plan.filter)}
-    today = app.ledger.entities(plan.organization_id, then)
+    today = app.ledger.records.entities(plan.organization_id, then)
     same = {each for each, entity in today.items() if searchable_text(entity) == searchable_text(then[each])}
     replaced = frozenset(entity.id for entity in read)
     return Past(replaced, then, frozenset(same), len(read) <= MOST_REPLACED)
@@ -56,7 +58,7 @@ def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[Link]:
     found: list[Link] = []
     for seed in seeds:
         query = HistoryQuery("history", plan.filter.visibility, NEIGHBOURS_EACH + 1, entity_id=seed, as_of=plan.as_of)
-        facts = (each.then for each in app.ledger.relation_history(plan.organization_id, query))
+        facts = (each.then for each in app.ledger.relations.relation_history(plan.organization_id, query))
         found += [Link(seed, each.target_id if each.source_id == seed else each.source_id, each.name) for each in facts]
     return found
 

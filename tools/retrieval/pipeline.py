@@ -218,7 +218,7 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: 
         return
     first = ranked(pool.ids, pool.fused, SEEDS)
     best = [pool.ids[place] for place in first]
-    linked = app.ledger.linked(plan.organization_id, best)
+    linked = app.ledger.relations.linked(plan.organization_id, best)
     seeds = [seed for seed in best if seed in linked]
     if not seeds:
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from stores.ledger import Standing
+from stores.ledger import RecordStatus
 
 LANES = ("lexical", "vector", "graph", "thread")
 HELD_WHOLLY = 0.9999
@@ -66,7 +66,7 @@ class Ranking:
     """Raw memories among them."""
     best: list[Candidate] = field(default_factory=list)
     """As many as were asked for."""
-    standings: Mapping[str, Standing] = field(default_factory=dict)
+    standings: Mapping[str, RecordStatus] = field(default_factory=dict)
     """Ledger status of the candidates, and of some other records."""
     counts: Counter[str] = field(default_factory=Counter)
     """Candidates by lane."""

@@ -80,7 +80,7 @@ class Usage:
             with self._lock:
                 known = self._known.get(organization_id)
             if known is not None:
-                known.weights.update(self._weights(self._ledger.citations(organization_id, record_ids)))
+                known.weights.update(self._weights(self._ledger.memories.citations(organization_id, record_ids)))
 
     def forget(self, organization_id: str) -> None:
         """Drop a deleted organization. Never raises, for use as a ledger listener."""
@@ -108,7 +108,7 @@ class Usage:
             return known or self._read(organization_id)
 
     def _read(self, organization_id: str) -> _Known:
-        read = _Known(self._weights(self._ledger.citations(organization_id)), time.monotonic())
+        read = _Known(self._weights(self._ledger.memories.citations(organization_id)), time.monotonic())
         with self._lock:
             self._known[organization_id] = read
             self._known.move_to_end(organization_id)

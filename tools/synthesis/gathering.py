@@ -11,7 +11,7 @@ from typing import ClassVar
 from auth.policy import may_read, visible_beside
 from auth.principal import Principal
 from stores.ledger import EntityQuery
-from stores.ledger.listing import Link
+from stores.ledger.links import Link
 from stores.records import Entity
 from tools.app import App
 from tools.context import Packed, packed, withheld
@@ -194,7 +194,7 @@ def _listed(gatherer: Gatherer, section: Section, known: set[str]) -> list[Sourc
         project_ids=() if project is None else (project,),
         limit=LOOKED_AT,
     )
-    found, _ = gatherer.app.ledger.list_entities(caller.organization_id, query)
+    found, _ = gatherer.app.ledger.records.list_entities(caller.organization_id, query)
     usable = _in_force(gatherer, [each.id for each in found])
     generated = generated_among(gatherer.app, caller, found)
     return [
@@ -219,7 +219,7 @@ def _fits(section: Section, entity: Entity) -> bool:
 
 
 def _readable(gatherer: Gatherer, ids: Collection[str]) -> Mapping[str, Entity]:
-    found = gatherer.app.ledger.entities(gatherer.caller.organization_id, ids)
+    found = gatherer.app.ledger.records.entities(gatherer.caller.organization_id, ids)
     return {each: entity for each, entity in found.items() if may_read(gatherer.caller, entity.visibility)}
 
 
@@ -245,7 +245,9 @@ def _says_something(entity: Entity) -> bool:
 
 def _links(gatherer: Gatherer, ids: Sequence[str]) -> Mapping[str, list[Link]]:
     caller = gatherer.caller
-    return gatherer.app.ledger.links_around(caller.organization_id, ids, visibility=caller.visible, limit=READ)
+    return gatherer.app.ledger.relations.links_around(
+        caller.organization_id, ids, visibility=caller.visible, limit=READ
+    )
 
 
 def _judged(
@@ -270,7 +272,7 @@ def _replaces(link: Link) -> bool:
 
 def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
     caller = gatherer.caller
-    standings = gatherer.app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    standings = gatherer.app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
     return {
         each
         for each, standing in standings.items()
@@ -281,7 +283,7 @@ def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
 def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
     """Drop sources that were deleted, hidden from the caller or retired while the document was written. Blocks."""
     ids = {each for pack in packs for each in pack.source_ids}
-    standings = app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    standings = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
     usable = {
         each
         for each, standing in standings.items()

@@ -74,7 +74,7 @@ def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibil
     if request.memory_scope == "private":
         return writable_memory(caller, MemoryScopeRequest())
     place = writable_memory(caller, MemoryScopeRequest("project", project))
-    if app.ledger.entity(caller.organization_id, str(project)) is None:
+    if app.ledger.records.entity(caller.organization_id, str(project)) is None:
         raise Forbidden(
             f"Project {project} was deleted: its memories stay, new ones do not come.",
             remediation="Name another project, or leave memory_scope out.",
@@ -90,7 +90,7 @@ def keep(app: App, call: Call, request: DraftRequest, place: Visibility | None, 
         if place is None:
             return None
         place = narrowest(caller, place, [each.visibility for each in document.sources])
-        known = next((each for each in tx.same_memories(place.key, document.text, limit=SAME_LIMIT)
+        known = next((each for each in tx.memories.same_memories(place.key, document.text, limit=SAME_LIMIT)
                       if each.capture.source_id == document.source_id), None)  # fmt: skip
         if known is not None:
             tx.show_in_answer([known.entity.id])
@@ -125,7 +125,7 @@ def _new(
             details={"field": "body.depth", "expected": f"a document of at most {RAW_CONTENT_LIMIT} characters"},
         )
     caller = call.caller
-    is_there = request.project and app.ledger.entity(caller.organization_id, request.project)
+    is_there = request.project and app.ledger.records.entity(caller.organization_id, request.project)
     fields = RawMemoryFields(
         raw_content=document.text,
         title=document.title,
@@ -148,6 +148,6 @@ def _new(
         },
         capture_surface=SURFACE,
     )
-    memory = tx.create_memory(*memory_draft(tx, caller, fields))
+    memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))
     tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory))
     return memory

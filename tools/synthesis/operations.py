@@ -101,7 +101,7 @@ def _handbook(app: App, caller: Principal, request: HandbookRequest) -> DraftReq
     if request.project is None:
         return DraftRequest(goal=ORGANIZATION_GOAL, output_type="handbook", depth=request.depth)
     _require_project(caller, request.project)
-    project = app.ledger.entity(caller.organization_id, request.project)
+    project = app.ledger.records.entity(caller.organization_id, request.project)
     name = project.name if project is not None else request.project
     about = f"{name}\n{project.content or project.description}"[:1_000] if project is not None else None
     return DraftRequest(

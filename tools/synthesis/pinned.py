@@ -114,16 +114,16 @@ class _Usable:
 
 def _read(app: App, caller: Principal, ids: Iterable[str]) -> _Usable:
     organization, wanted = caller.organization_id, set(ids)
-    found = app.ledger.entities(organization, wanted)
+    found = app.ledger.records.entities(organization, wanted)
     entities = {each: entity for each, entity in found.items() if may_read(caller, entity.visibility)}
-    standings = app.ledger.standings(organization, entities, visibility=caller.visible)
+    standings = app.ledger.records.statuses(organization, entities, visibility=caller.visible)
     lifecycles = {}
     for each, standing in standings.items():
         status = standing.facets.status
         lifecycles[each] = "superseded" if standing.superseded else status if status in GONE else ""
     memories = {
         each: memory
-        for each, memory in app.ledger.memories(
+        for each, memory in app.ledger.memories.by_ids(
             organization, [each for each, entity in found.items() if entity.entity_type == RAW_MEMORY]
         ).items()
         if _is_usable(caller, memory)
@@ -131,7 +131,11 @@ def _read(app: App, caller: Principal, ids: Iterable[str]) -> _Usable:
     for each in wanted:
         if each.startswith(ARTIFACT):
             source = each if each.endswith(GENERATED) else each + GENERATED
-            kept = [memory for memory in app.ledger.memories_from(organization, source) if _is_usable(caller, memory)]
+            kept = [
+                memory
+                for memory in app.ledger.memories.memories_from(organization, source)
+                if _is_usable(caller, memory)
+            ]
             memories |= {each: kept[-1]} if kept else {}
     return _Usable(entities, memories, lifecycles)
 

@@ -25,6 +25,6 @@ def generated_among(app: App, caller: Principal, entities: Iterable[Entity]) -> 
     named = {each for ids in made_of.values() for each in ids}
     if not named:
         return set()
-    memories = app.ledger.memories(caller.organization_id, named)
+    memories = app.ledger.memories.by_ids(caller.organization_id, named)
     generated = {each for each, memory in memories.items() if is_generated(memory)}
     return {each for each, ids in made_of.items() if ids & generated}

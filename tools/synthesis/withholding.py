@@ -14,7 +14,7 @@ def withheld_keys(app: App, caller: Principal, project_id: str | None) -> frozen
     None for a key that is narrowed: nothing outside of it exists. For a project, none of other projects.
     """
     organization = caller.organization_id
-    found = None if caller.is_narrowed else app.ledger.caller(caller.user_id, organization, None)
+    found = None if caller.is_narrowed else app.ledger.people.caller(caller.user_id, organization, None)
     if found is None:
         return frozenset()
     projects = {each.project_id for each in found[1].projects}

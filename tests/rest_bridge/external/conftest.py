@@ -44,7 +44,7 @@ async def app(
     more = {"frontend_url": FRONTEND, "rate_limit_enabled": False, **process.codehost()}
     async with opened(settings_at(tmp_path_factory.mktemp("data"), oidc=oidc, **more)) as app:
         sign_up(app)
-        app.ledger.create_organization(Organization("acme-id", "Acme", "acme", False, app.clock()))
+        app.ledger.people.create_organization(Organization("acme-id", "Acme", "acme", False, app.clock()))
         yield app
 
 

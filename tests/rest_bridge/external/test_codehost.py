@@ -57,7 +57,7 @@ async def test_the_first_sign_in_makes_an_account_with_an_organization(
         "is_admin": False,
     }
     assert (me["organization"]["slug"], me["org_role"]) == (f"u-{me['user']['id']}", "owner")
-    (session,) = app.ledger.sessions(me["user"]["id"])
+    (session,) = app.ledger.people.sessions(me["user"]["id"])
     assert (session.provider, session.user_agent) == ("codehost", "Firefox")
     refreshed = await browser.client.post(f"{browser.base}/api/auth/refresh")
     assert refreshed.status_code == 200
@@ -82,8 +82,8 @@ async def test_a_local_account_is_linked_by_its_address(browser: Browser, provid
     await browser.sign_in(LOGIN)
     me = (await browser.me()).json()["user"]
     assert (me["id"], me["codehost_id"]) == (signed["user"]["id"], account["user"]["id"])
-    assert len(app.ledger.sessions(me["id"])) == 1
-    user = app.ledger.user(me["id"])
+    assert len(app.ledger.people.sessions(me["id"])) == 1
+    user = app.ledger.people.user(me["id"])
     assert user is not None
     assert user.password_hash is None
 
@@ -95,12 +95,12 @@ async def test_an_address_that_folds_to_that_of_an_account_does_not_open_it(
     local = {"email": f"sam{address_of(account)}", "password": PASSWORD, "name": "Sam"}
     signed = (await browser.client.post(f"{browser.base}/api/auth/local/signup", json=local)).json()
     browser.client.cookies.clear()
-    app.ledger.edit_user(signed["user"]["id"], lambda user: replace(user, email_verified_at=app.clock()))
+    app.ledger.people.edit_user(signed["user"]["id"], lambda user: replace(user, email_verified_at=app.clock()))
     vouched = {"email": f"\u017fam{address_of(account)}", "primary": True, "verified": True}
     provider.behave(**{**account, "emails": [vouched]})
     assert_envelope(await browser.sign_in(LOGIN), 403, "codehost_email_unverified")
     assert (await browser.me()).status_code == 401
-    assert app.ledger.links(signed["user"]["id"]) == []
+    assert app.ledger.people.links(signed["user"]["id"]) == []
 
 
 async def test_an_account_belongs_to_one_account_of_the_code_host(
@@ -131,9 +131,9 @@ async def test_an_account_needs_a_verified_primary_address(
     browser: Browser, provider: ProviderProcess, app: App, emails: list[Any]
 ) -> None:
     provider.behave(**{**somebody(), "emails": emails})
-    before = app.ledger.user_count()
+    before = app.ledger.people.user_count()
     assert_envelope(await browser.sign_in(LOGIN), 403, "codehost_email_unverified")
-    assert app.ledger.user_count() == before
+    assert app.ledger.people.user_count() == before
 
 
 @pytest.mark.parametrize("number", [None, "4711", True, 0, -1, 2**63, 1.5], ids=str)

@@ -36,7 +36,7 @@ async def test_the_first_sign_in_makes_an_account_in_the_bound_organization(
     assert (me["user"]["email"], me["user"]["name"]) == (claims["email"], "Grace Hopper")
     assert me["user"]["avatar_url"] == "https://pictures.example/grace.png"
     assert (me["organization"]["slug"], me["org_role"]) == ("acme", "member")
-    user = app.ledger.user_by_link("oidc", f"oidc:{provider.issuer}:{claims['sub']}")
+    user = app.ledger.people.user_by_link("oidc", f"oidc:{provider.issuer}:{claims['sub']}")
     assert user is not None
     assert user.id == me["user"]["id"]
     assert user.email_verified_at is not None
@@ -54,7 +54,7 @@ async def test_the_session_ends_after_the_providers_minutes_and_cannot_be_prolon
     assert "Max-Age=0;" in cookies["engrain_refresh_token"]
     assert "Max-Age=0;" in cookies["engrain_oauth_state"]
     me = (await browser.me()).json()
-    (session,) = app.ledger.sessions(me["user"]["id"])
+    (session,) = app.ledger.people.sessions(me["user"]["id"])
     assert session.expires_at - session.created_at == timedelta(minutes=SESSION_MINUTES)
     assert (session.provider, session.user_agent, session.ip_address) == ("acme", "Firefox", "127.0.0.1")
     claims = app.accounts.tokens.read(browser.client.cookies["engrain_access_token"], "access")
@@ -92,15 +92,15 @@ async def test_the_role_claim_gives_the_role(
 
 
 async def test_the_claim_may_demote_the_last_owner(browser: Browser, provider: ProviderProcess, app: App) -> None:
-    owners = [each.user.id for each in app.ledger.members("acme-id") if each.role == "owner"]
+    owners = [each.user.id for each in app.ledger.people.members("acme-id") if each.role == "owner"]
     for user_id in owners:
-        app.ledger.put_member(user_id, "acme-id", "member")
+        app.ledger.people.put_member(user_id, "acme-id", "member")
     claims = somebody()
     for roles in (["owner"], ["member"]):
         provider.behave(claims={**claims, "roles": roles})
         await browser.sign_in()
         assert (await browser.me()).json()["org_role"] == roles[0]
-    assert not [each for each in app.ledger.members("acme-id") if each.role == "owner"]
+    assert not [each for each in app.ledger.people.members("acme-id") if each.role == "owner"]
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ async def test_nobody_comes_in_without_a_role_and_nothing_is_stored(
 ) -> None:
     claims = somebody(roles=roles)
     provider.behave(claims=claims)
-    before = app.ledger.user_count()
+    before = app.ledger.people.user_count()
     assert_envelope(await browser.sign_in(), 403, "oidc_missing_role")
-    assert app.ledger.user_count() == before
+    assert app.ledger.people.user_count() == before
     assert (await browser.me()).status_code == 401
 
 
@@ -132,9 +132,9 @@ async def test_whoever_loses_every_role_at_the_provider_is_no_member_any_more(
     )
     held.append(key.json()["api_key"])
     watcher = sign_up(app)
-    app.ledger.put_member(watcher.user_id, "acme-id", "member")
+    app.ledger.people.put_member(watcher.user_id, "acme-id", "member")
     session = app.accounts.new_session(watcher.user_id, "acme-id")
-    app.ledger.create_session(session)
+    app.ledger.people.create_session(session)
     token = app.accounts.tokens.access(watcher.user_id, "acme-id", session.id)
     async with app.events.subscribe(app.accounts.authenticate(token)) as events:
         provider.behave(claims={**claims, "roles": roles})
@@ -146,8 +146,8 @@ async def test_whoever_loses_every_role_at_the_provider_is_no_member_any_more(
     for credential in held:
         answer = await httpx2_get(browser, {"Authorization": f"Bearer {credential}"})
         assert_envelope(answer, 401, "authentication_required")
-    assert app.ledger.member("acme-id", me["user"]["id"]) is None
-    assert [each.slug for each, _ in app.ledger.memberships(me["user"]["id"])] == [f"u-{me['user']['id']}"]
+    assert app.ledger.people.member("acme-id", me["user"]["id"]) is None
+    assert [each.slug for each, _ in app.ledger.people.memberships(me["user"]["id"])] == [f"u-{me['user']['id']}"]
     (lost,) = app.ledger.audit.entries(AuditQuery("acme-id", action="member.lose_role", actor_id=me["user"]["id"]))
     assert lost.draft.details == {"provider": "acme", "from": "owner"}
     provider.behave(claims={**claims, "roles": ["viewer"]})
@@ -159,12 +159,12 @@ async def test_whom_the_provider_does_not_know_yet_loses_nothing_by_its_silence(
     browser: Browser, provider: ProviderProcess, app: App
 ) -> None:
     local = sign_up(app)
-    app.ledger.put_member(local.user_id, "acme-id", "member")
-    user = app.ledger.user(local.user_id)
+    app.ledger.people.put_member(local.user_id, "acme-id", "member")
+    user = app.ledger.people.user(local.user_id)
     assert user is not None
     provider.behave(claims=somebody(email=user.email, roles=[]))
     assert_envelope(await browser.sign_in(), 403, "oidc_missing_role")
-    assert app.ledger.member("acme-id", local.user_id) is not None
+    assert app.ledger.people.member("acme-id", local.user_id) is not None
 
 
 async def test_another_claim_may_hold_the_role(browser: Browser, provider: ProviderProcess) -> None:
@@ -223,8 +223,8 @@ async def test_an_address_that_is_not_verified_makes_an_account_that_a_verified_
     provider.behave(claims={**claims, "sub": uuid.uuid4().hex, "email_verified": True})
     await browser.sign_in()
     assert (await browser.me()).json()["user"]["id"] == first
-    assert len(app.ledger.sessions(first)) == 1
-    assert app.ledger.user_by_link("oidc", f"oidc:{provider.issuer}:{claims['sub']}") is None
+    assert len(app.ledger.people.sessions(first)) == 1
+    assert app.ledger.people.user_by_link("oidc", f"oidc:{provider.issuer}:{claims['sub']}") is None
 
 
 async def test_sign_ins_stand_in_the_audit_log(browser: Browser, provider: ProviderProcess, app: App) -> None:
@@ -253,9 +253,9 @@ async def test_the_organization_hears_of_new_members_and_roles(
 ) -> None:
     claims = somebody()
     watcher = sign_up(app)
-    app.ledger.put_member(watcher.user_id, "acme-id", "member")
+    app.ledger.people.put_member(watcher.user_id, "acme-id", "member")
     session = app.accounts.new_session(watcher.user_id, "acme-id")
-    app.ledger.create_session(session)
+    app.ledger.people.create_session(session)
     token = app.accounts.tokens.access(watcher.user_id, "acme-id", session.id)
     async with app.events.subscribe(app.accounts.authenticate(token)) as events:
         for roles in (["member"], ["member"], ["admin"]):
@@ -288,7 +288,7 @@ async def test_an_address_is_verified_by_whoever_names_it(
     more = {"email": claims["email"], "email_verified": False}
     provider.behave(claims={**claims, "email": None, "email_verified": True}, userinfo=more)
     await browser.sign_in()
-    user = app.ledger.user_by_email(claims["email"])
+    user = app.ledger.people.user_by_email(claims["email"])
     assert user is not None
     assert user.email_verified_at is None
 
@@ -354,7 +354,7 @@ async def test_many_first_sign_ins_at_once_make_one_account(
     claims = somebody()
     provider.behave(claims=claims)
     links = [await browser.to_provider("/api/auth/oidc/acme/login") for _ in range(4)]
-    before, statuses = app.ledger.user_count(), []
+    before, statuses = app.ledger.people.user_count(), []
 
     async def follow(link: str) -> None:
         statuses.append((await browser.get(link)).status_code)
@@ -363,7 +363,7 @@ async def test_many_first_sign_ins_at_once_make_one_account(
         for link in links:
             tasks.start_soon(follow, link)
     assert statuses == [302] * 4
-    assert app.ledger.user_count() == before + 1
+    assert app.ledger.people.user_count() == before + 1
 
 
 async def test_all_providers_are_listed(browser: Browser, provider: ProviderProcess) -> None:
@@ -387,10 +387,10 @@ async def test_only_an_admin_of_the_server_gives_away_the_slug_that_a_provider_s
         assert_envelope(taken, 403, "forbidden")
     made = await post(f"{browser.base}/api/orgs", json={"name": "Nowhere"}, headers=headers)
     assert made.json()["organization"]["slug"].startswith("org-nowhere-")
-    admin = app.ledger.first_admin()
+    admin = app.ledger.people.first_admin()
     assert admin is not None
-    session = app.accounts.new_session(admin.id, app.ledger.memberships(admin.id)[0][0].id)
-    app.ledger.create_session(session)
+    session = app.accounts.new_session(admin.id, app.ledger.people.memberships(admin.id)[0][0].id)
+    app.ledger.people.create_session(session)
     token = app.accounts.tokens.access(admin.id, session.organization_id, session.id)
     allowed = {"name": "Nowhere", "slug": "nowhere"}
     browser.client.cookies.clear()

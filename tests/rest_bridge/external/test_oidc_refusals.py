@@ -20,10 +20,10 @@ LOGIN = "/api/auth/oidc/acme/login"
 
 @pytest.fixture(autouse=True)
 async def _nobody_was_let_in(browser: Browser, app: App) -> Any:
-    before = app.ledger.user_count()
+    before = app.ledger.people.user_count()
     yield
     assert (await browser.me()).status_code == 401
-    assert app.ledger.user_count() == before
+    assert app.ledger.people.user_count() == before
 
 
 def newcomer(**claims: Any) -> dict[str, Any]:

@@ -20,12 +20,12 @@ LOGIN = "/api/auth/oidc/acme/login"
 
 @pytest.fixture(autouse=True)
 async def _nothing_is_stored(browser: Browser, app: App) -> Any:
-    before = app.ledger.user_count()
+    before = app.ledger.people.user_count()
     yield
     for client in app.providers.oidc.values():
         client.forget()
     assert (await browser.me()).status_code == 401
-    assert app.ledger.user_count() == before
+    assert app.ledger.people.user_count() == before
 
 
 @pytest.fixture

@@ -33,10 +33,10 @@ async def user_id(browser: Browser) -> str:
 async def test_a_session_is_replaced_by_a_fresh_one(
     browser: Browser, provider: ProviderProcess, app: App, ada: dict[str, Any]
 ) -> None:
-    (old,) = app.ledger.sessions(await user_id(browser))
+    (old,) = app.ledger.people.sessions(await user_id(browser))
     answer = await browser.sign_in(REFRESH, redirect=f"{FRONTEND}/tasks?open=1")
     assert answer.headers["location"] == f"{FRONTEND}/tasks?open=1"
-    (new,) = app.ledger.sessions(await user_id(browser))
+    (new,) = app.ledger.people.sessions(await user_id(browser))
     assert new.id != old.id
     assert new.expires_at > old.expires_at
 
@@ -52,7 +52,7 @@ async def test_the_provider_is_asked_to_say_nothing_to_the_person(browser: Brows
 async def test_a_provider_that_would_have_to_ask_leads_to_the_page_for_signing_in(
     browser: Browser, provider: ProviderProcess, app: App, ada: dict[str, Any], error: str
 ) -> None:
-    before = app.ledger.sessions(await user_id(browser))
+    before = app.ledger.people.sessions(await user_id(browser))
     provider.behave(claims=ada, silently=error)
     answer = await browser.sign_in(REFRESH, next="/tasks?a=1&b=2")
     assert answer.status_code == 302
@@ -60,17 +60,17 @@ async def test_a_provider_that_would_have_to_ask_leads_to_the_page_for_signing_i
     assert answer.headers["location"].startswith(f"{FRONTEND}/login?")
     assert parse_qs(where.query) == {"error": [error], "next": ["/tasks?a=1&b=2"]}
     assert "engrain_access_token" not in set_cookies(answer)
-    assert app.ledger.sessions(await user_id(browser)) == before
+    assert app.ledger.people.sessions(await user_id(browser)) == before
 
 
 async def test_another_person_at_the_provider_does_not_take_the_session_over(
     browser: Browser, provider: ProviderProcess, app: App, ada: dict[str, Any]
 ) -> None:
-    mine, count = await user_id(browser), app.ledger.user_count()
+    mine, count = await user_id(browser), app.ledger.people.user_count()
     provider.behave(claims={**ada, "sub": uuid.uuid4().hex, "email": "eve@acme.example"})
     answer = await browser.sign_in(REFRESH)
     assert parse_qs(urlsplit(answer.headers["location"]).query)["error"] == ["login_required"]
-    assert (await user_id(browser), app.ledger.user_count()) == (mine, count)
+    assert (await user_id(browser), app.ledger.people.user_count()) == (mine, count)
 
 
 async def test_a_session_that_was_ended_meanwhile_is_not_revived(
@@ -78,10 +78,10 @@ async def test_a_session_that_was_ended_meanwhile_is_not_revived(
 ) -> None:
     mine = await user_id(browser)
     link = await browser.to_provider(REFRESH)
-    app.ledger.revoke_sessions(mine)
+    app.ledger.people.revoke_sessions(mine)
     answer = await browser.get(link)
     assert parse_qs(urlsplit(answer.headers["location"]).query)["error"] == ["login_required"]
-    assert app.ledger.sessions(mine) == []
+    assert app.ledger.people.sessions(mine) == []
 
 
 async def test_the_role_is_claimed_anew(browser: Browser, provider: ProviderProcess, ada: dict[str, Any]) -> None:

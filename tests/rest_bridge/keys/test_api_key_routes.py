@@ -119,10 +119,10 @@ async def test_a_key_has_the_role_of_its_user_at_the_moment(client: httpx2.Async
     bob = await person(app, "bob", of=ada, role="admin")
     key = (await make(client, bob, scopes=["mcp", "api:read", "api:write"]))["api_key"]
     assert (await client.post("/api/entities", json={"name": "n"}, headers=bearer(key))).status_code == 201
-    await in_thread(app.ledger.set_member_role, ada.organization_id, bob.user_id, "viewer")
+    await in_thread(app.ledger.people.set_member_role, ada.organization_id, bob.user_id, "viewer")
     assert_envelope(await client.post("/api/entities", json={"name": "n"}, headers=bearer(key)), 403, "forbidden")
     assert (await agent(client, key, "add", title="t", content="c"))["isError"]
-    await in_thread(app.ledger.remove_member, ada.organization_id, bob.user_id)
+    await in_thread(app.ledger.people.remove_member, ada.organization_id, bob.user_id)
     assert_envelope(await client.get("/api/entities", headers=bearer(key)), 401, "authentication_required")
 
 

@@ -188,7 +188,7 @@ async def test_logging_out_with_a_clients_token_ends_nothing(flow: Flow, app: Ap
     flow.browser.cookies.clear()
     await flow.browser.post("/api/auth/logout", headers=bearer(token))
     assert await flow.holds(token)
-    assert len(await in_thread(app.ledger.sessions, ann.user_id)) == 2
+    assert len(await in_thread(app.ledger.people.sessions, ann.user_id)) == 2
 
 
 async def test_a_token_for_another_address_of_this_server_is_refused(flow: Flow, ann: Person) -> None:
@@ -304,10 +304,10 @@ async def test_a_removed_person_s_client_is_out_at_once(flow: Flow, app: App, an
 @pytest.mark.parametrize(
     "end",
     [
-        lambda app, person: app.ledger.set_password_hash(person.user_id, "$new$"),
-        lambda app, person: app.ledger.revoke_sessions(person.user_id),
-        lambda app, person: app.ledger.delete_user(person.user_id),
-        lambda app, person: app.ledger.delete_organization(person.organization_id),
+        lambda app, person: app.ledger.people.set_password_hash(person.user_id, "$new$"),
+        lambda app, person: app.ledger.people.revoke_sessions(person.user_id),
+        lambda app, person: app.ledger.people.delete_user(person.user_id),
+        lambda app, person: app.ledger.people.delete_organization(person.organization_id),
     ],
     ids=["a new password", "ending all sessions", "deleting the user", "deleting the organization"],
 )
@@ -316,9 +316,9 @@ async def test_what_ends_all_sign_ins_ends_clients_at_once(
 ) -> None:
     bob = await person(app, "bob")
     organization = Organization(bob.user_id, "Shared", f"shared-{bob.user_id}", False, app.clock())
-    await in_thread(app.ledger.create_organization, organization)
-    await in_thread(app.ledger.add_membership, bob.user_id, organization.id, "owner")
-    await in_thread(app.ledger.add_membership, ann.user_id, organization.id, "owner")
+    await in_thread(app.ledger.people.create_organization, organization)
+    await in_thread(app.ledger.people.add_membership, bob.user_id, organization.id, "owner")
+    await in_thread(app.ledger.people.add_membership, ann.user_id, organization.id, "owner")
     bob = replace(bob, signed=replace(bob.signed, identity=replace(bob.signed.identity, organization=organization)))
     await flow.sign_in(bob)
     first, second = [await flow.decide(await flow.ask(), organization=organization.id) for _ in range(2)]

@@ -84,7 +84,7 @@ async def test_the_organization_is_chosen_among_the_visitors_own(
 ) -> None:
     host = await person(app, "host")
     slug = host.signed.identity.organization.slug
-    app.ledger.add_membership(ann.user_id, host.organization_id, "viewer")
+    app.ledger.people.add_membership(ann.user_id, host.organization_id, "viewer")
     await sign_in(browser, ann)
     device = await start(browser)
     page = (await browser.get("/device", params={"user_code": device["user_code"]})).text

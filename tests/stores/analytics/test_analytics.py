@@ -45,8 +45,8 @@ def clock() -> SetClock:
 @pytest.fixture
 def ledger(tmp_path: Path, clock: SetClock) -> Iterator[Ledger]:
     opened = Ledger.open(new_ledger(tmp_path), clock=clock)
-    opened.create_account(person(ANN), organization(ORG))
-    opened.create_organization(organization(OTHER, is_personal=False))
+    opened.people.create_account(person(ANN), organization(ORG))
+    opened.people.create_organization(organization(OTHER, is_personal=False))
     yield opened
     opened.close()
 
@@ -67,7 +67,7 @@ def started(ledger: Ledger, path: Path, *, delay_s: float = 60) -> Analytics:
     """Begin, with a thread that stays out of the way unless it is wanted."""
     made = Analytics(ledger, path, delay_s=delay_s, gather_s=0)
     ledger.on_commit.append(made.notify)
-    ledger.on_delete.append(made.forget)
+    ledger.people.on_delete.append(made.forget)
     made.start()
     return made
 
@@ -79,7 +79,7 @@ def task(ledger: Ledger, task_id: str, *, status: str = "todo", visibility: str 
 
 def move(ledger: Ledger, task_id: str, status: str) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.update_entity(task_id, lambda entity: replace(entity, metadata={"status": status}))
+        tx.records.update_entity(task_id, lambda entity: replace(entity, metadata={"status": status}))
 
 
 def ask(analytics: Analytics, clock: SetClock, *, visibility: frozenset[str] = OPEN, **more: Any) -> Activity:
@@ -131,8 +131,8 @@ def test_what_is_not_visible_counts_nowhere(analytics: Analytics, ledger: Ledger
     both = ask(analytics, clock, visibility=frozenset({"private:ann", "project:p"}))
     assert (both.created_recently, both.completed_recently) == (2, 2)
     with ledger.transaction(ORG, ANN) as tx:
-        tx.update_entity("b", lambda entity: replace(entity, visibility="private:ann"))
-        tx.update_entity("a", lambda entity: replace(entity, project_id="q"))
+        tx.records.update_entity("b", lambda entity: replace(entity, visibility="private:ann"))
+        tx.records.update_entity("a", lambda entity: replace(entity, project_id="q"))
     assert ask(analytics, clock, visibility=frozenset({"project:p"})).completed_recently == 0
     assert ask(analytics, clock, visibility=frozenset({"private:ann"})).completed_recently == 1
 
@@ -187,7 +187,7 @@ def test_what_is_deleted_leaves_no_row(analytics: Analytics, ledger: Ledger, clo
     task(ledger, "b", status="done")
     assert ask(analytics, clock).completed_recently == 2
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("a")
+        tx.records.delete_entity("a")
     assert ask(analytics, clock).completed_recently == 1
     analytics.close()
     assert rows(path, "SELECT id FROM tasks UNION ALL SELECT id FROM task_moves") == [("b",), ("b",)]
@@ -227,7 +227,7 @@ def test_what_is_of_no_interest_is_noted_at_the_end(
 ) -> None:
     task(ledger, "a")
     ask(analytics, clock)
-    marked = ledger.head(ORG).sequence
+    marked = ledger.feed.head(ORG).sequence
     create(ledger, draft("n1"), draft("n2"))
     ask(analytics, clock)
     assert analytics.status().watermark == marked + 2
@@ -257,7 +257,7 @@ def test_a_feed_that_was_pruned_is_no_harm(analytics: Analytics, ledger: Ledger,
     ask(analytics, clock)
     for name in "bcd":
         task(ledger, name, status="done")
-    assert ledger.prune_feed(clock.now + timedelta(days=1), {ORG: ledger.head(ORG).sequence}) == 3
+    assert ledger.feed.prune_feed(clock.now + timedelta(days=1), {ORG: ledger.feed.head(ORG).sequence}) == 3
     assert ask(analytics, clock).completed_recently == 4
 
 
@@ -285,7 +285,7 @@ def test_a_ledger_that_was_put_back_is_followed_anew(tmp_path: Path, clock: SetC
             shutil.copy(kept, tmp_path / "ledger.sqlite")
         ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=clock)
         if not kept.exists():
-            ledger.create_account(person(ANN), organization(ORG))
+            ledger.people.create_account(person(ANN), organization(ORG))
             task(ledger, "first", status="done")
             ledger.close()
             shutil.copy(tmp_path / "ledger.sqlite", kept)
@@ -348,9 +348,9 @@ def test_the_thread_follows_by_itself_and_says_how_far(ledger: Ledger, path: Pat
     task(ledger, "a")
     made = started(ledger, path, delay_s=0)
     try:
-        until_level(made, ledger.head(ORG).sequence)
+        until_level(made, ledger.feed.head(ORG).sequence)
         task(ledger, "b")
-        until_level(made, ledger.head(ORG).sequence)
+        until_level(made, ledger.feed.head(ORG).sequence)
     finally:
         made.close()
     assert rows(path, "SELECT count(*) FROM tasks") == [(2,)]
@@ -370,8 +370,8 @@ def test_a_deleted_organization_leaves_nothing(ledger: Ledger, path: Path) -> No
     made = started(ledger, path, delay_s=0)
     try:
         task(ledger, "a", organization_id=OTHER)
-        until_level(made, ledger.head(OTHER).sequence)
-        ledger.delete_organization(OTHER)
+        until_level(made, ledger.feed.head(OTHER).sequence)
+        ledger.people.delete_organization(OTHER)
         until_level(made, 0)
     finally:
         made.close()
@@ -382,12 +382,12 @@ def test_an_organization_that_was_deleted_meanwhile_leaves_nothing_either(ledger
     made = started(ledger, path, delay_s=0)
     task(ledger, "a", organization_id=OTHER)
     task(ledger, "a")
-    until_level(made, ledger.head(OTHER).sequence + ledger.head(ORG).sequence)
+    until_level(made, ledger.feed.head(OTHER).sequence + ledger.feed.head(ORG).sequence)
     made.close()
-    ledger.on_delete.clear()
-    ledger.delete_organization(OTHER)
+    ledger.people.on_delete.clear()
+    ledger.people.delete_organization(OTHER)
     again = started(ledger, path, delay_s=0)
-    until_level(again, ledger.head(ORG).sequence)
+    until_level(again, ledger.feed.head(ORG).sequence)
     again.close()
     assert rows(path, "SELECT DISTINCT organization_id FROM tasks") == [(ORG,)]
 
@@ -429,7 +429,7 @@ steps = st.lists(
 def test_whatever_happens_it_equals_a_plain_model(tmp_path_factory: pytest.TempPathFactory, steps: list[Any]) -> None:
     folder, clock = tmp_path_factory.mktemp("model"), SetClock()
     ledger = Ledger.open(f"sqlite:///{folder / 'ledger.sqlite'}", clock=clock)
-    ledger.create_account(person(ANN), organization(ORG))
+    ledger.people.create_account(person(ANN), organization(ORG))
     analytics = started(ledger, folder / "a.duckdb")
     model: dict[str, list[tuple[str, datetime]]] = {}
     try:
@@ -446,12 +446,12 @@ def test_whatever_happens_it_equals_a_plain_model(tmp_path_factory: pytest.TempP
                     model[what].append((status, at))
                 else:
                     model[what].append((status, model[what].pop()[1]))
-                stored = ledger.entity(ORG, what)
+                stored = ledger.records.entity(ORG, what)
                 assert stored is not None
                 clock.now = max(clock.now, stored.updated_at)
             elif step == "delete" and model.pop(what, None):
                 with ledger.transaction(ORG, ANN) as tx:
-                    tx.delete_entity(what)
+                    tx.records.delete_entity(what)
             elif step == "restart":
                 analytics.close()
                 analytics = started(ledger, folder / "a.duckdb")

@@ -32,10 +32,10 @@ def clock() -> SetClock:
 @pytest.fixture
 def ledger(tmp_path: Path, clock: SetClock) -> Iterator[Ledger]:
     opened = Ledger.open(new_ledger(tmp_path), clock=clock)
-    opened.create_account(person(ANN), organization(ORG))
-    opened.create_account(person(BOB), organization("bobs"))
-    opened.create_organization(organization(OTHER, is_personal=False))
-    opened.add_membership(BOB, ORG, "member")
+    opened.people.create_account(person(ANN), organization(ORG))
+    opened.people.create_account(person(BOB), organization("bobs"))
+    opened.people.create_organization(organization(OTHER, is_personal=False))
+    opened.people.add_membership(BOB, ORG, "member")
     create(opened, draft("a"), draft("b", visibility="private:ann"))
     create(opened, draft("c"), organization_id=OTHER)
     yield opened
@@ -161,7 +161,7 @@ def test_a_rebuild_and_another_version_of_the_file_keep_them(
 
 def delete(ledger: Ledger, entity_id: str) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity(entity_id)
+        tx.records.delete_entity(entity_id)
 
 
 @pytest.mark.parametrize("way", ["feed", "rebuild", "late"])
@@ -226,7 +226,7 @@ def test_a_deleted_organization_leaves_no_row(
     exposures.put(shown("c", organization_id=OTHER))
     exposures.flush()
     exposures.put(shown("c", organization_id=OTHER))
-    ledger.delete_organization(OTHER)
+    ledger.people.delete_organization(OTHER)
     analytics.close()
     again = started(ledger, path, delay_s=0)
     deadline = time.monotonic() + 10
@@ -242,7 +242,7 @@ def test_what_is_queued_for_an_organization_that_is_gone_is_not_written(
 ) -> None:
     exposures.put(shown("c", organization_id=OTHER))
     exposures.put(shown("a"))
-    ledger.delete_organization(OTHER)
+    ledger.people.delete_organization(OTHER)
     exposures.flush()
     assert analytics.using(lambda file: (file.exposed_records(OTHER), file.exposed_records(ORG))) == (set(), {"a"})
 
@@ -257,7 +257,7 @@ def test_old_rows_and_those_of_users_who_are_gone_are_removed(
     clock.now = START + timedelta(days=91)
     exposures.prune()
     assert exposures.uses(ORG, OPEN) == [Uses("search", 2, 0)]
-    ledger.delete_user(BOB)
+    ledger.people.delete_user(BOB)
     exposures.prune()
     assert analytics.using(lambda file: file.exposed_users()) == {ANN}
 

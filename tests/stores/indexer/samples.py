@@ -158,13 +158,13 @@ class World:
         user = User(
             f"user-of-{organization_id}", f"{organization_id}@example.org", "x", "h", False, None, None, self.clock()
         )
-        self.ledger.create_account(
+        self.ledger.people.create_account(
             user, Organization(organization_id, organization_id, organization_id, True, self.clock())
         )
 
     def add_shared_organization(self, organization_id: str) -> None:
         """One that can be deleted by itself."""
-        self.ledger.create_organization(
+        self.ledger.people.create_organization(
             Organization(organization_id, organization_id, organization_id, False, self.clock())
         )
 
@@ -179,7 +179,7 @@ class World:
             late=self.late,
         )
         self.ledger.on_commit.append(indexer.notify)
-        self.ledger.on_delete.append(indexer.forget)
+        self.ledger.people.on_delete.append(indexer.forget)
         indexer.start()
         self._indexer = indexer
         return indexer
@@ -187,7 +187,7 @@ class World:
     def stop(self) -> None:
         if self._indexer is not None:
             self.ledger.on_commit.remove(self._indexer.notify)
-            self.ledger.on_delete.remove(self._indexer.forget)
+            self.ledger.people.on_delete.remove(self._indexer.forget)
             self._indexer.close()
             self._indexer = None
 
@@ -204,26 +204,26 @@ class World:
     def write(self, *drafts: EntityDraft, org: str = ORG, deferred: bool = False) -> int:
         with self.ledger.transaction(org, ANN, deferred=deferred) as tx:
             for draft in drafts:
-                tx.create_entity(draft)
+                tx.records.create_entity(draft)
         return tx.sequence
 
     def update(self, entity_id: str, org: str = ORG, **changes: object) -> int:
         with self.ledger.transaction(org, ANN) as tx:
-            tx.update_entity(entity_id, lambda entity: replace(entity, **changes))  # type: ignore[arg-type]
+            tx.records.update_entity(entity_id, lambda entity: replace(entity, **changes))  # type: ignore[arg-type]
         return tx.sequence
 
     def delete(self, entity_id: str, org: str = ORG) -> int:
         with self.ledger.transaction(org, ANN) as tx:
-            tx.delete_entity(entity_id)
+            tx.records.delete_entity(entity_id)
         return tx.sequence
 
     def relate(self, source: str, target: str, org: str = ORG) -> str:
         with self.ledger.transaction(org, ANN) as tx:
-            return tx.add_relation(RelationDraft("RELATED_TO", source, target, "fact", ORGANIZATION)).id
+            return tx.relations.add_relation(RelationDraft("RELATED_TO", source, target, "fact", ORGANIZATION)).id
 
     def settle(self, org: str = ORG) -> None:
         """Wait until every index holds everything."""
-        head = self.ledger.head(org).sequence
+        head = self.ledger.feed.head(org).sequence
 
         def settled() -> bool:
             missing = self.indexer.wait_applied(org, head, [], PATIENCE_S)

@@ -29,7 +29,7 @@ def watched(world: World) -> bool:
     """Whether the supervisor still finds what another process writes."""
     other = world.open_ledger()
     with other.transaction(STAYS, "somebody") as tx:
-        tx.create_entity(draft(f"b{tx.sequence}", "heron"))
+        tx.records.create_entity(draft(f"b{tx.sequence}", "heron"))
     other.close()
     until(lambda: bool(world.by_words("heron", org=STAYS)))
     return True
@@ -39,7 +39,7 @@ def test_the_indexes_of_a_deleted_organization_are_closed_and_removed(two: World
     two.start(poll_s=0.05)
     two.settle(GONE)
     two.settle(STAYS)
-    two.ledger.delete_organization(GONE)
+    two.ledger.people.delete_organization(GONE)
     assert not (two.indexes / GONE).exists()
     assert [each.id for each in two.indexer._registry.known()] == [STAYS]
     assert names(two) == set(two.indexer.watermarks()) == {STAYS}
@@ -52,7 +52,7 @@ def test_whoever_searches_meanwhile_ends_in_peace(two: World) -> None:
     two.start(poll_s=0.05)
     two.settle(GONE)
     with two.indexer.indexes(GONE) as open_:
-        two.ledger.delete_organization(GONE)
+        two.ledger.people.delete_organization(GONE)
         assert open_.lexical is not None
     until(lambda: not (two.indexes / GONE).exists())
     two.restart()
@@ -65,14 +65,14 @@ def test_a_closed_organization_is_removed_as_well(two: World) -> None:
     until(lambda: names(two) == {GONE, STAYS})
     two.settle(STAYS)
     until(lambda: [each.id for each in two.indexer._registry.known()] == [STAYS])
-    two.ledger.delete_organization(GONE)
+    two.ledger.people.delete_organization(GONE)
     assert not (two.indexes / GONE).exists()
     assert names(two) == {STAYS}
 
 
 def test_forgetting_again_or_somebody_unknown_changes_nothing(two: World) -> None:
     two.start(poll_s=0.05)
-    two.ledger.delete_organization(GONE)
+    two.ledger.people.delete_organization(GONE)
     for each in (GONE, GONE, "nobody", "../elsewhere"):
         two.indexer.forget(each)
     assert names(two) == {STAYS}
@@ -82,7 +82,7 @@ def test_forgetting_again_or_somebody_unknown_changes_nothing(two: World) -> Non
 def test_a_commit_that_is_announced_late_brings_nothing_back(two: World) -> None:
     two.start(poll_s=0.05)
     two.settle(GONE)
-    two.ledger.delete_organization(GONE)
+    two.ledger.people.delete_organization(GONE)
     two.indexer.notify(GONE, 1)
     assert watched(two)
     assert names(two) == {STAYS}
@@ -94,7 +94,7 @@ def test_a_deletion_by_another_process_is_found_and_stops_nobody(two: World) -> 
     two.settle(GONE)
     two.settle(STAYS)
     other = two.open_ledger()
-    other.delete_organization(GONE)
+    other.people.delete_organization(GONE)
     other.close()
     until(lambda: not (two.indexes / GONE).exists())
     assert names(two) == {STAYS}
@@ -105,7 +105,7 @@ def test_what_was_deleted_while_the_server_stood_still_is_removed_at_its_start(t
     two.settle(GONE)
     two.settle(STAYS)
     two.stop()
-    two.ledger.delete_organization(GONE)
+    two.ledger.people.delete_organization(GONE)
     assert (two.indexes / GONE).exists()
     two.start(poll_s=0.05)
     until(lambda: not (two.indexes / GONE).exists())

@@ -279,9 +279,9 @@ def test_the_check_finds_what_is_missing_superfluous_or_stale(world: World) -> N
         assert vectors is not None
         position = lexical.position()
         assert position is not None
-        extra = world.ledger.entities(ORG, ["a"])["a"]
+        extra = world.ledger.records.entities(ORG, ["a"])["a"]
         lexical.apply(IndexBatch((), ("a",), (), (), position))
-        graph.apply(IndexBatch((), (), (), tuple(world.ledger.relation_ids(ORG)), position))
+        graph.apply(IndexBatch((), (), (), tuple(world.ledger.relations.relation_ids(ORG)), position))
         state = vectors.state()
         assert state is not None
         vectors.replace([], ["b"], state)
@@ -356,7 +356,7 @@ def test_writes_and_searches_go_on_during_a_rebuild(world: World) -> None:
         rebuilding.result(PATIENCE_S)
     world.settle()
     assert world.indexer.check(ORG) == []
-    assert world.ledger.revisions(ORG).keys() == {f"old{at}" for at in range(300) if at != 7} | {
+    assert world.ledger.records.revisions(ORG).keys() == {f"old{at}" for at in range(300) if at != 7} | {
         f"new{at}" for at in range(20)
     }
 

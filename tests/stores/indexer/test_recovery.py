@@ -47,7 +47,7 @@ def play(world: World, history: History) -> None:
     """Write a history; steps that make no sense at their time are passed over."""
     for action, first, second, word, deferred in history:
         one, other = f"e{first}", f"e{second}"
-        there = world.ledger.revisions(ORG)
+        there = world.ledger.records.revisions(ORG)
         if action == "create" and one not in there:
             world.write(draft(one, word), deferred=deferred)
         elif action == "update" and one in there:
@@ -113,7 +113,7 @@ def test_applying_the_feed_twice_changes_nothing(world: World, tmp_path: Path) -
 
     once = replay()
     assert replay() == once
-    assert once[0] == once[1] == world.ledger.revisions(ORG)
+    assert once[0] == once[1] == world.ledger.records.revisions(ORG)
     lexical.close()
     graph.close()
 
@@ -194,7 +194,7 @@ def test_an_older_copy_of_the_ledger_rebuilds_its_indexes(world: World, written_
 def test_a_restored_ledger_is_noticed_by_changes_that_were_applied_ahead_of_the_others(world: World) -> None:
     world.write(draft("old"))
     world.settle()
-    head = world.ledger.head(ORG)
+    head = world.ledger.feed.head(ORG)
     with world.indexer.indexes(ORG) as open_:
         assert open_.vectors is not None
         ahead = VectorState(
@@ -213,7 +213,7 @@ def test_a_pruned_feed_makes_a_follower_that_is_behind_rebuild(world: World) -> 
     world.stop()
     world.write(draft("c", "heron"))
     last = world.write(draft("d"))
-    world.ledger.prune_feed(datetime(2999, 1, 1, tzinfo=UTC), {ORG: last})
+    world.ledger.feed.prune_feed(datetime(2999, 1, 1, tzinfo=UTC), {ORG: last})
     world.settle()
     assert world.by_words("heron") == ["c"]
     assert world.indexer.check(ORG) == []
@@ -419,7 +419,7 @@ def test_a_killed_process_recovers_with_nothing_lost_and_nothing_left_over(world
         child.stdout.close()
         world.ledger = world.open_ledger()
         world.settle()
-        assert len(world.ledger.revisions(ORG)) > writes // 2
+        assert len(world.ledger.records.revisions(ORG)) > writes // 2
         assert world.indexer.check(ORG) == []
 
 

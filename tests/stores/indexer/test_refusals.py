@@ -65,7 +65,7 @@ def held(world: World) -> list[object]:
 
 def caught_up(world: World) -> None:
     """Wait until the words and the graph have taken in all that they take."""
-    head = world.ledger.head(ORG).sequence
+    head = world.ledger.feed.head(ORG).sequence
     until(lambda: all((line := lines(world).get(name)) and line.watermark == head for name in FOLLOWERS))
 
 
@@ -234,7 +234,7 @@ def test_an_index_that_refuses_what_a_new_one_takes_is_rebuilt_and_says_so_all_t
     world.settle()
     damage_links(world)
     relation = world.relate("a", "b")
-    head = world.ledger.head(ORG).sequence
+    head = world.ledger.feed.head(ORG).sequence
     until(lambda: "graph" in world.indexer.degraded(ORG))
     silent = []
 

@@ -144,7 +144,7 @@ def test_commits_of_another_process_are_found(two: World) -> None:
     two.settle("big")
     other = two.open_ledger()
     with other.transaction("big", "somebody") as tx:
-        tx.create_entity(draft("b", "heron"))
+        tx.records.create_entity(draft("b", "heron"))
     other.close()
     until(lambda: two.by_words("heron", org="big") == ["b"])
 

@@ -70,7 +70,7 @@ def test_one_that_is_damaged_while_all_runs_leaves_the_indexes_when_it_is_read_a
     world.settle()
     tear(world, "bad")
     with world.ledger.transaction(ORG, "user-ann") as tx:
-        tx._record(_change_of("bad"))
+        tx._writing.record(_change_of("bad"))
     until(lambda: refused(world) == EACH)
     take_no_notice(world)
 
@@ -89,7 +89,7 @@ def test_a_rebuild_comes_to_an_end_and_takes_it_once_it_is_mended(world: World) 
     world.indexer.reindex(ORG)
     assert refused(world) == EACH
     assert world.by_words("bittern") == []
-    assert bridge in world.ledger.relation_ids(ORG)
+    assert bridge in world.ledger.relations.relation_ids(ORG)
     tear(world, "bad", WHOLE)
     world.indexer.reindex(ORG)
     world.settle()
@@ -143,8 +143,8 @@ def test_while_it_stays_damaged_the_vectors_ask_for_it_again_and_again_without_n
     world.start(retry_first_s=0.005)
     until(lambda: refused(world) == EACH)
     asked: list[int] = []
-    read = world.ledger.read_entities
-    world.ledger.read_entities = lambda *given: asked.append(1) or read(*given)  # type: ignore[method-assign,func-returns-value]
+    read = world.ledger.records.read_entities
+    world.ledger.records.read_entities = lambda *given: asked.append(1) or read(*given)  # type: ignore[method-assign,func-returns-value]
     until(lambda: len(asked) >= 2)
     assert lines(world)["vectors"].refused == 1
     take_no_notice(world)

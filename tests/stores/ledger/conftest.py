@@ -85,6 +85,6 @@ def postgres_original(postgres: PostgresServer) -> str:
 
 def populate(url: str) -> None:
     ledger = Ledger.open(url, clock=SteppingClock())
-    ledger.create_account(person(ANN), organization(ORG))
-    ledger.create_account(person(BOB), organization(OTHER))
+    ledger.people.create_account(person(ANN), organization(ORG))
+    ledger.people.create_account(person(BOB), organization(OTHER))
     ledger.close()

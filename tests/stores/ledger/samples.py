@@ -35,12 +35,12 @@ def draft(entity_id: str, **changes: Any) -> EntityDraft:
 
 def create(ledger: Ledger, *drafts: EntityDraft, organization_id: str = ORG) -> list[Entity]:
     with ledger.transaction(organization_id, ANN) as tx:
-        return [tx.create_entity(each) for each in drafts]
+        return [tx.records.create_entity(each) for each in drafts]
 
 
 def rename(ledger: Ledger, entity_id: str, name: str) -> Entity:
     with ledger.transaction(ORG, ANN) as tx:
-        return tx.update_entity(entity_id, lambda entity: replace(entity, name=name))
+        return tx.records.update_entity(entity_id, lambda entity: replace(entity, name=name))
 
 
 def person(user_id: str, *, email: str | None = None) -> User:
@@ -74,7 +74,7 @@ def session(session_id: str, user_id: str = ANN, organization_id: str = ORG, **c
 
 def add_project(ledger: Ledger, project_id: str, *, creator: str = ANN, organization_id: str = ORG) -> None:
     with ledger.transaction(organization_id, creator) as tx:
-        tx.set_project_access(ProjectAccess(project_id, "private", creator))
+        tx.people.set_project_access(ProjectAccess(project_id, "private", creator))
 
 
 def deed(action: str, organization_id: str | None = ORG, **changes: Any) -> AuditDraft:

@@ -22,16 +22,18 @@ from tests.stores.ledger.samples import (
 
 
 def test_the_first_user_of_a_ledger_is_its_admin(ledger: Ledger) -> None:
-    ann, bob = ledger.user(ANN), ledger.user(BOB)
+    ann, bob = ledger.people.user(ANN), ledger.people.user(BOB)
     assert ann == replace(person(ANN), is_admin=True)
     assert bob == person(BOB)
-    assert ledger.user_count() == 2
+    assert ledger.people.user_count() == 2
 
 
 def test_of_many_first_users_at_once_one_becomes_admin(url: str) -> None:
     empty = Ledger.open(url)
     with ThreadPoolExecutor(4) as pool:
-        created = list(pool.map(lambda n: empty.create_account(person(f"u{n}"), organization(f"o{n}")), range(8)))
+        created = list(
+            pool.map(lambda n: empty.people.create_account(person(f"u{n}"), organization(f"o{n}")), range(8))
+        )
     assert sum(user.is_admin for user in created) == 1
     empty.close()
 
@@ -39,99 +41,103 @@ def test_of_many_first_users_at_once_one_becomes_admin(url: str) -> None:
 @pytest.mark.parametrize("email", ["user-ann@example.org", "USER-Ann@EXAMPLE.org"])
 def test_an_email_is_in_use_in_whatever_case(ledger: Ledger, email: str) -> None:
     with pytest.raises(Conflict, match="Email is already in use"):
-        ledger.create_account(person("u3", email=email), organization("o3"))
-    found = ledger.user_by_email(email)
+        ledger.people.create_account(person("u3", email=email), organization("o3"))
+    found = ledger.people.user_by_email(email)
     assert found is not None
     assert found.id == ANN
-    assert ledger.user("u3") is None
-    assert ledger.user_by_email("nobody@example.org") is None
+    assert ledger.people.user("u3") is None
+    assert ledger.people.user_by_email("nobody@example.org") is None
 
 
 def test_a_taken_slug_or_id_is_a_conflict_that_leaves_nothing_behind(ledger: Ledger) -> None:
     with pytest.raises(Conflict):
-        ledger.create_account(person("u3"), replace(organization("o3"), slug=organization(ORG).slug))
+        ledger.people.create_account(person("u3"), replace(organization("o3"), slug=organization(ORG).slug))
     with pytest.raises(Conflict):
-        ledger.create_organization(organization(ORG))
-    assert ledger.user("u3") is None
-    assert [each.id for each in ledger.organizations()] == [ORG, OTHER]
-    assert ledger.organization(ORG) == organization(ORG)
-    assert ledger.organization("o3") is None
+        ledger.people.create_organization(organization(ORG))
+    assert ledger.people.user("u3") is None
+    assert [each.id for each in ledger.people.organizations()] == [ORG, OTHER]
+    assert ledger.people.organization(ORG) == organization(ORG)
+    assert ledger.people.organization("o3") is None
 
 
 def test_a_user_of_the_code_host_is_found_by_that_id(ledger: Ledger) -> None:
-    ledger.create_account(replace(person("u3"), codehost_id=2**40), organization("o3"))
-    found = ledger.user_by_codehost(2**40)
+    ledger.people.create_account(replace(person("u3"), codehost_id=2**40), organization("o3"))
+    found = ledger.people.user_by_codehost(2**40)
     assert found is not None
     assert found.id == "u3"
-    assert ledger.user_by_codehost(7) is None
+    assert ledger.people.user_by_codehost(7) is None
 
 
 def test_a_password_is_replaced(ledger: Ledger) -> None:
-    ledger.set_password_hash(ANN, None)
-    ann = ledger.user(ANN)
+    ledger.people.set_password_hash(ANN, None)
+    ann = ledger.people.user(ANN)
     assert ann is not None
     assert ann.password_hash is None
     with pytest.raises(NotFound):
-        ledger.set_password_hash("nobody", "hash")
+        ledger.people.set_password_hash("nobody", "hash")
 
 
 def test_a_new_password_ends_what_was_signed_in_by_the_old_one(ledger: Ledger, clock: SteppingClock) -> None:
     for name in ("here", "there"):
-        ledger.create_session(session(name))
-    ledger.create_password_reset(ANN, "mailed", clock.now + DAYS_30)
-    assert ledger.set_password_hash(ANN, "new", audit=deed("password.change")) == 2
-    assert ledger.sessions(ANN) == []
-    assert ledger.password_reset_user("mailed") is None
+        ledger.people.create_session(session(name))
+    ledger.people.create_password_reset(ANN, "mailed", clock.now + DAYS_30)
+    assert ledger.people.set_password_hash(ANN, "new", audit=deed("password.change")) == 2
+    assert ledger.people.sessions(ANN) == []
+    assert ledger.people.password_reset_user("mailed") is None
     assert actions(ledger) == ["password.change"]
 
 
 def test_a_hash_is_upgraded_only_while_it_is_still_there(ledger: Ledger) -> None:
-    assert ledger.upgrade_password_hash(ANN, "hash", "costlier")
-    assert not ledger.upgrade_password_hash(ANN, "hash", "lost")
-    ann = ledger.user(ANN)
+    assert ledger.people.upgrade_password_hash(ANN, "hash", "costlier")
+    assert not ledger.people.upgrade_password_hash(ANN, "hash", "lost")
+    ann = ledger.people.user(ANN)
     assert ann is not None
     assert ann.password_hash == "costlier"
 
 
 def test_a_profile_is_edited_and_what_is_not_a_users_own_stays(ledger: Ledger, clock: SteppingClock) -> None:
-    before = ledger.user(ANN)
+    before = ledger.people.user(ANN)
     assert before is not None
     wanted = replace(before, name="Ann", bio="Writes.", avatar_url="https://x/a.png", codehost_id=7)
-    edited = ledger.edit_user(ANN, lambda user: replace(wanted, id="other", is_admin=False, password_hash="stolen"))
-    assert edited == wanted == ledger.user(ANN)
+    edited = ledger.people.edit_user(
+        ANN, lambda user: replace(wanted, id="other", is_admin=False, password_hash="stolen")
+    )
+    assert edited == wanted == ledger.people.user(ANN)
     with pytest.raises(NotFound):
-        ledger.edit_user("nobody", lambda user: user)
+        ledger.people.edit_user("nobody", lambda user: user)
     with pytest.raises(ValidationFailed):
-        ledger.edit_user(ANN, lambda user: replace(user, bio="a\0b"))
+        ledger.people.edit_user(ANN, lambda user: replace(user, bio="a\0b"))
     with pytest.raises(Conflict, match="code-host"):
-        ledger.edit_user(BOB, lambda user: replace(user, codehost_id=7))
+        ledger.people.edit_user(BOB, lambda user: replace(user, codehost_id=7))
 
 
 def test_an_address_is_changed_to_a_free_one_and_is_not_verified_then(ledger: Ledger, clock: SteppingClock) -> None:
-    ledger.edit_user(ANN, lambda user: replace(user, email_verified_at=clock.now))
-    ledger.create_password_reset(ANN, "mailed", clock.now + DAYS_30)
+    ledger.people.edit_user(ANN, lambda user: replace(user, email_verified_at=clock.now))
+    ledger.people.create_password_reset(ANN, "mailed", clock.now + DAYS_30)
     with pytest.raises(Conflict, match="Email is already in use"):
-        ledger.edit_user(ANN, lambda user: replace(user, email="USER-BOB@example.org"))
-    assert ledger.password_reset_user("mailed") is not None
+        ledger.people.edit_user(ANN, lambda user: replace(user, email="USER-BOB@example.org"))
+    assert ledger.people.password_reset_user("mailed") is not None
 
-    edited = ledger.edit_user(ANN, lambda user: replace(user, email="Ann@New.org"))
+    edited = ledger.people.edit_user(ANN, lambda user: replace(user, email="Ann@New.org"))
 
     assert (edited.email, edited.email_verified_at) == ("Ann@New.org", None)
-    assert ledger.password_reset_user("mailed") is None
-    assert ledger.user_by_email("ann@new.org") == edited
-    assert ledger.user_by_email("user-ann@example.org") is None
+    assert ledger.people.password_reset_user("mailed") is None
+    assert ledger.people.user_by_email("ann@new.org") == edited
+    assert ledger.people.user_by_email("user-ann@example.org") is None
     proved_at = clock()
-    verified = ledger.edit_user(ANN, lambda user: replace(user, email="ann@third.org", email_verified_at=proved_at))
+    verified = ledger.people.edit_user(
+        ANN, lambda user: replace(user, email="ann@third.org", email_verified_at=proved_at)
+    )
     assert verified.email_verified_at == proved_at
 
 
 def test_of_many_who_take_one_address_one_succeeds(ledger: Ledger, second: Ledger) -> None:
     for number in range(6):
-        ledger.create_account(person(f"u{number}"), organization(f"o{number}"))
+        ledger.people.create_account(person(f"u{number}"), organization(f"o{number}"))
 
     def take(number: int) -> bool:
         try:
-            (ledger, second)[number % 2].edit_user(f"u{number}", lambda user: replace(user, email="same@x.org"))
+            (ledger, second)[number % 2].people.edit_user(f"u{number}", lambda user: replace(user, email="same@x.org"))
         except Conflict:
             return False
         return True
@@ -141,33 +147,35 @@ def test_of_many_who_take_one_address_one_succeeds(ledger: Ledger, second: Ledge
 
 
 def test_preferences_are_merged_and_keep_null(ledger: Ledger, second: Ledger) -> None:
-    assert ledger.preferences(ANN) == ledger.preferences("nobody") == {}
-    ledger.edit_preferences(ANN, {"theme": "dark", "tour": {"seen": 1}})
-    assert ledger.edit_preferences(ANN, {"theme": None}) == {"theme": None, "tour": {"seen": 1}}
-    assert ledger.preferences(BOB) == {}
+    assert ledger.people.preferences(ANN) == ledger.people.preferences("nobody") == {}
+    ledger.people.edit_preferences(ANN, {"theme": "dark", "tour": {"seen": 1}})
+    assert ledger.people.edit_preferences(ANN, {"theme": None}) == {"theme": None, "tour": {"seen": 1}}
+    assert ledger.people.preferences(BOB) == {}
     with pytest.raises(NotFound):
-        ledger.edit_preferences("nobody", {})
+        ledger.people.edit_preferences("nobody", {})
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda n: (ledger, second)[n % 2].edit_preferences(BOB, {str(n): n}), range(12)))
-    assert ledger.preferences(BOB) == {str(number): number for number in range(12)}
+        list(pool.map(lambda n: (ledger, second)[n % 2].people.edit_preferences(BOB, {str(n): n}), range(12)))
+    assert ledger.people.preferences(BOB) == {str(number): number for number in range(12)}
 
 
 def test_the_last_admin_stays(ledger: Ledger) -> None:
     with pytest.raises(Conflict, match="last admin"):
-        ledger.set_admin(ANN, False)
-    ledger.set_admin(BOB, True, audit=deed("admin.grant", None))
-    ledger.set_admin(ANN, False)
-    assert [ledger.user(each).is_admin for each in (ANN, BOB)] == [False, True]  # type: ignore[union-attr]
+        ledger.people.set_admin(ANN, False)
+    ledger.people.set_admin(BOB, True, audit=deed("admin.grant", None))
+    ledger.people.set_admin(ANN, False)
+    assert [ledger.people.user(each).is_admin for each in (ANN, BOB)] == [False, True]  # type: ignore[union-attr]
     assert actions(ledger, None) == ["admin.grant"]
     with pytest.raises(NotFound):
-        ledger.set_admin("nobody", True)
+        ledger.people.set_admin("nobody", True)
 
 
 def test_an_account_may_begin_with_a_link(ledger: Ledger, clock: SteppingClock) -> None:
     link = ExternalIdentity("oidc:acme", "sub-1", "u3", "u3@example.org", clock.now)
-    created = ledger.create_account(person("u3"), organization("o3"), link, deed("user.create", None))
-    assert ledger.user_by_link("oidc:acme", "sub-1") == created
+    created = ledger.people.create_account(person("u3"), organization("o3"), link, deed("user.create", None))
+    assert ledger.people.user_by_link("oidc:acme", "sub-1") == created
     with pytest.raises(Conflict, match="linked"):
-        ledger.create_account(person("u4"), organization("o4"), replace(link, user_id="u4"), deed("user.create", None))
-    assert ledger.user("u4") is None
+        ledger.people.create_account(
+            person("u4"), organization("o4"), replace(link, user_id="u4"), deed("user.create", None)
+        )
+    assert ledger.people.user("u4") is None
     assert actions(ledger, None) == ["user.create"]

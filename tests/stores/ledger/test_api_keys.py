@@ -35,16 +35,16 @@ def test_a_key_is_found_by_its_prefix_with_whose_it_is_and_the_hash_to_compare(l
     assert found is not None
     assert found.key == key == ledger.api_keys.key(ORG, "k1")
     assert found.key_hash == "secret-hash"
-    assert found.identity == ledger.identity(ANN, ORG, None)
+    assert found.identity == ledger.people.identity(ANN, ORG, None)
     assert "secret-hash" not in repr(found)
     assert ledger.api_keys.find("sk_live_other") is None
     assert ledger.api_keys.key(OTHER, "k1") is None
 
 
 def test_the_role_of_a_key_is_that_of_its_user_at_the_moment(ledger: Ledger, clock: SteppingClock, key: ApiKey) -> None:
-    ledger.add_membership(BOB, ORG, "admin")
+    ledger.people.add_membership(BOB, ORG, "admin")
     ledger.api_keys.create(replace(key, id="k2", user_id=BOB, prefix="sk_live_bob"), "hash")
-    ledger.set_member_role(ORG, BOB, "viewer")
+    ledger.people.set_member_role(ORG, BOB, "viewer")
     found = ledger.api_keys.find("sk_live_bob")
     assert found is not None
     assert found.identity.role == "viewer"

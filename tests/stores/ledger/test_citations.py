@@ -13,7 +13,7 @@ OPEN = frozenset({ORGANIZATION})
 
 def cite(ledger: Ledger, *ids: str, session: str = "s1", by: str = ANN, visible: frozenset[str] = OPEN) -> Cited:
     with ledger.transaction(ORG, by) as tx:
-        return tx.cite(ids, Citing(visible, session, "search"))
+        return tx.memories.cite(ids, Citing(visible, session, "search"))
 
 
 def test_a_record_counts_once_for_one_user_in_one_session(ledger: Ledger, clock: SteppingClock) -> None:
@@ -23,14 +23,14 @@ def test_a_record_counts_once_for_one_user_in_one_session(ledger: Ledger, clock:
     cite(ledger, "a", session="s2")
     last = to_micros(clock.now)
     cite(ledger, "a", by=BOB)
-    found = sorted(ledger.citations(ORG, ["a"]), key=lambda each: each.sessions)
+    found = sorted(ledger.memories.citations(ORG, ["a"]), key=lambda each: each.sessions)
     assert [(each.record_id, each.visibility, each.sessions) for each in found] == [
         ("a", ORGANIZATION, 1),
         ("a", ORGANIZATION, 2),
     ]
     assert found[1].last_us == last
-    assert len(ledger.citations(ORG)) == 3
-    assert ledger.citations(OTHER) == []
+    assert len(ledger.memories.citations(ORG)) == 3
+    assert ledger.memories.citations(OTHER) == []
 
 
 def test_what_one_may_not_read_is_as_what_does_not_exist(ledger: Ledger) -> None:
@@ -39,15 +39,15 @@ def test_what_one_may_not_read_is_as_what_does_not_exist(ledger: Ledger) -> None
     visible = OPEN | {"private:ann"}
     found = cite(ledger, "hers", "mine", "elsewhere", "nothing", visible=visible)
     assert found == Cited({"mine": "private:ann"}, (), ("hers", "elsewhere", "nothing"))
-    assert [(each.record_id, each.visibility) for each in ledger.citations(ORG)] == [("mine", "private:ann")]
+    assert [(each.record_id, each.visibility) for each in ledger.memories.citations(ORG)] == [("mine", "private:ann")]
 
 
 def test_a_citation_survives_and_grows_no_feed(ledger: Ledger, second: Ledger) -> None:
     create(ledger, draft("a"))
-    before = ledger.head(ORG)
+    before = ledger.feed.head(ORG)
     cite(ledger, "a")
-    assert ledger.head(ORG) == before
-    assert [each.record_id for each in second.citations(ORG)] == ["a"]
+    assert ledger.feed.head(ORG) == before
+    assert [each.record_id for each in second.memories.citations(ORG)] == ["a"]
 
 
 def test_what_is_undone_counts_nothing(ledger: Ledger) -> None:
@@ -55,14 +55,14 @@ def test_what_is_undone_counts_nothing(ledger: Ledger) -> None:
 
     def fail() -> None:
         with ledger.transaction(ORG, ANN) as tx:
-            assert tx.cite(["a"], Citing(OPEN, "s", "search")).counted
-            tx.delete_entity("nothing")
+            assert tx.memories.cite(["a"], Citing(OPEN, "s", "search")).counted
+            tx.records.delete_entity("nothing")
 
     with pytest.raises(NotFound):
         fail()
     with pytest.raises(ValidationFailed):
         cite(ledger, "a", session="s\0")
-    assert ledger.citations(ORG) == []
+    assert ledger.memories.citations(ORG) == []
 
 
 def test_citations_go_with_their_record_and_with_their_user(ledger: Ledger) -> None:
@@ -70,7 +70,7 @@ def test_citations_go_with_their_record_and_with_their_user(ledger: Ledger) -> N
     for by in (ANN, BOB):
         cite(ledger, "a", "b", by=by)
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("a")
-    assert [each.record_id for each in ledger.citations(ORG)] == ["b", "b"]
-    ledger.delete_user(BOB)
-    assert [each.record_id for each in ledger.citations(ORG)] == ["b"]
+        tx.records.delete_entity("a")
+    assert [each.record_id for each in ledger.memories.citations(ORG)] == ["b", "b"]
+    ledger.people.delete_user(BOB)
+    assert [each.record_id for each in ledger.memories.citations(ORG)] == ["b"]

@@ -38,78 +38,78 @@ def test_of_records_read_together_the_damaged_ones_alone_are_missing(
 ) -> None:
     ids = several(ledger, count)
     damage(ledger, "entities", column, value, ids[0], ids[2])
-    read = ledger.read_entities(ORG, [*ids, "nowhere"])
+    read = ledger.records.read_entities(ORG, [*ids, "nowhere"])
     assert set(read.found) == set(ids) - {ids[0], ids[2]}
     assert set(read.unreadable) == {ids[0], ids[2]}
     assert all("its row in the ledger is damaged" in why for why in read.unreadable.values())
-    assert set(ledger.entities(ORG, ids)) == set(read.found)
+    assert set(ledger.records.entities(ORG, ids)) == set(read.found)
 
 
 def test_a_damaged_record_is_refused_by_name_where_it_is_asked_for(ledger: Ledger) -> None:
     several(ledger, 2)
     damage(ledger, "entities", "metadata", "torn", "e000")
     with pytest.raises(RecordUnreadable, match="The entity e000 cannot be read") as refused:
-        ledger.entity(ORG, "e000")
+        ledger.records.entity(ORG, "e000")
     assert refused.value.visibility == ORGANIZATION
     assert "Delete the record" in refused.value.remediation
     with (
         pytest.raises(RecordUnreadable),
         ledger.transaction(ORG, ANN) as tx,
     ):
-        tx.update_entity("e000", lambda entity: replace(entity, name="mended"))
+        tx.records.update_entity("e000", lambda entity: replace(entity, name="mended"))
 
 
 def test_lists_leave_it_out_and_count_it(ledger: Ledger) -> None:
     several(ledger, 5)
     damage(ledger, "entities", "tags", "torn", "e001")
-    entities, total = ledger.list_entities(ORG, EVERYTHING)
+    entities, total = ledger.records.list_entities(ORG, EVERYTHING)
     assert (sorted(each.id for each in entities), total) == (["e000", "e002", "e003", "e004"], 5)
-    briefs, total = ledger.list_briefs(ORG, EVERYTHING)
+    briefs, total = ledger.records.list_briefs(ORG, EVERYTHING)
     assert (sorted(each.id for each in briefs), total) == (["e000", "e002", "e003", "e004"], 5)
 
 
 def test_it_can_be_deleted_and_leaves_nothing(ledger: Ledger) -> None:
     several(ledger, 3)
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft("RELATED_TO", "e000", "e001"))
+        tx.relations.add_relation(RelationDraft("RELATED_TO", "e000", "e001"))
     damage(ledger, "entities", "metadata", "torn", "e000")
     with ledger.transaction(ORG, ANN) as tx:
-        erased = tx.delete_entity("e000")
+        erased = tx.records.delete_entity("e000")
     assert (erased.id, erased.visibility, erased.content) == ("e000", ORGANIZATION, "")
-    assert ledger.entity(ORG, "e000") is None
-    assert ledger.relation_ids(ORG) == set()
-    assert ledger.unreadable(ORG) == []
+    assert ledger.records.entity(ORG, "e000") is None
+    assert ledger.relations.relation_ids(ORG) == set()
+    assert ledger.feed.unreadable(ORG) == []
 
 
 def test_a_damaged_relation_is_left_out_of_lists_and_hinders_no_new_one(ledger: Ledger) -> None:
     several(ledger, 3)
     with ledger.transaction(ORG, ANN) as tx:
-        torn = tx.add_relation(RelationDraft("RELATED_TO", "e000", "e001")).id
-        whole = tx.add_relation(RelationDraft("RELATED_TO", "e000", "e002")).id
+        torn = tx.relations.add_relation(RelationDraft("RELATED_TO", "e000", "e001")).id
+        whole = tx.relations.add_relation(RelationDraft("RELATED_TO", "e000", "e002")).id
     damage(ledger, "relations", "provenance", "torn", torn)
-    assert [each.id for each in ledger.relations_of(ORG, "e000")] == [whole]
-    read = ledger.read_relations(ORG, [torn, whole])
+    assert [each.id for each in ledger.relations.relations_of(ORG, "e000")] == [whole]
+    read = ledger.relations.read_relations(ORG, [torn, whole])
     assert (set(read.found), set(read.unreadable)) == ({whole}, {torn})
     with ledger.transaction(ORG, ANN) as tx:
-        other = tx.add_relation(RelationDraft("RELATED_TO", "e000", "e001")).id
-    assert {each.id for each in ledger.relations_of(ORG, "e000", history=True)} == {whole, other}
+        other = tx.relations.add_relation(RelationDraft("RELATED_TO", "e000", "e001")).id
+    assert {each.id for each in ledger.relations.relations_of(ORG, "e000", history=True)} == {whole, other}
 
 
 def test_a_snapshot_yields_the_others_and_says_what_it_left_out(ledger: Ledger) -> None:
     ids = several(ledger)
     with ledger.transaction(ORG, ANN) as tx:
-        torn = tx.add_relation(RelationDraft("RELATED_TO", "e000", "e001")).id
-        whole = tx.add_relation(RelationDraft("RELATED_TO", "e000", "e002")).id
+        torn = tx.relations.add_relation(RelationDraft("RELATED_TO", "e000", "e001")).id
+        whole = tx.relations.add_relation(RelationDraft("RELATED_TO", "e000", "e002")).id
     damage(ledger, "entities", "metadata", "torn", ids[0], ids[7], ids[-1])
     damage(ledger, "relations", "provenance", "[]", torn)
-    with ledger.snapshot(ORG) as snapshot:
+    with ledger.feed.snapshot(ORG) as snapshot:
         entities = [each.id for page in snapshot.entities() for each in page]
         relations = [each.id for page in snapshot.relations() for each in page]
     assert entities == [each for each in ids if each not in (ids[0], ids[7], ids[-1])]
     assert relations == [whole]
     assert set(snapshot.unreadable_entities) == {ids[0], ids[7], ids[-1]}
     assert set(snapshot.unreadable_relations) == {torn}
-    found = ledger.unreadable(ORG)
+    found = ledger.feed.unreadable(ORG)
     assert [each.partition(" cannot be read: ")[0] for each in found] == [
         *(f"entity {each}" for each in (ids[0], ids[7], ids[-1])), f"relation {torn}",
     ]  # fmt: skip
@@ -119,7 +119,7 @@ def test_a_damaged_change_is_followed_without_its_fields(ledger: Ledger) -> None
     several(ledger, 2)
     with ledger._database.write() as connection:
         connection.execute(text("UPDATE changes SET fields = 'torn' WHERE record_id = 'e000'"))
-    assert [(each.record_id, each.fields) for each in ledger.changes(ORG, 0, 10)] == [("e000", {}), ("e001", {})]
+    assert [(each.record_id, each.fields) for each in ledger.feed.changes(ORG, 0, 10)] == [("e000", {}), ("e001", {})]
 
 
 def test_a_past_revision_that_is_damaged_is_as_if_it_were_not_there(ledger: Ledger, clock: SteppingClock) -> None:
@@ -127,30 +127,30 @@ def test_a_past_revision_that_is_damaged_is_as_if_it_were_not_there(ledger: Ledg
     then = clock.now
     for each in ("e000", "e001"):
         with ledger.transaction(ORG, ANN) as tx:
-            tx.update_entity(each, lambda entity: replace(entity, content="later"))
+            tx.records.update_entity(each, lambda entity: replace(entity, content="later"))
     damage(ledger, "entity_revisions", "metadata", "torn", "e000")
-    assert set(ledger.entities_at(ORG, ["e000", "e001"], then)) == {"e001"}
+    assert set(ledger.records.entities_at(ORG, ["e000", "e001"], then)) == {"e001"}
     with pytest.raises(RecordUnreadable, match="e000"):
-        ledger.entity_at(ORG, "e000", then)
-    assert ledger.entity_at(ORG, "e001", then) is not None
-    replaced = ledger.replaced_since(ORG, then, visibility=frozenset({ORGANIZATION}), limit=10)
+        ledger.records.entity_at(ORG, "e000", then)
+    assert ledger.records.entity_at(ORG, "e001", then) is not None
+    replaced = ledger.records.replaced_since(ORG, then, visibility=frozenset({ORGANIZATION}), limit=10)
     assert [each.id for each in replaced] == ["e001"]
-    assert ledger.entities(ORG, ["e000"])["e000"].content == "later"
+    assert ledger.records.entities(ORG, ["e000"])["e000"].content == "later"
 
 
 def test_what_was_said_before_and_is_damaged_can_be_said_again(ledger: Ledger, clock: SteppingClock) -> None:
     def keep(memory_id: str) -> None:
         capture = Capture(memory_id, "rest", clock(), {}, None, "")
         with ledger.transaction(ORG, ANN) as tx:
-            tx.create_memory(draft(memory_id, content="the same"), capture)
+            tx.memories.create_memory(draft(memory_id, content="the same"), capture)
 
     keep("m1")
     damage(ledger, "raw_memories", "provenance", "torn", "m1")
     with pytest.raises(RecordUnreadable, match="raw memory m1"):
-        ledger.memory(ORG, "m1")
-    assert ledger.memories(ORG, ["m1"]) == {}
+        ledger.memories.memory(ORG, "m1")
+    assert ledger.memories.by_ids(ORG, ["m1"]) == {}
     keep("m2")
-    assert set(ledger.memories(ORG, ["m1", "m2"])) == {"m2"}
+    assert set(ledger.memories.by_ids(ORG, ["m1", "m2"])) == {"m2"}
 
 
 def _torn_text(ledger: Ledger) -> None:
@@ -174,15 +174,15 @@ def test_cells_that_only_sqlite_can_hold_are_no_worse(
 ) -> None:
     ids = several(ledger, count)
     tear(ledger)
-    read = ledger.read_entities(ORG, ids)
+    read = ledger.records.read_entities(ORG, ids)
     assert (set(read.found), set(read.unreadable)) == (set(ids) - {"e001"}, {"e001"})
     with pytest.raises(RecordUnreadable, match="e001") as refused:
-        ledger.entity(ORG, "e001")
+        ledger.records.entity(ORG, "e001")
     assert refused.value.visibility == ORGANIZATION
-    assert [each.partition(" ")[2][:4] for each in ledger.unreadable(ORG)] == ["e001"]
+    assert [each.partition(" ")[2][:4] for each in ledger.feed.unreadable(ORG)] == ["e001"]
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("e001")
-    assert ledger.unreadable(ORG) == []
+        tx.records.delete_entity("e001")
+    assert ledger.feed.unreadable(ORG) == []
 
 
 @pytest.mark.parametrize("populated_url", ["sqlite"], indirect=True)
@@ -190,5 +190,5 @@ def test_what_is_said_of_a_torn_text_does_not_quote_it(ledger: Ledger) -> None:
     create(ledger, draft("e001", content="secret"), draft("e002"))
     with ledger._database.write() as connection:
         connection.execute(text("UPDATE entities SET content = CAST(x'736563726574ff' AS TEXT) WHERE id = 'e001'"))
-    (found,) = ledger.unreadable(ORG)
+    (found,) = ledger.feed.unreadable(ORG)
     assert found == "entity e001 cannot be read: its row in the ledger is damaged: one of its texts is not UTF-8"

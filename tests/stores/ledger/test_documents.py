@@ -20,42 +20,44 @@ def add_source(ledger: Ledger, source_id: str = "s1", name: str = "The Docs") ->
 
 def add_chunks(ledger: Ledger, count: int, document: Document = PAGE) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_document(document)
+        tx.records.add_document(document)
         for number in range(count):
             place = chunk(number, document_id=document.id, source_id=document.source_id)
-            tx.add_chunk(place, draft(place.id, entity_type="document", name=document.title, content=f"text {number}"))
+            tx.records.add_chunk(
+                place, draft(place.id, entity_type="document", name=document.title, content=f"text {number}")
+            )
 
 
 def test_a_chunk_knows_its_document_and_its_source(ledger: Ledger) -> None:
     add_source(ledger)
     create(ledger, draft("plain"))
     add_chunks(ledger, 2)
-    assert ledger.chunks(ORG, ["d1-c1", "plain", "absent"]) == {
+    assert ledger.records.chunks(ORG, ["d1-c1", "plain", "absent"]) == {
         "d1-c1": ChunkPlace(chunk(1), PAGE.url, PAGE.title, "The Docs", "https://docs.example")
     }
-    entity = ledger.entity(ORG, "d1-c1")
+    entity = ledger.records.entity(ORG, "d1-c1")
     assert entity is not None
     assert (entity.source_id, entity.content) == ("s1", "text 1")
-    assert ledger.documents(ORG, "s1") == [PAGE]
-    assert ledger.documents(OTHER, "s1") == []
+    assert ledger.records.documents(ORG, "s1") == [PAGE]
+    assert ledger.records.documents(OTHER, "s1") == []
 
 
 def test_a_slice_of_a_document_is_in_order(ledger: Ledger) -> None:
     add_source(ledger)
     add_chunks(ledger, 12)
-    found = ledger.document_chunks(ORG, "d1", 9, 11)
+    found = ledger.records.document_chunks(ORG, "d1", 9, 11)
     assert [(place, entity.content) for place, entity in found] == [(chunk(n), f"text {n}") for n in (9, 10, 11)]
-    assert ledger.document_chunks(ORG, "absent", 0, 9) == []
+    assert ledger.records.document_chunks(ORG, "absent", 0, 9) == []
 
 
 def sources(ledger: Ledger, **wanted: str) -> list[str]:
-    return ledger.sources(ORG, visibility=EVERYTHING.visibility, **wanted)
+    return ledger.records.sources(ORG, visibility=EVERYTHING.visibility, **wanted)
 
 
 def test_a_source_that_is_hidden_is_found_by_no_name(ledger: Ledger) -> None:
     create(ledger, draft("s1", entity_type="source", name="Docs", visibility="private:x"))
     assert sources(ledger) == sources(ledger, name="Docs") == sources(ledger, name_contains="oc") == []
-    assert ledger.sources(ORG, visibility=frozenset({"private:x"}), name="docs") == ["s1"]
+    assert ledger.records.sources(ORG, visibility=frozenset({"private:x"}), name="docs") == ["s1"]
 
 
 def test_sources_are_found_by_name_and_by_part_of_it_in_any_case(ledger: Ledger) -> None:
@@ -78,19 +80,19 @@ def test_sources_are_found_by_name_and_by_part_of_it_in_any_case(ledger: Ledger)
 def test_a_document_needs_its_source_and_a_chunk_its_document(ledger: Ledger) -> None:
     create(ledger, draft("s1"))
     with pytest.raises(NotFound, match="Source s1"), ledger.transaction(ORG, ANN) as tx:
-        tx.add_document(PAGE)
+        tx.records.add_document(PAGE)
     add_source(ledger, "s2")
     add_chunks(ledger, 1, replace(PAGE, id="d2", source_id="s2"))
     with pytest.raises(Conflict), ledger.transaction(ORG, ANN) as tx:
-        tx.add_document(replace(PAGE, id="d2", source_id="s2"))
+        tx.records.add_document(replace(PAGE, id="d2", source_id="s2"))
     with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
-        tx.add_chunk(chunk(1, document_id="d2", source_id="other"), draft("d2-c1"))
+        tx.records.add_chunk(chunk(1, document_id="d2", source_id="other"), draft("d2-c1"))
     with pytest.raises(Conflict), ledger.transaction(ORG, ANN) as tx:
-        tx.add_chunk(chunk(0, document_id="d2", source_id="s2"), draft("d2-c0"))
+        tx.records.add_chunk(chunk(0, document_id="d2", source_id="s2"), draft("d2-c0"))
     with pytest.raises(ValidationFailed), ledger.transaction(ORG, ANN) as tx:
-        tx.add_chunk(chunk(1, document_id="d2", source_id="s2"), draft("another-id"))
+        tx.records.add_chunk(chunk(1, document_id="d2", source_id="s2"), draft("another-id"))
     with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
-        tx.remove_document("absent")
+        tx.records.remove_document("absent")
 
 
 def test_removing_a_document_erases_its_chunks_and_nothing_else(ledger: Ledger) -> None:
@@ -98,11 +100,11 @@ def test_removing_a_document_erases_its_chunks_and_nothing_else(ledger: Ledger) 
     add_chunks(ledger, 2)
     add_chunks(ledger, 1, replace(PAGE, id="d2"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.remove_document("d1")
-    assert set(ledger.revisions(ORG)) == {"s1", "d2-c0"}
-    assert [document.id for document in ledger.documents(ORG, "s1")] == ["d2"]
-    assert ledger.chunks(ORG, ["d1-c0", "d2-c0"]).keys() == {"d2-c0"}
-    assert [row.record_id for row in ledger.changes(ORG, 4, 10)] == ["d1-c0", "d1-c1"]
+        tx.records.remove_document("d1")
+    assert set(ledger.records.revisions(ORG)) == {"s1", "d2-c0"}
+    assert [document.id for document in ledger.records.documents(ORG, "s1")] == ["d2"]
+    assert ledger.records.chunks(ORG, ["d1-c0", "d2-c0"]).keys() == {"d2-c0"}
+    assert [row.record_id for row in ledger.feed.changes(ORG, 4, 10)] == ["d1-c0", "d1-c1"]
 
 
 def test_deleting_a_source_erases_documents_chunks_and_their_relations(ledger: Ledger) -> None:
@@ -111,21 +113,21 @@ def test_deleting_a_source_erases_documents_chunks_and_their_relations(ledger: L
     add_chunks(ledger, 3)
     add_chunks(ledger, 1, replace(PAGE, id="d2"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="d1-c2", id="r1"))
-        tx.add_relation(RelationDraft(name="CONTAINS", source_id="s1", target_id="d1-c0", id="r2"))
-    head = ledger.head(ORG).sequence
+        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="d1-c2", id="r1"))
+        tx.relations.add_relation(RelationDraft(name="CONTAINS", source_id="s1", target_id="d1-c0", id="r2"))
+    head = ledger.feed.head(ORG).sequence
 
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("s1", fields={"why": "test"})
+        tx.records.delete_entity("s1", fields={"why": "test"})
 
-    assert set(ledger.revisions(ORG)) == {"e1"}
-    assert ledger.documents(ORG, "s1") == []
-    assert ledger.relation_ids(ORG) == set()
-    deleted = ledger.changes(ORG, head, 20)
+    assert set(ledger.records.revisions(ORG)) == {"e1"}
+    assert ledger.records.documents(ORG, "s1") == []
+    assert ledger.relations.relation_ids(ORG) == set()
+    deleted = ledger.feed.changes(ORG, head, 20)
     assert {row.operation for row in deleted} == {"delete"}
     assert {row.record_id for row in deleted} == {"r1", "r2", "d1-c0", "d1-c1", "d1-c2", "d2-c0", "s1"}
     assert (deleted[-1].record_id, deleted[-1].fields) == ("s1", {"why": "test"})
-    found, _ = ledger.list_entities(ORG, replace(EVERYTHING, include_chunks=True))
+    found, _ = ledger.records.list_entities(ORG, replace(EVERYTHING, include_chunks=True))
     assert [entity.id for entity in found] == ["e1"]
 
 
@@ -133,6 +135,6 @@ def test_a_source_of_many_chunks_is_erased_in_one_transaction(ledger: Ledger) ->
     add_source(ledger)
     add_chunks(ledger, 1_100)
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("s1")
-    assert ledger.revisions(ORG) == {}
-    assert ledger.head(ORG).sequence == 2 * 1_101
+        tx.records.delete_entity("s1")
+    assert ledger.records.revisions(ORG) == {}
+    assert ledger.feed.head(ORG).sequence == 2 * 1_101

@@ -22,7 +22,7 @@ from stores.records import EntityDraft
 ledger = Ledger.open(sys.argv[1])
 for number in range(100_000):
     with ledger.transaction("org-1", "user-ann") as tx:
-        tx.create_entity(EntityDraft(f"e{number}", "episode", "name", "organization", "organization"))
+        tx.records.create_entity(EntityDraft(f"e{number}", "episode", "name", "organization", "organization"))
     print(number, flush=True)
 """
 
@@ -56,9 +56,9 @@ def test_readers_cannot_write_to_a_file(tmp_path: Path) -> None:
 def test_readers_see_the_last_commit_and_do_not_wait_for_the_writer(ledger: Ledger) -> None:
     create(ledger, draft("e1"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("e1")
-        assert ledger.revisions(ORG) == {"e1": 1}
-    assert ledger.revisions(ORG) == {}
+        tx.records.delete_entity("e1")
+        assert ledger.records.revisions(ORG) == {"e1": 1}
+    assert ledger.records.revisions(ORG) == {}
 
 
 def test_what_was_acknowledged_survives_the_death_of_the_process(populated_url: str) -> None:
@@ -69,15 +69,15 @@ def test_what_was_acknowledged_survives_the_death_of_the_process(populated_url: 
             if line.strip() == "50":
                 child.kill()
     ledger = Ledger.open(populated_url)
-    survived = ledger.revisions(ORG)
+    survived = ledger.records.revisions(ORG)
     assert {f"e{number}" for number in range(51)} <= survived.keys()
-    assert ledger.head(ORG).sequence == len(survived)
+    assert ledger.feed.head(ORG).sequence == len(survived)
     ledger.close()
 
 
 def test_values_that_no_column_holds_are_refused_and_not_a_bug(ledger: Ledger) -> None:
     with pytest.raises(ValidationFailed):
-        ledger.changes(ORG, 2**70, 1)
+        ledger.feed.changes(ORG, 2**70, 1)
 
 
 def test_a_full_disk_refuses_the_write_and_nothing_else(database: Database) -> None:
@@ -112,18 +112,18 @@ def test_a_server_database_that_cannot_hold_all_text_is_refused(postgres: Postgr
 def lose_the_connection(postgres: PostgresServer, ledger: Ledger, url: str) -> None:
     with ledger.transaction(ORG, ANN) as tx:
         postgres.disconnect_all(url)
-        tx.entity("e1")
+        tx.records.entity("e1")
 
 
 def test_a_ledger_goes_on_after_the_server_dropped_its_connections(postgres: PostgresServer) -> None:
     url = postgres.create_database()
     ledger = Ledger.open(url.replace("+psycopg", ""))
-    ledger.create_account(person(ANN), organization(ORG))
+    ledger.people.create_account(person(ANN), organization(ORG))
     ledger.ping()
     with pytest.raises(Unavailable):
         lose_the_connection(postgres, ledger, url)
     create(ledger, draft("e1"))
-    assert ledger.revisions(ORG) == {"e1": 1}
+    assert ledger.records.revisions(ORG) == {"e1": 1}
     ledger.close()
     postgres.drop_database(url)
 

@@ -46,9 +46,9 @@ DRAFTS = st.builds(
 def test_what_is_stored_reads_back_to_the_letter(ledger: Ledger, wanted: EntityDraft) -> None:
     wanted = replace(wanted, id=str(uuid4()))
     with ledger.transaction(ORG, ANN) as tx:
-        created = tx.create_entity(wanted)
+        created = tx.records.create_entity(wanted)
 
-    read = ledger.entity(ORG, wanted.id)
+    read = ledger.records.entity(ORG, wanted.id)
 
     assert read == created
     for name in EntityDraft.__slots__:
@@ -57,10 +57,10 @@ def test_what_is_stored_reads_back_to_the_letter(ledger: Ledger, wanted: EntityD
     assert list(read.metadata) == list(wanted.metadata)
     assert repr(read.metadata) == repr(wanted.metadata)
     many = [wanted.id, *(f"absent{number}" for number in range(FEW))]
-    assert ledger.entities(ORG, many) == {wanted.id: read}, "as one of many it is read in another way"
+    assert ledger.records.entities(ORG, many) == {wanted.id: read}, "as one of many it is read in another way"
     with ledger.transaction(ORG, ANN) as tx:
-        assert tx.entities(many) == {wanted.id: read}
-    brief = ledger.look(ORG).briefs(many)[wanted.id]
+        assert tx.records.entities(many) == {wanted.id: read}
+    brief = ledger.records.briefs(ORG, many)[wanted.id]
     assert brief == tuple(getattr(read, name) for name in brief._fields)
     assert repr(brief.metadata) == repr(wanted.metadata)
 
@@ -69,29 +69,29 @@ def test_many_records_are_stored_together_or_not_at_all(ledger: Ledger) -> None:
     ids = [f"e{number:03}" for number in range(150)]
     drafts = [draft(each, tags=(each, "all"), metadata={"status": each}) for each in ids]
     with ledger.transaction(ORG, ANN) as tx:
-        stored = tx.create_entities([(each, {"mode": "async"}) for each in drafts])
-    assert ledger.entities(ORG, ids) == {each.id: each for each in stored}
-    changes = ledger.changes(ORG, 0, 1_000)
+        stored = tx.records.create_entities([(each, {"mode": "async"}) for each in drafts])
+    assert ledger.records.entities(ORG, ids) == {each.id: each for each in stored}
+    changes = ledger.feed.changes(ORG, 0, 1_000)
     assert [(each.sequence, each.record_id) for each in changes] == list(enumerate(ids, start=1))
     assert {(type(each.deferred), each.deferred, each.fields["mode"]) for each in changes} == {(bool, False, "async")}
-    assert ledger.follows(ORG, 140, 7) == (7, 0)
-    assert ledger.follows(ORG, 149, 7) == (1, 0)
-    assert ledger.follows(ORG, 150, 7) == (0, 0)
+    assert ledger.feed.follows(ORG, 140, 7) == (7, 0)
+    assert ledger.feed.follows(ORG, 149, 7) == (1, 0)
+    assert ledger.feed.follows(ORG, 150, 7) == (0, 0)
     labelled = replace(EVERYTHING, tags=("E149",))
-    assert [each.id for each in ledger.list_entities(ORG, labelled)[0]] == ["e149"]
+    assert [each.id for each in ledger.records.list_entities(ORG, labelled)[0]] == ["e149"]
     more = [draft(f"f{number}") for number in range(99)]
     with pytest.raises(Conflict, match="taken"), ledger.transaction(ORG, ANN, deferred=True) as tx:
-        tx.create_entities([(each, None) for each in (*more, draft("e149"))])
-    assert ledger.entity(ORG, "f0") is None
+        tx.records.create_entities([(each, None) for each in (*more, draft("e149"))])
+    assert ledger.records.entity(ORG, "f0") is None
     with ledger.transaction(ORG, ANN, deferred=True) as tx:
-        tx.create_entities([(each, None) for each in more])
-    assert ledger.follows(ORG, 100, 1_000) == (149, 99)
+        tx.records.create_entities([(each, None) for each in more])
+    assert ledger.feed.follows(ORG, 100, 1_000) == (149, 99)
 
 
 def test_big_integers_and_the_order_of_keys_survive(ledger: Ledger) -> None:
     metadata = {"z": 2**70, "a": 1.5, "m": [1, "1", True, None], "e": 1e300}
     create(ledger, draft("e1", metadata=metadata))
-    read = ledger.entity(ORG, "e1")
+    read = ledger.records.entity(ORG, "e1")
     assert read is not None
     assert list(read.metadata.items()) == list(metadata.items())
 
@@ -129,14 +129,14 @@ def test_big_integers_and_the_order_of_keys_survive(ledger: Ledger) -> None:
 )
 def test_text_that_a_database_would_corrupt_is_refused(ledger: Ledger, changes: dict[str, Any]) -> None:
     with pytest.raises(ValidationFailed), ledger.transaction(ORG, ANN) as tx:
-        tx.create_entity(replace(draft("e1"), **changes))
-    assert ledger.head(ORG).sequence == 0
+        tx.records.create_entity(replace(draft("e1"), **changes))
+    assert ledger.feed.head(ORG).sequence == 0
 
 
 def test_a_backslash_before_u0000_is_text_and_kept(ledger: Ledger) -> None:
     metadata = {"regex": "\\u0000", "two": "\\\\u0000"}
     create(ledger, draft("e1", metadata=metadata))
-    read = ledger.entity(ORG, "e1")
+    read = ledger.records.entity(ORG, "e1")
     assert read is not None
     assert read.metadata == metadata
 
@@ -146,7 +146,7 @@ def test_times_keep_their_microseconds_and_are_utc(ledger: Ledger, clock: Steppi
     assert created.created_at == created.updated_at == clock.now
     assert created.created_at.microsecond == 123456
     assert created.created_at.utcoffset() == timedelta(0)
-    assert ledger.entity(ORG, "e1") == created
+    assert ledger.records.entity(ORG, "e1") == created
 
 
 def test_an_id_is_taken_once_per_organization(ledger: Ledger) -> None:
@@ -155,7 +155,7 @@ def test_an_id_is_taken_once_per_organization(ledger: Ledger) -> None:
         create(ledger, draft("e1", name="second"))
     create(ledger, draft("e1", name="elsewhere"), organization_id=OTHER)
 
-    first, elsewhere = ledger.entity(ORG, "e1"), ledger.entity(OTHER, "e1")
+    first, elsewhere = ledger.records.entity(ORG, "e1"), ledger.records.entity(OTHER, "e1")
 
     assert first is not None
     assert elsewhere is not None
@@ -166,30 +166,30 @@ def test_a_caller_may_go_on_after_a_conflict(ledger: Ledger) -> None:
     create(ledger, draft("e1"))
     with ledger.transaction(ORG, ANN) as tx:
         with pytest.raises(Conflict):
-            tx.create_entity(draft("e1"))
-        tx.create_entity(draft("e2"))
-    assert set(ledger.revisions(ORG)) == {"e1", "e2"}
+            tx.records.create_entity(draft("e1"))
+        tx.records.create_entity(draft("e2"))
+    assert set(ledger.records.revisions(ORG)) == {"e1", "e2"}
 
 
 def test_an_update_stores_the_next_revision_and_keeps_the_identity(ledger: Ledger) -> None:
     [created] = create(ledger, draft("e1", source_id=None, metadata={"status": "todo"}))
     with ledger.transaction(ORG, ANN) as tx:
-        changed = tx.update_entity(
+        changed = tx.records.update_entity(
             "e1",
             lambda entity: replace(entity, id="other", organization_id=OTHER, source_id="s", content="new", revision=9),
         )
     assert changed == replace(created, content="new", revision=2, updated_at=changed.updated_at)
     assert changed.updated_at > created.updated_at
-    assert ledger.entity(ORG, "e1") == changed
+    assert ledger.records.entity(ORG, "e1") == changed
 
 
 def test_an_update_sees_what_the_transaction_wrote_before(ledger: Ledger) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.create_entity(draft("e1", name="a"))
-        tx.update_entity("e1", lambda entity: replace(entity, name=entity.name + "b"))
-        tx.update_entity("e1", lambda entity: replace(entity, name=entity.name + "c"))
-        assert tx.entity("e1") == tx.entity("e1")
-    read = ledger.entity(ORG, "e1")
+        tx.records.create_entity(draft("e1", name="a"))
+        tx.records.update_entity("e1", lambda entity: replace(entity, name=entity.name + "b"))
+        tx.records.update_entity("e1", lambda entity: replace(entity, name=entity.name + "c"))
+        assert tx.records.entity("e1") == tx.records.entity("e1")
+    read = ledger.records.entity(ORG, "e1")
     assert read is not None
     assert (read.name, read.revision) == ("abc", 3)
 
@@ -198,27 +198,27 @@ def test_an_update_of_another_revision_than_expected_changes_nothing(ledger: Led
     create(ledger, draft("e1"))
     rename(ledger, "e1", "second")
     with pytest.raises(Conflict, match="at revision 2, not at 1") as refused, ledger.transaction(ORG, ANN) as tx:
-        tx.update_entity("e1", lambda entity: replace(entity, name="lost"), expected_revision=1)
+        tx.records.update_entity("e1", lambda entity: replace(entity, name="lost"), expected_revision=1)
     assert refused.value.details == {"expected": 1, "actual": 2}
-    read = ledger.entity(ORG, "e1")
+    read = ledger.records.entity(ORG, "e1")
     assert read is not None
     assert read.name == "second"
 
 
 def test_what_does_not_exist_cannot_be_changed(ledger: Ledger) -> None:
     with pytest.raises(NotFound, match="e1"), ledger.transaction(ORG, ANN) as tx:
-        tx.update_entity("e1", lambda entity: entity)
+        tx.records.update_entity("e1", lambda entity: entity)
     with pytest.raises(NotFound, match="org-9"), ledger.transaction("org-9", ANN):
         pass
-    assert ledger.entity(ORG, "e1") is None
-    assert ledger.entities(ORG, ["e1"]) == {}
+    assert ledger.records.entity(ORG, "e1") is None
+    assert ledger.records.entities(ORG, ["e1"]) == {}
 
 
 def test_an_exception_undoes_the_whole_transaction(ledger: Ledger) -> None:
     with pytest.raises(Conflict), ledger.transaction(ORG, ANN) as tx:
-        assert [tx.create_entity(draft(entity_id)) for entity_id in ("e1", "e2", "e1")]
-    assert ledger.entity(ORG, "e1") is None
-    assert ledger.head(ORG).sequence == 0
+        assert [tx.records.create_entity(draft(entity_id)) for entity_id in ("e1", "e2", "e1")]
+    assert ledger.records.entity(ORG, "e1") is None
+    assert ledger.feed.head(ORG).sequence == 0
 
 
 def test_each_revision_is_read_as_of_its_time(ledger: Ledger, clock: SteppingClock) -> None:
@@ -228,13 +228,13 @@ def test_each_revision_is_read_as_of_its_time(ledger: Ledger, clock: SteppingClo
     third = rename(ledger, "e1", "three")
     tick = timedelta(microseconds=1)
 
-    assert ledger.entity_at(ORG, "e1", before) is None
-    assert ledger.entity_at(ORG, "e1", first.updated_at - tick) is None
-    assert ledger.entity_at(ORG, "e1", first.updated_at) == first
-    assert ledger.entity_at(ORG, "e1", second.updated_at - tick) == first
-    assert ledger.entity_at(ORG, "e1", second.updated_at) == second
-    assert ledger.entity_at(ORG, "e1", third.updated_at - tick) == second
-    assert ledger.entity_at(ORG, "e1", clock()) == third
+    assert ledger.records.entity_at(ORG, "e1", before) is None
+    assert ledger.records.entity_at(ORG, "e1", first.updated_at - tick) is None
+    assert ledger.records.entity_at(ORG, "e1", first.updated_at) == first
+    assert ledger.records.entity_at(ORG, "e1", second.updated_at - tick) == first
+    assert ledger.records.entity_at(ORG, "e1", second.updated_at) == second
+    assert ledger.records.entity_at(ORG, "e1", third.updated_at - tick) == second
+    assert ledger.records.entity_at(ORG, "e1", clock()) == third
 
 
 def test_many_entities_are_read_as_of_one_time(ledger: Ledger) -> None:
@@ -243,7 +243,7 @@ def test_many_entities_are_read_as_of_one_time(ledger: Ledger) -> None:
     rename(ledger, "e0", "changed")
     create(ledger, draft("later"))
 
-    found = ledger.entities_at(ORG, ["e0", "e1", "e3", "later", "never"], last.created_at)
+    found = ledger.records.entities_at(ORG, ["e0", "e1", "e3", "later", "never"], last.created_at)
 
     assert {entity_id: entity.name for entity_id, entity in found.items()} == {"e0": "e0", "e1": "e1", "e3": "e3"}
 
@@ -253,14 +253,14 @@ def test_a_clock_that_was_set_back_does_not_break_as_of(ledger: Ledger, clock: S
     clock.now -= timedelta(days=1)
     second = rename(ledger, "e1", "two")
     assert second.updated_at == first.updated_at
-    assert ledger.entity_at(ORG, "e1", first.updated_at) == second
+    assert ledger.records.entity_at(ORG, "e1", first.updated_at) == second
 
 
 def test_more_ids_than_fit_one_statement_are_read(ledger: Ledger) -> None:
     ids = [f"e{number:04}" for number in range(1_203)]
     create(ledger, *(draft(entity_id) for entity_id in ids))
-    assert list(ledger.entities(ORG, [*ids, "absent", *ids])) == ids
-    assert ledger.revisions(ORG) == dict.fromkeys(ids, 1)
+    assert list(ledger.records.entities(ORG, [*ids, "absent", *ids])) == ids
+    assert ledger.records.revisions(ORG) == dict.fromkeys(ids, 1)
 
 
 def test_a_short_id_finds_what_begins_with_it(ledger: Ledger) -> None:
@@ -268,7 +268,7 @@ def test_a_short_id_finds_what_begins_with_it(ledger: Ledger) -> None:
     create(ledger, draft("task_ab0", visibility="private:x"))
 
     def ids(*prefixes: str, limit: int = 10) -> list[str]:
-        found = ledger.readable_with_prefix(ORG, prefixes, visibility=frozenset({ORGANIZATION}), limit=limit)
+        found = ledger.records.readable_with_prefix(ORG, prefixes, visibility=frozenset({ORGANIZATION}), limit=limit)
         return [entity.id for entity in found]
 
     assert ids("task_ab") == ["task_ab1", "task_ab2"]
@@ -288,57 +288,57 @@ def test_what_changed_since_is_read_of_visible_records_alone_up_to_a_limit(
     keys = frozenset({"organization"})
 
     def names(limit: int, visibility: frozenset[str] = keys) -> list[tuple[str, str]]:
-        read = ledger.replaced_since(ORG, then, visibility=visibility, limit=limit)
+        read = ledger.records.replaced_since(ORG, then, visibility=visibility, limit=limit)
         return [(entity.id, entity.name) for entity in read]
 
     assert names(2) == names(9) == [("b", "b"), ("a", "a")]
     assert names(2, keys | {"private:x"}) == [("hidden", "hidden"), ("b", "b")]
-    assert ledger.replaced_since(ORG, clock(), visibility=keys, limit=9) == []
+    assert ledger.records.replaced_since(ORG, clock(), visibility=keys, limit=9) == []
 
 
 def test_entities_are_counted_by_type_and_visibility(ledger: Ledger) -> None:
     create(ledger, draft("a"), draft("b"), draft("c", entity_type="task", visibility="private:x"))
-    assert ledger.entity_counts(ORG) == {"episode": 2, "task": 1}
-    assert ledger.entity_counts(ORG, frozenset({"private:x"})) == {"task": 1}
-    assert ledger.entity_counts(ORG, frozenset()) == {}
-    assert ledger.entity_counts(OTHER) == {}
+    assert ledger.records.entity_counts(ORG) == {"episode": 2, "task": 1}
+    assert ledger.records.entity_counts(ORG, frozenset({"private:x"})) == {"task": 1}
+    assert ledger.records.entity_counts(ORG, frozenset()) == {}
+    assert ledger.records.entity_counts(OTHER) == {}
 
 
 @pytest.mark.parametrize("entity_id", ["a\0b", "\ud800"], ids=["U+0000", "a lone surrogate"])
 def test_an_id_that_no_database_could_hold_is_not_found_or_refused(ledger: Ledger, entity_id: str) -> None:
     with suppress(ValidationFailed):
-        assert ledger.entity(ORG, entity_id) is None
-    assert ledger.entity(ORG, "e1") is None
+        assert ledger.records.entity(ORG, entity_id) is None
+    assert ledger.records.entity(ORG, "e1") is None
 
 
 def test_the_same_record_is_found_in_its_place_and_time_alone(ledger: Ledger, clock: SteppingClock) -> None:
     wanted = draft("note_1", name="Retry", content="with jitter")
     before = clock()
     with ledger.transaction(ORG, ANN) as tx:
-        assert tx.same_entity(wanted, since=before) is None
-        made = tx.create_entity(wanted)
-        assert tx.same_entity(replace(wanted, name="RETRY"), since=before) == made
+        assert tx.records.same_entity(wanted, since=before) is None
+        made = tx.records.create_entity(wanted)
+        assert tx.records.same_entity(replace(wanted, name="RETRY"), since=before) == made
         for other in (
             replace(wanted, name="Retries"),
             replace(wanted, content="With jitter"),
             replace(wanted, entity_type="rule"),
             replace(wanted, visibility="private:ann"),
         ):
-            assert tx.same_entity(other, since=before) is None
-        assert tx.same_entity(wanted, since=made.created_at + timedelta(seconds=1)) is None
+            assert tx.records.same_entity(other, since=before) is None
+        assert tx.records.same_entity(wanted, since=made.created_at + timedelta(seconds=1)) is None
 
 
 def test_what_was_written_since_comes_with_the_latest_first(ledger: Ledger) -> None:
     asked: dict[str, Any] = {"types": frozenset({"rule"}), "visibility": frozenset({ORGANIZATION}), "limit": 3}
     create(ledger, draft("old", entity_type="rule"))
-    since = ledger.head(ORG).sequence
-    assert ledger.written_since(ORG, since, **asked) == []
+    since = ledger.feed.head(ORG).sequence
+    assert ledger.records.written_since(ORG, since, **asked) == []
     create(ledger, *(draft(each, entity_type="rule") for each in ("a", "b")))
     create(ledger, draft("note"), draft("private", entity_type="rule", visibility="private:ann"))
     create(ledger, draft("there", entity_type="rule"), organization_id=OTHER)
     rename(ledger, "a", "changed")
     with ledger.transaction(ORG, ANN) as tx:
-        tx.create_entity(draft("own", entity_type="rule"))
-        assert tx.written_since(since, **asked) == ["a", "b"], "not what it writes itself"
-    assert ledger.written_since(ORG, since, **asked | {"limit": 1}) == ["own"]
-    assert ledger.written_since(ORG, 0, **asked | {"limit": 9}) == ["own", "a", "b", "old"]
+        tx.records.create_entity(draft("own", entity_type="rule"))
+        assert tx.records.written_since(since, **asked) == ["a", "b"], "not what it writes itself"
+    assert ledger.records.written_since(ORG, since, **asked | {"limit": 1}) == ["own"]
+    assert ledger.records.written_since(ORG, 0, **asked | {"limit": 9}) == ["own", "a", "b", "old"]

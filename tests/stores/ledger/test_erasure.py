@@ -14,27 +14,27 @@ def test_a_deleted_entity_is_gone_now_and_in_the_past(ledger: Ledger) -> None:
     [first] = create(ledger, draft("e1", name="one", tags=("t",)), draft("e2"))[:1]
     second = rename(ledger, "e1", "two")
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft(name="ABOUT", source_id="e2", target_id="e1", id="r1"))
-        tx.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e1", id="r2"))
+        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="e2", target_id="e1", id="r1"))
+        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e1", id="r2"))
     with ledger.transaction(ORG, ANN) as tx:
-        assert tx.delete_entity("e1", expected_revision=2) == second
-        assert tx.entity("e1") is None
+        assert tx.records.delete_entity("e1", expected_revision=2) == second
+        assert tx.records.entity("e1") is None
 
-    assert ledger.entity(ORG, "e1") is None
-    assert ledger.entity_at(ORG, "e1", first.created_at) is None
-    assert ledger.relations_of(ORG, "e2", history=True) == []
-    assert ledger.list_entities(ORG, replace(EVERYTHING, tags=("t",))) == ([], 0)
+    assert ledger.records.entity(ORG, "e1") is None
+    assert ledger.records.entity_at(ORG, "e1", first.created_at) is None
+    assert ledger.relations.relations_of(ORG, "e2", history=True) == []
+    assert ledger.records.list_entities(ORG, replace(EVERYTHING, tags=("t",))) == ([], 0)
     create(ledger, draft("e1", name="again"))
-    assert ledger.revisions(ORG) == {"e1": 1, "e2": 1}
+    assert ledger.records.revisions(ORG) == {"e1": 1, "e2": 1}
 
 
 def test_a_deletion_of_another_revision_or_of_nothing_is_refused(ledger: Ledger) -> None:
     create(ledger, draft("e1"))
     with pytest.raises(Conflict), ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("e1", expected_revision=2)
+        tx.records.delete_entity("e1", expected_revision=2)
     with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("e2")
-    assert ledger.revisions(ORG) == {"e1": 1}
+        tx.records.delete_entity("e2")
+    assert ledger.records.revisions(ORG) == {"e1": 1}
 
 
 def test_a_stored_answer_does_not_outlive_the_record_that_it_repeats(ledger: Ledger) -> None:
@@ -42,10 +42,10 @@ def test_a_stored_answer_does_not_outlive_the_record_that_it_repeats(ledger: Led
     claim = ledger.idempotency.claim(request, "process-1")
     assert isinstance(claim, Claim)
     with ledger.transaction(ORG, ANN, claim) as tx:
-        tx.create_entity(draft("e1"))
+        tx.records.create_entity(draft("e1"))
     ledger.idempotency.finish(claim, 201, {"content": SECRET})
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("e1")
+        tx.records.delete_entity("e1")
     with pytest.raises(Conflict, match=r"carried out.*was deleted or may not be read.*about: entity:e1") as refused:
         ledger.idempotency.claim(request, "process-1")
     assert SECRET not in str(refused.value)
@@ -56,9 +56,9 @@ def test_an_answer_that_comes_after_the_deletion_of_its_record_is_not_stored(led
     claim = ledger.idempotency.claim(request, "process-1")
     assert isinstance(claim, Claim)
     with ledger.transaction(ORG, ANN, claim) as tx:
-        tx.create_entity(draft("e1"))
+        tx.records.create_entity(draft("e1"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("e1")
+        tx.records.delete_entity("e1")
     ledger.idempotency.finish(claim, 201, {"content": SECRET})
     with pytest.raises(Conflict, match="was deleted or may not be read"):
         ledger.idempotency.claim(request, "process-1")
@@ -66,17 +66,17 @@ def test_an_answer_that_comes_after_the_deletion_of_its_record_is_not_stored(led
 
 def test_deleted_text_is_in_no_file_after_a_checkpoint(tmp_path: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
-    ledger.create_account(person(ANN), organization(ORG))
+    ledger.people.create_account(person(ANN), organization(ORG))
     create(ledger, draft("e1", name=SECRET, description=SECRET, content=SECRET * 3_000, metadata={"k": SECRET}))
     create(ledger, draft("e2"))
     rename(ledger, "e1", f"{SECRET} again")
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e2", fact=SECRET))
+        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e2", fact=SECRET))
     ledger.checkpoint()
     assert any(SECRET.encode() in file.read_bytes() for file in tmp_path.iterdir())
 
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("e1")
+        tx.records.delete_entity("e1")
     ledger.checkpoint()
 
     assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
@@ -86,12 +86,14 @@ def test_deleted_text_is_in_no_file_after_a_checkpoint(tmp_path: Path) -> None:
 def test_a_lost_answer_names_no_relation_that_was_erased_with_a_record(ledger: Ledger) -> None:
     create(ledger, draft("e1"), draft("e2", visibility="private:x"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft(name="ABOUT", source_id="e2", target_id="e1", visibility="private:x", id="r1"))
+        tx.relations.add_relation(
+            RelationDraft(name="ABOUT", source_id="e2", target_id="e1", visibility="private:x", id="r1")
+        )
     request = KeyedRequest(ORG, ANN, "DELETE", "/api/entities/e1", "key", "hash")
     claim = ledger.idempotency.claim(request, "process-1")
     assert isinstance(claim, Claim)
     with ledger.transaction(ORG, ANN, claim) as tx:
-        tx.delete_entity("e1")
+        tx.records.delete_entity("e1")
     ledger.idempotency.release(claim)
     with pytest.raises(Conflict) as refused:
         ledger.idempotency.claim(request, "process-1")

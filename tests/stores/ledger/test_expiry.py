@@ -12,11 +12,11 @@ def test_short_lived_secrets_go_when_they_expire(ledger: Ledger, clock: Stepping
     until = clock.now + HOUR
     ledger.tickets.keep("oauth_state", "hash", {}, until)
     ledger.device_logins.start(DeviceLogin("device", "code", expires_at=until))
-    ledger.create_password_reset(ANN, "token", until)
-    assert ledger.prune_expired() == 0
-    assert ledger.password_reset_user("token") is not None
+    ledger.people.create_password_reset(ANN, "token", until)
+    assert ledger.people.prune_expired() == 0
+    assert ledger.people.password_reset_user("token") is not None
     clock.now = until
-    assert ledger.prune_expired() == 3
+    assert ledger.people.prune_expired() == 3
     ledger.tickets.keep("oauth_state", "hash", {}, until + HOUR)
     ledger.device_logins.start(DeviceLogin("device", "code", expires_at=until + HOUR))
 
@@ -31,13 +31,13 @@ def test_a_replay_is_recognised_for_a_month_and_then_everything_goes(ledger: Led
     assert isinstance(made, Grant)
 
     clock.now = until
-    assert ledger.prune_expired() == 1, "the access token"
+    assert ledger.people.prune_expired() == 1, "the access token"
     assert ledger.grants.redeem_code("code", "g2", TokenPair("a2", until, "r2", until, ())) == "reused"
     clock.now = until + REMEMBERED
-    assert ledger.prune_expired() == 4, "the invitation, the refresh token, the code and the grant"
+    assert ledger.people.prune_expired() == 4, "the invitation, the refresh token, the code and the grant"
     assert ledger.grants.client("client") is not None
     clock.now = until + UNUSED
-    assert ledger.prune_expired() == 1
+    assert ledger.people.prune_expired() == 1
     assert ledger.grants.client("client") is None
 
 
@@ -51,7 +51,7 @@ def test_tidying_writes_used_keys_down_and_removes_what_expired(
     key = second.api_keys.key(ORG, "k1")
     assert key is not None
     assert key.last_used_at is not None
-    assert ledger.prune_expired() == 0
+    assert ledger.people.prune_expired() == 0
 
 
 def test_a_client_that_somebody_lets_in_stays(ledger: Ledger, clock: SteppingClock) -> None:
@@ -61,5 +61,5 @@ def test_a_client_that_somebody_lets_in_stays(ledger: Ledger, clock: SteppingClo
     ledger.grants.add_code("code", AuthorizationCode("client", ANN, ORG, "http://x", True, "c", None, (), far))
     ledger.grants.redeem_code("code", "g1", TokenPair("a1", far, "r1", far, ()))
     clock.now = begun + 2 * UNUSED
-    assert ledger.prune_expired() == 0
+    assert ledger.people.prune_expired() == 0
     assert ledger.grants.identity("a1") is not None

@@ -10,25 +10,25 @@ from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, 
 
 
 def test_a_new_organization_is_at_the_start(ledger: Ledger) -> None:
-    assert ledger.head(ORG) == Position(ledger.epoch, 0, "")
-    assert ledger.batch_at(ORG, 0) == ""
-    assert ledger.changes(ORG, 0, 10) == []
-    assert ledger.batch_at("org-9", 0) is None
+    assert ledger.feed.head(ORG) == Position(ledger.feed.epoch, 0, "")
+    assert ledger.feed.batch_at(ORG, 0) == ""
+    assert ledger.feed.changes(ORG, 0, 10) == []
+    assert ledger.feed.batch_at("org-9", 0) is None
     with pytest.raises(NotFound):
-        ledger.head("org-9")
+        ledger.feed.head("org-9")
 
 
 def test_each_write_is_one_row_of_the_feed_without_text(ledger: Ledger, clock: SteppingClock) -> None:
     with ledger.transaction(ORG, ANN, deferred=True) as tx:
-        tx.create_entity(draft("e1", entity_type="task", visibility="private:x"), fields={"mode": "sync"})
-        tx.create_entity(draft("e2"))
-        tx.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e2", fact="secret", id="r1"))
+        tx.records.create_entity(draft("e1", entity_type="task", visibility="private:x"), fields={"mode": "sync"})
+        tx.records.create_entity(draft("e2"))
+        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e2", fact="secret", id="r1"))
         written_at = tx.now
     with ledger.transaction(ORG, ANN) as tx:
-        tx.update_entity("e1", lambda entity: replace(entity, name="new"), fields={"status": "doing"})
-        tx.delete_entity("e2")
+        tx.records.update_entity("e1", lambda entity: replace(entity, name="new"), fields={"status": "doing"})
+        tx.records.delete_entity("e2")
 
-    changes = ledger.changes(ORG, 0, 10)
+    changes = ledger.feed.changes(ORG, 0, 10)
 
     assert [(row.sequence, row.kind, row.record_id, row.operation, row.revision) for row in changes] == [
         (1, "entity", "e1", "create", 1),
@@ -51,21 +51,21 @@ def test_the_head_is_the_last_change_and_one_transaction_is_one_batch(ledger: Le
     create(ledger, draft("e1"), draft("e2"))
     create(ledger, draft("e3"))
 
-    changes = ledger.changes(ORG, 0, 10)
+    changes = ledger.feed.changes(ORG, 0, 10)
 
     assert changes[0].batch == changes[1].batch != changes[2].batch
-    assert ledger.head(ORG) == Position(ledger.epoch, 3, changes[2].batch)
-    assert [ledger.batch_at(ORG, number) for number in (1, 2, 3, 4)] == [*(row.batch for row in changes), None]
-    assert ledger.changes(ORG, 1, 1) == changes[1:2]
-    assert ledger.head(OTHER).sequence == 0
+    assert ledger.feed.head(ORG) == Position(ledger.feed.epoch, 3, changes[2].batch)
+    assert [ledger.feed.batch_at(ORG, number) for number in (1, 2, 3, 4)] == [*(row.batch for row in changes), None]
+    assert ledger.feed.changes(ORG, 1, 1) == changes[1:2]
+    assert ledger.feed.head(OTHER).sequence == 0
 
 
 def test_a_transaction_knows_its_last_sequence(ledger: Ledger) -> None:
     with ledger.transaction(ORG, ANN) as writing:
-        writing.create_entity(draft("e1"))
-        writing.create_entity(draft("e2"))
+        writing.records.create_entity(draft("e1"))
+        writing.records.create_entity(draft("e2"))
     with ledger.transaction(ORG, ANN) as reading:
-        assert reading.entity("e1") is not None
+        assert reading.records.entity("e1") is not None
     assert (writing.sequence, reading.sequence) == (2, 2)
 
 
@@ -76,7 +76,7 @@ def test_listeners_hear_of_commits_that_wrote_and_of_no_others(ledger: Ledger) -
     with ledger.transaction(ORG, ANN):
         pass
     with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("absent")
+        tx.records.delete_entity("absent")
     create(ledger, draft("e1"), organization_id=OTHER)
     assert heard == [(ORG, 2), (OTHER, 1)]
 
@@ -84,9 +84,9 @@ def test_listeners_hear_of_commits_that_wrote_and_of_no_others(ledger: Ledger) -
 def test_a_snapshot_shows_one_moment_while_writers_go_on(ledger: Ledger) -> None:
     create(ledger, *(draft(f"e{number:04}") for number in range(1_001)))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft(name="ABOUT", source_id="e0000", target_id="e0001", id="r1"))
-        tx.end_relation("r1")
-    with ledger.snapshot(ORG) as snapshot:
+        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="e0000", target_id="e0001", id="r1"))
+        tx.relations.end_relation("r1")
+    with ledger.feed.snapshot(ORG) as snapshot:
         rename(ledger, "e1000", "changed")
         create(ledger, draft("later"))
         pages = list(snapshot.entities())
@@ -96,7 +96,7 @@ def test_a_snapshot_shows_one_moment_while_writers_go_on(ledger: Ledger) -> None
         assert [len(page) for page in pages] == [500, 500, 1]
         assert pages[-1][0].name == "e1000"
         assert relations == ["r1"]
-    assert ledger.head(ORG).sequence == 1_005
+    assert ledger.feed.head(ORG).sequence == 1_005
 
 
 def test_pruning_keeps_what_a_follower_needs(ledger: Ledger, clock: SteppingClock) -> None:
@@ -104,21 +104,21 @@ def test_pruning_keeps_what_a_follower_needs(ledger: Ledger, clock: SteppingCloc
         create(ledger, draft(f"e{number}"))
     cut = clock()
     create(ledger, draft("e5"))
-    batches = [row.batch for row in ledger.changes(ORG, 0, 10)]
+    batches = [row.batch for row in ledger.feed.changes(ORG, 0, 10)]
 
-    assert ledger.prune_feed(cut, {}) == 0
-    assert ledger.prune_feed(cut, {ORG: 3}) == 2
-    assert [row.sequence for row in ledger.changes(ORG, 0, 10)] == [3, 4, 5, 6]
-    assert ledger.batch_at(ORG, 3) == batches[2]
-    assert ledger.batch_at(ORG, 2) is None
-    assert ledger.batch_at(ORG, 0) is None, "a follower at the start would miss what was pruned"
-    assert ledger.prune_feed(cut, {ORG: 100}) == 3
+    assert ledger.feed.prune_feed(cut, {}) == 0
+    assert ledger.feed.prune_feed(cut, {ORG: 3}) == 2
+    assert [row.sequence for row in ledger.feed.changes(ORG, 0, 10)] == [3, 4, 5, 6]
+    assert ledger.feed.batch_at(ORG, 3) == batches[2]
+    assert ledger.feed.batch_at(ORG, 2) is None
+    assert ledger.feed.batch_at(ORG, 0) is None, "a follower at the start would miss what was pruned"
+    assert ledger.feed.prune_feed(cut, {ORG: 100}) == 3
 
 
 def test_the_head_is_known_even_when_everything_was_pruned(ledger: Ledger, clock: SteppingClock) -> None:
     create(ledger, draft("e1"), draft("e2"))
-    head = ledger.head(ORG)
-    ledger.prune_feed(clock() + timedelta(days=1), {ORG: 3})
-    assert ledger.changes(ORG, 0, 10) == []
-    assert ledger.batch_at(ORG, 2) == head.batch
-    assert ledger.head(ORG) == head
+    head = ledger.feed.head(ORG)
+    ledger.feed.prune_feed(clock() + timedelta(days=1), {ORG: 3})
+    assert ledger.feed.changes(ORG, 0, 10) == []
+    assert ledger.feed.batch_at(ORG, 2) == head.batch
+    assert ledger.feed.head(ORG) == head

@@ -93,7 +93,7 @@ def test_an_access_token_acts_for_its_user_with_the_role_of_the_moment(
 ) -> None:
     found = ledger.grants.identity("access-1")
     assert found is not None
-    assert found.identity == ledger.identity(ANN, ORG, None)
+    assert found.identity == ledger.people.identity(ANN, ORG, None)
     assert (found.grant, found.scopes) == (grant, ("mcp",))
     assert ledger.grants.identity("refresh-1") is None
     assert ledger.grants.identity("unknown") is None
@@ -134,8 +134,8 @@ def test_a_refresh_token_serves_its_client_only(ledger: Ledger, grant: Grant, cl
         lambda ledger: ledger.grants.revoke(ANN, "g1", deed("oauth.revoke")),
         lambda ledger: ledger.grants.revoke_token("access-1", "client"),
         lambda ledger: ledger.grants.revoke_token("refresh-1", "client"),
-        lambda ledger: ledger.set_password_hash(ANN, "new"),
-        lambda ledger: ledger.revoke_sessions(ANN),
+        lambda ledger: ledger.people.set_password_hash(ANN, "new"),
+        lambda ledger: ledger.people.revoke_sessions(ANN),
     ],
     ids=["its user", "the access token", "the refresh token", "a new password", "ending all sessions"],
 )
@@ -150,16 +150,16 @@ def test_a_grant_is_ended_with_its_tokens(
 def test_a_grant_is_ended_by_its_user_only_and_holds_while_the_user_is_a_member(
     ledger: Ledger, code: AuthorizationCode, clock: SteppingClock
 ) -> None:
-    ledger.create_organization(organization("shared", is_personal=False), BOB)
-    ledger.add_membership(ANN, "shared", "member")
+    ledger.people.create_organization(organization("shared", is_personal=False), BOB)
+    ledger.people.add_membership(ANN, "shared", "member")
     ledger.grants.add_code("shared", replace(code, organization_id="shared"))
     assert isinstance(ledger.grants.redeem_code("shared", "g1", pair(clock, 1)), Grant)
     with pytest.raises(NotFound):
         ledger.grants.revoke(BOB, "g1")
     assert ledger.grants.identity("access-1") is not None
-    ledger.remove_member("shared", ANN)
+    ledger.people.remove_member("shared", ANN)
     assert ledger.grants.identity("access-1") is None
-    ledger.add_membership(ANN, "shared", "member")
+    ledger.people.add_membership(ANN, "shared", "member")
     assert ledger.grants.identity("access-1") is None
 
 

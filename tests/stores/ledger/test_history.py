@@ -32,7 +32,7 @@ def clock() -> HourClock:
 
 
 def ids(ledger: Ledger, query: HistoryQuery) -> list[str]:
-    return [each.then.id for each in ledger.relation_history(ORG, query)]
+    return [each.then.id for each in ledger.relations.relation_history(ORG, query)]
 
 
 class Told(NamedTuple):
@@ -51,16 +51,18 @@ def grow(ledger: Ledger, clock: HourClock, chance: random.Random) -> Past:
     past: Past = {}
     for number in range(60):
         clock.now = start + chance.randrange(-3, 6) * HOUR
-        known = sorted(ledger.relation_ids(ORG))
+        known = sorted(ledger.relations.relation_ids(ORG))
         with suppress(Conflict), ledger.transaction(ORG, ANN) as tx:
             deed = chance.random() if known else 1
             if deed < 0.15:
-                tx.withdraw_end(chance.choice(known))
+                tx.relations.withdraw_end(chance.choice(known))
             elif deed < 0.45:
-                tx.end_relation(chance.choice(known), invalid_at=chance.choice((None, some_hour(clock, chance))))
+                tx.relations.end_relation(
+                    chance.choice(known), invalid_at=chance.choice((None, some_hour(clock, chance)))
+                )
             else:
-                tx.add_relation(some_fact(clock, chance, f"r{number}"))
-        for relation in ledger.relations(ORG, ledger.relation_ids(ORG)).values():
+                tx.relations.add_relation(some_fact(clock, chance, f"r{number}"))
+        for relation in ledger.relations.by_ids(ORG, ledger.relations.relation_ids(ORG)).values():
             versions = past.setdefault(relation.id, [Told(relation.created_at, relation)])
             if relation != versions[-1].known:
                 versions.append(Told(max(clock.now, versions[-1].since), relation))
@@ -148,23 +150,23 @@ def test_every_question_is_answered_as_the_model_does(ledger: Ledger, clock: Hou
             known_at=known_at,
             include_ended=ended,
         )
-        found = ledger.relation_history(ORG, query)
+        found = ledger.relations.relation_history(ORG, query)
         assert [each.then for each in found] == expected(past, query, clock.now), query
         assert [each.today for each in found] == [past[each.today.id][-1].known for each in found]
-        assert ledger.relation_history(ORG, replace(query, limit=2)) == found[:2], query
+        assert ledger.relations.relation_history(ORG, replace(query, limit=2)) == found[:2], query
         nothing += not found
     assert nothing < 150, "of 300 questions"
-    assert ledger.relation_history(OTHER, HistoryQuery("timeline", EVERYBODY, 9)) == []
+    assert ledger.relations.relation_history(OTHER, HistoryQuery("timeline", EVERYBODY, 9)) == []
 
 
 def test_what_was_closed_later_is_shown_as_it_was_believed(ledger: Ledger, clock: HourClock) -> None:
     create(ledger, draft("a"), draft("b"))
     monday = clock.now
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft("OWNS", "a", "b", id="r"))
+        tx.relations.add_relation(RelationDraft("OWNS", "a", "b", id="r"))
     tuesday, clock.now = monday + 24 * HOUR, monday + 72 * HOUR
     with ledger.transaction(ORG, ANN) as tx:
-        tx.end_relation("r", invalid_at=monday + HOUR)
+        tx.relations.end_relation("r", invalid_at=monday + HOUR)
     history = HistoryQuery("history", EVERYBODY, 9, as_of=tuesday)
     assert ids(ledger, history) == ["r"], "on Tuesday nobody knew"
     assert ids(ledger, replace(history, known_at=clock.now)) == []
@@ -175,8 +177,8 @@ def test_what_was_closed_later_is_shown_as_it_was_believed(ledger: Ledger, clock
 def test_an_edge_shows_to_who_may_read_both_ends_now_and_then(ledger: Ledger, clock: HourClock) -> None:
     create(ledger, draft("a"), draft("b"), draft("c"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft("OWNS", "a", "b", id="r"))
-        tx.add_relation(RelationDraft("OWNS", "b", "c", id="s"))
+        tx.relations.add_relation(RelationDraft("OWNS", "a", "b", id="r"))
+        tx.relations.add_relation(RelationDraft("OWNS", "b", "c", id="s"))
     early, clock.now = clock.now, clock.now + HOUR
     hide(ledger, "a", "private:x")
     hidden, clock.now = clock.now, clock.now + HOUR
@@ -195,7 +197,7 @@ def test_an_edge_shows_to_who_may_read_both_ends_now_and_then(ledger: Ledger, cl
 
 def hide(ledger: Ledger, entity_id: str, visibility: str) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.update_entity(entity_id, lambda entity: replace(entity, visibility=visibility))
+        tx.records.update_entity(entity_id, lambda entity: replace(entity, visibility=visibility))
 
 
 def test_names_are_those_of_the_moment(ledger: Ledger, clock: HourClock) -> None:
@@ -205,11 +207,11 @@ def test_names_are_those_of_the_moment(ledger: Ledger, clock: HourClock) -> None
         clock.now += HOUR
         rename(ledger, "a", name)
         times.append(clock.now)
-    assert [ledger.entity_names(ORG, ["a"], moment) for moment in times] == [
+    assert [ledger.relations.entity_names(ORG, ["a"], moment) for moment in times] == [
         {"a": "first"},
         {"a": "second"},
         {"a": "third"},
     ]
-    assert ledger.entity_names(ORG, ["a", "absent"]) == {"a": "third"}
-    assert ledger.entity_names(ORG, ["a"], times[0] - HOUR) == {"a": "third"}
-    assert ledger.entity_names(OTHER, ["a"]) == {}
+    assert ledger.relations.entity_names(ORG, ["a", "absent"]) == {"a": "third"}
+    assert ledger.relations.entity_names(ORG, ["a"], times[0] - HOUR) == {"a": "third"}
+    assert ledger.relations.entity_names(OTHER, ["a"]) == {}

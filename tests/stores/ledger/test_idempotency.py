@@ -21,7 +21,7 @@ def claimed(ledger: Ledger, request: KeyedRequest = REQUEST) -> Claim:
 
 def carry_out(ledger: Ledger, claim: Claim, entity_id: str = "e1") -> None:
     with ledger.transaction(ORG, ANN, claim) as tx:
-        tx.create_entity(draft(entity_id))
+        tx.records.create_entity(draft(entity_id))
 
 
 def test_a_repeated_request_gets_the_answer_of_the_first(ledger: Ledger) -> None:
@@ -80,9 +80,9 @@ def test_of_many_equal_requests_at_once_one_gets_the_claim(ledger: Ledger) -> No
 def test_a_request_whose_answer_was_lost_names_what_it_wrote(ledger: Ledger) -> None:
     claim = claimed(ledger)
     with ledger.transaction(ORG, ANN, claim) as tx:
-        tx.create_entity(draft("e1"))
-        tx.create_entity(draft("e2"))
-        tx.update_entity("e1", lambda entity: replace(entity, name="x"))
+        tx.records.create_entity(draft("e1"))
+        tx.records.create_entity(draft("e2"))
+        tx.records.update_entity("e1", lambda entity: replace(entity, name="x"))
     ledger.idempotency.release_dead_claims(HOLDER)
     with pytest.raises(Conflict, match=r"answer is gone.*entity:e1, entity:e2"):
         ledger.idempotency.claim(REQUEST, HOLDER)
@@ -117,7 +117,7 @@ def test_a_claim_that_does_not_hold_any_more_commits_nothing(ledger: Ledger) -> 
     carry_out(ledger, second, "e2")
     with pytest.raises(Conflict, match="does not hold"):
         carry_out(ledger, second, "e3")
-    assert set(ledger.revisions(ORG)) == {"e2"}
+    assert set(ledger.records.revisions(ORG)) == {"e2"}
 
 
 def test_a_failed_transaction_leaves_its_claim_to_be_released(ledger: Ledger) -> None:

@@ -7,23 +7,23 @@ from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, add
 
 
 def test_memberships_begin_with_the_personal_organization(ledger: Ledger) -> None:
-    ledger.create_organization(organization("shared", is_personal=False), ANN)
-    ledger.add_membership(ANN, OTHER, "viewer")
-    assert [(each.id, role) for each, role in ledger.memberships(ANN)] == [
+    ledger.people.create_organization(organization("shared", is_personal=False), ANN)
+    ledger.people.add_membership(ANN, OTHER, "viewer")
+    assert [(each.id, role) for each, role in ledger.people.memberships(ANN)] == [
         (ORG, "owner"),
         (OTHER, "viewer"),
         ("shared", "owner"),
     ]
-    assert ledger.default_organization(ANN) == organization(ORG)
-    assert ledger.default_organization("nobody") is None
+    assert ledger.people.default_organization(ANN) == organization(ORG)
+    assert ledger.people.default_organization("nobody") is None
 
 
 def test_an_identity_is_user_organization_role_and_session(ledger: Ledger, clock: SteppingClock) -> None:
     session = Session("s1", ANN, ORG, "r1", clock.now, clock.now + timedelta(days=30), None)
-    ledger.create_session(session)
+    ledger.people.create_session(session)
     ann = replace(person(ANN), is_admin=True)
-    assert ledger.identity(ANN, ORG, "s1") == Identity(ann, organization(ORG), "owner", session)
-    assert ledger.identity(ANN, ORG, None) == Identity(ann, organization(ORG), "owner", None)
+    assert ledger.people.identity(ANN, ORG, "s1") == Identity(ann, organization(ORG), "owner", session)
+    assert ledger.people.identity(ANN, ORG, None) == Identity(ann, organization(ORG), "owner", None)
 
 
 def test_there_is_no_identity_without_membership_or_with_a_session_that_does_not_hold(
@@ -31,33 +31,33 @@ def test_there_is_no_identity_without_membership_or_with_a_session_that_does_not
 ) -> None:
     later = clock.now + timedelta(days=30)
     for name, owner, until in (("anns", ANN, later), ("bobs", BOB, later), ("over", ANN, clock.now)):
-        ledger.create_session(Session(name, owner, ORG, "r", clock.now, until, None))
-    assert ledger.identity(ANN, OTHER, None) is None
-    assert ledger.identity("nobody", ORG, None) is None
-    assert ledger.identity(ANN, ORG, "absent") is None
-    assert ledger.identity(ANN, ORG, "bobs") is None
-    assert ledger.identity(ANN, ORG, "over") is None
-    assert ledger.identity(ANN, ORG, "anns") is not None
-    ledger.revoke_session("anns")
-    assert ledger.identity(ANN, ORG, "anns") is None
+        ledger.people.create_session(Session(name, owner, ORG, "r", clock.now, until, None))
+    assert ledger.people.identity(ANN, OTHER, None) is None
+    assert ledger.people.identity("nobody", ORG, None) is None
+    assert ledger.people.identity(ANN, ORG, "absent") is None
+    assert ledger.people.identity(ANN, ORG, "bobs") is None
+    assert ledger.people.identity(ANN, ORG, "over") is None
+    assert ledger.people.identity(ANN, ORG, "anns") is not None
+    ledger.people.revoke_session("anns")
+    assert ledger.people.identity(ANN, ORG, "anns") is None
 
 
 def test_a_session_holds_in_its_organization_only(ledger: Ledger, clock: SteppingClock) -> None:
-    ledger.add_membership(ANN, OTHER, "member")
-    ledger.create_session(Session("s1", ANN, ORG, "r1", clock.now, clock.now + timedelta(days=30), None))
-    assert ledger.identity(ANN, ORG, "s1") is not None
-    assert ledger.identity(ANN, OTHER, "s1") is None
-    assert ledger.identity(ANN, OTHER, None) is not None
+    ledger.people.add_membership(ANN, OTHER, "member")
+    ledger.people.create_session(Session("s1", ANN, ORG, "r1", clock.now, clock.now + timedelta(days=30), None))
+    assert ledger.people.identity(ANN, ORG, "s1") is not None
+    assert ledger.people.identity(ANN, OTHER, "s1") is None
+    assert ledger.people.identity(ANN, OTHER, None) is not None
 
 
 def test_a_membership_is_found_by_slug_by_its_member_only(ledger: Ledger) -> None:
-    assert ledger.membership_by_slug(ANN, f"slug-{ORG}") == (organization(ORG), "owner")
-    assert ledger.membership_by_slug(BOB, f"slug-{ORG}") is None
-    assert ledger.membership_by_slug(ANN, "nothing") is None
+    assert ledger.people.membership_by_slug(ANN, f"slug-{ORG}") == (organization(ORG), "owner")
+    assert ledger.people.membership_by_slug(BOB, f"slug-{ORG}") is None
+    assert ledger.people.membership_by_slug(ANN, "nothing") is None
 
 
 def test_access_is_every_project_and_what_the_caller_was_given(ledger: Ledger, clock: SteppingClock) -> None:
-    ledger.add_membership(BOB, ORG, "member")
+    ledger.people.add_membership(BOB, ORG, "member")
     for project_id in ("p1", "p2", "p3"):
         add_project(ledger, project_id)
     add_project(ledger, "bobs", creator=BOB)
@@ -71,7 +71,7 @@ def test_access_is_every_project_and_what_the_caller_was_given(ledger: Ledger, c
         ledger.teams.put_project(ORG, "t1", project_id, "project_contributor")
     ledger.teams.put_project(ORG, "t2", "p1", "project_owner")
 
-    access = ledger.access(BOB, ORG)
+    access = ledger.people.access(BOB, ORG)
 
     assert sorted(access.projects, key=lambda each: each.project_id) == [
         ProjectAccess("bobs", "private", BOB),
@@ -84,9 +84,9 @@ def test_access_is_every_project_and_what_the_caller_was_given(ledger: Ledger, c
         "p3": "project_contributor",
     }
     assert access.team_ids == {"t1"}
-    assert ledger.caller(BOB, ORG, None) == (ledger.identity(BOB, ORG, None), access)
-    assert ledger.caller(BOB, ORG, "absent") is None
-    assert ledger.access(ANN, OTHER) == Access((ProjectAccess("p1", "private", BOB),), {}, frozenset())
+    assert ledger.people.caller(BOB, ORG, None) == (ledger.people.identity(BOB, ORG, None), access)
+    assert ledger.people.caller(BOB, ORG, "absent") is None
+    assert ledger.people.access(ANN, OTHER) == Access((ProjectAccess("p1", "private", BOB),), {}, frozenset())
 
 
 def test_the_greater_project_role_counts() -> None:

@@ -65,13 +65,13 @@ def test_an_invitation_is_accepted_once_by_whom_it_is_for(ledger: Ledger, invita
 
     assert ledger.invitations.accept("token", BOB, deed("member.add", actor_id=BOB)) == invitation
 
-    member = ledger.member(ORG, BOB)
+    member = ledger.people.member(ORG, BOB)
     assert member is not None
     assert member.role == "admin"
     assert ledger.invitations.pending(ORG) == []
     assert ledger.invitations.by_token("token") is None
     assert actions(ledger) == ["member.add", "member.invite"]
-    ledger.remove_member(ORG, BOB)
+    ledger.people.remove_member(ORG, BOB)
     with pytest.raises(InvalidRequest, match="used"):
         ledger.invitations.accept("token", BOB)
 
@@ -91,7 +91,7 @@ def test_a_revoked_expired_or_unknown_invitation_makes_nobody_a_member(
         assert ledger.invitations.by_token(token) is None
         with pytest.raises(InvalidRequest):
             ledger.invitations.accept(token, BOB)
-    assert ledger.member(ORG, BOB) is None
+    assert ledger.people.member(ORG, BOB) is None
     assert actions(ledger) == ["invitation.revoke", "member.invite"]
 
 
@@ -106,7 +106,7 @@ def test_a_second_invitation_to_an_address_takes_the_place_of_the_first(ledger: 
 def test_a_member_is_not_invited_and_does_not_change_role_by_an_old_invitation(
     ledger: Ledger, invitation: Invitation
 ) -> None:
-    ledger.add_membership(BOB, ORG, "viewer")
+    ledger.people.add_membership(BOB, ORG, "viewer")
     with pytest.raises(InvalidRequest, match="revoked"):
         ledger.invitations.accept("token", BOB)
     with pytest.raises(Conflict, match="member"):
@@ -119,8 +119,8 @@ def test_a_member_is_not_invited_and_does_not_change_role_by_an_old_invitation(
 
 
 JOINS: dict[str, Callable[[Ledger], object]] = {
-    "added": lambda ledger: ledger.add_membership(BOB, ORG, "member"),
-    "by a provider": lambda ledger: ledger.put_member(BOB, ORG, "member"),
+    "added": lambda ledger: ledger.people.add_membership(BOB, ORG, "member"),
+    "by a provider": lambda ledger: ledger.people.put_member(BOB, ORG, "member"),
     "invited": lambda ledger: ledger.invitations.accept("token", BOB),
 }
 
@@ -130,29 +130,29 @@ def test_whoever_joined_and_was_removed_does_not_come_back_by_an_old_invitation(
     ledger: Ledger, clock: SteppingClock, way: str
 ) -> None:
     made = Invitation("i1", ORG, f"{BOB}@example.org", "admin", ANN, clock.now, clock.now + DAYS_30)
-    ledger.create_organization(organization("shared", is_personal=False), ANN)
+    ledger.people.create_organization(organization("shared", is_personal=False), ANN)
     ledger.invitations.create(replace(made, id="elsewhere", organization_id="shared"), "elsewhere")
     ledger.invitations.create(made, "token")
     JOINS[way](ledger)
-    ledger.remove_member(ORG, BOB)
+    ledger.people.remove_member(ORG, BOB)
     with pytest.raises(InvalidRequest, match="revoked"):
         ledger.invitations.accept("token", BOB)
-    assert ledger.member(ORG, BOB) is None
+    assert ledger.people.member(ORG, BOB) is None
     assert ledger.invitations.by_token("elsewhere") is not None, "those of other organizations hold"
 
 
 LOSSES: dict[str, Callable[[Ledger], object]] = {
-    "removed": lambda ledger: ledger.remove_member(ORG, BOB),
-    "demoted": lambda ledger: ledger.set_member_role(ORG, BOB, "member"),
-    "demoted by a provider": lambda ledger: ledger.put_member(BOB, ORG, "viewer"),
-    "deleted": lambda ledger: ledger.delete_user(BOB),
+    "removed": lambda ledger: ledger.people.remove_member(ORG, BOB),
+    "demoted": lambda ledger: ledger.people.set_member_role(ORG, BOB, "member"),
+    "demoted by a provider": lambda ledger: ledger.people.put_member(BOB, ORG, "viewer"),
+    "deleted": lambda ledger: ledger.people.delete_user(BOB),
 }
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_an_invitation_holds_as_long_as_the_right_to_make_it(ledger: Ledger, clock: SteppingClock, loss: str) -> None:
-    ledger.create_account(person("eve"), organization("org-eve"))
-    ledger.add_membership(BOB, ORG, "owner")
+    ledger.people.create_account(person("eve"), organization("org-eve"))
+    ledger.people.add_membership(BOB, ORG, "owner")
     made = Invitation("i1", ORG, "eve@example.org", "owner", BOB, clock.now, clock.now + DAYS_30)
     ledger.invitations.create(made, "token")
     ledger.invitations.create(replace(made, id="i2", email="c@x.org", invited_by=ANN), "by-ann")
@@ -161,39 +161,39 @@ def test_an_invitation_holds_as_long_as_the_right_to_make_it(ledger: Ledger, clo
 
     assert [each.id for each in ledger.invitations.pending(ORG)] == ["i2"]
     if loss != "deleted":
-        ledger.put_member(BOB, ORG, "owner")
+        ledger.people.put_member(BOB, ORG, "owner")
     assert ledger.invitations.by_token("token") is None, "a role that comes back brings no invitation back"
     with pytest.raises(InvalidRequest, match="revoked"):
         ledger.invitations.accept("token", "eve")
-    assert ledger.member(ORG, "eve") is None
+    assert ledger.people.member(ORG, "eve") is None
 
 
 def test_an_owner_who_becomes_an_admin_still_invites_members(ledger: Ledger, clock: SteppingClock) -> None:
-    ledger.add_membership(BOB, ORG, "owner")
+    ledger.people.add_membership(BOB, ORG, "owner")
     roles: tuple[Role, ...] = ("owner", "admin", "member", "viewer")
     for role in roles:
         made = Invitation(role, ORG, f"{role}@x.org", role, BOB, clock.now, clock.now + DAYS_30)
         ledger.invitations.create(made, role)
-    ledger.set_member_role(ORG, BOB, "admin")
+    ledger.people.set_member_role(ORG, BOB, "admin")
     assert {each.id for each in ledger.invitations.pending(ORG)} == {"admin", "member", "viewer"}
 
 
 def test_an_invitation_and_the_demotion_of_its_maker_at_once_leave_no_owner(
     ledger: Ledger, second: Ledger, clock: SteppingClock
 ) -> None:
-    ledger.add_membership(BOB, ORG, "owner")
+    ledger.people.add_membership(BOB, ORG, "owner")
     for number in range(5):
         eve = f"eve-{number}"
-        ledger.create_account(person(eve), organization(f"org-{eve}"))
-        ledger.put_member(BOB, ORG, "owner")
+        ledger.people.create_account(person(eve), organization(f"org-{eve}"))
+        ledger.people.put_member(BOB, ORG, "owner")
         made = Invitation(eve, ORG, f"{eve}@example.org", "owner", BOB, clock.now, clock.now + 1000 * DAYS_30)
         ledger.invitations.create(made, eve)
         with ThreadPoolExecutor(2) as pool:
-            removed = pool.submit(ledger.remove_member, ORG, BOB)
+            removed = pool.submit(ledger.people.remove_member, ORG, BOB)
             accepted = pool.submit(second.invitations.accept, eve, eve)
         refused = isinstance(accepted.exception(), InvalidRequest)
         assert removed.exception() is None
-        assert (ledger.member(ORG, eve) is None) == refused
+        assert (ledger.people.member(ORG, eve) is None) == refused
 
 
 def test_of_many_who_accept_at_once_one_succeeds(ledger: Ledger, second: Ledger, clock: SteppingClock) -> None:

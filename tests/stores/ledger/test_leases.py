@@ -31,8 +31,8 @@ def test_an_expired_lease_may_be_taken_and_the_old_holder_is_fenced_off(ledger: 
     ledger.leases.release(old)
     with ledger.transaction(ORG, ANN) as tx:
         tx.require_lease(new)
-        tx.create_entity(draft("e1"))
-    assert ledger.revisions(ORG) == {"e1": 1}
+        tx.records.create_entity(draft("e1"))
+    assert ledger.records.revisions(ORG) == {"e1": 1}
 
 
 def test_a_renewed_lease_lasts_from_the_renewal(ledger: Ledger, clock: SteppingClock) -> None:

@@ -1,101 +1,70 @@
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from stores.errors import Conflict, NotFound, ValidationFailed
-from stores.ledger import Ledger
-from stores.ledger.links import CODEHOST
-from stores.records import ApiKey, ExternalIdentity
-from tests.stores.ledger.samples import ANN, BOB, DAYS_30, ORG, SteppingClock, actions, deed, session
+from stores.ledger import Ledger, RelationDraft
+from stores.ledger.links import Link
+from stores.records import ORGANIZATION
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft
+
+EVERYBODY = frozenset({ORGANIZATION})
+MINE = "private:user-ann"
 
 
-@pytest.fixture
-def link(clock: SteppingClock) -> ExternalIdentity:
-    return ExternalIdentity("oidc:acme", "https://acme.example#sub-1", BOB, f"{BOB}@Example.org", clock.now)
+@pytest.fixture(autouse=True)
+def _entities(ledger: Ledger) -> None:
+    create(ledger, draft("a"), draft("b"), draft("c"), draft("mine", visibility=MINE))
 
 
-def test_an_account_at_a_provider_stands_for_one_user(ledger: Ledger, link: ExternalIdentity) -> None:
-    assert ledger.user_by_link(link.provider, link.subject) is None
-    bob = ledger.link_user(link, audit=deed("user.link", None))
-    assert bob == ledger.user(BOB) == ledger.user_by_link(link.provider, link.subject)
-    assert ledger.user_by_link("oidc:other", link.subject) is None
-    assert ledger.links(BOB) == [link]
-    with pytest.raises(Conflict, match="linked"):
-        ledger.link_user(replace(link, user_id=ANN), audit=deed("user.link", None))
-    assert actions(ledger, None) == ["user.link"]
+def relate(ledger: Ledger, source_id: str, name: str, target_id: str, **fields: object) -> str:
+    with ledger.transaction(ORG, ANN) as tx:
+        return tx.relations.add_relation(
+            RelationDraft(name=name, source_id=source_id, target_id=target_id, **fields)  # type: ignore[arg-type]
+        ).id
 
 
-def test_a_link_needs_a_user_and_a_subject(ledger: Ledger, link: ExternalIdentity) -> None:
-    with pytest.raises(NotFound):
-        ledger.link_user(replace(link, user_id="nobody"))
-    with pytest.raises(ValidationFailed):
-        ledger.link_user(replace(link, subject=""))
+def around(ledger: Ledger, *ids: str, keys: frozenset[str] = EVERYBODY, limit: int = 9) -> dict[str, list[Link]]:
+    return ledger.relations.links_around(ORG, ids, visibility=keys, limit=limit)
 
 
-def test_a_link_is_undone_by_its_user_only(ledger: Ledger, link: ExternalIdentity) -> None:
-    ledger.link_user(link)
-    with pytest.raises(NotFound):
-        ledger.unlink_user(ANN, link.provider, link.subject)
-    ledger.unlink_user(BOB, link.provider, link.subject, deed("user.unlink", None))
-    assert ledger.links(BOB) == []
-    assert actions(ledger, None) == ["user.unlink"]
-    with pytest.raises(NotFound):
-        ledger.unlink_user(BOB, link.provider, link.subject)
+def test_each_record_has_its_links_of_both_directions_the_latest_first(ledger: Ledger) -> None:
+    relate(ledger, "a", "ABOUT", "b")
+    relate(ledger, "c", "REQUIRES", "a")
+    assert around(ledger, "a", "b", "absent") == {
+        "a": [Link("c", "REQUIRES", "incoming"), Link("b", "ABOUT", "outgoing")],
+        "b": [Link("a", "ABOUT", "incoming")],
+    }
+    assert around(ledger) == {}
+    assert ledger.relations.links_around(OTHER, ["a"], visibility=EVERYBODY, limit=9) == {}
 
 
-def test_reclaiming_an_address_that_was_never_proved_ends_what_its_user_had(
-    ledger: Ledger, link: ExternalIdentity, clock: SteppingClock
+def test_what_is_hidden_takes_no_place_and_a_record_is_not_around_itself(ledger: Ledger) -> None:
+    relate(ledger, "a", "ABOUT", "b")
+    relate(ledger, "a", "ABOUT", "mine", visibility=MINE)
+    relate(ledger, "a", "REQUIRES", "b", visibility=MINE)
+    relate(ledger, "a", "ABOUT", "a")
+    assert around(ledger, "a", limit=1) == {"a": [Link("b", "ABOUT", "outgoing")]}
+    assert {link.id for link in around(ledger, "a", keys=EVERYBODY | {MINE})["a"]} == {"b", "mine"}
+
+
+def test_only_what_holds_now_is_shown_and_no_more_than_asked_of_each_direction(
+    ledger: Ledger, clock: SteppingClock
 ) -> None:
-    ledger.create_session(session("squatter", BOB))
-    ledger.create_password_reset(BOB, "mailed", clock.now + DAYS_30)
-    ledger.link_user(replace(link, subject="squatters"))
-    ledger.link_user(replace(link, provider=CODEHOST, subject="7"))
-    ledger.api_keys.create(ApiKey("k1", ORG, BOB, "k", "sk_1", (), (), (), True, clock.now), "hash")
-
-    bob = ledger.link_user(link, vouched=True)
-
-    assert bob.password_hash is None
-    assert bob.email_verified_at == clock.now
-    assert ledger.sessions(BOB) == []
-    assert ledger.password_reset_user("mailed") is None
-    assert ledger.links(BOB) == [link]
-    assert bob.codehost_id is None
-    assert [each.revoked_at for each in ledger.api_keys.of_organization(ORG)] == [bob.email_verified_at]
+    relate(ledger, "a", "ABOUT", "b", valid_at=clock.now + timedelta(days=9))
+    ended = relate(ledger, "a", "ABOUT", "c")
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.relations.end_relation(ended)
+    assert around(ledger, "a") == {}
+    for number in range(5):
+        create(ledger, draft(f"n{number}"))
+        relate(ledger, "a", "TOUCHES", f"n{number}")
+        relate(ledger, f"n{number}", "REQUIRES", "a")
+    found = around(ledger, "a", limit=2)["a"]
+    assert [link.id for link in found] == ["n4", "n4", "n3", "n3"]
 
 
-def test_an_address_is_reclaimed_only_while_the_account_has_it(ledger: Ledger, link: ExternalIdentity) -> None:
-    with pytest.raises(Conflict, match="another e-mail address"):
-        ledger.link_user(replace(link, email="somebody@example.org"), vouched=True)
-    assert ledger.links(BOB) == []
-
-
-def test_a_link_to_the_code_host_is_the_users_number_there(ledger: Ledger, link: ExternalIdentity) -> None:
-    first = replace(link, provider=CODEHOST, subject="4711")
-    assert ledger.link_user(first).codehost_id == 4711
-    assert ledger.user_by_codehost(4711) == ledger.user_by_link(CODEHOST, "4711") == ledger.user(BOB)
-    with pytest.raises(Conflict, match="another account of the code host"):
-        ledger.link_user(replace(first, subject="4712"))
-    assert ledger.links(BOB) == [first]
-
-
-def test_reclaiming_an_address_that_was_proved_changes_nothing(
-    ledger: Ledger, link: ExternalIdentity, clock: SteppingClock
-) -> None:
-    proved_at = clock()
-    before = ledger.edit_user(BOB, lambda user: replace(user, email_verified_at=proved_at))
-    ledger.create_session(session("s1", BOB))
-    assert ledger.link_user(link, vouched=True) == before
-    assert [each.id for each in ledger.sessions(BOB)] == ["s1"]
-
-
-def test_of_many_links_of_one_account_one_succeeds(ledger: Ledger, second: Ledger, link: ExternalIdentity) -> None:
-    def try_to(number: int) -> bool:
-        try:
-            (ledger, second)[number % 2].link_user(replace(link, user_id=(ANN, BOB)[number % 2]))
-        except Conflict:
-            return False
-        return True
-
-    with ThreadPoolExecutor(6) as pool:
-        assert sum(pool.map(try_to, range(6))) == 1
+def test_the_ends_of_relations_are_told_from_the_rest(ledger: Ledger) -> None:
+    relate(ledger, "a", "ABOUT", "b")
+    assert ledger.relations.linked(ORG, ["a", "b", "c", "absent"]) == {"a", "b"}
+    assert ledger.relations.linked(OTHER, ["a"]) == set()
+    assert ledger.relations.linked(ORG, []) == set()

@@ -12,13 +12,13 @@ from sqlalchemy import event
 
 from stores.clock import utc_now
 from stores.errors import ValidationFailed
-from stores.ledger import EntityQuery, Ledger, RelationDraft, SortKey, gathering, listing
+from stores.ledger import EntityQuery, Ledger, RelationDraft, SortKey, listing
 from stores.records import ORGANIZATION
 from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft, rename
 
 
 def ids(ledger: Ledger, **filters: Any) -> list[str]:
-    found, total = ledger.list_entities(ORG, replace(EVERYTHING, sort_by="name", sort_order="asc", **filters))
+    found, total = ledger.records.list_entities(ORG, replace(EVERYTHING, sort_by="name", sort_order="asc", **filters))
     assert total == len(found)
     return [entity.id for entity in found]
 
@@ -84,13 +84,10 @@ def spelt(value: object) -> str:
 def test_a_filter_keeps_exactly_what_it_names(tasks: Ledger, filters: dict[str, Any], expected: str) -> None:
     assert ids(tasks, **filters) == list(expected)
     wanted = replace(EVERYTHING, **filters)
-    assert tasks.matching_ids(ORG, wanted, [*"abcdefgh", "nowhere"]) == set(expected)
-    assert tasks.matching_ids(ORG, wanted, "b") == set(expected) & {"b"}
-    by_time = replace(wanted, sort_by="updated_at")
-    read = tasks.list_entities(ORG, by_time)
-    assert tasks.gather(ORG)
-    assert tasks.list_entities(ORG, by_time) == read
-    assert sorted(each.id for each in read[0]) == list(expected)
+    assert tasks.records.matching_ids(ORG, wanted, [*"abcdefgh", "nowhere"]) == set(expected)
+    assert tasks.records.matching_ids(ORG, wanted, "b") == set(expected) & {"b"}
+    found, _ = tasks.records.list_entities(ORG, replace(wanted, sort_by="updated_at"))
+    assert sorted(each.id for each in found) == list(expected)
 
 
 @pytest.mark.parametrize("sort_by", ["name", "created_at", "updated_at", "entity_type"])
@@ -105,129 +102,21 @@ def test_few_matches_come_in_the_order_of_many(
     for few in (0, 1_500):
         monkeypatch.setattr(listing, "FEW", few)
         query = replace(EVERYTHING, sort_by=sort_by, sort_order=sort_order, limit=3)
-        read = [ledger.list_entities(ORG, replace(query, offset=offset)) for offset in (0, 3, 6, 9)]
+        read = [ledger.records.list_entities(ORG, replace(query, offset=offset)) for offset in (0, 3, 6, 9)]
         pages.append([([entity.id for entity in found], total) for found, total in read])
     assert pages[0] == pages[1]
     assert [len(found) for found, _ in pages[0]] == [3, 3, 2, 0]
     assert {total for _, total in pages[0]} == {8}
 
 
-@pytest.mark.parametrize("many", [0, 10_000])
-def test_lists_of_what_is_remembered_follow_every_change(
-    tasks: Ledger, monkeypatch: pytest.MonkeyPatch, populated_url: str, many: int
-) -> None:
-    monkeypatch.setattr("stores.ledger.known.SORTED", many)
-    other = Ledger.open(populated_url, clock=tasks._clock)
-    other._gathering.close()
-    assert tasks.gather(ORG)
-    writes: list[Callable[[Any], object]] = [
-        lambda tx: tx.update_entity("a", lambda entity: replace(entity, tags=("z",), metadata={"status": "done"})),
-        lambda tx: tx.update_entity("b", lambda entity: replace(entity, visibility="private:bob", tags=("z",))),
-        lambda tx: [tx.create_entity(draft(each, entity_type="epic")) for each in ("h", "i")],
-        lambda tx: tx.create_entity(draft("j", entity_type="task", metadata={"epic_id": "h"}, tags=("z",))),
-        lambda tx: tx.update_entity("h", lambda entity: replace(entity, visibility="private:bob")),
-        lambda tx: tx.delete_entity("h"),
-        lambda tx: [tx.delete_entity(each) for each in ("a", "d")],
-    ]
-    orders: list[tuple[SortKey, Literal["asc", "desc"], int, int]] = [
-        ("updated_at", "desc", 50, 0),
-        ("created_at", "asc", 2, 1),
-    ]
-    queries = [
-        replace(EVERYTHING, sort_by=key, sort_order=order, limit=limit, offset=offset, visibility=keys, **filters)
-        for filters in ({}, {"types": ("task",)}, {"tags": ("z", "x")}, {"no_epic": True}, {"epic": "h"})
-        for keys in (EVERYTHING.visibility, EVERYTHING.visibility | {"private:bob"})
-        for key, order, limit, offset in orders
-    ]
-    for number, write in enumerate([lambda _: None, *writes]):
-        with other.transaction(ORG, ANN) as tx:
-            write(tx)
-        for query in queries:
-            assert tasks.look(ORG).knows_all
-            assert tasks.list_entities(ORG, query) == other.list_entities(ORG, query), (number, query)
-    assert not other.look(ORG).knows_all, "it reads what it lists"
-    other.close()
-
-
-def test_what_changes_while_all_is_read_is_read_again(tasks: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stores.ledger.standing_rows.PAGE", 2)
-    by_time, whole = replace(EVERYTHING, sort_by="updated_at"), type(tasks)._whole
-
-    def slowly(self: Ledger, organization_id: str) -> Any:
-        rows = whole(self, organization_id)
-        with self.transaction(ORG, ANN) as tx:
-            tx.delete_entity("a")
-            tx.update_entity("b", lambda entity: replace(entity, entity_type="note"))
-            tx.create_entity(draft("z"))
-        self.list_entities(ORG, by_time)
-        return rows
-
-    monkeypatch.setattr(type(tasks), "_whole", slowly)
-    assert tasks.gather(ORG)
-    assert tasks.look(ORG).knows_all
-    assert {each.id for each in tasks.list_entities(ORG, by_time)[0]} == {"b", "d", "z"}
-    assert [each.id for each in tasks.list_entities(ORG, replace(by_time, types=("note",)))[0]] == ["b"]
-
-
-def test_more_records_than_are_remembered_are_listed_all_the_same(
-    tasks: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stores.ledger.standings.MOST_RECORDS", 5)
-    assert not tasks.gather(ORG)
-    assert not tasks.gather("nowhere")
-    assert not tasks.look(ORG).knows_all
-    monkeypatch.setattr("stores.ledger.standings.MOST_RECORDS", 50)
-    assert tasks.gather(ORG)
-    assert not tasks.gather(ORG), "they are all there"
-    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", 7)
-    create(tasks, draft("new"))
-    found, total = tasks.list_entities(ORG, replace(EVERYTHING, sort_by="updated_at"))
-    assert ([each.id for each in found], total) == (["new", "d", "b", "a"], 4)
-
-
-def test_after_many_changes_all_records_are_read_anew(tasks: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stores.ledger.known.MOST_CHANGED", 3)
-    by_time = replace(EVERYTHING, sort_by="updated_at")
-    assert tasks.gather(ORG)
-    for count, knows_all in ((3, True), (4, False)):
-        create(tasks, *(draft(f"{count}{number}") for number in range(count)))
-        assert tasks.look(ORG).knows_all is knows_all
-        assert tasks.list_entities(ORG, by_time)[1] == (6 if knows_all else 10)
-    assert tasks.gather(ORG)
-    assert tasks.list_entities(ORG, by_time)[1] == 10
-
-
-def test_all_records_are_read_once_enough_lists_have_asked(tasks: Ledger) -> None:
-    by_time = replace(EVERYTHING, sort_by="updated_at")
-    for _ in range(gathering.ENOUGH):
-        assert tasks._gathering._thread is None
-        tasks.list_entities(ORG, by_time)
-    assert tasks._gathering._thread is not None
-    tasks._gathering._thread.join()
-    assert tasks.look(ORG).knows_all
-    assert tasks.list_entities(ORG, by_time)[1] == 3
-
-
-def test_all_records_are_read_before_anybody_asks_where_there_is_room(
-    tasks: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert tasks.look(ORG).rows(["a"])
-    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", 0)
-    tasks.prepare(ORG)
-    assert tasks._gathering._thread is None
-    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", 1)
-    tasks.prepare(ORG)
-    assert tasks._gathering._thread is not None
-    tasks._gathering._thread.join()
-    assert tasks.look(ORG).knows_all
-
-
 def test_a_walk_and_a_supersession_are_read_by_key(ledger: Ledger) -> None:
     create(ledger, draft("a"), draft("b"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft(name="SUPERSEDES", source_id="b", target_id="a"))
-    plans = "\n".join(explained(ledger, lambda: ledger.matching_ids(ORG, EVERYTHING, ["a"])))
-    plans += "\n".join(explained(ledger, lambda: ledger.superseded(ORG, ["a"], visibility=EVERYTHING.visibility)))
+        tx.relations.add_relation(RelationDraft(name="SUPERSEDES", source_id="b", target_id="a"))
+    plans = "\n".join(explained(ledger, lambda: ledger.records.matching_ids(ORG, EVERYTHING, ["a"])))
+    plans += "\n".join(
+        explained(ledger, lambda: ledger.records.superseded(ORG, ["a"], visibility=EVERYTHING.visibility))
+    )
     assert "sqlite_autoindex_entities_1" in plans
     assert "ix_relations_superseding" in plans
     assert not re.search(r"ix_entities_kept|ix_relations_target", plans)
@@ -237,7 +126,9 @@ def test_the_neighbours_of_one_record_are_read_without_those_of_all_others(ledge
     create(ledger, draft("a"))
     moment = utc_now()
     for at in (None, moment):
-        read = partial(ledger.readable_relations_of, ORG, "a", visibility=EVERYTHING.visibility, at=at, limit=5)
+        read = partial(
+            ledger.relations.readable_relations_of, ORG, "a", visibility=EVERYTHING.visibility, at=at, limit=5
+        )
         plan = "\n".join(explained(ledger, read))
         assert "ix_relations_source" in plan
         assert "ix_relations_target" in plan
@@ -272,8 +163,8 @@ def test_a_task_of_an_epic_that_is_hidden_or_gone_is_one_without(tasks: Ledger) 
     assert (ids(tasks, epic="h"), ids(tasks, no_epic=True)) == ([], ["b", "i"])
     assert (ids(tasks, epic="h", visibility=every), ids(tasks, no_epic=True, visibility=every)) == (["i"], ["b"])
     with tasks.transaction(ORG, ANN) as tx:
-        tx.delete_entity("h")
-        tx.delete_entity("g")
+        tx.records.delete_entity("h")
+        tx.records.delete_entity("g")
     assert (ids(tasks, epic="g"), ids(tasks, no_epic=True, visibility=every)) == ([], ["a", "b", "i"])
 
 
@@ -287,16 +178,16 @@ def test_links_lead_to_what_a_query_lists_by_facts_of_now_that_may_be_read(tasks
             ("d", "BLOCKS", "b"),
             ("d", "ABOUT", "d"),
         ):
-            tx.add_relation(RelationDraft(name, source, target, valid_at=now - day))
-        tx.add_relation(RelationDraft("REQUIRES", "b", "d", valid_at=now - 2 * day))
-        tx.add_relation(RelationDraft("OWNS", "b", "d", visibility="private:bob"))
-        tx.add_relation(RelationDraft("ABOUT", "d", "e"))
-        tx.add_relation(RelationDraft("TOUCHES", "b", "d", valid_at=now - 2 * day, invalid_at=now - day))
-        tx.add_relation(RelationDraft("TOUCHES", "d", "b", valid_at=now + day))
+            tx.relations.add_relation(RelationDraft(name, source, target, valid_at=now - day))
+        tx.relations.add_relation(RelationDraft("REQUIRES", "b", "d", valid_at=now - 2 * day))
+        tx.relations.add_relation(RelationDraft("OWNS", "b", "d", visibility="private:bob"))
+        tx.relations.add_relation(RelationDraft("ABOUT", "d", "e"))
+        tx.relations.add_relation(RelationDraft("TOUCHES", "b", "d", valid_at=now - 2 * day, invalid_at=now - day))
+        tx.relations.add_relation(RelationDraft("TOUCHES", "d", "b", valid_at=now + day))
 
     def found(names: Any = None, limit: int = 10, **filters: Any) -> list[tuple[str, str, str]]:
         ways = {"outgoing": None, "incoming": None} if names is None else names
-        links = tasks.links_to_matching(ORG, "d", replace(EVERYTHING, **filters), ways, limit)
+        links = tasks.relations.links_to_matching(ORG, "d", replace(EVERYTHING, **filters), ways, limit)
         return [(link.id, link.name, link.way) for link in links]
 
     assert set(found()[:3]) == {("a", "ABOUT", "incoming"), ("b", "ABOUT", "incoming"), ("b", "BLOCKS", "outgoing")}
@@ -307,16 +198,16 @@ def test_links_lead_to_what_a_query_lists_by_facts_of_now_that_may_be_read(tasks
     assert found({}) == []
     everything = EVERYTHING.visibility | {"private:bob"}
     assert set(found(visibility=everything)) - set(found()) == {("b", "OWNS", "incoming"), ("e", "ABOUT", "outgoing")}
-    assert tasks.links_to_matching(OTHER, "d", EVERYTHING, {"incoming": None}, 10) == []
+    assert tasks.relations.links_to_matching(OTHER, "d", EVERYTHING, {"incoming": None}, 10) == []
 
 
 def test_another_organization_sees_nothing(tasks: Ledger) -> None:
-    assert tasks.list_entities(OTHER, EVERYTHING) == ([], 0)
+    assert tasks.records.list_entities(OTHER, EVERYTHING) == ([], 0)
 
 
 def test_a_list_follows_updates_of_what_it_filters_by(tasks: Ledger) -> None:
     with tasks.transaction(ORG, ANN) as tx:
-        tx.update_entity("a", lambda entity: replace(entity, tags=("z",), metadata={"status": "done"}))
+        tx.records.update_entity("a", lambda entity: replace(entity, tags=("z",), metadata={"status": "done"}))
     assert ids(tasks, tags=("z",)) == ["a"]
     assert ids(tasks, tags=("urgent",)) == []
     assert ids(tasks, statuses=("done",)) == ["a"]
@@ -368,19 +259,19 @@ def test_names_sort_without_case_and_every_key_in_both_orders(ledger: Ledger) ->
     rename(ledger, "1", "banana")
     for key, expected in (("name", "213"), ("created_at", "123"), ("updated_at", "231"), ("entity_type", "231")):
         for order, wanted in (("asc", expected), ("desc", expected[::-1])):
-            found, _ = ledger.list_entities(ORG, replace(EVERYTHING, sort_by=key, sort_order=order))  # type: ignore[arg-type]
+            found, _ = ledger.records.list_entities(ORG, replace(EVERYTHING, sort_by=key, sort_order=order))  # type: ignore[arg-type]
             assert [entity.id for entity in found] == list(wanted), (key, order)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(size=st.integers(1, 7), key=st.sampled_from(["name", "created_at"]), order=st.sampled_from(["asc", "desc"]))
 def test_pages_never_overlap_and_miss_nothing(ledger: Ledger, size: int, key: Any, order: Any) -> None:
-    if ledger.head(ORG).sequence == 0:
+    if ledger.feed.head(ORG).sequence == 0:
         create(ledger, *(draft(f"e{number:02}", name="same") for number in range(12)))
     seen: list[str] = []
     for offset in range(0, 14, size):
         query = EntityQuery(visibility=EVERYTHING.visibility, sort_by=key, sort_order=order, limit=size, offset=offset)
-        page, total = ledger.list_entities(ORG, query)
+        page, total = ledger.records.list_entities(ORG, query)
         assert total == 12
         seen += [entity.id for entity in page]
     assert seen == sorted(seen, reverse=order == "desc")
@@ -399,7 +290,7 @@ def test_the_longest_keys_fit_every_index_together(ledger: Ledger) -> None:
                     source_id=long_id, tags=(word,), metadata={"status": word, "epic_id": word})  # fmt: skip
     create(ledger, fullest)
     query = EntityQuery(visibility=frozenset({long_id}), types=(word,), statuses=(word,), include_chunks=True)
-    assert ledger.list_entities(ORG, query)[1] == 1
+    assert ledger.records.list_entities(ORG, query)[1] == 1
     for changes in ({"visibility": long_id + "x"}, {"project_id": long_id + "x"}, {"source_id": "x" * 401}):
         with pytest.raises(ValidationFailed, match="400 bytes"):
             create(ledger, replace(draft("e"), **changes))  # type: ignore[arg-type]

@@ -26,80 +26,80 @@ SHARED = "shared"
 
 @pytest.fixture
 def bob(ledger: Ledger) -> str:
-    ledger.add_membership(BOB, ORG, "member", deed("member.add"))
+    ledger.people.add_membership(BOB, ORG, "member", deed("member.add"))
     return BOB
 
 
 @pytest.fixture
 def shared(ledger: Ledger) -> str:
     """An organization of Ann's that is nobody's personal one, with Bob as another owner."""
-    ledger.create_organization(organization(SHARED, is_personal=False), ANN)
-    ledger.add_membership(BOB, SHARED, "owner")
+    ledger.people.create_organization(organization(SHARED, is_personal=False), ANN)
+    ledger.people.add_membership(BOB, SHARED, "owner")
     return SHARED
 
 
 def owners(ledger: Ledger, organization_id: str = ORG) -> list[str]:
-    return [each.user.id for each in ledger.members(organization_id) if each.role == "owner"]
+    return [each.user.id for each in ledger.people.members(organization_id) if each.role == "owner"]
 
 
 def test_a_membership_needs_both_sides_and_exists_once(ledger: Ledger) -> None:
     with pytest.raises(NotFound):
-        ledger.add_membership("nobody", ORG, "member")
+        ledger.people.add_membership("nobody", ORG, "member")
     with pytest.raises(NotFound):
-        ledger.add_membership(ANN, "nowhere", "member")
+        ledger.people.add_membership(ANN, "nowhere", "member")
     with pytest.raises(Conflict):
-        ledger.add_membership(ANN, ORG, "member", deed("member.add"))
+        ledger.people.add_membership(ANN, ORG, "member", deed("member.add"))
     assert actions(ledger) == []
 
 
 def test_members_are_listed_in_the_order_of_joining(ledger: Ledger, bob: str) -> None:
-    assert [(each.user.id, each.role) for each in ledger.members(ORG)] == [(ANN, "owner"), (BOB, "member")]
-    found = ledger.member(ORG, BOB)
+    assert [(each.user.id, each.role) for each in ledger.people.members(ORG)] == [(ANN, "owner"), (BOB, "member")]
+    found = ledger.people.member(ORG, BOB)
     assert found is not None
-    assert found.user == ledger.user(BOB)
-    assert ledger.member(OTHER, ANN) is None
+    assert found.user == ledger.people.user(BOB)
+    assert ledger.people.member(OTHER, ANN) is None
 
 
 def test_a_role_changes_at_once(ledger: Ledger, bob: str) -> None:
-    assert ledger.set_member_role(ORG, BOB, "admin", deed("member.update")) == "member"
-    identity = ledger.identity(BOB, ORG, None)
+    assert ledger.people.set_member_role(ORG, BOB, "admin", deed("member.update")) == "member"
+    identity = ledger.people.identity(BOB, ORG, None)
     assert identity is not None
     assert identity.role == "admin"
     assert actions(ledger) == ["member.update", "member.add"]
     newest, _ = ledger.audit.entries(AuditQuery(ORG))
     assert newest.draft.details == {"from": "member"}
     with pytest.raises(NotFound):
-        ledger.set_member_role(ORG, "nobody", "admin")
+        ledger.people.set_member_role(ORG, "nobody", "admin")
     with pytest.raises(NotFound):
-        ledger.set_member_role("nowhere", BOB, "admin")
+        ledger.people.set_member_role("nowhere", BOB, "admin")
 
 
 def test_the_last_owner_stays(ledger: Ledger, shared: str) -> None:
-    ledger.set_member_role(shared, BOB, "admin")
+    ledger.people.set_member_role(shared, BOB, "admin")
     with pytest.raises(Conflict, match="last owner"):
-        ledger.set_member_role(shared, ANN, "admin")
+        ledger.people.set_member_role(shared, ANN, "admin")
     with pytest.raises(Conflict, match="last owner"):
-        ledger.remove_member(shared, ANN)
-    assert ledger.set_member_role(shared, ANN, "owner") == "owner"
+        ledger.people.remove_member(shared, ANN)
+    assert ledger.people.set_member_role(shared, ANN, "owner") == "owner"
     assert owners(ledger, shared) == [ANN]
 
 
 def test_nobody_is_put_out_of_the_own_personal_organization(ledger: Ledger) -> None:
-    ledger.add_membership(BOB, ORG, "owner")
+    ledger.people.add_membership(BOB, ORG, "owner")
     with pytest.raises(Conflict, match="personal"):
-        ledger.set_member_role(ORG, ANN, "member", deed("x"))
+        ledger.people.set_member_role(ORG, ANN, "member", deed("x"))
     with pytest.raises(Conflict, match="personal"):
-        ledger.remove_member(ORG, ANN, deed("x"))
-    home = ledger.default_organization(ANN)
+        ledger.people.remove_member(ORG, ANN, deed("x"))
+    home = ledger.people.default_organization(ANN)
     assert (owners(ledger), home and home.id, actions(ledger)) == ([ANN, BOB], ORG, [])
-    assert ledger.remove_member(ORG, BOB) == "owner"
+    assert ledger.people.remove_member(ORG, BOB) == "owner"
 
 
 @pytest.mark.parametrize(
     "leave",
     [
-        lambda ledger, user_id: ledger.set_member_role(SHARED, user_id, "member"),
-        lambda ledger, user_id: ledger.remove_member(SHARED, user_id),
+        lambda ledger, user_id: ledger.people.set_member_role(SHARED, user_id, "member"),
+        lambda ledger, user_id: ledger.people.remove_member(SHARED, user_id),
     ],
     ids=["stepping down", "leaving"],
 )
@@ -118,7 +118,7 @@ def test_of_owners_who_go_at_once_one_stays(
             assert sorted(pool.map(go, (0, 1))) == [False, True]
         assert len(owners(ledger, shared)) == 1
         for user_id in (ANN, BOB):
-            ledger.put_member(user_id, SHARED, "owner")
+            ledger.people.put_member(user_id, SHARED, "owner")
 
 
 def owners_only(actor: Role | None, before: Role | None) -> None:
@@ -137,15 +137,15 @@ def test_a_permit_is_asked_with_the_roles_of_the_moment_and_its_refusal_writes_n
         owners_only(actor, before)
 
     writes: dict[str, Callable[[Permit], object]] = {
-        "add": lambda permit: ledger.add_membership(CAT, ORG, "viewer", deed("x"), permit=permit),
-        "change": lambda permit: ledger.set_member_role(ORG, BOB, "admin", deed("x"), permit=permit),
-        "remove": lambda permit: ledger.remove_member(ORG, BOB, deed("x"), permit=permit),
+        "add": lambda permit: ledger.people.add_membership(CAT, ORG, "viewer", deed("x"), permit=permit),
+        "change": lambda permit: ledger.people.set_member_role(ORG, BOB, "admin", deed("x"), permit=permit),
+        "remove": lambda permit: ledger.people.remove_member(ORG, BOB, deed("x"), permit=permit),
     }
-    ledger.create_account(person(CAT), organization("org-cat"))
+    ledger.people.create_account(person(CAT), organization("org-cat"))
     for actor in (CAT, BOB):
         with pytest.raises(Forbidden, match="touches"):
             writes[deed_name](Permit(actor, check))
-    assert [(each.user.id, each.role) for each in ledger.members(ORG)] == [(ANN, "owner"), (BOB, "member")]
+    assert [(each.user.id, each.role) for each in ledger.people.members(ORG)] == [(ANN, "owner"), (BOB, "member")]
     assert actions(ledger) == ["member.add"]
     writes[deed_name](Permit(ANN, check))
     before = None if deed_name == "add" else "member"
@@ -156,7 +156,7 @@ def test_of_two_owners_who_demote_each_other_one_does(ledger: Ledger, second: Le
     def demote(place: int) -> bool:
         actor, other = ((ANN, BOB), (BOB, ANN))[place]
         try:
-            (ledger, second)[place].set_member_role(SHARED, other, "member", permit=Permit(actor, owners_only))
+            (ledger, second)[place].people.set_member_role(SHARED, other, "member", permit=Permit(actor, owners_only))
         except Forbidden:
             return False
         return True
@@ -166,35 +166,39 @@ def test_of_two_owners_who_demote_each_other_one_does(ledger: Ledger, second: Le
             assert sorted(pool.map(demote, (0, 1))) == [False, True]
         assert len(owners(ledger, shared)) == 1
         for user_id in (ANN, BOB):
-            ledger.put_member(user_id, SHARED, "owner")
+            ledger.people.put_member(user_id, SHARED, "owner")
 
 
 def test_a_provider_has_the_last_word_on_roles(ledger: Ledger) -> None:
-    assert ledger.put_member(BOB, ORG, "viewer", deed("member.add")) is None
-    assert ledger.put_member(BOB, ORG, "viewer", deed("member.update")) == "viewer"
-    assert ledger.put_member(ANN, ORG, "member", deed("member.update")) == "owner"
+    assert ledger.people.put_member(BOB, ORG, "viewer", deed("member.add")) is None
+    assert ledger.people.put_member(BOB, ORG, "viewer", deed("member.update")) == "viewer"
+    assert ledger.people.put_member(ANN, ORG, "member", deed("member.update")) == "owner"
     assert owners(ledger) == []
     assert actions(ledger) == ["member.update", "member.add"]
     with pytest.raises(NotFound):
-        ledger.put_member("nobody", ORG, "viewer")
+        ledger.people.put_member("nobody", ORG, "viewer")
     with pytest.raises(NotFound):
-        ledger.put_member(BOB, "nowhere", "viewer")
+        ledger.people.put_member(BOB, "nowhere", "viewer")
 
 
 def test_a_provider_has_the_last_word_on_memberships(ledger: Ledger, clock: SteppingClock) -> None:
-    ledger.create_organization(organization("shared", is_personal=False), ANN)
-    ledger.create_session(session("s1", ANN, "shared"))
+    ledger.people.create_organization(organization("shared", is_personal=False), ANN)
+    ledger.people.create_session(session("s1", ANN, "shared"))
     ledger.api_keys.create(ApiKey("k1", "shared", ANN, "k", "sk_1", (), (), (), True, clock.now), "hash")
-    assert ledger.drop_member(ANN, "shared", deed("member.lose_role", "shared")) == "owner"
-    assert (ledger.members("shared"), ledger.sessions(ANN), ledger.api_keys.find("sk_1")) == ([], [], None)
+    assert ledger.people.drop_member(ANN, "shared", deed("member.lose_role", "shared")) == "owner"
+    assert (ledger.people.members("shared"), ledger.people.sessions(ANN), ledger.api_keys.find("sk_1")) == (
+        [],
+        [],
+        None,
+    )
     for organization_id in ("shared", ORG):
-        assert ledger.drop_member(ANN, organization_id, deed("member.lose_role", organization_id)) is None
-    assert [each.user.id for each in ledger.members(ORG)] == [ANN]
+        assert ledger.people.drop_member(ANN, organization_id, deed("member.lose_role", organization_id)) is None
+    assert [each.user.id for each in ledger.people.members(ORG)] == [ANN]
     assert actions(ledger) == []
     (entry,) = ledger.audit.entries(AuditQuery("shared"))
     assert (entry.draft.action, entry.draft.details) == ("member.lose_role", {"from": "owner"})
     with pytest.raises(NotFound):
-        ledger.drop_member(ANN, "nowhere")
+        ledger.people.drop_member(ANN, "nowhere")
 
 
 def test_whoever_is_removed_loses_everything_in_the_organization_and_nothing_elsewhere(
@@ -205,20 +209,20 @@ def test_whoever_is_removed_loses_everything_in_the_organization_and_nothing_els
     ledger.teams.create(Team(ORG, "t1", "T", "t", "", clock.now))
     ledger.teams.add_member(ORG, "t1", BOB)
     for organization_id in (ORG, OTHER):
-        ledger.create_session(session(f"in-{organization_id}", BOB, organization_id))
+        ledger.people.create_session(session(f"in-{organization_id}", BOB, organization_id))
         key = ApiKey(organization_id, organization_id, BOB, "k", f"sk_{organization_id}", (), (), (), True, clock.now)
         ledger.api_keys.create(key, "hash")
 
-    assert ledger.remove_member(ORG, BOB, deed("member.remove")) == "member"
+    assert ledger.people.remove_member(ORG, BOB, deed("member.remove")) == "member"
 
-    assert [each.organization_id for each in ledger.sessions(BOB)] == [OTHER]
+    assert [each.organization_id for each in ledger.people.sessions(BOB)] == [OTHER]
     assert ledger.api_keys.find(f"sk_{ORG}") is None
     assert ledger.api_keys.find(f"sk_{OTHER}") is not None
-    ledger.add_membership(BOB, ORG, "member")
-    access = ledger.access(BOB, ORG)
+    ledger.people.add_membership(BOB, ORG, "member")
+    access = ledger.people.access(BOB, ORG)
     assert (access.roles, access.team_ids) == ({}, frozenset())
-    assert ledger.identity(BOB, ORG, f"in-{ORG}") is None
+    assert ledger.people.identity(BOB, ORG, f"in-{ORG}") is None
     assert ledger.api_keys.find(f"sk_{ORG}") is None
     assert actions(ledger)[0] == "member.remove"
     with pytest.raises(NotFound):
-        ledger.remove_member(ORG, "nobody")
+        ledger.people.remove_member(ORG, "nobody")

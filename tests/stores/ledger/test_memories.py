@@ -29,40 +29,40 @@ def capture(memory_id: str, text: str = TEXT, day: int = 1, **changes: object) -
 def keep(ledger: Ledger, memory_id: str, text: str = TEXT, *, visibility: str = MINE, **changes: object) -> RawMemory:
     text_of = draft(memory_id, content=text, visibility=visibility, memory_scope="private")
     with ledger.transaction(ORG, ANN) as tx:
-        return tx.create_memory(text_of, capture(memory_id, text, **changes))  # type: ignore[arg-type]
+        return tx.memories.create_memory(text_of, capture(memory_id, text, **changes))  # type: ignore[arg-type]
 
 
 def test_it_reads_back_to_the_letter(ledger: Ledger) -> None:
     kept = keep(ledger, "m1")
-    assert ledger.memory(ORG, "m1") == kept
+    assert ledger.memories.memory(ORG, "m1") == kept
     assert (kept.entity.content, kept.entity.entity_type) == (TEXT, RAW_MEMORY)
-    assert ledger.memory(OTHER, "m1") is None
-    assert ledger.memories(ORG, ["m1", "nothing"]) == {"m1": kept}
+    assert ledger.memories.memory(OTHER, "m1") is None
+    assert ledger.memories.by_ids(ORG, ["m1", "nothing"]) == {"m1": kept}
 
 
 def test_an_entity_is_no_memory(ledger: Ledger) -> None:
     create(ledger, draft("e1"))
-    assert ledger.memory(ORG, "e1") is None
+    assert ledger.memories.memory(ORG, "e1") is None
     with ledger.transaction(ORG, ANN) as tx, pytest.raises(NotFound):
-        tx.settle_memory("e1", review_state="archived", candidate=None)
+        tx.memories.settle_memory("e1", review_state="archived", candidate=None)
 
 
 def test_the_feed_tells_of_the_text_and_of_the_capture(ledger: Ledger) -> None:
     keep(ledger, "m1")
-    told = [(each.kind, each.operation, each.record_id, each.visibility) for each in ledger.changes(ORG, 0, 9)]
+    told = [(each.kind, each.operation, each.record_id, each.visibility) for each in ledger.feed.changes(ORG, 0, 9)]
     assert told == [("entity", "create", "m1", MINE), ("capture", "create", "m1", MINE)]
-    assert TEXT not in str(ledger.changes(ORG, 0, 9))
+    assert TEXT not in str(ledger.feed.changes(ORG, 0, 9))
 
 
 def test_the_same_words_are_recognised_where_they_are(ledger: Ledger) -> None:
     keep(ledger, "m1")
     keep(ledger, "m2", day=2)
     keep(ledger, "m3", visibility="memory:private:bob")
-    found = ledger.same_memory(ORG, MINE, TEXT)
+    found = ledger.memories.same_memory(ORG, MINE, TEXT)
     assert found is not None
     assert found.entity.id == "m1"
-    assert ledger.same_memory(ORG, MINE, TEXT + ".") is None
-    assert ledger.same_memory(OTHER, MINE, TEXT) is None
+    assert ledger.memories.same_memory(ORG, MINE, TEXT + ".") is None
+    assert ledger.memories.same_memory(OTHER, MINE, TEXT) is None
 
 
 def test_candidates_that_wait_are_found_by_what_they_say(ledger: Ledger) -> None:
@@ -73,8 +73,11 @@ def test_candidates_that_wait_are_found_by_what_they_say(ledger: Ledger) -> None
     keep(ledger, "m4", review_state="archived", **said)
     keep(ledger, "m5")
     with ledger.transaction(ORG, ANN) as tx:
-        assert [each.entity.id for each in tx.waiting_candidates(MINE, [TEXT, "other"], limit=5)] == ["m1", "m2"]
-        assert tx.waiting_candidates(MINE, ["other"], limit=5) == []
+        assert [each.entity.id for each in tx.memories.waiting_candidates(MINE, [TEXT, "other"], limit=5)] == [
+            "m1",
+            "m2",
+        ]
+        assert tx.memories.waiting_candidates(MINE, ["other"], limit=5) == []
 
 
 def test_captures_are_listed_with_what_was_made_of_them(ledger: Ledger) -> None:
@@ -83,7 +86,7 @@ def test_captures_are_listed_with_what_was_made_of_them(ledger: Ledger) -> None:
         keep(ledger, f"m{number}", day=number, entity_id=made)
     keep(ledger, "m4", day=4, candidate={"kind": "decision"})
     keep(ledger, "m5", day=5, visibility="memory:private:bob")
-    listed, total = ledger.list_captures(ORG, READABLE)
+    listed, total = ledger.memories.list_captures(ORG, READABLE)
     assert [(each.memory.entity.id, each.entity_type) for each in listed] == [
         ("m4", CANDIDATE),
         ("m3", RAW_MEMORY),
@@ -97,63 +100,43 @@ def test_captures_are_listed_with_what_was_made_of_them(ledger: Ledger) -> None:
 def test_a_review_is_kept_and_told(ledger: Ledger) -> None:
     keep(ledger, "m1")
     with ledger.transaction(ORG, ANN) as tx:
-        tx.settle_memory("m1", review_state="deferred", candidate=None)
-    found = ledger.memory(ORG, "m1")
+        tx.memories.settle_memory("m1", review_state="deferred", candidate=None)
+    found = ledger.memories.memory(ORG, "m1")
     assert found is not None
     assert (found.capture.review_state, found.entity.revision) == ("deferred", 1)
-    last = ledger.changes(ORG, 2, 9)
+    last = ledger.feed.changes(ORG, 2, 9)
     assert [(each.kind, each.fields["review_state"]) for each in last] == [("capture", "deferred")]
 
 
 def test_an_outcome_is_told_whenever_it_came(ledger: Ledger) -> None:
     for each in ("m1", "m2", "m3"):
         keep(ledger, each)
-    assert ledger.outcomes(ORG, ["m1", "m2", "m3"]) == {}
+    assert ledger.memories.outcomes(ORG, ["m1", "m2", "m3"]) == {}
     with ledger.transaction(ORG, ANN) as tx:
-        tx.settle_memory("m2", review_state="archived", candidate=None)
-    assert ledger.outcomes(ORG, ["m1", "m2", "m3"]) == {"m2": (None, True)}
+        tx.memories.settle_memory("m2", review_state="archived", candidate=None)
+    assert ledger.memories.outcomes(ORG, ["m1", "m2", "m3"]) == {"m2": (None, True)}
     create(ledger, draft("e1"))
     keep(ledger, "m4", entity_id="e1")
-    assert ledger.outcomes(ORG, ["m1", "m2", "m4"]) == {"m2": (None, True), "m4": ("e1", False)}
+    assert ledger.memories.outcomes(ORG, ["m1", "m2", "m4"]) == {"m2": (None, True), "m4": ("e1", False)}
     with ledger.transaction(ORG, ANN) as tx:
-        tx.settle_memory("m2", review_state="pending", candidate=None)
-    assert ledger.outcomes(ORG, ["m1", "m2", "m4"]) == {"m4": ("e1", False)}
-    assert ledger.outcomes("elsewhere", ["m4"]) == {}
-
-
-@pytest.mark.parametrize("most", [1, 2])
-def test_outcomes_are_told_where_more_are_there_than_are_remembered(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setattr("stores.ledger.standings.MOST_RECORDS", most)
-    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", most)
-    for each in ("m1", "m2"):
-        keep(ledger, each)
-    with ledger.transaction(ORG, ANN) as tx:
-        for each in ("m1", "m2"):
-            tx.settle_memory(each, review_state="archived", candidate=None)
-    told = dict.fromkeys(("m1", "m2"), (None, True))
-    for _ in range(2):
-        assert ledger.outcomes(ORG, ["m1", "m2"]) == told
-    keep(ledger, "m3")
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.settle_memory("m3", review_state="archived", candidate=None)
-    assert ledger.outcomes(ORG, ["m1", "m2", "m3"]) == told | {"m3": (None, True)}
+        tx.memories.settle_memory("m2", review_state="pending", candidate=None)
+    assert ledger.memories.outcomes(ORG, ["m1", "m2", "m4"]) == {"m4": ("e1", False)}
+    assert ledger.memories.outcomes("elsewhere", ["m4"]) == {}
 
 
 def test_erasing_what_was_made_leaves_the_memory_and_erasing_the_memory_leaves_nothing(ledger: Ledger) -> None:
     create(ledger, draft("e1"))
     keep(ledger, "m1", entity_id="e1")
-    assert ledger.outcomes(ORG, ["m1"]) == {"m1": ("e1", False)}
+    assert ledger.memories.outcomes(ORG, ["m1"]) == {"m1": ("e1", False)}
     with ledger.transaction(ORG, ANN) as tx:
-        assert [each.entity.id for each in tx.memories_of("e1")] == ["m1"]
-        tx.delete_entity("e1")
-    assert ledger.outcomes(ORG, ["m1"]) == {}
-    assert ledger.memory(ORG, "m1") is not None
+        assert [each.entity.id for each in tx.memories.memories_of("e1")] == ["m1"]
+        tx.records.delete_entity("e1")
+    assert ledger.memories.outcomes(ORG, ["m1"]) == {}
+    assert ledger.memories.memory(ORG, "m1") is not None
     with ledger.transaction(ORG, ANN) as tx:
-        tx.settle_memory("m1", review_state="archived", candidate=None)
-    assert ledger.outcomes(ORG, ["m1", "m2"]) == {"m1": (None, True)}
+        tx.memories.settle_memory("m1", review_state="archived", candidate=None)
+    assert ledger.memories.outcomes(ORG, ["m1", "m2"]) == {"m1": (None, True)}
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("m1")
-    assert ledger.memory(ORG, "m1") is None
-    assert ledger.list_captures(ORG, READABLE) == ([], 0)
+        tx.records.delete_entity("m1")
+    assert ledger.memories.memory(ORG, "m1") is None
+    assert ledger.memories.list_captures(ORG, READABLE) == ([], 0)

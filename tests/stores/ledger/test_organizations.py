@@ -34,7 +34,7 @@ SHARED = "shared"
 @pytest.fixture
 def shared(ledger: Ledger) -> Organization:
     made = organization(SHARED, is_personal=False)
-    ledger.create_organization(made, ANN, deed("organization.create", SHARED))
+    ledger.people.create_organization(made, ANN, deed("organization.create", SHARED))
     return made
 
 
@@ -64,53 +64,53 @@ def fill(ledger: Ledger, organization_id: str, clock: SteppingClock) -> None:
     create(ledger, draft("a"), draft("b", tags=("x",)), organization_id=organization_id)
     create(ledger, *(draft(f"many-{number}") for number in range(1_100)), organization_id=organization_id)
     with ledger.transaction(organization_id, ANN) as tx:
-        tx.update_entity("a", lambda entity: replace(entity, name="again"))
-        tx.add_relation(RelationDraft(name="ABOUT", source_id="a", target_id="b", id="r1"))
-        tx.create_entity(draft("src", entity_type="source"))
-        tx.cite(["a"], Citing(frozenset({ORGANIZATION}), "s1", "search"))
-        tx.add_document(Document("doc", "src", "https://x", "X", "h"))
-        tx.add_chunk(Chunk("c1", "doc", "src", 0, "paragraph", ()), draft("c1", entity_type="document"))
+        tx.records.update_entity("a", lambda entity: replace(entity, name="again"))
+        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="a", target_id="b", id="r1"))
+        tx.records.create_entity(draft("src", entity_type="source"))
+        tx.memories.cite(["a"], Citing(frozenset({ORGANIZATION}), "s1", "search"))
+        tx.records.add_document(Document("doc", "src", "https://x", "X", "h"))
+        tx.records.add_chunk(Chunk("c1", "doc", "src", 0, "paragraph", ()), draft("c1", entity_type="document"))
     for days in (30, 60):
         with ledger.transaction(organization_id, ANN) as tx:
-            tx.end_relation("r1", invalid_at=clock.now + timedelta(days=days))
+            tx.relations.end_relation("r1", invalid_at=clock.now + timedelta(days=days))
     add_project(ledger, "p1", organization_id=organization_id)
-    ledger.add_membership(BOB, organization_id, "member")
+    ledger.people.add_membership(BOB, organization_id, "member")
     ledger.project_members.add(organization_id, "p1", BOB, "project_viewer")
     ledger.teams.create(Team(organization_id, "t1", "T", "t", "", clock.now))
     ledger.teams.add_member(organization_id, "t1", BOB)
     ledger.teams.put_project(organization_id, "t1", "p1", "project_viewer")
     invitation = Invitation("i1", organization_id, "c@x.org", "member", ANN, clock.now, clock.now + DAYS_30)
     ledger.invitations.create(invitation, "token", deed("member.invite", organization_id))
-    ledger.create_session(session("bobs", BOB, organization_id))
+    ledger.people.create_session(session("bobs", BOB, organization_id))
     ledger.leases.acquire(organization_id, "import", "process-1")
 
 
 def test_an_organization_is_renamed_and_found_by_its_slug(ledger: Ledger, shared: Organization) -> None:
-    renamed = ledger.edit_organization(SHARED, name="New", slug="new", audit=deed("organization.update", SHARED))
-    assert renamed == replace(shared, name="New", slug="new") == ledger.organization_by_slug("new")
-    assert ledger.organization_by_slug(shared.slug) is None
-    assert ledger.edit_organization(SHARED) == renamed
+    renamed = ledger.people.edit_organization(SHARED, name="New", slug="new", audit=deed("organization.update", SHARED))
+    assert renamed == replace(shared, name="New", slug="new") == ledger.people.organization_by_slug("new")
+    assert ledger.people.organization_by_slug(shared.slug) is None
+    assert ledger.people.edit_organization(SHARED) == renamed
     assert actions(ledger, SHARED) == ["organization.update", "organization.create"]
 
 
 @pytest.mark.parametrize("slug", ["", "-a", "a-", "a--b", "A", "ä", "a/b", "a b", "x" * 65])
 def test_a_slug_that_is_no_part_of_a_path_is_refused(ledger: Ledger, shared: Organization, slug: str) -> None:
     with pytest.raises(ValidationFailed, match="slug"):
-        ledger.edit_organization(SHARED, name="New", slug=slug)
+        ledger.people.edit_organization(SHARED, name="New", slug=slug)
     with pytest.raises(ValidationFailed, match="slug"):
-        ledger.create_organization(replace(shared, id="o3", slug=slug))
-    assert ledger.organization(SHARED) == shared
+        ledger.people.create_organization(replace(shared, id="o3", slug=slug))
+    assert ledger.people.organization(SHARED) == shared
 
 
 def test_a_taken_slug_changes_nothing(ledger: Ledger, shared: Organization) -> None:
     with pytest.raises(Conflict, match="taken"):
-        ledger.edit_organization(SHARED, name="New", slug=organization(ORG).slug)
-    assert ledger.organization(SHARED) == shared
+        ledger.people.edit_organization(SHARED, name="New", slug=organization(ORG).slug)
+    assert ledger.people.organization(SHARED) == shared
     with pytest.raises(NotFound):
-        ledger.edit_organization("nowhere", name="New")
+        ledger.people.edit_organization("nowhere", name="New")
     with pytest.raises(NotFound):
-        ledger.create_organization(replace(shared, id="o3", slug="o3"), "nobody")
-    assert ledger.organization("o3") is None
+        ledger.people.create_organization(replace(shared, id="o3", slug="o3"), "nobody")
+    assert ledger.people.organization("o3") is None
 
 
 def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(
@@ -122,16 +122,16 @@ def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(
     assert len(rows_of(database, SHARED)) > 15
     assert rows_of(database, SHARED)["relation_ends"] == 2
     told: list[tuple[str, bool]] = []
-    ledger.on_delete.append(lambda each: told.append((each, ledger.organization(each) is None)))
+    ledger.people.on_delete.append(lambda each: told.append((each, ledger.people.organization(each) is None)))
 
-    ledger.delete_organization(SHARED, deed("organization.delete", None, resource=SHARED))
+    ledger.people.delete_organization(SHARED, deed("organization.delete", None, resource=SHARED))
 
     assert told == [(SHARED, True)]
     assert rows_of(database, SHARED) == {}
     assert rows_of(database, ORG) == kept
-    assert [each.id for each in ledger.organizations()] == [ORG, OTHER]
+    assert [each.id for each in ledger.people.organizations()] == [ORG, OTHER]
     assert actions(ledger, None) == ["organization.delete"]
-    ledger.create_organization(replace(shared, id="again"))
+    ledger.people.create_organization(replace(shared, id="again"))
 
 
 def test_no_table_is_forgotten_when_an_organization_is_deleted() -> None:
@@ -148,28 +148,28 @@ def test_nobody_reaches_an_organization_whose_erasure_was_interrupted_and_it_is_
     def die(_organization_id: str) -> None:
         raise KeyboardInterrupt
 
-    ledger.on_delete.append(die)
+    ledger.people.on_delete.append(die)
     with pytest.raises(KeyboardInterrupt):
-        ledger.delete_organization(SHARED)
+        ledger.people.delete_organization(SHARED)
 
     assert rows_of(database, SHARED)["entities"] > 1_000
-    assert ledger.organization(SHARED) is ledger.organization_by_slug(shared.slug) is None
-    assert ledger.identity(ANN, SHARED, None) is ledger.identity(BOB, SHARED, "bobs") is None
-    assert ledger.organizations() == [organization(ORG), organization(OTHER)]
+    assert ledger.people.organization(SHARED) is ledger.people.organization_by_slug(shared.slug) is None
+    assert ledger.people.identity(ANN, SHARED, None) is ledger.people.identity(BOB, SHARED, "bobs") is None
+    assert ledger.people.organizations() == [organization(ORG), organization(OTHER)]
     for refused in (
-        lambda: ledger.head(SHARED),
+        lambda: ledger.feed.head(SHARED),
         lambda: create(ledger, draft("late"), organization_id=SHARED),
-        lambda: ledger.add_membership(BOB, SHARED, "member"),
-        lambda: ledger.edit_organization(SHARED, name="Back"),
-        lambda: ledger.delete_organization(SHARED),
+        lambda: ledger.people.add_membership(BOB, SHARED, "member"),
+        lambda: ledger.people.edit_organization(SHARED, name="Back"),
+        lambda: ledger.people.delete_organization(SHARED),
     ):
         with pytest.raises(NotFound):
             refused()
 
-    ledger.on_delete.clear()
+    ledger.people.on_delete.clear()
     ledger.tidy()
     assert rows_of(database, SHARED) == {}
-    assert ledger.erase_deleted() == 0
+    assert ledger.people.erase_deleted() == 0
 
 
 def test_nothing_stays_of_what_was_written_while_an_organization_was_deleted(
@@ -181,7 +181,7 @@ def test_nothing_stays_of_what_was_written_while_an_organization_was_deleted(
         for number in range(10_000):
             try:
                 create((ledger, second)[writer % 2], draft(f"{writer}-{number}"), organization_id=SHARED)
-                second.create_session(session(f"{writer}-{number}", ANN, SHARED))
+                second.people.create_session(session(f"{writer}-{number}", ANN, SHARED))
             except NotFound:
                 return number
             begun.set()
@@ -190,29 +190,29 @@ def test_nothing_stays_of_what_was_written_while_an_organization_was_deleted(
     with ThreadPoolExecutor(4) as pool:
         writing = [pool.submit(write, writer) for writer in range(4)]
         assert begun.wait(timeout=60)
-        ledger.delete_organization(SHARED)
+        ledger.people.delete_organization(SHARED)
         assert sum(each.result(timeout=120) for each in writing) > 0
     assert rows_of(database, SHARED) == {}
 
 
 def test_a_personal_organization_is_not_deleted_alone(ledger: Ledger) -> None:
     with pytest.raises(Conflict, match="personal"):
-        ledger.delete_organization(ORG)
+        ledger.people.delete_organization(ORG)
     with pytest.raises(NotFound):
-        ledger.delete_organization("nowhere")
-    assert ledger.identity(ANN, ORG, None) is not None
+        ledger.people.delete_organization("nowhere")
+    assert ledger.people.identity(ANN, ORG, None) is not None
 
 
 def test_project_access_is_stored_changed_and_outlives_its_project(ledger: Ledger) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.set_project_access(ProjectAccess("p1", "org", ANN))
-        tx.set_project_access(ProjectAccess("p2", "private", BOB))
+        tx.people.set_project_access(ProjectAccess("p1", "org", ANN))
+        tx.people.set_project_access(ProjectAccess("p2", "private", BOB))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.set_project_access(ProjectAccess("p1", "private", ANN))
-    found = sorted(ledger.access(ANN, ORG).projects, key=lambda access: access.project_id)
+        tx.people.set_project_access(ProjectAccess("p1", "private", ANN))
+    found = sorted(ledger.people.access(ANN, ORG).projects, key=lambda access: access.project_id)
     assert found == [ProjectAccess("p1", "private", ANN), ProjectAccess("p2", "private", BOB)]
-    assert ledger.access(ANN, OTHER).projects == ()
-    assert ledger.head(ORG).sequence == 0
+    assert ledger.people.access(ANN, OTHER).projects == ()
+    assert ledger.feed.head(ORG).sequence == 0
 
 
 @pytest.mark.parametrize("loss", ["demoted", "removed"])
@@ -221,18 +221,18 @@ def test_whoever_owned_an_organization_a_moment_ago_neither_edits_nor_deletes_it
         if actor != "owner":
             raise Forbidden(str(actor))
 
-    ledger.create_organization(organization("shared", is_personal=False), ANN)
-    ledger.add_membership(BOB, "shared", "owner")
+    ledger.people.create_organization(organization("shared", is_personal=False), ANN)
+    ledger.people.add_membership(BOB, "shared", "owner")
     if loss == "demoted":
-        ledger.set_member_role("shared", BOB, "viewer")
+        ledger.people.set_member_role("shared", BOB, "viewer")
     else:
-        ledger.remove_member("shared", BOB)
-    before = ledger.organization("shared")
+        ledger.people.remove_member("shared", BOB)
+    before = ledger.people.organization("shared")
     permit = Permit(BOB, check)
     with pytest.raises(Forbidden):
-        ledger.edit_organization("shared", name="Mine", audit=deed("x"), permit=permit)
+        ledger.people.edit_organization("shared", name="Mine", audit=deed("x"), permit=permit)
     with pytest.raises(Forbidden):
-        ledger.delete_organization("shared", deed("x"), permit=permit)
-    assert (ledger.organization("shared"), actions(ledger)) == (before, [])
-    ledger.delete_organization("shared", permit=Permit(ANN, check))
-    assert ledger.organization("shared") is None
+        ledger.people.delete_organization("shared", deed("x"), permit=permit)
+    assert (ledger.people.organization("shared"), actions(ledger)) == (before, [])
+    ledger.people.delete_organization("shared", permit=Permit(ANN, check))
+    assert ledger.people.organization("shared") is None

@@ -22,7 +22,7 @@ from tests.stores.ledger.samples import (
 @pytest.fixture(autouse=True)
 def project(ledger: Ledger) -> None:
     add_project(ledger, "p1")
-    ledger.add_membership(BOB, ORG, "member")
+    ledger.people.add_membership(BOB, ORG, "member")
 
 
 def roles(ledger: Ledger) -> list[tuple[str, str]]:
@@ -35,11 +35,11 @@ def test_a_project_begins_with_its_creator(ledger: Ledger) -> None:
 
 def test_whoever_created_a_project_and_was_removed_does_not_own_it_again(ledger: Ledger) -> None:
     add_project(ledger, "p2", creator=BOB)
-    ledger.remove_member(ORG, BOB)
-    ledger.add_membership(BOB, ORG, "member")
+    ledger.people.remove_member(ORG, BOB)
+    ledger.people.add_membership(BOB, ORG, "member")
     with ledger.transaction(ORG, ANN) as tx:
-        tx.set_project_access(ProjectAccess("p2", "org", BOB), keep_creator=True)
-    access = ledger.access(BOB, ORG)
+        tx.people.set_project_access(ProjectAccess("p2", "org", BOB), keep_creator=True)
+    access = ledger.people.access(BOB, ORG)
     assert sorted(access.projects, key=lambda each: each.project_id) == [
         ProjectAccess("p1", "private", ANN),
         ProjectAccess("p2", "org", ""),
@@ -47,10 +47,10 @@ def test_whoever_created_a_project_and_was_removed_does_not_own_it_again(ledger:
     assert access.roles == {}
     assert ledger.project_members.of_project(ORG, "p2") == []
     ledger.project_members.add(ORG, "p2", BOB, "project_viewer")
-    assert ledger.access(BOB, ORG).roles == {"p2": "project_viewer"}
+    assert ledger.people.access(BOB, ORG).roles == {"p2": "project_viewer"}
     with ledger.transaction(ORG, ANN) as tx:
-        tx.set_project_access(ProjectAccess("p2", "org", ANN))
-    assert ledger.access(ANN, ORG).roles["p2"] == "project_owner", "made anew"
+        tx.people.set_project_access(ProjectAccess("p2", "org", ANN))
+    assert ledger.people.access(ANN, ORG).roles["p2"] == "project_owner", "made anew"
 
 
 def test_a_role_in_a_project_is_given_changed_and_taken(ledger: Ledger) -> None:
@@ -58,7 +58,7 @@ def test_a_role_in_a_project_is_given_changed_and_taken(ledger: Ledger) -> None:
     assert roles(ledger) == [(ANN, "project_owner"), (BOB, "project_viewer")]
     changed = deed("project_member.update")
     assert ledger.project_members.set_role(ORG, "p1", BOB, "project_maintainer", changed) == "project_viewer"
-    assert ledger.access(BOB, ORG).roles == {"p1": "project_maintainer"}
+    assert ledger.people.access(BOB, ORG).roles == {"p1": "project_maintainer"}
     assert ledger.project_members.remove(ORG, "p1", BOB, deed("project_member.remove")) == "project_maintainer"
     assert roles(ledger) == [(ANN, "project_owner")]
     assert actions(ledger) == ["project_member.remove", "project_member.update", "project_member.add"]
@@ -113,7 +113,7 @@ def test_what_users_were_granted_is_read_at_once_and_says_what_is_said_of_each(
         ledger.teams.add_member(ORG, team_id, user_id)
         ledger.teams.put_project(ORG, team_id, project_id, role)
     expected = {
-        (user, project): role for user in (ANN, BOB) for project, role in ledger.access(user, ORG).roles.items()
+        (user, project): role for user in (ANN, BOB) for project, role in ledger.people.access(user, ORG).roles.items()
     }
     assert len(expected) == 6
     granted = ledger.project_members.granted
@@ -135,8 +135,8 @@ def test_a_permit_is_asked_with_what_holds_at_the_moment_before_a_role_changes(l
         "change": lambda permit: ledger.project_members.set_role(ORG, "p1", BOB, "project_viewer", permit=permit),
         "remove": lambda permit: ledger.project_members.remove(ORG, "p1", BOB, permit=permit),
     }
-    ledger.create_account(person("eve"), organization("org-eve"))
-    ledger.add_membership("eve", ORG, "member")
+    ledger.people.create_account(person("eve"), organization("org-eve"))
+    ledger.people.add_membership("eve", ORG, "member")
     ledger.project_members.add(ORG, "p1", BOB, "project_contributor")
     for actor in (BOB, "nobody"):
         with pytest.raises(Forbidden):

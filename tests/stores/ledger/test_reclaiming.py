@@ -26,12 +26,12 @@ Prove = Callable[[Ledger], User]
 
 def prove_by_link(ledger: Ledger) -> User:
     link = ExternalIdentity("oidc", "sub-1", BOB, f"{BOB}@Example.org", NOW)
-    return ledger.link_user(link, vouched=True, audit=deed("user.link", OTHER, actor_id=BOB))
+    return ledger.people.link_user(link, vouched=True, audit=deed("user.link", OTHER, actor_id=BOB))
 
 
 def prove_by_reset(ledger: Ledger) -> User:
-    ledger.create_password_reset(BOB, "token", NOW + timedelta(days=1))
-    return ledger.reset_password("token", "new", deed("user.password_reset", OTHER, actor_id=BOB))
+    ledger.people.create_password_reset(BOB, "token", NOW + timedelta(days=1))
+    return ledger.people.reset_password("token", "new", deed("user.password_reset", OTHER, actor_id=BOB))
 
 
 ways = pytest.mark.parametrize("prove", [prove_by_link, prove_by_reset], ids=["link", "reset"])
@@ -41,21 +41,21 @@ ways = pytest.mark.parametrize("prove", [prove_by_link, prove_by_reset], ids=["l
 def squatted(ledger: Ledger, clock: SteppingClock) -> Ledger:
     """Bob's address was never proved; whoever signed up with it let ANN into the personal organization."""
     clock.now += timedelta(hours=1)
-    ledger.add_membership(ANN, OTHER, "owner")
+    ledger.people.add_membership(ANN, OTHER, "owner")
     add_project(ledger, "p1", creator=BOB, organization_id=OTHER)
     ledger.project_members.add(OTHER, "p1", ANN, "project_maintainer")
     ledger.teams.create(Team(OTHER, "t1", "T", "t", "", clock.now))
     ledger.teams.add_member(OTHER, "t1", ANN)
-    ledger.create_organization(organization("shared", is_personal=False), ANN)
-    ledger.add_membership(BOB, "shared", "member")
+    ledger.people.create_organization(organization("shared", is_personal=False), ANN)
+    ledger.people.add_membership(BOB, "shared", "member")
     for user_id, organization_id in ((BOB, OTHER), (BOB, "shared"), (ANN, OTHER), (ANN, ORG), (ANN, "shared")):
         name = f"{user_id}-{organization_id}"
-        ledger.create_session(session(name, user_id, organization_id))
+        ledger.people.create_session(session(name, user_id, organization_id))
         key = ApiKey(name, organization_id, user_id, "k", f"sk_{name}", (), (), (), True, clock.now)
         ledger.api_keys.create(key, "hash")
     invited = Invitation("i1", OTHER, "eve@example.org", "owner", BOB, clock.now, clock.now + DAYS_30)
     ledger.invitations.create(invited, "invited")
-    ledger.link_user(ExternalIdentity("oidc", "squatters", BOB, None, clock.now))
+    ledger.people.link_user(ExternalIdentity("oidc", "squatters", BOB, None, clock.now))
     return ledger
 
 
@@ -64,9 +64,9 @@ def test_what_whoever_signed_up_could_sign_in_by_ends(squatted: Ledger, prove: P
     bob = prove(squatted)
     assert bob.email_verified_at is not None
     assert bob.password_hash == (None if prove is prove_by_link else "new")
-    assert squatted.sessions(BOB) == []
+    assert squatted.people.sessions(BOB) == []
     assert [squatted.api_keys.find(f"sk_{BOB}-{each}") for each in (OTHER, "shared")] == [None, None]
-    assert squatted.user_by_link("oidc", "squatters") is None
+    assert squatted.people.user_by_link("oidc", "squatters") is None
 
 
 @ways
@@ -74,41 +74,41 @@ def test_whoever_was_let_into_the_personal_organization_leaves_it_with_all_they_
     squatted: Ledger, prove: Prove
 ) -> None:
     prove(squatted)
-    assert [each.user.id for each in squatted.members(OTHER)] == [BOB]
-    assert {each.organization_id for each in squatted.sessions(ANN)} == {ORG, "shared"}
+    assert [each.user.id for each in squatted.people.members(OTHER)] == [BOB]
+    assert {each.organization_id for each in squatted.people.sessions(ANN)} == {ORG, "shared"}
     assert squatted.api_keys.find(f"sk_{ANN}-{OTHER}") is None
     assert squatted.api_keys.find(f"sk_{ANN}-shared") is not None
     assert squatted.invitations.by_token("invited") is None
     removal, *_ = squatted.audit.entries(AuditQuery(OTHER, action="member.remove"))
     assert (removal.draft.resource, removal.draft.details) == (ANN, {"reason": "address_proved"})
-    squatted.add_membership(ANN, OTHER, "viewer")
-    access = squatted.access(ANN, OTHER)
+    squatted.people.add_membership(ANN, OTHER, "viewer")
+    access = squatted.people.access(ANN, OTHER)
     assert (access.roles, access.team_ids) == ({}, frozenset())
 
 
 @ways
 def test_whoever_was_demoted_at_home_owns_it_again(squatted: Ledger, prove: Prove) -> None:
-    squatted.put_member(BOB, OTHER, "viewer")
+    squatted.people.put_member(BOB, OTHER, "viewer")
     prove(squatted)
-    assert [(each.user.id, each.role) for each in squatted.members(OTHER)] == [(BOB, "owner")]
+    assert [(each.user.id, each.role) for each in squatted.people.members(OTHER)] == [(BOB, "owner")]
 
 
 @ways
 def test_organizations_of_others_stay_as_they_are(squatted: Ledger, prove: Prove) -> None:
-    squatted.add_membership(BOB, ORG, "owner")
+    squatted.people.add_membership(BOB, ORG, "owner")
     prove(squatted)
-    assert {each.user.id for each in squatted.members("shared")} == {ANN, BOB}
-    assert [each.user.id for each in squatted.members(ORG)] == [ANN, BOB]
+    assert {each.user.id for each in squatted.people.members("shared")} == {ANN, BOB}
+    assert [each.user.id for each in squatted.people.members(ORG)] == [ANN, BOB]
 
 
 @ways
 def test_an_account_whose_address_was_proved_before_keeps_its_keys_links_and_guests(
     squatted: Ledger, clock: SteppingClock, prove: Prove
 ) -> None:
-    squatted.edit_user(BOB, lambda user: replace(user, email_verified_at=clock.now))
+    squatted.people.edit_user(BOB, lambda user: replace(user, email_verified_at=clock.now))
     prove(squatted)
     assert squatted.api_keys.find(f"sk_{BOB}-{OTHER}") is not None
-    assert squatted.user_by_link("oidc", "squatters") is not None
-    assert {each.user.id for each in squatted.members(OTHER)} == {ANN, BOB}
+    assert squatted.people.user_by_link("oidc", "squatters") is not None
+    assert {each.user.id for each in squatted.people.members(OTHER)} == {ANN, BOB}
     assert squatted.invitations.by_token("invited") is not None
     assert "member.remove" not in actions(squatted, OTHER)

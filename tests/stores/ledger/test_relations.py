@@ -23,7 +23,7 @@ STATED = {"from": "related_to"}
 
 def add(ledger: Ledger, wanted: RelationDraft) -> Relation:
     with ledger.transaction(ORG, ANN) as tx:
-        return tx.add_relation(wanted)
+        return tx.relations.add_relation(wanted)
 
 
 def test_a_relation_reads_back_to_the_letter(ledger: Ledger, clock: SteppingClock) -> None:
@@ -36,20 +36,20 @@ def test_a_relation_reads_back_to_the_letter(ledger: Ledger, clock: SteppingCloc
         provenance={"z": [1], "a": None},
     )
     added = add(ledger, wanted)
-    assert ledger.relations(ORG, ["r1", "absent"]) == {"r1": added}
+    assert ledger.relations.by_ids(ORG, ["r1", "absent"]) == {"r1": added}
     assert (added.fact, added.valid_at, added.provenance) == (wanted.fact, moment, wanted.provenance)
     assert added.created_at == clock.now
     assert added.expired_at is None
     assert added.principal_id == ANN
-    assert ledger.relation_ids(ORG) == {"r1"}
-    assert ledger.relation_ids(OTHER) == set()
+    assert ledger.relations.relation_ids(ORG) == {"r1"}
+    assert ledger.relations.relation_ids(OTHER) == set()
 
 
 def test_an_identical_relation_is_returned_and_not_doubled(ledger: Ledger) -> None:
     first = add(ledger, LINK)
-    head = ledger.head(ORG)
+    head = ledger.feed.head(ORG)
     assert add(ledger, replace(LINK, id="r2", fact="said otherwise")) == first
-    assert ledger.head(ORG) == head
+    assert ledger.feed.head(ORG) == head
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_a_relation_that_differs_is_another_one(ledger: Ledger, change: dict[str
 def test_a_relation_that_ended_may_be_stated_again(ledger: Ledger) -> None:
     add(ledger, LINK)
     with ledger.transaction(ORG, ANN) as tx:
-        ended = tx.end_relation("r1")
-        assert tx.end_relation("r1") == ended
-        assert tx.relations_of("a") == []
-        assert tx.add_relation(replace(LINK, id="r2")).id == "r2"
-        assert [relation.id for relation in tx.relations_of("a")] == ["r2"]
+        ended = tx.relations.end_relation("r1")
+        assert tx.relations.end_relation("r1") == ended
+        assert tx.relations.relations_of("a") == []
+        assert tx.relations.add_relation(replace(LINK, id="r2")).id == "r2"
+        assert [relation.id for relation in tx.relations.relations_of("a")] == ["r2"]
     assert ended.expired_at == ended.invalid_at != ended.created_at
-    assert [row.operation for row in ledger.changes(ORG, 4, 10)] == ["update", "create"]
+    assert [row.operation for row in ledger.feed.changes(ORG, 4, 10)] == ["update", "create"]
 
 
 def test_both_ends_must_exist(ledger: Ledger) -> None:
@@ -88,7 +88,7 @@ def test_a_relation_id_is_taken_once(ledger: Ledger) -> None:
     with pytest.raises(Conflict):
         add(ledger, replace(LINK, name="REQUIRES"))
     with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
-        tx.end_relation("absent")
+        tx.relations.end_relation("absent")
     with pytest.raises(ValidationFailed):
         add(ledger, replace(LINK, id="r2", name="X", fact="\0"))
 
@@ -96,12 +96,12 @@ def test_a_relation_id_is_taken_once(ledger: Ledger) -> None:
 def test_relations_are_read_as_they_held_at_a_time(ledger: Ledger, clock: SteppingClock) -> None:
     added = add(ledger, LINK)
     with ledger.transaction(ORG, ANN) as tx:
-        ended = tx.end_relation("r1")
+        ended = tx.relations.end_relation("r1")
     assert ended.expired_at is not None
     tick = timedelta(microseconds=1)
 
     def ids(**how: object) -> list[str]:
-        return [relation.id for relation in ledger.relations_of(ORG, "b", **how)]  # type: ignore[arg-type]
+        return [relation.id for relation in ledger.relations.relations_of(ORG, "b", **how)]  # type: ignore[arg-type]
 
     assert ids() == []
     assert ids(at=added.created_at) == ["r1"]
@@ -113,32 +113,32 @@ def test_relations_are_read_as_they_held_at_a_time(ledger: Ledger, clock: Steppi
 
 def test_a_fact_of_the_future_does_not_hold_yet(ledger: Ledger, clock: SteppingClock) -> None:
     add(ledger, replace(LINK, valid_at=clock.now + timedelta(days=1)))
-    assert ledger.relations_of(ORG, "a") == []
-    assert len(ledger.relations_of(ORG, "a", at=clock.now + timedelta(days=2))) == 1
+    assert ledger.relations.relations_of(ORG, "a") == []
+    assert len(ledger.relations.relations_of(ORG, "a", at=clock.now + timedelta(days=2))) == 1
 
 
 def test_the_latest_relations_come_first_up_to_a_limit(ledger: Ledger) -> None:
     for number, target in enumerate(("b", "c", "a")):
         add(ledger, RelationDraft(name="ABOUT", source_id="a", target_id=target, id=f"r{number}"))
-    assert [relation.id for relation in ledger.relations_of(ORG, "a")] == ["r2", "r1", "r0"]
-    assert [relation.id for relation in ledger.relations_of(ORG, "a", limit=2)] == ["r2", "r1"]
+    assert [relation.id for relation in ledger.relations.relations_of(ORG, "a")] == ["r2", "r1", "r0"]
+    assert [relation.id for relation in ledger.relations.relations_of(ORG, "a", limit=2)] == ["r2", "r1"]
 
 
 def superseded(ledger: Ledger, *ids: str, as_of: datetime | None = None, keys: frozenset[str] = EVERYBODY) -> set[str]:
-    return ledger.superseded(ORG, ids, visibility=keys, as_of=as_of)
+    return ledger.records.superseded(ORG, ids, visibility=keys, as_of=as_of)
 
 
 def move(ledger: Ledger, entity_id: str, visibility: str, *, left: tuple[str, ...] = ()) -> None:
     """Change who may read an entity, and let what is stated of it follow."""
     with ledger.transaction(ORG, ANN) as tx:
-        before = tx.entity(entity_id)
+        before = tx.records.entity(entity_id)
         assert before is not None
-        after = tx.update_entity(entity_id, lambda entity: replace(entity, visibility=visibility))
-        tx.follow_visibility(before, after, left=left)
+        after = tx.records.update_entity(entity_id, lambda entity: replace(entity, visibility=visibility))
+        tx.relations.follow_visibility(before, after, left=left)
 
 
 def shown(ledger: Ledger) -> dict[str, str]:
-    found = ledger.relations(ORG, ledger.relation_ids(ORG))
+    found = ledger.relations.by_ids(ORG, ledger.relations.relation_ids(ORG))
     return {each.id: each.visibility for each in found.values()}
 
 
@@ -147,8 +147,8 @@ def test_what_a_record_states_follows_who_may_read_its_ends(ledger: Ledger) -> N
     add(ledger, replace(LINK, id="r2", name="ABOUT", provenance=STATED))
     add(ledger, replace(LINK, id="own", name="OWNS", visibility="private:x"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.end_relation("r2")
-    before = ledger.relations(ORG, ["r1", "r2"])
+        tx.relations.end_relation("r2")
+    before = ledger.relations.by_ids(ORG, ["r1", "r2"])
     steps = [
         ("a", "private:x", "private:x"),
         ("b", "project:p", "private:x"),
@@ -157,14 +157,14 @@ def test_what_a_record_states_follows_who_may_read_its_ends(ledger: Ledger) -> N
         ("b", "organization", "organization"),
     ]
     for entity_id, visibility, expected in steps:
-        head = ledger.head(ORG).sequence
+        head = ledger.feed.head(ORG).sequence
         move(ledger, entity_id, visibility)
         assert shown(ledger) == {"r1": expected, "r2": expected, "own": "private:x"}
-        told = [change for change in ledger.changes(ORG, head, 10) if change.kind == "relation"]
+        told = [change for change in ledger.feed.changes(ORG, head, 10) if change.kind == "relation"]
         changed = {each.record_id for each in told}
         assert changed == (set() if (entity_id, visibility) == ("b", "project:p") else {"r1", "r2"})
         assert {(each.operation, each.visibility) for each in told} <= {("update", expected)}
-    assert ledger.relations(ORG, ["r1", "r2"]) == before
+    assert ledger.relations.by_ids(ORG, ["r1", "r2"]) == before
 
 
 def test_a_relation_that_was_left_does_not_follow_its_target_later(ledger: Ledger) -> None:
@@ -184,12 +184,12 @@ def test_a_supersession_needs_a_source_that_is_readable_now_and_was_then(ledger:
     mine = EVERYBODY | {"private:x"}
     early = clock()
     with ledger.transaction(ORG, ANN) as tx:
-        tx.update_entity("a", lambda entity: replace(entity, visibility="private:x"))
+        tx.records.update_entity("a", lambda entity: replace(entity, visibility="private:x"))
     hidden = clock()
     assert superseded(ledger, "b") == superseded(ledger, "b", as_of=early) == set()
     assert superseded(ledger, "b", keys=mine) == superseded(ledger, "b", keys=mine, as_of=early) == {"b"}
     with ledger.transaction(ORG, ANN) as tx:
-        tx.update_entity("a", lambda entity: replace(entity, visibility="organization"))
+        tx.records.update_entity("a", lambda entity: replace(entity, visibility="organization"))
     assert superseded(ledger, "b") == superseded(ledger, "b", as_of=early) == {"b"}
     assert superseded(ledger, "b", as_of=hidden) == set()
     assert superseded(ledger, "b", keys=mine, as_of=hidden) == {"b"}
@@ -202,7 +202,7 @@ def test_what_is_hidden_takes_no_place_among_the_readable_relations(ledger: Ledg
     add(ledger, RelationDraft(name="ABOUT", source_id="hidden", target_id="b", id="r3"))
 
     def ids(keys: frozenset[str], limit: int) -> list[str]:
-        return [each.id for each in ledger.readable_relations_of(ORG, "b", visibility=keys, limit=limit)]
+        return [each.id for each in ledger.relations.readable_relations_of(ORG, "b", visibility=keys, limit=limit)]
 
     assert ids(EVERYBODY, 1) == ids(EVERYBODY, 9) == ["r1"]
     assert ids(EVERYBODY | {"private:x"}, 9) == ["r3", "r2", "r1"]
@@ -214,7 +214,7 @@ def test_what_another_entity_supersedes_is_known_at_each_time(ledger: Ledger, cl
     assert superseded(ledger, "a", "b", "c") == {"b"}
     assert superseded(ledger, "a", "b", "c", as_of=added.created_at - timedelta(seconds=1)) == set()
     with ledger.transaction(ORG, ANN) as tx:
-        tx.end_relation("r1")
+        tx.relations.end_relation("r1")
     assert superseded(ledger, "b") == set()
     assert superseded(ledger, "b", as_of=added.created_at) == {"b"}
     assert superseded(ledger) == set()
@@ -228,7 +228,7 @@ def test_a_supersession_that_will_end_still_holds(ledger: Ledger, clock: Steppin
 
 def test_linked_names_the_entities_that_any_relation_touches(ledger: Ledger) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft("ABOUT", "a", "b"))
-    assert ledger.linked(ORG, ["a", "b", "c", "absent"]) == {"a", "b"}
-    assert ledger.linked(ORG, []) == set()
-    assert ledger.linked(OTHER, ["a"]) == set()
+        tx.relations.add_relation(RelationDraft("ABOUT", "a", "b"))
+    assert ledger.relations.linked(ORG, ["a", "b", "c", "absent"]) == {"a", "b"}
+    assert ledger.relations.linked(ORG, []) == set()
+    assert ledger.relations.linked(OTHER, ["a"]) == set()

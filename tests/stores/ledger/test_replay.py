@@ -17,25 +17,25 @@ Step = Callable[[Transaction], object]
 
 
 def create(entity_id: str) -> Step:
-    return lambda tx: tx.create_entity(draft(entity_id))
+    return lambda tx: tx.records.create_entity(draft(entity_id))
 
 
 def update(entity_id: str) -> Step:
-    return lambda tx: tx.update_entity(entity_id, lambda entity: replace(entity, content=entity.content + "."))
+    return lambda tx: tx.records.update_entity(entity_id, lambda entity: replace(entity, content=entity.content + "."))
 
 
 def delete(entity_id: str) -> Step:
-    return lambda tx: tx.delete_entity(entity_id)
+    return lambda tx: tx.records.delete_entity(entity_id)
 
 
 def relate(source: str, target: str) -> Step:
-    return lambda tx: tx.add_relation(
+    return lambda tx: tx.relations.add_relation(
         RelationDraft(name="ABOUT", source_id=source, target_id=target, id=f"{source}{target}{tx.sequence}")
     )
 
 
 def end(entity_id: str) -> Step:
-    return lambda tx: [tx.end_relation(relation.id) for relation in tx.relations_of(entity_id)]
+    return lambda tx: [tx.relations.end_relation(relation.id) for relation in tx.relations.relations_of(entity_id)]
 
 
 STEPS = st.one_of(
@@ -52,20 +52,20 @@ class Copy:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        with ledger.snapshot(ORG) as snapshot:
+        with ledger.feed.snapshot(ORG) as snapshot:
             self._at = snapshot.position.sequence
             self.entities: dict[str, Entity] = {e.id: e for page in snapshot.entities() for e in page}
             self.relations: dict[str, Relation] = {r.id: r for page in snapshot.relations() for r in page}
 
     def follow(self) -> None:
-        for change in self._ledger.changes(ORG, self._at, 1_000):
+        for change in self._ledger.feed.changes(ORG, self._at, 1_000):
             self._at = change.sequence
             if change.kind == "entity":
                 self.entities.pop(change.record_id, None)
-                self.entities |= self._ledger.entities(ORG, [change.record_id])
+                self.entities |= self._ledger.records.entities(ORG, [change.record_id])
             else:
                 self.relations.pop(change.record_id, None)
-                self.relations |= self._ledger.relations(ORG, [change.record_id])
+                self.relations |= self._ledger.relations.by_ids(ORG, [change.record_id])
 
 
 @pytest.mark.parametrize("populated_url", ["sqlite"], indirect=True)
@@ -87,9 +87,9 @@ def test_a_copy_that_follows_the_feed_equals_the_ledger(
     assert copy is not None
     copy.follow()
     truth = Copy(ledger)
-    assert copy.entities == truth.entities == ledger.entities(ORG, ["a", "b", "c", "d"])
+    assert copy.entities == truth.entities == ledger.records.entities(ORG, ["a", "b", "c", "d"])
     assert copy.relations == truth.relations
-    assert ledger.relation_ids(ORG) == truth.relations.keys()
+    assert ledger.relations.relation_ids(ORG) == truth.relations.keys()
     assert {end for relation in truth.relations.values() for end in (relation.source_id, relation.target_id)} <= set(
         truth.entities
     )

@@ -13,66 +13,68 @@ from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, act
 @pytest.fixture
 def session(ledger: Ledger, clock: SteppingClock) -> Session:
     started = Session("s1", ANN, ORG, "refresh-1", clock.now, clock.now + timedelta(days=30), None)
-    ledger.create_session(started)
+    ledger.people.create_session(started)
     return started
 
 
 def test_a_rotation_makes_the_new_token_the_only_valid_one(
     ledger: Ledger, session: Session, clock: SteppingClock
 ) -> None:
-    rotated = ledger.rotate_session("s1", "refresh-1", "refresh-2", clock.now)
-    assert rotated == replace(session, refresh_id="refresh-2", last_used_at=clock.now) == ledger.session("s1")
+    rotated = ledger.people.rotate_session("s1", "refresh-1", "refresh-2", clock.now)
+    assert rotated == replace(session, refresh_id="refresh-2", last_used_at=clock.now) == ledger.people.session("s1")
 
 
 def test_a_used_token_revokes_the_whole_session(ledger: Ledger, session: Session, clock: SteppingClock) -> None:
-    ledger.rotate_session("s1", "refresh-1", "refresh-2", clock.now)
-    assert ledger.rotate_session("s1", "refresh-1", "stolen", clock.now) == "reused"
-    assert ledger.rotate_session("s1", "refresh-2", "refresh-3", clock.now) == "ended"
-    assert ledger.identity(ANN, ORG, "s1") is None
+    ledger.people.rotate_session("s1", "refresh-1", "refresh-2", clock.now)
+    assert ledger.people.rotate_session("s1", "refresh-1", "stolen", clock.now) == "reused"
+    assert ledger.people.rotate_session("s1", "refresh-2", "refresh-3", clock.now) == "ended"
+    assert ledger.people.identity(ANN, ORG, "s1") is None
 
 
 def test_a_session_that_is_over_is_not_rotated(ledger: Ledger, session: Session) -> None:
-    assert ledger.rotate_session("s1", "refresh-1", "refresh-2", session.expires_at) == "ended"
-    assert ledger.rotate_session("absent", "refresh-1", "refresh-2", session.created_at) == "ended"
-    assert ledger.revoke_session("s1")
-    assert not ledger.revoke_session("s1")
-    assert ledger.rotate_session("s1", "refresh-1", "refresh-2", session.created_at) == "ended"
+    assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.expires_at) == "ended"
+    assert ledger.people.rotate_session("absent", "refresh-1", "refresh-2", session.created_at) == "ended"
+    assert ledger.people.revoke_session("s1")
+    assert not ledger.people.revoke_session("s1")
+    assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.created_at) == "ended"
 
 
 def test_of_many_rotations_with_one_token_one_succeeds(ledger: Ledger, session: Session, clock: SteppingClock) -> None:
     with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(lambda n: ledger.rotate_session("s1", "refresh-1", f"next-{n}", clock.now), range(8)))
+        outcomes = list(
+            pool.map(lambda n: ledger.people.rotate_session("s1", "refresh-1", f"next-{n}", clock.now), range(8))
+        )
     assert sum(isinstance(outcome, Session) for outcome in outcomes) == 1
     assert outcomes.count("reused") == 1
 
 
 def test_all_sessions_of_a_user_end_but_the_one_to_keep(ledger: Ledger, session: Session) -> None:
-    ledger.create_session(replace(session, id="s2"))
-    ledger.create_session(replace(session, id="bobs", user_id=BOB))
-    assert ledger.revoke_sessions(ANN, keep="s2") == 1
-    assert ledger.identity(ANN, ORG, "s1") is None
-    assert ledger.identity(ANN, ORG, "s2") is not None
-    assert ledger.revoke_sessions(ANN) == 1
-    bobs = ledger.session("bobs")
+    ledger.people.create_session(replace(session, id="s2"))
+    ledger.people.create_session(replace(session, id="bobs", user_id=BOB))
+    assert ledger.people.revoke_sessions(ANN, keep="s2") == 1
+    assert ledger.people.identity(ANN, ORG, "s1") is None
+    assert ledger.people.identity(ANN, ORG, "s2") is not None
+    assert ledger.people.revoke_sessions(ANN) == 1
+    bobs = ledger.people.session("bobs")
     assert bobs is not None
     assert bobs.revoked_at is None
 
 
 def test_old_sessions_are_pruned(ledger: Ledger, session: Session) -> None:
-    assert ledger.prune_sessions(session.expires_at) == 0
-    assert ledger.prune_sessions(session.expires_at + timedelta(seconds=1)) == 1
-    assert ledger.session("s1") is None
+    assert ledger.people.prune_sessions(session.expires_at) == 0
+    assert ledger.people.prune_sessions(session.expires_at + timedelta(seconds=1)) == 1
+    assert ledger.people.session("s1") is None
 
 
 def test_a_session_remembers_where_it_came_from(ledger: Ledger, session: Session) -> None:
     known = replace(session, id="s2", provider="oidc:acme", user_agent="Browser/1", ip_address="::1")
-    ledger.create_session(known, deed("session.create"))
-    assert ledger.session("s2") == known
+    ledger.people.create_session(known, deed("session.create"))
+    assert ledger.people.session("s2") == known
     assert actions(ledger) == ["session.create"]
     with pytest.raises(Conflict):
-        ledger.create_session(known)
+        ledger.people.create_session(known)
     with pytest.raises(NotFound):
-        ledger.create_session(replace(session, id="s3", organization_id="nowhere"))
+        ledger.people.create_session(replace(session, id="s3", organization_id="nowhere"))
 
 
 def test_a_user_sees_the_sessions_that_hold_the_newest_first(
@@ -81,28 +83,28 @@ def test_a_user_sees_the_sessions_that_hold_the_newest_first(
     newer = replace(session, id="s2", created_at=session.created_at + timedelta(days=1))
     over = replace(session, id="over", expires_at=clock.now)
     for each in (newer, over, replace(session, id="bobs", user_id=BOB), replace(session, id="revoked")):
-        ledger.create_session(each)
-    ledger.revoke_session("revoked")
-    assert ledger.sessions(ANN) == [newer, session]
+        ledger.people.create_session(each)
+    ledger.people.revoke_session("revoked")
+    assert ledger.people.sessions(ANN) == [newer, session]
 
 
 def test_a_session_is_ended_by_its_user_only(ledger: Ledger, session: Session) -> None:
-    assert not ledger.revoke_session("s1", user_id=BOB, audit=deed("session.revoke"))
-    assert ledger.identity(ANN, ORG, "s1") is not None
-    assert ledger.revoke_session("s1", user_id=ANN, audit=deed("session.revoke"))
+    assert not ledger.people.revoke_session("s1", user_id=BOB, audit=deed("session.revoke"))
+    assert ledger.people.identity(ANN, ORG, "s1") is not None
+    assert ledger.people.revoke_session("s1", user_id=ANN, audit=deed("session.revoke"))
     assert actions(ledger) == ["session.revoke"]
 
 
 def test_the_sessions_of_one_organization_end_alone(ledger: Ledger, session: Session) -> None:
-    ledger.create_session(replace(session, id="elsewhere", organization_id=OTHER))
-    assert ledger.revoke_sessions(ANN, organization_id=ORG, audit=deed("session.revoke_all")) == 1
-    assert [each.id for each in ledger.sessions(ANN)] == ["elsewhere"]
+    ledger.people.create_session(replace(session, id="elsewhere", organization_id=OTHER))
+    assert ledger.people.revoke_sessions(ANN, organization_id=ORG, audit=deed("session.revoke_all")) == 1
+    assert [each.id for each in ledger.people.sessions(ANN)] == ["elsewhere"]
     assert actions(ledger) == ["session.revoke_all"]
 
 
 def test_a_rotation_may_prolong_the_session(ledger: Ledger, session: Session, clock: SteppingClock) -> None:
     until = session.expires_at + timedelta(days=1)
-    rotated = ledger.rotate_session("s1", "refresh-1", "refresh-2", clock.now, expires_at=until)
+    rotated = ledger.people.rotate_session("s1", "refresh-1", "refresh-2", clock.now, expires_at=until)
     assert isinstance(rotated, Session)
     assert rotated.expires_at == until
 
@@ -111,15 +113,15 @@ def test_a_switched_session_holds_in_the_other_organization_with_new_tokens_only
     ledger: Ledger, session: Session, clock: SteppingClock
 ) -> None:
     with pytest.raises(NotFound):
-        ledger.switch_session("s1", OTHER, "refresh-2")
-    ledger.add_membership(ANN, OTHER, "viewer")
-    switched = ledger.switch_session("s1", OTHER, "refresh-2", deed("session.switch", OTHER))
+        ledger.people.switch_session("s1", OTHER, "refresh-2")
+    ledger.people.add_membership(ANN, OTHER, "viewer")
+    switched = ledger.people.switch_session("s1", OTHER, "refresh-2", deed("session.switch", OTHER))
     assert switched == replace(session, organization_id=OTHER, refresh_id="refresh-2", last_used_at=clock.now)
-    assert ledger.identity(ANN, ORG, "s1") is None
-    assert ledger.identity(ANN, OTHER, "s1") is not None
+    assert ledger.people.identity(ANN, ORG, "s1") is None
+    assert ledger.people.identity(ANN, OTHER, "s1") is not None
     assert actions(ledger, OTHER) == ["session.switch"]
-    again = ledger.switch_session("s1", OTHER, "refresh-3", seen=("::1", "curl"))
+    again = ledger.people.switch_session("s1", OTHER, "refresh-3", seen=("::1", "curl"))
     assert again is not None
     assert (again.ip_address, again.user_agent) == ("::1", "curl")
-    assert ledger.rotate_session("s1", "refresh-1", "stolen", clock.now) == "reused"
-    assert ledger.switch_session("s1", ORG, "refresh-4") is None
+    assert ledger.people.rotate_session("s1", "refresh-1", "stolen", clock.now) == "reused"
+    assert ledger.people.switch_session("s1", ORG, "refresh-4") is None

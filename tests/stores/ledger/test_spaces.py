@@ -27,12 +27,12 @@ def put(ledger: Ledger, principal_id: str, role: str = "reader", space_id: str =
 
 @pytest.fixture
 def crew(ledger: Ledger) -> MemorySpace:
-    ledger.add_membership(BOB, ORG, "member")
+    ledger.people.add_membership(BOB, ORG, "member")
     return ledger.spaces.create(space(), deed("memory.space.create"))
 
 
 def grants(ledger: Ledger, user_id: str = BOB) -> dict[str, bool]:
-    return {":".join(each.place): each.writes for each in ledger.access(user_id, ORG).spaces.granted}
+    return {":".join(each.place): each.writes for each in ledger.people.access(user_id, ORG).spaces.granted}
 
 
 def test_a_space_is_stored_once_for_its_scope_and_key(ledger: Ledger, crew: MemorySpace) -> None:
@@ -75,7 +75,7 @@ def test_a_disabled_space_gives_nothing_and_takes_no_members(ledger: Ledger, cre
     put(ledger, BOB)
     disabled = ledger.spaces.edit(ORG, "s1", SpaceChange(state="disabled"))
     assert (disabled.state, disabled.disabled_reason) == ("disabled", "manually_disabled")
-    assert ledger.access(BOB, ORG).spaces == SpaceAccess((), frozenset({("shared", "crew")}))
+    assert ledger.people.access(BOB, ORG).spaces == SpaceAccess((), frozenset({("shared", "crew")}))
     with pytest.raises(Conflict, match=r"^manually_disabled$"):
         put(ledger, BOB, "writer")
     active = ledger.spaces.edit(ORG, "s1", SpaceChange(state="active"))
@@ -106,11 +106,11 @@ def test_those_whom_a_disabled_space_concerns_are_told(
     ledger: Ledger, crew: MemorySpace, scope: str, key: str | None, concerned: tuple[str, ...]
 ) -> None:
     ledger.spaces.create(space("s2", scope, key))
-    before = {user: ledger.access(user, ORG).spaces for user in (ANN, BOB)}
+    before = {user: ledger.people.access(user, ORG).spaces for user in (ANN, BOB)}
     assert before[BOB] is NO_SPACES
     ledger.spaces.edit(ORG, "s2", SpaceChange(state="disabled"))
     for user in (ANN, BOB):
-        disabled = ledger.access(user, ORG).spaces.disabled
+        disabled = ledger.people.access(user, ORG).spaces.disabled
         assert disabled == ({(scope, key or "")} if user in concerned else frozenset()), user
 
 
@@ -124,8 +124,8 @@ def test_a_members_rights_are_the_latest_that_were_given(
     assert second.updated_at > first.updated_at
     assert (second.role, second.permissions, second.expires_at) == ("writer", ("note",), until)
     assert ledger.spaces.members(ORG, "s1")[1:] == [second]
-    assert ledger.access(BOB, ORG).spaces.granted == (SpaceGrant(("shared", "crew"), True, until),)
-    assert ledger.access(BOB, ORG).spaces.until == until
+    assert ledger.people.access(BOB, ORG).spaces.granted == (SpaceGrant(("shared", "crew"), True, until),)
+    assert ledger.people.access(BOB, ORG).spaces.until == until
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_membership_ends_to_the_microsecond(ledger: Ledger, crew: MemorySpace,
     clock.now = until - timedelta(seconds=1, microseconds=1)
     assert grants(ledger) == {"shared:crew": False}
     clock.now = until - timedelta(seconds=1)
-    assert ledger.access(BOB, ORG).spaces == NO_SPACES
+    assert ledger.people.access(BOB, ORG).spaces == NO_SPACES
 
 
 def test_agents_are_kept_and_let_nobody_in(ledger: Ledger, crew: MemorySpace) -> None:
@@ -167,12 +167,12 @@ def test_agents_are_kept_and_let_nobody_in(ledger: Ledger, crew: MemorySpace) ->
 def test_who_leaves_is_in_no_space_any_more_and_comes_back_to_none(ledger: Ledger, crew: MemorySpace) -> None:
     put(ledger, BOB)
     put(ledger, BOB, principal_type="agent")
-    ledger.remove_member(ORG, BOB)
-    ledger.add_membership(BOB, ORG, "member")
+    ledger.people.remove_member(ORG, BOB)
+    ledger.people.add_membership(BOB, ORG, "member")
     assert grants(ledger) == {}
     assert [each.principal_type for each in ledger.spaces.members(ORG, "s1")] == ["user", "agent"]
     put(ledger, BOB)
-    ledger.delete_user(BOB)
+    ledger.people.delete_user(BOB)
     assert [each.principal_type for each in ledger.spaces.members(ORG, "s1")] == ["user", "agent"]
 
 
@@ -212,9 +212,9 @@ def test_a_permit_is_asked_before_anything_changes(ledger: Ledger, crew: MemoryS
 
 
 def test_spaces_go_with_their_organization(ledger: Ledger, crew: MemorySpace) -> None:
-    ledger.create_organization(organization("o3", is_personal=False), ANN)
+    ledger.people.create_organization(organization("o3", is_personal=False), ANN)
     ledger.spaces.create(replace(space(), organization_id="o3"))
-    ledger.delete_organization("o3")
+    ledger.people.delete_organization("o3")
     assert ledger.spaces.space("o3", "s1") is None
     assert ledger.spaces.members("o3", "s1") == []
     assert len(ledger.spaces.members(ORG, "s1")) == 1

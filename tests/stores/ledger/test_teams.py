@@ -44,7 +44,7 @@ def test_a_permit_is_asked_with_the_role_of_the_moment_before_a_team_changes(
 
     for project_id in ("p1", "p2"):
         add_project(ledger, project_id)
-    ledger.add_membership(BOB, ORG, "member")
+    ledger.people.add_membership(BOB, ORG, "member")
     ledger.teams.add_member(ORG, "t1", ANN)
     ledger.teams.put_project(ORG, "t1", "p1", "project_viewer")
     with pytest.raises(Forbidden, match="member"):
@@ -99,7 +99,7 @@ def test_a_taken_or_bad_slug_and_an_unknown_team_are_refused(ledger: Ledger, tea
 def test_members_of_the_organization_join_and_leave(ledger: Ledger, team: Team) -> None:
     with pytest.raises(InvalidRequest, match="no member"):
         ledger.teams.add_member(ORG, "t1", BOB)
-    ledger.add_membership(BOB, ORG, "viewer")
+    ledger.people.add_membership(BOB, ORG, "viewer")
     for user_id in (BOB, ANN):
         ledger.teams.add_member(ORG, "t1", user_id, deed("team.add"))
     with pytest.raises(Conflict):
@@ -108,7 +108,7 @@ def test_members_of_the_organization_join_and_leave(ledger: Ledger, team: Team) 
     ledger.teams.remove_member(ORG, "t1", BOB, deed("team.remove"))
     with pytest.raises(NotFound):
         ledger.teams.remove_member(ORG, "t1", BOB)
-    assert ledger.access(BOB, ORG).team_ids == frozenset()
+    assert ledger.people.access(BOB, ORG).team_ids == frozenset()
     assert actions(ledger) == ["team.remove", "team.add", "team.add", "team.create"]
 
 
@@ -118,13 +118,13 @@ def test_a_team_has_one_role_in_a_project(ledger: Ledger, team: Team) -> None:
     assert ledger.teams.put_project(ORG, "t1", "p1", "project_viewer", deed("team.project")) is None
     before = ledger.teams.put_project(ORG, "t1", "p1", "project_maintainer", deed("team.project"))
     assert before == "project_viewer"
-    assert ledger.teams.projects(ORG, "t1") == ledger.access(ANN, ORG).roles == {"p1": "project_maintainer"}
+    assert ledger.teams.projects(ORG, "t1") == ledger.people.access(ANN, ORG).roles == {"p1": "project_maintainer"}
     with pytest.raises(NotFound, match="no project p2"):
         ledger.teams.put_project(ORG, "t1", "p2", "project_viewer")
     assert ledger.teams.remove_project(ORG, "t1", "p1", deed("team.project")) == "project_maintainer"
     with pytest.raises(NotFound):
         ledger.teams.remove_project(ORG, "t1", "p1")
-    assert ledger.teams.projects(ORG, "t1") == ledger.access(ANN, ORG).roles == {}
+    assert ledger.teams.projects(ORG, "t1") == ledger.people.access(ANN, ORG).roles == {}
     assert actions(ledger) == ["team.project", "team.project", "team.project", "team.create"]
     entries = ledger.audit.entries(AuditQuery(ORG, action="team.project"))
     assert [entry.draft.details["from"] for entry in entries] == ["project_maintainer", "project_viewer", None]
@@ -135,5 +135,5 @@ def test_what_a_team_gave_ends_with_it(ledger: Ledger, team: Team) -> None:
     ledger.teams.add_member(ORG, "t1", ANN)
     ledger.teams.put_project(ORG, "t1", "p1", "project_viewer")
     ledger.teams.delete(ORG, "t1")
-    access = ledger.access(ANN, ORG)
+    access = ledger.people.access(ANN, ORG)
     assert (access.roles, access.team_ids) == ({}, frozenset())

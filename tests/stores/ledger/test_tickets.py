@@ -107,7 +107,7 @@ def test_a_code_is_taken_and_an_unknown_user_approves_nothing(ledger: Ledger, de
 
 def test_an_approval_ends_with_its_users_sign_ins(ledger: Ledger, device: DeviceLogin) -> None:
     ledger.device_logins.approve("code", ANN, ORG)
-    ledger.set_password_hash(ANN, "new")
+    ledger.people.set_password_hash(ANN, "new")
     assert ledger.device_logins.poll("device") == "expired_token"
 
 
@@ -133,18 +133,18 @@ def test_an_approval_is_worth_one_session(ledger: Ledger, device: DeviceLogin, c
     ledger.device_logins.approve("code", ANN, ORG)
     clock.now += MINUTE
     entered = ledger.device_logins.enter("device", begun)
-    assert entered == ledger.session("s-device")
+    assert entered == ledger.people.session("s-device")
     assert ledger.device_logins.enter("device", begun) == "expired_token"
     assert actions(ledger) == ["session.start"]
 
 
 def test_whoever_left_the_organization_gets_no_session_in_it(ledger: Ledger, clock: SteppingClock) -> None:
     other = Organization("elsewhere", "Elsewhere", "elsewhere", False, clock.now)
-    ledger.create_organization(other)
+    ledger.people.create_organization(other)
     ledger.device_logins.start(DeviceLogin("device", "code", expires_at=clock.now + 10 * MINUTE))
     ledger.device_logins.approve("code", ANN, "elsewhere")
     assert ledger.device_logins.enter("device", begun) == "access_denied"
-    assert ledger.session("s-device") is None
+    assert ledger.people.session("s-device") is None
     assert ledger.device_logins.enter("device", begun) == "expired_token"
 
 
@@ -152,7 +152,7 @@ def test_an_approval_that_cannot_be_honoured_is_not_spent(
     ledger: Ledger, device: DeviceLogin, clock: SteppingClock
 ) -> None:
     ledger.device_logins.approve("code", ANN, ORG)
-    ledger.create_session(begun(replace(device, user_id=ANN, organization_id=ORG))[0])
+    ledger.people.create_session(begun(replace(device, user_id=ANN, organization_id=ORG))[0])
     with pytest.raises(Conflict):
         ledger.device_logins.enter("device", begun)
     assert isinstance(ledger.device_logins.poll("device"), DeviceLogin)

@@ -9,18 +9,19 @@ import pytest
 
 from stores.ledger import Ledger
 from stores.ledger.columns import metadata
+from stores.ledger.feed import FeedReads
 from stores.ledger.version import CONTENT, HEAD_OF_FEED, RightsVersion
 from stores.records import Position
 from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, add_project, create, deed, draft, rename, session
 
 CHANGES: dict[str, Callable[[Ledger], object]] = {
-    "a session begins": lambda ledger: ledger.create_session(session("s2")),
-    "a session ends": lambda ledger: ledger.revoke_session("s1"),
-    "a member is added": lambda ledger: ledger.add_membership(BOB, ORG, "member"),
-    "a member is removed": lambda ledger: ledger.remove_member(ORG, BOB),
+    "a session begins": lambda ledger: ledger.people.create_session(session("s2")),
+    "a session ends": lambda ledger: ledger.people.revoke_session("s1"),
+    "a member is added": lambda ledger: ledger.people.add_membership(BOB, ORG, "member"),
+    "a member is removed": lambda ledger: ledger.people.remove_member(ORG, BOB),
     "a project is there": lambda ledger: add_project(ledger, "p1"),
-    "a user is renamed": lambda ledger: ledger.edit_user(ANN, lambda user: replace(user, name="Anna")),
-    "an organization is renamed": lambda ledger: ledger.edit_organization(ORG, name="Other"),
+    "a user is renamed": lambda ledger: ledger.people.edit_user(ANN, lambda user: replace(user, name="Anna")),
+    "an organization is renamed": lambda ledger: ledger.people.edit_organization(ORG, name="Other"),
 }
 
 
@@ -29,7 +30,7 @@ def ledger(sqlite_original: Path, tmp_path: Path) -> Iterator[Ledger]:
     path = tmp_path / "ledger.sqlite"
     path.write_bytes(sqlite_original.read_bytes())
     opened = Ledger.open(f"sqlite:///{path}", clock=SteppingClock())
-    opened.create_session(session("s1"))
+    opened.people.create_session(session("s1"))
     yield opened
     opened.close()
 
@@ -37,7 +38,7 @@ def ledger(sqlite_original: Path, tmp_path: Path) -> Iterator[Ledger]:
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_rights_moves_it(ledger: Ledger, change: str) -> None:
     if change == "a member is removed":
-        ledger.add_membership(BOB, ORG, "member")
+        ledger.people.add_membership(BOB, ORG, "member")
     before = ledger.rights_version()
     CHANGES[change](ledger)
     assert before is not None
@@ -74,7 +75,7 @@ def test_all_that_decides_about_a_caller_is_counted(ledger: Ledger, tmp_path: Pa
         driver = connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
         driver.set_authorizer(note)
-    assert ledger.caller(ANN, ORG, "s1") is not None
+    assert ledger.people.caller(ANN, ORG, "s1") is not None
     assert ledger.api_keys.find("sk_live_none") is None
     assert ledger.grants.identity("none") is None
     assert ledger.spaces.some(ORG, ["none"]) == []
@@ -126,7 +127,7 @@ def test_every_commit_of_any_process_is_told_and_nothing_else(ledger: Ledger, tm
     database = ledger._database
     before = database.commits()
     assert before is not None
-    assert ledger.head(ORG).sequence == 0
+    assert ledger.feed.head(ORG).sequence == 0
     assert database.commits() == before
     create(ledger, draft("e1"))
     mine = database.commits()
@@ -142,17 +143,17 @@ def test_without_a_commit_the_head_of_the_feed_is_not_read_again(
 ) -> None:
     create(ledger, draft("e1"))
     read: list[str] = []
-    whole = type(ledger).head
+    whole = type(ledger.feed).head
 
-    def counting(self: Ledger, organization_id: str) -> Position:
+    def counting(self: FeedReads, organization_id: str) -> Position:
         read.append(organization_id)
         return whole(self, organization_id)
 
-    monkeypatch.setattr(type(ledger), "head", counting)
+    monkeypatch.setattr(type(ledger.feed), "head", counting)
     for _ in range(3):
-        assert ledger.look(ORG).rows(["e1", "e2"]).keys() == {"e1"}
+        assert ledger.records.statuses(ORG, ["e1", "e2"], visibility=frozenset()).keys() == {"e1"}
     assert read == [ORG]
     create(ledger, draft("e2"))
     for _ in range(3):
-        assert ledger.look(ORG).rows(["e1", "e2"]).keys() == {"e1", "e2"}
+        assert ledger.records.statuses(ORG, ["e1", "e2"], visibility=frozenset()).keys() == {"e1", "e2"}
     assert read == [ORG, ORG]

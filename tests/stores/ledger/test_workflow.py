@@ -7,11 +7,13 @@ EVERYBODY = frozenset({ORGANIZATION})
 
 def say(ledger: Ledger, note: str, subject: str, *, name: str = ABOUT, visibility: str = ORGANIZATION) -> str:
     with ledger.transaction(ORG, ANN) as tx:
-        return tx.add_relation(RelationDraft(name, note, subject, visibility=visibility, provenance=BESIDE)).id
+        return tx.relations.add_relation(
+            RelationDraft(name, note, subject, visibility=visibility, provenance=BESIDE)
+        ).id
 
 
 def notes(ledger: Ledger, subject: str, visibility: frozenset[str] = EVERYBODY, limit: int = 50) -> list[str]:
-    return [note.id for note in ledger.notes_about(ORG, subject, visibility=visibility, limit=limit)]
+    return [note.id for note in ledger.records.notes_about(ORG, subject, visibility=visibility, limit=limit)]
 
 
 def test_the_statuses_in_an_epic_are_those_of_its_tasks_that_are_in_sight(ledger: Ledger) -> None:
@@ -25,11 +27,11 @@ def test_the_statuses_in_an_epic_are_those_of_its_tasks_that_are_in_sight(ledger
     task("f", "blocked", visibility="private:ann")
     task("g", "backlog", entity_type="note")
     with ledger.transaction(ORG, ANN) as tx:
-        assert tx.statuses_in_epic("e", EVERYBODY) == {"done", "doing"}
-        assert tx.statuses_in_epic("e", {"private:ann"}) == {"blocked"}
-        assert tx.statuses_in_epic("nothing", EVERYBODY) == set()
+        assert tx.records.statuses_in_epic("e", EVERYBODY) == {"done", "doing"}
+        assert tx.records.statuses_in_epic("e", {"private:ann"}) == {"blocked"}
+        assert tx.records.statuses_in_epic("nothing", EVERYBODY) == set()
     with ledger.transaction(OTHER, ANN) as tx:
-        assert tx.statuses_in_epic("e", EVERYBODY) == set()
+        assert tx.records.statuses_in_epic("e", EVERYBODY) == set()
 
 
 def test_notes_about_a_record_are_read_newest_first_by_whoever_may(ledger: Ledger) -> None:
@@ -44,20 +46,20 @@ def test_notes_about_a_record_are_read_newest_first_by_whoever_may(ledger: Ledge
     say(ledger, "n1", "u", name="RELATED_TO")
     with ledger.transaction(ORG, ANN) as tx:
         # Whoever may read a task may say something about it; only what was written on it is a note of it.
-        tx.add_relation(RelationDraft(ABOUT, "n2", "u", provenance={"from": "related_to"}))
+        tx.relations.add_relation(RelationDraft(ABOUT, "n2", "u", provenance={"from": "related_to"}))
     assert notes(ledger, "t") == ["n3", "n2", "n1"]
     assert notes(ledger, "t", limit=2) == ["n3", "n2"]
     assert notes(ledger, "t", EVERYBODY | {"private:ann"}) == ["hidden", "n3", "n2", "n1"]
     assert notes(ledger, "u") == []
     with ledger.transaction(ORG, ANN) as tx:
-        assert [note.id for note in tx.notes_about("t")] == ["hidden", "n3", "n2", "n1"]
-    assert ledger.notes_about(OTHER, "t", visibility=EVERYBODY, limit=5) == []
+        assert [note.id for note in tx.records.notes_about("t")] == ["hidden", "n3", "n2", "n1"]
+    assert ledger.records.notes_about(OTHER, "t", visibility=EVERYBODY, limit=5) == []
 
 
 def test_what_is_not_about_it_any_more_is_no_note_of_it(ledger: Ledger) -> None:
     create(ledger, draft("t", entity_type="task"), draft("n", entity_type="note"))
     relation = say(ledger, "n", "t")
     with ledger.transaction(ORG, ANN) as tx:
-        tx.end_relation(relation)
-        assert tx.notes_about("t") == []
+        tx.relations.end_relation(relation)
+        assert tx.records.notes_about("t") == []
     assert notes(ledger, "t") == []

@@ -25,8 +25,8 @@ NOW = datetime(2026, 5, 1, tzinfo=UTC)
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     opened = Ledger.open(new_ledger(tmp_path), clock=lambda: NOW)
-    opened.create_account(person(ANN), organization(ORG))
-    opened.create_account(person(BOB), organization(OTHER))
+    opened.people.create_account(person(ANN), organization(ORG))
+    opened.people.create_account(person(BOB), organization(OTHER))
     create(opened, draft("a"), draft("b"), draft("p", visibility="private:ann"))
     create(opened, draft("a"), organization_id=OTHER)
     yield opened
@@ -41,7 +41,7 @@ def beside() -> Iterator[Executor]:
 
 def cite(ledger: Ledger, record_id: str, session: str = "s", by: str = ANN, organization_id: str = ORG) -> None:
     with ledger.transaction(organization_id, by) as tx:
-        assert tx.cite([record_id], Citing(OPEN | {"private:ann"}, session, "search")).counted
+        assert tx.memories.cite([record_id], Citing(OPEN | {"private:ann"}, session, "search")).counted
 
 
 def weights(usage: Usage, visible: frozenset[str] = OPEN, organization_id: str = ORG) -> dict[str, float]:

@@ -173,7 +173,7 @@ async def test_what_leaves_while_it_is_written_is_not_in_it(owner: Person, monke
     def slow(*args: Any) -> Any:
         packs = gathered(*args)
         with owner.app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
-            tx.delete_entity(ids["decision"])
+            tx.records.delete_entity(ids["decision"])
         return packs
 
     monkeypatch.setattr("tools.synthesis.operations.gather", slow)

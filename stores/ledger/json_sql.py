@@ -17,7 +17,6 @@ def as_json(dialect: str, columns: Sequence[ColumnElement[Any]]) -> ColumnElemen
 
 
 def as_list(dialect: str, wanted: ColumnElement[Any]) -> ColumnElement[str]:
-    """Return one column of all rows as one list."""
     return func.json_group_array(wanted) if dialect == "sqlite" else cast(func.json_agg(wanted), Text)
 
 

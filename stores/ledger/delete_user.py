@@ -7,9 +7,9 @@ from stores.ledger import schema
 from stores.ledger.accounts import lock_accounts, require_other_admin
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import to_micros
-from stores.ledger.lapsing import revoke_unvouched
 from stores.ledger.members import is_home, is_last_owner
 from stores.ledger.organizations import Organizations, close_organization, lock_organization
+from stores.ledger.revoke_invitations import revoke_unvouched
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.records import Organization
 
@@ -65,7 +65,6 @@ class Departures(Organizations):
         return alone
 
     def _lock_memberships(self, connection: Connection, user_id: str) -> list[Organization]:
-        """Lock a user and the user's organizations; return those of which the user is an owner."""
         user = {"user": user_id}
         seen = [row.organization_id for row in connection.execute(_of_user, user)]
         locked = {each: lock_organization(connection, each) for each in seen}

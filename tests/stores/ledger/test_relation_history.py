@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import HistoryQuery, Ledger, RelationDraft, schema
-from stores.ledger.ends import EarlierEnd
+from stores.ledger.relation_history import EarlierEnd
 from stores.records import ORGANIZATION
 from tests.stores.ledger.samples import ANN, ORG, create, draft
 from tests.stores.ledger.test_history import HourClock
@@ -31,21 +31,21 @@ def ledger(ledger: Ledger) -> Ledger:
 
 def add(ledger: Ledger, relation_id: str, name: str = "SUPERSEDES", target: str = "b", **dates: datetime) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft(name, "a", target, id=relation_id, **dates))  # type: ignore[arg-type]
+        tx.relations.add_relation(RelationDraft(name, "a", target, id=relation_id, **dates))  # type: ignore[arg-type]
 
 
 def end(ledger: Ledger, relation_id: str, invalid_at: datetime | None = None) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.end_relation(relation_id, invalid_at=invalid_at, why={"ended": {"by": "ann"}})
+        tx.relations.end_relation(relation_id, invalid_at=invalid_at, why={"ended": {"by": "ann"}})
 
 
 def withdraw(ledger: Ledger, relation_id: str) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.withdraw_end(relation_id, why={"withdrawn": {"by": "ann"}})
+        tx.relations.withdraw_end(relation_id, why={"withdrawn": {"by": "ann"}})
 
 
 def known(ledger: Ledger, at: datetime) -> list[tuple[datetime | None, datetime | None]]:
-    found = ledger.relation_history(ORG, HistoryQuery("timeline", EVERYBODY, 9, known_at=at))
+    found = ledger.relations.relation_history(ORG, HistoryQuery("timeline", EVERYBODY, 9, known_at=at))
     return [(each.then.invalid_at, each.then.expired_at) for each in found]
 
 
@@ -64,10 +64,10 @@ def test_each_end_is_known_until_the_next_one_is(ledger: Ledger, clock: HourCloc
     assert [known(ledger, start + day * DAY + 23 * DAY / 24) for day in range(5)] == [[(each, None)] for each in ends]
     assert known(ledger, closed) == known(ledger, clock.now) == [(closed, closed)]
     assert known(ledger, start - DAY) == []
-    assert ledger.earlier_ends(ORG, ["r", "absent"]) == {
+    assert ledger.relations.earlier_ends(ORG, ["r", "absent"]) == {
         "r": [EarlierEnd(start + day * DAY, start + (day + 1) * DAY, each) for day, each in enumerate(ends)]
     }
-    assert len(ledger.earlier_ends(ORG, ["r"], start + 2 * DAY)["r"]) == 2
+    assert len(ledger.relations.earlier_ends(ORG, ["r"], start + 2 * DAY)["r"]) == 2
 
 
 def test_every_read_of_the_past_answers_from_the_end_that_was_known(ledger: Ledger, clock: HourClock) -> None:
@@ -81,17 +81,17 @@ def test_every_read_of_the_past_answers_from_the_end_that_was_known(ledger: Ledg
 
     def held(at: datetime, known_at: datetime) -> list[str]:
         query = HistoryQuery("history", EVERYBODY, 9, entity_id="b", as_of=at, known_at=known_at)
-        return [each.then.id for each in ledger.relation_history(ORG, query)]
+        return [each.then.id for each in ledger.relations.relation_history(ORG, query)]
 
     assert (held(late, start), held(late, start + DAY), held(late, clock.now)) == ([], ["r"], [])
     assert held(start, clock.now) == held(start, start) == ["r"]
     for at, there in ((start, True), (late, True), (clock.now, False)):
-        assert [each.id for each in ledger.relations_of(ORG, "a", at=at)] == ["r"] * there
-        assert bool(ledger.readable_relations_of(ORG, "b", visibility=EVERYBODY, at=at, limit=5)) is there
-        assert ledger.superseded(ORG, ["b"], visibility=EVERYBODY, as_of=at) == ({"b"} if there else set())
-        assert ledger.relation_counts(ORG, EVERYBODY, at=at) == ({"SUPERSEDES": 1} if there else {})
-    assert ledger.relations_of(ORG, "a") == []
-    assert ledger.relation_counts(ORG, EVERYBODY) == {}
+        assert [each.id for each in ledger.relations.relations_of(ORG, "a", at=at)] == ["r"] * there
+        assert bool(ledger.relations.readable_relations_of(ORG, "b", visibility=EVERYBODY, at=at, limit=5)) is there
+        assert ledger.records.superseded(ORG, ["b"], visibility=EVERYBODY, as_of=at) == ({"b"} if there else set())
+        assert ledger.relations.relation_counts(ORG, EVERYBODY, at=at) == ({"SUPERSEDES": 1} if there else {})
+    assert ledger.relations.relations_of(ORG, "a") == []
+    assert ledger.relations.relation_counts(ORG, EVERYBODY) == {}
 
 
 def test_an_end_that_was_taken_back_was_a_conflict_for_who_knew_of_it(ledger: Ledger, clock: HourClock) -> None:
@@ -102,9 +102,9 @@ def test_an_end_that_was_taken_back_was_a_conflict_for_who_knew_of_it(ledger: Le
     clock.now = start + 3 * DAY
     for entity_id in (None, "a", "b"):
         query = HistoryQuery("conflicts", EVERYBODY, 9, entity_id=entity_id, known_at=start)
-        assert [each.then.id for each in ledger.relation_history(ORG, query)] == ["r"]
+        assert [each.then.id for each in ledger.relations.relation_history(ORG, query)] == ["r"]
         later = HistoryQuery("conflicts", EVERYBODY, 9, entity_id=entity_id, known_at=clock.now)
-        assert ledger.relation_history(ORG, later) == []
+        assert ledger.relations.relation_history(ORG, later) == []
 
 
 def test_only_an_end_that_lies_ahead_is_taken_back(ledger: Ledger, clock: HourClock) -> None:
@@ -113,14 +113,14 @@ def test_only_an_end_that_lies_ahead_is_taken_back(ledger: Ledger, clock: HourCl
     end(ledger, "closed")
     add(ledger, "over", "OWNS", valid_at=start - 2 * DAY, invalid_at=start - DAY)
     add(ledger, "open", "BLOCKS")
-    head = ledger.head(ORG)
+    head = ledger.feed.head(ORG)
     for relation_id in ("closed", "over"):
         with pytest.raises(Conflict, match="has ended"):
             withdraw(ledger, relation_id)
     with pytest.raises(NotFound):
         withdraw(ledger, "absent")
     withdraw(ledger, "open")
-    assert ledger.head(ORG) == head
+    assert ledger.feed.head(ORG) == head
 
 
 def test_what_ends_where_the_next_one_begins_lasts_again_once_that_was_never_true(
@@ -135,7 +135,7 @@ def test_what_ends_where_the_next_one_begins_lasts_again_once_that_was_never_tru
         withdraw(ledger, "first")
     end(ledger, "next", soon)
     withdraw(ledger, "first")
-    assert [(each.id, each.invalid_at) for each in ledger.relations_of(ORG, "a")] == [("first", None)]
+    assert [(each.id, each.invalid_at) for each in ledger.relations.relations_of(ORG, "a")] == [("first", None)]
 
 
 def test_who_gave_an_end_or_took_it_back_is_told_and_kept(ledger: Ledger, clock: HourClock) -> None:
@@ -148,7 +148,7 @@ def test_who_gave_an_end_or_took_it_back_is_told_and_kept(ledger: Ledger, clock:
     ):
         clock.now += DAY
         deed()
-        provenances.append(ledger.relations(ORG, ["r"])["r"].provenance)
+        provenances.append(ledger.relations.by_ids(ORG, ["r"])["r"].provenance)
     assert provenances == [{"ended": {"by": "ann"}}, {"withdrawn": {"by": "ann"}}, {"ended": {"by": "ann"}}]
     assert rows(ledger, schema.relation_ends.c.why) == ["{}", '{"ended":{"by":"ann"}}']
 
@@ -167,7 +167,7 @@ def test_nothing_is_kept_of_what_was_known_for_no_time_or_goes_without_saying(le
     clock.now += DAY
     end(ledger, "closed")
     assert rows(ledger, schema.relation_ends.c.relation_id) == []
-    assert ledger.earlier_ends(ORG, ["closed", "announced"]) == {}
+    assert ledger.relations.earlier_ends(ORG, ["closed", "announced"]) == {}
 
 
 def test_a_clock_that_was_set_back_does_not_disorder_the_ends(ledger: Ledger, clock: HourClock) -> None:
@@ -178,7 +178,7 @@ def test_a_clock_that_was_set_back_does_not_disorder_the_ends(ledger: Ledger, cl
     clock.now = start + DAY
     end(ledger, "r", start + 7 * DAY)
     end(ledger, "r", start)
-    assert ledger.earlier_ends(ORG, ["r"]) == {"r": [EarlierEnd(start, start + 2 * DAY, start + 9 * DAY)]}
+    assert ledger.relations.earlier_ends(ORG, ["r"]) == {"r": [EarlierEnd(start, start + 2 * DAY, start + 9 * DAY)]}
     assert known(ledger, start + DAY) == [(start + 9 * DAY, None)]
     assert known(ledger, start + 2 * DAY) == [(start, start + 2 * DAY)]
 
@@ -195,7 +195,7 @@ def test_a_fact_that_is_told_last_takes_its_place_and_leaves_what_was_believed(
 
     def spans(known_at: datetime) -> dict[str, object]:
         query = HistoryQuery("timeline", EVERYBODY, 9, known_at=known_at)
-        return {each.then.id: each.then.invalid_at for each in ledger.relation_history(ORG, query)}
+        return {each.then.id: each.then.invalid_at for each in ledger.relations.relation_history(ORG, query)}
 
     may, september = year + 150 * DAY, year + 270 * DAY
     assert [spans(at) for at in times] == [
@@ -213,14 +213,14 @@ def test_the_ends_of_what_is_erased_are_erased(ledger: Ledger, clock: HourClock)
         end(ledger, relation_id)
     assert len(rows(ledger, schema.relation_ends.c.relation_id)) == 2
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("b")
+        tx.records.delete_entity("b")
     assert rows(ledger, schema.relation_ends.c.relation_id) == ["s"]
 
 
 def test_the_past_is_read_by_the_indexes_of_the_present(ledger: Ledger, clock: HourClock) -> None:
     for mode, entity_id in (("history", "a"), ("history", None), ("timeline", "a"), ("conflicts", None)):
         query = HistoryQuery(mode, EVERYBODY, 9, entity_id=entity_id, as_of=clock.now)  # type: ignore[arg-type]
-        plan = "\n".join(explained(ledger, lambda query=query: ledger.relation_history(ORG, query)))  # type: ignore[misc]
+        plan = "\n".join(explained(ledger, lambda query=query: ledger.relations.relation_history(ORG, query)))  # type: ignore[misc]
         assert "SCAN relations" not in plan
         assert "SCAN relation_ends" not in plan
         assert "sqlite_autoindex_relation_ends_1" in plan

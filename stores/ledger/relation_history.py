@@ -39,7 +39,7 @@ _earlier = (
 
 
 class EarlierEnd(NamedTuple):
-    """What was known of the end of a relation, until something else was."""
+    """An end of a relation that was replaced by a later one."""
 
     known_from: datetime
     known_to: datetime
@@ -65,7 +65,6 @@ def invalid_then(known: Moment) -> ColumnElement[Any]:
 
 
 def expired_then(known: Moment) -> ColumnElement[Any]:
-    """Return the `expired_at` that was known, likewise."""
     return _then(known, _ends.c.known_expired_at, _relations.c.expired_at)
 
 

@@ -63,20 +63,19 @@ _by_ids = select(*entity_columns(_table)).where(
 
 @dataclass(frozen=True, slots=True)
 class AssigneeTally:
-    """How many of somebody's tasks are in which status."""
+    """Task counts of an assignee by status."""
 
     name: str
     by_status: Mapping[str, int]
 
     @property
     def total(self) -> int:
-        """All of them."""
         return sum(self.by_status.values())
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTally:
-    """How many tasks of a project are in which status and of which priority; archived ones are not among them."""
+    """Task counts of a project by status and priority, without archived tasks."""
 
     by_status: Mapping[str, int]
     by_priority: Mapping[str, int]
@@ -84,8 +83,8 @@ class TaskTally:
     """Those with the most tasks first, at most `MOST_ASSIGNEES`; a task of several counts for each of them."""
 
 
-class TallyReads(Store):
-    """Counts of what these visibility keys show."""
+class RelationCountReads(Store):
+    """Counts of relations."""
 
     def relation_counts(
         self, organization_id: str, visibility: frozenset[str], *, at: datetime | None = None
@@ -98,6 +97,10 @@ class TallyReads(Store):
         }
         statement = _relation_counts if at is None else _relation_counts_then
         return {row[0]: row[1] for row in self._all(statement, values)}
+
+
+class TaskCountReads(Store):
+    """Counts of tasks."""
 
     def task_tally(self, organization_id: str, project_id: str, visibility: frozenset[str]) -> TaskTally:
         """Count the tasks of a project, all at one moment."""
@@ -122,7 +125,7 @@ class TallyReads(Store):
 
 
 def _spelt(label: str, entity: Entity | None) -> str:
-    """Return the name that a label was made of, as one of the tasks has it: labels know no case."""
+    """Return an assignee's name as one of the tasks spells it: labels have no case."""
     names = entity.metadata.get("assignees") if entity is not None else None
     texts = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
     return next((name for name in texts if key_of(name) == label), label)

@@ -17,7 +17,7 @@ def task(task_id: str, *, visibility: str = ORGANIZATION, project: str | None = 
 
 def move(ledger: Ledger, task_id: str, **metadata: object) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.update_entity(task_id, lambda entity: replace(entity, metadata={**entity.metadata, **metadata}))
+        tx.records.update_entity(task_id, lambda entity: replace(entity, metadata={**entity.metadata, **metadata}))
 
 
 def test_tasks_of_a_project_are_counted_as_far_as_they_are_visible(ledger: Ledger) -> None:
@@ -31,12 +31,12 @@ def test_tasks_of_a_project_are_counted_as_far_as_they_are_visible(ledger: Ledge
         draft("f", entity_type="note", project_id="p", metadata={"status": "todo"}),
     )
     create(ledger, task("a"), organization_id=OTHER)
-    seen = ledger.task_tally(ORG, "p", OPEN)
+    seen = ledger.records.task_tally(ORG, "p", OPEN)
     assert seen.by_status == {"todo": 1, "done": 1}
     assert seen.by_priority == {"medium": 1, "high": 1}
-    assert ledger.task_tally(ORG, "p", MINE).by_status == {"todo": 1, "done": 1, "doing": 1}
-    assert ledger.task_tally(ORG, "p", frozenset()).by_status == {}
-    assert ledger.task_tally(ORG, "nowhere", OPEN).assignees == ()
+    assert ledger.records.task_tally(ORG, "p", MINE).by_status == {"todo": 1, "done": 1, "doing": 1}
+    assert ledger.records.task_tally(ORG, "p", frozenset()).by_status == {}
+    assert ledger.records.task_tally(ORG, "nowhere", OPEN).assignees == ()
 
 
 def test_assignees_are_one_in_any_case_of_letters_and_keep_their_spelling(ledger: Ledger) -> None:
@@ -49,36 +49,36 @@ def test_assignees_are_one_in_any_case_of_letters_and_keep_their_spelling(ledger
         task("e", assignees="Ada L."),
         task("f", assignees=["", 7, None, "Étienne"]),
     )
-    seen = ledger.task_tally(ORG, "p", OPEN).assignees
+    seen = ledger.records.task_tally(ORG, "p", OPEN).assignees
     assert [(each.name, dict(each.by_status)) for each in seen] == [
         ("Ada L.", {"todo": 1, "done": 1}),
         ("Bob", {"todo": 1}),
         ("Étienne", {"todo": 1}),
     ]
-    assert [each.total for each in ledger.task_tally(ORG, "p", MINE).assignees] == [2, 2, 1]
+    assert [each.total for each in ledger.records.task_tally(ORG, "p", MINE).assignees] == [2, 2, 1]
 
 
 def test_relations_are_counted_where_they_hold_and_both_ends_are_visible(ledger: Ledger, clock: SteppingClock) -> None:
     create(ledger, draft("a"), draft("b"), draft("hidden", visibility="private:ann"))
     with ledger.transaction(ORG, ANN) as tx:
-        tx.add_relation(RelationDraft("BLOCKS", "a", "b"))
-        ended = tx.add_relation(RelationDraft("BLOCKS", "b", "a"))
-        tx.add_relation(RelationDraft("TOUCHES", "a", "hidden"))
-        tx.add_relation(RelationDraft("OWNS", "a", "b", visibility="private:ann"))
+        tx.relations.add_relation(RelationDraft("BLOCKS", "a", "b"))
+        ended = tx.relations.add_relation(RelationDraft("BLOCKS", "b", "a"))
+        tx.relations.add_relation(RelationDraft("TOUCHES", "a", "hidden"))
+        tx.relations.add_relation(RelationDraft("OWNS", "a", "b", visibility="private:ann"))
     then = clock()
     with ledger.transaction(ORG, ANN) as tx:
-        tx.end_relation(ended.id)
-    assert ledger.relation_counts(ORG, OPEN) == {"BLOCKS": 1}
-    assert ledger.relation_counts(ORG, OPEN, at=then) == {"BLOCKS": 2}
-    assert ledger.relation_counts(ORG, MINE) == {"BLOCKS": 1, "OWNS": 1, "TOUCHES": 1}
-    assert ledger.relation_counts(OTHER, MINE) == {}
+        tx.relations.end_relation(ended.id)
+    assert ledger.relations.relation_counts(ORG, OPEN) == {"BLOCKS": 1}
+    assert ledger.relations.relation_counts(ORG, OPEN, at=then) == {"BLOCKS": 2}
+    assert ledger.relations.relation_counts(ORG, MINE) == {"BLOCKS": 1, "OWNS": 1, "TOUCHES": 1}
+    assert ledger.relations.relation_counts(OTHER, MINE) == {}
 
 
 def test_a_history_names_each_status_once_when_it_came(ledger: Ledger, clock: SteppingClock) -> None:
     create(ledger, task("a"), draft("note", entity_type="note", metadata={"status": "done"}))
     for change in ({"status": "doing"}, {"text": "not a move"}, {"status": "done"}, {"status": "todo"}):
         move(ledger, "a", **change)
-    [found] = ledger.task_histories(ORG, ["a", "note", "absent"])
+    [found] = ledger.records.task_histories(ORG, ["a", "note", "absent"])
     assert [(each.revision, each.status) for each in found.moves] == [
         (1, "todo"),
         (2, "doing"),
@@ -87,10 +87,10 @@ def test_a_history_names_each_status_once_when_it_came(ledger: Ledger, clock: St
     ]
     assert found.moves[0] == Move(1, "todo", found.created_at)
     assert (found.project_id, found.visibility) == ("p", ORGANIZATION)
-    revised = ledger.entity(ORG, "a")
+    revised = ledger.records.entity(ORG, "a")
     assert revised is not None
     assert found.moves[-1].at == revised.updated_at
-    assert ledger.task_ids(ORG) == ["a"]
+    assert ledger.records.task_ids(ORG) == ["a"]
     with ledger.transaction(ORG, ANN) as tx:
-        tx.delete_entity("a")
-    assert ledger.task_histories(ORG, ["a"]) == ledger.task_ids(ORG) == []
+        tx.records.delete_entity("a")
+    assert ledger.records.task_histories(ORG, ["a"]) == ledger.records.task_ids(ORG) == []

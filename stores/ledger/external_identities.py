@@ -1,0 +1,118 @@
+"""Links: which accounts at sign-in providers stand for which user."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from stores.errors import Conflict, NotFound
+from stores.ledger.account_rows import USER_COLUMNS, to_user
+from stores.ledger.account_tables import external_identities, users
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import address_key, check_id, check_text, from_micros, to_micros
+from stores.ledger.reclaiming import lock_account, reclaim
+from stores.ledger.store import Store, clashing
+from stores.records import ExternalIdentity, User
+
+CODEHOST = "codehost"
+"""The provider of links whose subjects are the numbers of accounts of the code host."""
+
+_links = external_identities
+_columns = [_links.c[name] for name in ("provider", "subject", "user_id", "email", "created_at")]
+_by_link = (
+    select(*USER_COLUMNS)
+    .join(_links, _links.c.user_id == users.c.id)
+    .where(_links.c.provider == bindparam("provider"), _links.c.subject == bindparam("subject"))
+)
+_links_of = select(*_columns).where(_links.c.user_id == bindparam("user")).order_by(_links.c.created_at, *_columns[:2])
+_by_id = select(*USER_COLUMNS).where(users.c.id == bindparam("user"))
+
+
+class Links(Store):
+    """External identities of users."""
+
+    def user_by_link(self, provider: str, subject: str) -> User | None:
+        row = self._first(_by_link, {"provider": provider, "subject": subject})
+        return None if row is None else to_user(row)
+
+    def links(self, user_id: str) -> list[ExternalIdentity]:
+        """Return a user's accounts at providers, the oldest link first."""
+        return [_to_link(row) for row in self._all(_links_of, {"user": user_id})]
+
+    def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
+        """Let a provider's account stand for an existing user from now on; return the user.
+
+        With `vouched` the provider vouches for the user's address: if nobody ever proved it to be the user's, the
+        account is reclaimed (`stores/ledger/reclaiming.py`). Either way the address is verified now.
+
+        A link to the code host, whose subject is a number, also becomes the user's `codehost_id`.
+
+        Raises:
+            NotFound: There is no such user.
+            Conflict: The provider's account stands for a user already, or the user for another one of the code host;
+                with `vouched`, the user's address is not that of the link.
+        """
+        with self._database.write() as connection:
+            account = lock_account(connection, link.user_id)
+            if account is None:
+                raise NotFound(f"User {link.user_id} does not exist.")
+            now = self._clock()
+            if vouched:
+                _require_address(account[0], link)
+                reclaim(connection, now, account, audit)
+            insert_link(connection, link)
+            if link.provider == CODEHOST:
+                _set_codehost(connection, link)
+            append_audit(connection, now, audit)
+            return to_user(connection.execute(_by_id, {"user": link.user_id}).one())
+
+    def unlink_user(self, user_id: str, provider: str, subject: str, audit: AuditDraft | None = None) -> None:
+        """Let a provider's account stand for nobody.
+
+        Raises:
+            NotFound: It does not stand for that user.
+        """
+        mine = (_links.c.provider == provider, _links.c.subject == subject, _links.c.user_id == user_id)
+        with self._database.write() as connection:
+            if connection.execute(delete(_links).where(*mine)).rowcount == 0:
+                raise NotFound(f"Your account is not linked to that account of {provider}.")
+            append_audit(connection, self._clock(), audit)
+
+
+def insert_link(connection: Connection, link: ExternalIdentity) -> None:
+    """Store a link in a transaction.
+
+    Raises:
+        Conflict: The provider's account stands for a user already.
+        NotFound: There is no such user.
+    """
+    check_id(link.provider)
+    check_id(link.subject)
+    check_text((link.email,))
+    values = {
+        "provider": link.provider,
+        "subject": link.subject,
+        "user_id": link.user_id,
+        "email": link.email,
+        "created_at": to_micros(link.created_at),
+    }
+    with clashing(f"That account of {link.provider} is linked to a user already.", "The user does not exist."):
+        connection.execute(insert(_links), values)
+
+
+def _require_address(user: User, link: ExternalIdentity) -> None:
+    if address_key(user.email) != address_key(link.email or ""):
+        # Changed since the caller looked the user up by it: the provider vouches for another address.
+        raise Conflict("The account has another e-mail address now.", remediation="Sign in again.")
+
+
+def _set_codehost(connection: Connection, link: ExternalIdentity) -> None:
+    free = update(users).where(users.c.id == link.user_id, users.c.codehost_id.is_(None))
+    taken = "The account belongs to another account of the code host already."
+    with clashing(taken):
+        if connection.execute(free.values(codehost_id=int(link.subject))).rowcount == 0:
+            raise Conflict(taken, remediation="Sign in with the account of the code host that you used before.")
+
+
+def _to_link(row: Sequence[Any]) -> ExternalIdentity:
+    return ExternalIdentity(row[0], row[1], row[2], row[3], from_micros(row[4]))

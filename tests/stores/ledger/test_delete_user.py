@@ -1,0 +1,134 @@
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from stores.errors import Conflict, NotFound
+from stores.ledger import Ledger
+from stores.records import ApiKey, ExternalIdentity, Role
+from tests.stores.ledger.samples import (
+    ANN,
+    BOB,
+    DAYS_30,
+    ORG,
+    OTHER,
+    SteppingClock,
+    actions,
+    create,
+    deed,
+    draft,
+    organization,
+    person,
+    session,
+)
+
+
+def test_a_user_goes_with_the_personal_organization_and_leaves_what_others_share(
+    ledger: Ledger, clock: SteppingClock
+) -> None:
+    ledger.people.create_organization(organization("shared", is_personal=False), ANN)
+    ledger.people.add_membership(BOB, "shared", "member")
+    with ledger.transaction("shared", BOB) as tx:
+        tx.records.create_entity(draft("bobs"))
+    create(ledger, draft("gone"), organization_id=OTHER)
+    ledger.people.create_session(session("s1", BOB, "shared"))
+    ledger.people.link_user(ExternalIdentity("oidc:acme", "sub", BOB, None, clock.now))
+    ledger.api_keys.create(ApiKey("k1", "shared", BOB, "k", "sk_1", (), (), (), True, clock.now), "hash")
+
+    assert ledger.people.delete_user(BOB, deed("user.delete", None, actor_id=BOB)) == [OTHER]
+
+    assert [ledger.people.user(BOB), ledger.people.session("s1"), ledger.people.organization(OTHER)] == [
+        None,
+        None,
+        None,
+    ]
+    assert [ledger.people.user_by_link("oidc:acme", "sub"), ledger.api_keys.find("sk_1")] == [None, None]
+    assert ledger.records.revisions(OTHER) == {}
+    assert [each.user.id for each in ledger.people.members("shared")] == [ANN]
+    kept = ledger.records.entity("shared", "bobs")
+    assert kept is not None
+    assert kept.principal_id == BOB
+    assert actions(ledger, None) == ["user.delete"]
+    ledger.people.create_account(person(BOB), organization(OTHER))
+
+
+def test_the_last_owner_of_a_shared_organization_does_not_go(ledger: Ledger) -> None:
+    ledger.people.create_organization(organization("shared", is_personal=False), BOB)
+    ledger.people.add_membership(ANN, "shared", "admin")
+    with pytest.raises(Conflict, match="last owner of shared"):
+        ledger.people.delete_user(BOB)
+    assert ledger.people.identity(BOB, OTHER, None) is not None
+    ledger.people.put_member(ANN, "shared", "owner")
+    assert ledger.people.delete_user(BOB) == [OTHER]
+
+
+def test_what_a_user_is_alone_in_goes_along_and_holds_nobody(ledger: Ledger) -> None:
+    ledger.people.create_organization(organization("trap", is_personal=False), ANN)
+    ledger.people.add_membership(BOB, "trap", "owner")
+    ledger.people.remove_member("trap", ANN)
+    assert sorted(ledger.people.delete_user(BOB)) == [OTHER, "trap"]
+    assert [ledger.people.organization("trap"), ledger.people.organization(OTHER)] == [None, None]
+
+
+@pytest.mark.parametrize("role", ["owner", "viewer"])
+def test_a_personal_organization_is_not_taken_from_others_who_are_in_it(
+    ledger: Ledger, clock: SteppingClock, role: Role
+) -> None:
+    clock.now += DAYS_30
+    ledger.people.add_membership(ANN, OTHER, role)
+    with pytest.raises(Conflict, match="has other members"):
+        ledger.people.delete_user(BOB)
+    assert ledger.people.identity(ANN, OTHER, None) is not None
+    ledger.people.remove_member(OTHER, ANN)
+    assert ledger.people.delete_user(BOB) == [OTHER]
+
+
+def test_a_personal_organization_does_not_go_with_an_owner_who_joined_it(ledger: Ledger) -> None:
+    ledger.people.add_membership(BOB, ORG, "owner")
+    assert ledger.people.delete_user(BOB) == [OTHER]
+    assert ledger.people.identity(ANN, ORG, None) is not None
+
+
+def test_the_last_admin_goes_only_as_the_last_user(ledger: Ledger) -> None:
+    with pytest.raises(Conflict, match="last admin"):
+        ledger.people.delete_user(ANN)
+    ledger.people.delete_user(BOB)
+    ledger.people.delete_user(ANN)
+    assert ledger.people.user_count() == 0
+    assert ledger.people.create_account(person("u3"), organization("o3")).is_admin
+    with pytest.raises(NotFound):
+        ledger.people.delete_user(ANN)
+
+
+def test_of_owners_who_delete_themselves_at_once_one_stays(ledger: Ledger, second: Ledger) -> None:
+    for number in range(3):
+        ledger.people.create_account(person(f"u{number}"), organization(f"o{number}"))
+    ledger.people.create_organization(organization("shared", is_personal=False), "u0")
+    for number in (1, 2):
+        ledger.people.add_membership(f"u{number}", "shared", "owner")
+    ledger.people.add_membership(ANN, "shared", "viewer")
+
+    def go(number: int) -> bool:
+        try:
+            (ledger, second)[number % 2].people.delete_user(f"u{number}")
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(3) as pool:
+        assert sorted(pool.map(go, range(3))) == [False, True, True]
+    assert [each.role for each in ledger.people.members("shared")].count("owner") == 1
+
+
+def test_nothing_is_signed_in_for_a_user_who_is_gone(ledger: Ledger, clock: SteppingClock) -> None:
+    ledger.people.delete_user(BOB)
+    with pytest.raises(NotFound):
+        ledger.people.create_session(session("late", BOB, ORG))
+    with pytest.raises(NotFound):
+        ledger.people.link_user(ExternalIdentity("oidc:acme", "sub", BOB, None, clock.now))
+    key = ApiKey("k1", ORG, BOB, "k", "sk_1", (), (), (), True, clock.now)
+    with pytest.raises(NotFound):
+        ledger.api_keys.create(key, "hash")
+    with pytest.raises(NotFound):
+        ledger.api_keys.create(replace(key, user_id=ANN, organization_id=OTHER), "hash")
+    assert not ledger.people.create_password_reset(BOB, "token", clock.now)

@@ -1,0 +1,199 @@
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from stores.clock import utc_now
+from stores.ledger import Ledger, RecordStatus, RelationDraft
+from stores.ledger.encoding import from_micros, to_micros
+from stores.ledger.row_cache import Facets
+from stores.records import Entity, JsonValue
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, organization, rename
+
+ALL = frozenset({"organization", "private:x"})
+
+
+def test_a_relation_that_the_caller_may_not_see_retires_nothing(ledger: Ledger) -> None:
+    create(ledger, draft("old"), draft("new"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.relations.add_relation(RelationDraft("SUPERSEDES", "new", "old", visibility="private:x"))
+    for visibility, superseded in ((ALL, True), (frozenset({"organization"}), False)):
+        assert ledger.records.statuses(ORG, ["old"], visibility=visibility)["old"].superseded is superseded
+        assert ledger.records.superseded(ORG, ["old"], visibility=visibility) == ({"old"} if superseded else set())
+
+
+def test_a_status_tells_who_may_read_a_record_and_whether_it_was_retired(ledger: Ledger) -> None:
+    create(ledger, draft("old", entity_type="rule", visibility="private:x"), draft("new"))
+    changed = rename(ledger, "new", "newer")
+    with ledger.transaction(ORG, ANN) as tx:
+        relation = tx.relations.add_relation(RelationDraft(name="SUPERSEDES", source_id="new", target_id="old"))
+    old = ledger.records.entity(ORG, "old")
+    assert old is not None
+
+    assert ledger.records.statuses(ORG, ["old", "new", "absent"], visibility=ALL) == {
+        "old": RecordStatus(
+            *("old", "rule", "private:x", to_micros(old.updated_at), to_micros(old.created_at)),
+            recent_us=to_micros(old.updated_at),
+            facets=Facets("rule", "", "", "", "", "", None, None, None),
+            superseded=True,
+        ),
+        "new": RecordStatus(
+            *("new", "episode", "organization", to_micros(changed.updated_at), to_micros(changed.created_at)),
+            recent_us=to_micros(changed.updated_at),
+            facets=Facets("episode", "", "", "", "", "", None, None, None),
+        ),
+    }
+    before = ledger.records.statuses(
+        ORG, ["old"], visibility=ALL, as_of=relation.created_at - timedelta(microseconds=1)
+    )
+    assert not before["old"].superseded
+    assert ledger.records.statuses(ORG, ["old"], visibility=ALL, as_of=old.created_at - timedelta(microseconds=1)) == {}
+    assert ledger.records.statuses(OTHER, ["old"], visibility=ALL) == {}
+    assert ledger.records.statuses(ORG, [], visibility=ALL) == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("2021-03-04T05:06:07Z", "2021-03-04T05:06:07+00:00"),
+        ("2021", "2021-12-31T23:59:59.999999+00:00"),
+        ("9999", None),
+        ("the other day", None),
+        (["2021"], None),
+    ],
+)
+def test_what_was_not_changed_is_as_old_as_its_capture_time_says(
+    ledger: Ledger, said: JsonValue, expected: str | None
+) -> None:
+    create(ledger, draft("told", metadata={"captured_at": said}), draft("quoted", content='"captured_at": "2021"'))
+    told = ledger.records.entity(ORG, "told")
+    assert told is not None
+    wanted = told.created_at if expected is None else datetime.fromisoformat(expected)
+    found = ledger.records.statuses(ORG, ["told", "quoted"], visibility=ALL)
+    assert (from_micros(found["told"].recent_us), found["quoted"].recent_us) == (wanted, found["quoted"].created_us)
+
+    changed = rename(ledger, "told", "told again")
+    again = ledger.records.statuses(ORG, ["told"], visibility=ALL)["told"]
+    assert again.recent_us == to_micros(changed.updated_at) == again.updated_us
+
+
+def test_a_supersession_that_ended_retires_nothing(ledger: Ledger) -> None:
+    create(ledger, draft("old"), draft("new"))
+    with ledger.transaction(ORG, ANN) as tx:
+        relation = tx.relations.add_relation(RelationDraft(name="SUPERSEDES", source_id="new", target_id="old"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.relations.end_relation(relation.id)
+    assert not ledger.records.statuses(ORG, ["old"], visibility=ALL)["old"].superseded
+    assert ledger.records.statuses(ORG, ["old"], visibility=ALL, as_of=relation.created_at)["old"].superseded
+
+
+def test_records_are_found_by_id_and_not_by_reading_all_of_an_organization(tmp_path: Path) -> None:
+    ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=utc_now)
+    ledger.people.create_organization(organization(ORG, is_personal=False))
+    create(ledger, draft("old"), draft("new"))
+    supersede(ledger, "new", "old")
+    reader = ledger._database.reader
+    asked: list[tuple[str, Any]] = []
+    event.listen(
+        reader, "before_cursor_execute", lambda _c, _cursor, statement, values, *_: asked.append((statement, values))
+    )
+    ledger.records.statuses(ORG, ["old"], visibility=ALL)
+    with reader.connect() as connection:
+        plans = [
+            " ".join(row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values))
+            for statement, values in list(asked)
+            if "json_each" in statement
+        ]
+    ledger.close()
+    assert "entities_1 (organization_id=? AND id=?)" in plans[0]
+    assert "ix_relations_superseding (organization_id=? AND target_id=?" in plans[1]
+
+
+def seen(ledger: Ledger, *ids: str) -> dict[str, tuple[str, int]]:
+    found = ledger.records.statuses(ORG, ids, visibility=ALL)
+    return {each: (status.visibility, status.updated_us) for each, status in found.items()}
+
+
+def truth(ledger: Ledger, *ids: str) -> dict[str, tuple[str, int]]:
+    return {
+        each: (entity.visibility, to_micros(entity.updated_at))
+        for each, entity in ledger.records.entities(ORG, ids).items()
+    }
+
+
+def test_what_is_remembered_follows_every_change(ledger: Ledger, populated_url: str, clock: SteppingClock) -> None:
+    ids = ("a", "b", "c", "d")
+    create(ledger, draft("a"), draft("b"), draft("c"))
+    assert seen(ledger, *ids) == truth(ledger, *ids)
+    other = Ledger.open(populated_url, clock=clock)
+
+    def hide(entity: Entity) -> Entity:
+        return replace(entity, visibility="private:x", memory_scope="private")
+
+    def rewrite(entity: Entity) -> Entity:
+        return replace(entity, content=f"{entity.content}!")
+
+    for write in (
+        lambda tx: tx.records.update_entity("a", hide),
+        lambda tx: tx.records.delete_entity("b"),
+        lambda tx: tx.records.create_entity(draft("d")),
+        lambda tx: [
+            tx.records.update_entity("c", rewrite),
+            tx.records.update_entity("c", hide),
+            tx.records.update_entity("c", rewrite),
+        ],
+    ):
+        with other.transaction(ORG, ANN) as tx:
+            write(tx)
+        for _ in range(2):
+            assert seen(ledger, *ids) == truth(ledger, *ids)
+    other.close()
+
+
+def test_what_is_remembered_survives_neither_many_changes_nor_a_full_memory(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stores.ledger.row_cache.MOST_CHANGES", 2)
+    monkeypatch.setattr("stores.ledger.row_cache.MOST_RECORDS", 3)
+    ids = tuple("abcdef")
+    create(ledger, *map(draft, ids))
+    assert seen(ledger, *ids) == truth(ledger, *ids)
+    with ledger.transaction(ORG, ANN) as tx:
+        for each in ids:
+            tx.records.update_entity(each, lambda entity: replace(entity, content="new"))
+    assert seen(ledger, *ids) == truth(ledger, *ids)
+
+
+def supersede(ledger: Ledger, source: str, target: str) -> None:
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.relations.add_relation(RelationDraft(name="SUPERSEDES", source_id=source, target_id=target))
+
+
+def test_a_supersession_by_another_process_is_seen_at_once(
+    ledger: Ledger, populated_url: str, clock: SteppingClock
+) -> None:
+    create(ledger, *map(draft, "abcd"))
+    other = Ledger.open(populated_url, clock=clock)
+    keys = frozenset({"organization"})
+    expected: set[str] = set()
+    assert ledger.records.superseded(ORG, "abcd", visibility=keys) == expected
+    for source, target in ("ab", "bc", "ad"):
+        supersede(other, source, target)
+        expected.add(target)
+        for _ in range(2):
+            assert ledger.records.superseded(ORG, "abcd", visibility=keys) == expected
+            assert ledger.records.superseded(ORG, "a", visibility=keys) == set()
+    with other.transaction(ORG, ANN) as tx:
+        tx.records.delete_entity("b")
+    assert ledger.records.superseded(ORG, "abcd", visibility=keys) == {"d"}
+    other.close()
+
+
+def test_one_organization_never_learns_what_another_has(ledger: Ledger) -> None:
+    create(ledger, draft("a"))
+    seen(ledger, "a")
+    assert ledger.records.statuses(OTHER, ["a"], visibility=ALL) == {}
+    assert ledger.records.statuses("absent", ["a"], visibility=ALL) == {}
