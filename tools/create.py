@@ -24,6 +24,7 @@ from tools.entity_models import (
     entity_view,
 )
 from tools.entity_types import EntityType
+from tools.json_values import without_none
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
 from tools.receipts import receipt
 from tools.similar import THRESHOLD, Similar, similar
@@ -52,7 +53,7 @@ async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> E
     view = (await entity_views(app, call.caller, [entity]))[0]
     extra: dict[str, object] = {"mutation_receipt": receipt(app, call, [entity])}
     if sync:
-        extra["background_jobs"] = await until_visible(app, call.caller, created)
+        extra["background_jobs"] = await until_visible(app, call.caller, created.sequence, created.ids)
     else:
         extra |= {"created_at": None, "updated_at": None}
     return view.model_copy(update=extra)
@@ -81,7 +82,7 @@ async def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest)
     """Store up to 128 entities in one transaction: all of them or none. With a project among them, `sync` is true."""
     sync = request.sync or any(fields.entity_type == "project" for fields in request.entities)
     created = await store(app, call, request.entities, sync=sync, deferred=request.defer_embeddings)
-    jobs = await until_visible(app, call.caller, created) if sync else None
+    jobs = await until_visible(app, call.caller, created.sequence, created.ids) if sync else None
 
     def show() -> BulkCreated:
         views = [entity_view(entity, timestamps=sync) for entity in created.entities]
@@ -139,7 +140,7 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
         alike = await similar(app, call.caller, said, request.entity_type, request.conflict_threshold)
     created = await store(app, call, [fields], sync=True, deferred=False)
     entity = created.entities[0]
-    pending = await until_visible(app, call.caller, created)
+    pending = await until_visible(app, call.caller, created.sequence, created.ids)
     view = (await entity_views(app, call.caller, [entity]))[0].model_copy(
         update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity])}
     )
@@ -157,7 +158,7 @@ def _added_fields(request: AddRequest) -> EntityFields:
         TECHNOLOGIES.get(request.entity_type, "technologies"): list(request.technologies or ()) or None,
         "repository_url": request.repository_url,
     }
-    metadata |= {key: value for key, value in given.items() if value is not None}
+    metadata |= without_none(given)
     if request.entity_type in WORK and request.depends_on:
         metadata["depends_on"] = list[JsonValue](request.depends_on)
     depends = [f"depends_on:{each}" for each in request.depends_on or () if request.entity_type not in WORK]

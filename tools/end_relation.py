@@ -24,9 +24,9 @@ from tools.relations import (
     receipt,
     refuse_stated,
     relation_view,
-    shown,
     written_text,
 )
+from tools.storing import until_visible
 from tools.threads import in_thread
 
 
@@ -91,7 +91,7 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
         **dict(relation_view(named, app.clock())),
         is_new=False,
         ended=[] if request.withdraw else [named.relation.id],
-        background_jobs=await shown(app, call, sequence) if request.sync else None,
+        background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
         mutation_receipt=receipt(app, call, [named.relation]),
     )
 

@@ -8,6 +8,7 @@ from pydantic import Field
 from stores.records import Entity, JsonObject, ProjectRole
 from tools.app import App
 from tools.entity_models import Assignees, Content, Description, Labels, Name
+from tools.json_values import without_none
 from tools.operation import WRITERS, Call, Operation, Route, Run
 from tools.tasks import nothing_to_change
 from tools.work_changes import (
@@ -52,11 +53,11 @@ async def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicD
             "name": request.title,
             "description": request.description,
             "tags": request.tags,
-            "metadata": {key: value for key, value in metadata.items() if value is not None} or None,
+            "metadata": without_none(metadata) or None,
         }
         if not any(value is not None for value in given.values()):
             raise nothing_to_change(UpdateEpicRequest, {"epic_id", "expected_revision"})
-        return {name: value for name, value in given.items() if value is not None}
+        return without_none(given)
 
     done = await apply_change(
         app, call, WorkChange("update_epic", "epic", request.epic_id, request.expected_revision, plan)

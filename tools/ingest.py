@@ -20,7 +20,8 @@ from tools.entities import readable
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
 from tools.projects import require_live_project
-from tools.storing import Created, until_visible
+from tools.receipts import receipt_for
+from tools.storing import until_visible
 from tools.threads import in_thread
 
 DOCUMENTS_LIMIT = 64
@@ -78,19 +79,15 @@ class _Stored:
 async def ingest_documents(app: App, call: Call, request: IngestRequest) -> Ingested:
     """Store documents as a source with searchable chunks; each chunk knows its heading path and its neighbours."""
     stored = await in_thread(_store, app, call, request)
-    created = Created([stored.source, *stored.chunks], stored.sequence)
+    ids = [stored.source.id, *(chunk.id for chunk in stored.chunks)]
     return Ingested(
         source_id=stored.source.id,
         source_name=stored.source.name,
         document_ids=list(stored.document_ids),
         chunk_count=len(stored.chunks),
         skipped=stored.skipped,
-        background_jobs=await until_visible(app, call.caller, created) if request.sync else None,
-        mutation_receipt=MutationReceipt(
-            operation_id=app.new_id("operation"),
-            affected_records=[f"entity:{stored.source.id}"],
-            idempotency_key=call.idempotency_key,
-        ),
+        background_jobs=await until_visible(app, call.caller, stored.sequence, ids) if request.sync else None,
+        mutation_receipt=receipt_for(app, call, [f"entity:{stored.source.id}"]),
     )
 
 

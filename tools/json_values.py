@@ -1,6 +1,7 @@
 """JSON values of clients and of the stores."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
 from pydantic.json_schema import JsonSchemaValue
@@ -9,10 +10,16 @@ from pydantic_core.core_schema import any_schema
 
 from stores.records import JsonObject
 
+T = TypeVar("T")
+
 
 def texts_in(value: JsonValue) -> list[str]:
     """Return the non-empty strings of a list; none if it is no list."""
     return [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else []
+
+
+def without_none(given: Mapping[str, T | None]) -> dict[str, T]:
+    return {name: value for name, value in given.items() if value is not None}
 
 
 class _Known:

@@ -19,7 +19,7 @@ from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter,
 from tools.app import App
 from tools.audit_entries import remember_entry
 from tools.dates import moment
-from tools.entity_models import BackgroundJobs, EntityId, Label
+from tools.entity_models import EntityId, Label
 from tools.exposure import exposed
 from tools.json_values import StoredJson
 from tools.memory_models import RawMemoryFields, RawMemoryView, memory_fields
@@ -29,7 +29,7 @@ from tools.receipts import capture_receipt
 from tools.retrieval.plan import Plan
 from tools.retrieval.ranking import Candidate
 from tools.retrieval.turns import answered
-from tools.storing import SYNC_TIMEOUT_S
+from tools.storing import until_visible
 from tools.threads import in_thread
 
 SHOWN_CHARACTERS = 20_000
@@ -60,10 +60,7 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
     view = RawMemoryView.model_validate(memory_fields(memory, policy_reason=WRITE_REASON))
     extra: dict[str, object] = {"mutation_receipt": capture_receipt(app, call, [memory.entity.id])}
     if request.sync:
-        pending = await app.indexer.applied_within(
-            call.caller.organization_id, sequence, [memory.entity.id], SYNC_TIMEOUT_S
-        )
-        extra["background_jobs"] = BackgroundJobs(pending_indexes=sorted(pending))
+        extra["background_jobs"] = await until_visible(app, call.caller, sequence, [memory.entity.id])
     return view.model_copy(update=extra)
 
 

@@ -1,6 +1,6 @@
 """Mutation receipts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from stores.records import Entity
 from tools.app import App
@@ -8,20 +8,23 @@ from tools.entity_models import MutationReceipt
 from tools.operation import Call
 
 
-def capture_receipt(app: App, call: Call, memory_ids: Sequence[str], entity_ids: Sequence[str] = ()) -> MutationReceipt:
-    """Make the receipt of a write of raw memories, with the entities that it wrote."""
+def receipt_for(app: App, call: Call, records: Iterable[str], revision: int | None = None) -> MutationReceipt:
+    """Make the receipt of a write that affected records, given as `kind:id`."""
     return MutationReceipt(
         operation_id=app.new_id("operation"),
-        affected_records=[*(f"raw_captures:{each}" for each in memory_ids), *(f"entity:{each}" for each in entity_ids)],
+        revision=revision,
+        affected_records=[*records],
         idempotency_key=call.idempotency_key,
+    )
+
+
+def capture_receipt(app: App, call: Call, memory_ids: Sequence[str], entity_ids: Sequence[str] = ()) -> MutationReceipt:
+    return receipt_for(
+        app, call, [*(f"raw_captures:{each}" for each in memory_ids), *(f"entity:{each}" for each in entity_ids)]
     )
 
 
 def receipt(app: App, call: Call, entities: Sequence[Entity], followed: Sequence[Entity] = ()) -> MutationReceipt:
-    """Make the receipt of a write of entities; `followed` changed with them."""
-    return MutationReceipt(
-        operation_id=app.new_id("operation"),
-        revision=entities[0].revision if len(entities) == 1 else None,
-        affected_records=[f"entity:{entity.id}" for entity in (*entities, *followed)],
-        idempotency_key=call.idempotency_key,
-    )
+    """Make the receipt of changed entities and of others that followed; one entity tells its revision."""
+    revision = entities[0].revision if len(entities) == 1 else None
+    return receipt_for(app, call, [f"entity:{entity.id}" for entity in (*entities, *followed)], revision)

@@ -23,7 +23,8 @@ from tools.entity_types import RELATIONSHIP_TYPES, RelationshipType
 from tools.json_values import StoredJson
 from tools.linking import BY_HAND, Link, fact_of, record
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
-from tools.storing import SYNC_TIMEOUT_S
+from tools.receipts import receipt_for
+from tools.storing import until_visible
 from tools.threads import in_thread
 
 BULK_LIMIT = 1000
@@ -128,7 +129,7 @@ async def add_relation(app: App, call: Call, request: AddRelationRequest) -> Rel
         **dict(view),
         is_new=one.is_new,
         ended=[each.id for each in (*one.ended, *one.moved) if may_read(call.caller, each.visibility)],
-        background_jobs=await shown(app, call, written.sequence) if request.sync else None,
+        background_jobs=await until_visible(app, call.caller, written.sequence) if request.sync else None,
         mutation_receipt=receipt(app, call, [one.relation]),
     )
 
@@ -160,7 +161,7 @@ async def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) ->
         relation_ids=[each.relation.id for each in written.recorded],
         total=len(written.recorded),
         new=sum(each.is_new for each in written.recorded),
-        background_jobs=await shown(app, call, written.sequence) if request.sync else None,
+        background_jobs=await until_visible(app, call.caller, written.sequence) if request.sync else None,
         mutation_receipt=receipt(app, call, [each.relation for each in written.recorded]),
     )
 
@@ -309,17 +310,8 @@ def refuse_stated(source: Entity, relation: Relation) -> None:
         )
 
 
-async def shown(app: App, call: Call, sequence: int) -> BackgroundJobs:
-    pending = await app.indexer.applied_within(call.caller.organization_id, sequence, [], SYNC_TIMEOUT_S)
-    return BackgroundJobs(pending_indexes=sorted(pending))
-
-
 def receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:
-    return MutationReceipt(
-        operation_id=app.new_id("operation"),
-        affected_records=[f"relation:{each.id}" for each in relations],
-        idempotency_key=call.idempotency_key,
-    )
+    return receipt_for(app, call, [f"relation:{each.id}" for each in relations])
 
 
 def _line(view: RelationView) -> str:

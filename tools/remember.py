@@ -17,7 +17,8 @@ from stores.records import Entity, JsonObject, RawMemory
 from tools.active_task import active_task
 from tools.app import App
 from tools.audit_entries import remember_entry
-from tools.entity_models import CONTENT_LIMIT, BackgroundJobs, EntityFields
+from tools.entity_models import CONTENT_LIMIT, EntityFields
+from tools.json_values import without_none
 from tools.linking import Link, record, related
 from tools.memories import memory_draft
 from tools.memory_models import RawMemoryFields
@@ -28,7 +29,7 @@ from tools.remember_models import ProbeRehearsal, Remembered, RememberRequest
 from tools.restate import restate, superseded_ids
 from tools.search import SearchRequest, search
 from tools.similar import Similar, similar
-from tools.storing import SYNC_TIMEOUT_S, store_in
+from tools.storing import store_in, until_visible
 from tools.threads import in_thread
 
 SURFACE = "remember"
@@ -72,7 +73,7 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
     alike = await similar(app, call.caller, f"{request.title}\n{request.content}", request.kind)
     kept = await in_thread(_write, app, call, request, alike)
     ids = [kept.entity.id, kept.memory.entity.id]
-    pending = await app.indexer.applied_within(call.caller.organization_id, kept.sequence, ids, SYNC_TIMEOUT_S)
+    jobs = await until_visible(app, call.caller, kept.sequence, ids)
     others = [each for each in alike if each.id != kept.entity.id]
     written = [kept.memory.entity.id] if kept.is_new_memory else []
     changed = [kept.entity.id] if kept.has_changed else []
@@ -89,7 +90,7 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
         active_task_id=kept.task.id if kept.task is not None else None,
         conflicts=others,
         probe_rehearsal=await _rehearsed(app, call, request.probes or (), kept.entity.id),
-        background_jobs=BackgroundJobs(pending_indexes=sorted(pending)),
+        background_jobs=jobs,
         mutation_receipt=capture_receipt(app, call, written, changed),
     )
 
@@ -217,7 +218,7 @@ def _raw(request: RememberRequest, place: Visibility) -> RawMemoryFields:
         scope_key=place.scope_key,
         project_id=request.project,
         tags=request.tags or [],
-        metadata=own | {name: value for name, value in given.items() if value is not None},
+        metadata=own | without_none(given),
         capture_surface=SURFACE,
     )
 
@@ -235,7 +236,7 @@ def _fields(request: RememberRequest, place: Visibility, memory_id: str) -> Enti
         "raw_memory_id": memory_id,
         "capture_mode": SURFACE,
     }
-    metadata = {**(request.metadata or {}), **{name: value for name, value in given.items() if value is not None}}
+    metadata = {**(request.metadata or {}), **without_none(given)}
     metadata.pop("memory_scope", None)
     if place.memory_scope not in SPACES:
         metadata["memory_scope"] = place.memory_scope

@@ -32,6 +32,10 @@ class Created:
     entities: Sequence[Entity]
     sequence: int
 
+    @property
+    def ids(self) -> list[str]:
+        return [entity.id for entity in self.entities]
+
 
 async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync: bool, deferred: bool) -> Created:
     """Write entities with their relations in one transaction."""
@@ -91,11 +95,12 @@ def store_in(
     return entities
 
 
-async def until_visible(app: App, caller: Principal, created: Created) -> BackgroundJobs:
-    """Wait at most 20 s until every healthy index shows the entities; name the indexes that do not."""
-    pending = await app.indexer.applied_within(
-        caller.organization_id, created.sequence, [entity.id for entity in created.entities], SYNC_TIMEOUT_S
-    )
+async def until_visible(app: App, caller: Principal, sequence: int, ids: Sequence[str] = ()) -> BackgroundJobs:
+    """Wait at most 20 s until every healthy index shows a write; name the indexes that do not.
+
+    Vectors count for the given ids only, and token vectors never do.
+    """
+    pending = await app.indexer.applied_within(caller.organization_id, sequence, ids, SYNC_TIMEOUT_S)
     return BackgroundJobs(pending_indexes=sorted(pending))
 
 

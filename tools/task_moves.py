@@ -11,6 +11,7 @@ from tools.app import App
 from tools.citations import announce, count
 from tools.entity_models import Assignee, Content
 from tools.exposure import session_of
+from tools.json_values import without_none
 from tools.operation import WRITERS, Call, Operation, Run
 from tools.threads import in_thread
 from tools.work_changes import (
@@ -103,7 +104,7 @@ async def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> T
         given: JsonObject = {"status": "review", "pr_url": request.pr_url}
         if request.commit_shas:
             given["commit_shas"] = joined(task.metadata.get("commit_shas"), request.commit_shas)
-        return {"metadata": {key: value for key, value in given.items() if value is not None}}
+        return {"metadata": without_none(given)}
 
     done = await change_task(app, call, "submit_review", request, plan)
     known = done.entity.metadata
@@ -131,7 +132,7 @@ async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> T
 
     def plan(_: Entity) -> JsonObject:
         given: JsonObject = {"status": "done", "actual_hours": request.actual_hours, "learnings": learnings}
-        return {"metadata": {key: value for key, value in given.items() if value is not None}}
+        return {"metadata": without_none(given)}
 
     def beside(tx: Transaction, caller: Principal, before: Entity, task: Entity) -> list[Entity]:
         cited = [each for each in request.cited_ids or () if each != task.id]

@@ -8,8 +8,9 @@ from stores.errors import InvalidRequest
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.entity_models import Assignees, Description, EntityFields, EntityId, Label, Labels, Name
+from tools.json_values import without_none
 from tools.operation import WRITERS, Call, Operation, Request, Route
-from tools.storing import SYNC_TIMEOUT_S, store
+from tools.storing import store, until_visible
 from tools.work_changes import (
     IF_MATCH,
     REFUSALS,
@@ -58,7 +59,7 @@ async def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskD
         description=request.description,
         entity_type="task",
         tags=request.tags,
-        metadata={key: value for key, value in given.items() if value is not None},
+        metadata=without_none(given),
     )
     with naming_fields_of(request):
         created = await store(app, call, [fields], sync=False, deferred=False)
@@ -96,10 +97,8 @@ async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskD
         done = await change_task(app, call, "update_task", request, lambda task: _changes(request, task))
     if not request.sync:
         return task_done(app, call, "update_task", "Update queued", done)
-    pending = await app.indexer.applied_within(
-        call.caller.organization_id, done.sequence, [done.entity.id], SYNC_TIMEOUT_S
-    )
-    return task_done(app, call, "update_task", "Task updated", done, pending_indexes=sorted(pending) or None)
+    jobs = await until_visible(app, call.caller, done.sequence, [done.entity.id])
+    return task_done(app, call, "update_task", "Task updated", done, pending_indexes=jobs.pending_indexes or None)
 
 
 def _changes(request: UpdateTaskRequest, task: Entity) -> dict[str, Any]:
@@ -107,7 +106,7 @@ def _changes(request: UpdateTaskRequest, task: Entity) -> dict[str, Any]:
     if request.add_depends_on or request.remove_depends_on:
         metadata["depends_on"] = _dependencies(request, task)
     plain = {"name": request.title, "description": request.description, "tags": request.tags}
-    changes: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
+    changes: dict[str, Any] = without_none(plain)
     if metadata:
         changes["metadata"] = metadata
     if not changes:

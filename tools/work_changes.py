@@ -17,6 +17,7 @@ from tools.app import App
 from tools.change import UpdateEntityRequest, revise
 from tools.containment import contain
 from tools.entity_models import CONTENT_LIMIT, NAME_LIMIT, EntityId, MutationReceipt
+from tools.json_values import without_none
 from tools.operation import Call, Request, Result, Route
 from tools.receipts import receipt
 from tools.threads import in_thread
@@ -188,7 +189,7 @@ def epic_done(app: App, call: Call, action: str, message: str, done: Done, **dat
 
 def shown(done: Done, data: JsonObject) -> JsonObject:
     """Merge status and revision with the data that is not null."""
-    given = {key: value for key, value in data.items() if value is not None}
+    given: JsonObject = without_none(data)
     return {"status": done.entity.metadata.get("status"), "revision": done.entity.revision, **given}
 
 
