@@ -1,4 +1,4 @@
-"""Reflection: what is worth keeping in session notes. Pure: text in, findings out; no stores, no clock, no model."""
+"""Rules that find what is worth keeping in session notes: text in, findings out."""
 
 from tools.reflection.contradiction import contradicts
 from tools.reflection.extract import extract

@@ -1,4 +1,4 @@
-"""Says when a new sentence cannot hold together with an old one. Careful: silent where it is not plain. Pure."""
+"""Contradictions between a new statement and an old one. Prefers silence to a false alarm."""
 
 import re
 from collections.abc import Iterable
@@ -13,20 +13,14 @@ from tools.reflection.terms import STOP_WORDS, Terms, overlap, stem, terms
 
 _SENTENCES = 40
 _BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-+*•>#]|[0-9]{1,3}[.)])[ \t])")
-"""Between paragraphs, and before an item of a list: no sentence goes on there."""
-_ASIDE = re.compile(
-    r"[*_]*(?:risk|draft|considered|example|e\.g\.|previously|formerly|hypothetically)[^:\n]{0,20}:", re.IGNORECASE
-)
-"""Labels of what is told without being so."""
+"""Ends of paragraphs and list items."""
 _SAME_SENTENCE = 0.85
-"""How alike a statement and what was rejected have to be."""
 _OPEN = frozenset({"question", "hedge", "condition", "undecided", "unknown"})
-"""Signals of what is not stated."""
 _SAME_SUBJECT = 0.8
 _SPOKEN_LIMIT = 600
 
 _OPPOSITES = (
-    ("on", "off"), ("allowed", "forbidden"), ("allowed", "prohibited"), ("allowed", "banned"),
+    ("on_", "off_"), ("allowed", "forbidden"), ("allowed", "prohibited"), ("allowed", "banned"),
     ("required", "optional"), ("mandatory", "optional"), ("supported", "unsupported"), ("public", "private"),
     ("synchronous", "asynchronous"), ("open", "closed"), ("always", "never"), ("stateless", "stateful"),
     ("encrypted", "unencrypted"), ("signed", "unsigned"), ("safe", "unsafe"), ("mutable", "immutable"),
@@ -38,9 +32,8 @@ _OPPOSITE_VERBS = (
     ("enable", "disable"), ("increase", "decrease"), ("raise", "lower"), ("accept", "reject"), ("include", "exclude"),
     ("activate", "deactivate"), ("lock", "unlock"),
 )  # fmt: skip
-"""In any of their forms, each against any of the other's."""
-_STATE_ON, _STATE_OFF = "on_", "off_"
-"""“On” and “off” where they say how something is, and are no mere prepositions."""
+_SWITCHED = re.compile(r"\b(on|off)(?=\s*(?:[.,;!]|\Z)|\s+(?:by|for|in|again|now|until)\b)")
+"""“On” and “off” as states; elsewhere they are mostly prepositions."""
 
 
 def _forms(verb: str) -> tuple[str, ...]:
@@ -48,26 +41,17 @@ def _forms(verb: str) -> tuple[str, ...]:
     return verb, f"{verb}s", f"{root}ed", f"{root}ing"
 
 
-def _opposite_words() -> dict[str, set[str]]:
+def _opposites() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    pairs = [*_OPPOSITES, (_STATE_ON, _STATE_OFF), (_STATE_ON, "off"), ("on", _STATE_OFF)]
-    pairs += [(one, other) for a, b in _OPPOSITE_VERBS for one in _forms(a) for other in _forms(b)]
-    pairs += [(_STATE_ON, each) for each in _forms("disable")] + [(each, _STATE_OFF) for each in _forms("enable")]
-    for one, other in pairs:
+    pairs = [(one, other) for a, b in _OPPOSITE_VERBS for one in _forms(a) for other in _forms(b)]
+    pairs += [("on_", each) for each in _forms("disable")] + [("off_", each) for each in _forms("enable")]
+    for one, other in (*_OPPOSITES, *pairs):
         found.setdefault(one, set()).add(other)
         found.setdefault(other, set()).add(one)
     return found
 
 
-_OPPOSITE_OF = _opposite_words()
-_SWITCH = r"\b(?:turn(?:s|ed|ing)?|switch(?:es|ed|ing)?|leaves?|left|keeps?|kept)\s+"
-_STATE_ENDS = r"(?=\s*(?:[.,;:!)]|$)|\s+(?:by|in|for|again|now|until|during|at|when|while|everywhere|because|since)\b)"
-_SWITCHED = re.compile(rf"{_SWITCH}(on|off)\b|{_SWITCH}((?:[\w'-]+\s+){{1,4}}?)(on|off)\b{_STATE_ENDS}")
-_IS_SO = re.compile(
-    rf"\b(is|are|be|being|stays?|stayed|remains?|goes|set to|defaults? to)((?:\s+(?:now|still|always))?)\s+(on|off)\b"
-    rf"{_STATE_ENDS}"
-)
-
+_OPPOSITE_OF = _opposites()
 _NAME = r"((?:[\w.+#/-]+\s+){0,2}?[\w.+#/-]+(?:\s+v?\d[\w.]*)?)"
 _SLOT = r"(?:\s+(?:for|as|in|on)\s+([^.,;:()]{2,80}))?"
 _TAIL = (
@@ -96,39 +80,36 @@ _LOOSE = re.compile(
 
 
 def contradicts(new: str, old: str) -> str | None:
-    """Return in a sentence why `new` and `old` cannot both hold, `None` where that is not plain.
+    """Return in a sentence why `new` and `old` cannot both hold; `None` if that is not plain.
 
-    Found are the opposite of one sentence about the same subject, another value for the same thing, and another choice
-    or version where one takes the other's place. Questions, ideas, conditions and doubt contradict nothing.
+    Compares opposites, values, choices and versions, and rejections. Questions, ideas, conditions and doubt contradict
+    nothing.
     """
     old_ones = list(islice(_spoken(old), _SENTENCES))
     for ours in islice(_spoken(new), _SENTENCES):
-        if ours in old_ones:
-            continue
-        for theirs in old_ones:
-            reason = _between(ours.text, theirs.text) if not ours.is_rejected and not theirs.is_rejected else None
+        for theirs in old_ones if ours not in old_ones else ():
             if ours.is_rejected != theirs.is_rejected:
                 reason = _rejection(ours.text, theirs.text)
+            else:
+                reason = None if ours.is_rejected else _between(ours.text, theirs.text)
             if reason:
                 return reason
     return None
 
 
 def _spoken(text: str) -> Iterable[Stated]:
-    """Sentences that state something, or that say that it is not to be."""
     for block in _BLOCK.split(text[:20_000]):
         for start, end in sentences(block):
             part = stated(block[start:end].strip())
-            if part.context in UNSETTLED or _ASIDE.match(part.text):
+            if part.context in UNSETTLED:
                 continue
             if 0 < len(part.text) <= _SPOKEN_LIMIT and not signals(mask(part.text)) & _OPEN:
                 yield Stated(" ".join(part.text.split()), is_rejected=part.is_rejected)
 
 
 def _rejection(new: str, old: str) -> str | None:
-    """The same sentence, decided and rejected."""
     if similarity(terms(new), terms(old)) >= _SAME_SENTENCE:
-        return f"What one says the other rejects: “{_short(new)}” and “{_short(old)}”."
+        return f"One says what the other rejects: “{_short(new)}” and “{_short(old)}”."
     return None
 
 
@@ -140,7 +121,6 @@ def _between(new: str, old: str) -> str | None:
 
 
 def _negation(new: str, one: Terms, old: str, other: Terms) -> str | None:
-    """The same sentence with and without a negation."""
     if one.negated == other.negated or one.numbers != other.numbers or _loose(new, old):
         return None
     if len(one.stems & other.stems) >= 2 and overlap(one.stems, other.stems) >= 0.85:
@@ -149,13 +129,12 @@ def _negation(new: str, one: Terms, old: str, other: Terms) -> str | None:
 
 
 def _opposite(new: str, old: str) -> str | None:
-    """The same sentence with a word and its opposite."""
-    ours, theirs = (re.findall(r"[\w'-]+", _with_states(text.lower())) for text in (new, old))
+    ours, theirs = (re.findall(r"[\w'-]+", _SWITCHED.sub(r"\1_", text.lower())) for text in (new, old))
     pairs = [(a, b) for a in ours for b in _OPPOSITE_OF.get(a, set()) & set(theirs)]
-    if len(pairs) != 1:
+    if len(pairs) != 1 or _loose(new, old):
         return None
     mine, yours = pairs[0]
-    if mine in theirs or yours in ours or _loose_but_for(mine, new, yours, old):
+    if mine in theirs or yours in ours:
         return None
     one, other = (terms(" ".join(word for word in words if word not in pairs[0])) for words in (ours, theirs))
     same = one.stems and overlap(one.stems, other.stems) >= _SAME_SUBJECT
@@ -164,24 +143,7 @@ def _opposite(new: str, old: str) -> str | None:
     return None
 
 
-def _with_states(lower: str) -> str:
-    """A text in which “on” and “off” are told from prepositions where they say how something is."""
-    if " on" not in lower and " off" not in lower:
-        return lower
-    lower = _SWITCHED.sub(lambda found: f"{found[2] or ''}{found[1] or found[3]}_", lower)
-    return _IS_SO.sub(r"\1\2 \3_", lower)
-
-
-def _loose_but_for(mine: str, new: str, yours: str, old: str) -> bool:
-    """Whether one of two sentences is loose for another reason than that both say what was done (“was lowered”)."""
-    done = [re.compile(rf"\b(?:was|were)\s+(?={re.escape(word.rstrip('_'))}\b)") for word in (mine, yours)]
-    if all(each.search(text.lower()) for each, text in zip(done, (new, old), strict=True)):
-        new, old = (each.sub("", text.lower()) for each, text in zip(done, (new, old), strict=True))
-    return _loose(new, old)
-
-
 def _other_value(new: str, old: str) -> str | None:
-    """Another number, or another name, for the same property."""
     mine, yours = _STATE.match(_lower(new)), _STATE.match(_lower(old))
     if not mine or not yours or _loose(new, old):
         return None
@@ -199,13 +161,11 @@ def _other_value(new: str, old: str) -> str | None:
 
 
 def _lower(text: str) -> str:
-    """In lower case, of the same length."""
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def _said(text: str, match: re.Match[str], group: int) -> str:
-    """The words of a match as they were written."""
     return text[match.start(group) : match.end(group)].rstrip(" .")
 
 
@@ -221,7 +181,6 @@ def _unit(value: str) -> str:
 
 
 def _other_choice(new: str, old: str) -> str | None:
-    """Another version of one product, or another product for the same purpose."""
     mine, yours = _USES.search(_lower(new)), _USES.search(_lower(old))
     if not mine or not yours or _loose(new, old) or terms(new).negated or terms(old).negated:
         return None

@@ -1,4 +1,4 @@
-"""What reflection finds: a span of the notes that is worth keeping, of which kind, and how sure that is."""
+"""Findings: spans of notes that are worth keeping."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -10,12 +10,23 @@ Sensitivity = Literal["credential", "key", "pii", "private_key", "secret", "toke
 SENSITIVITIES: tuple[Sensitivity, ...] = get_args(Sensitivity)
 
 TITLE_LIMIT = 120
-"""Characters that a title has at most."""
+
+CEILINGS: dict[Kind, float] = {
+    "decision": 0.86, "plan": 0.84, "task": 0.82, "artifact": 0.82, "idea": 0.82, "claim": 0.78, "procedure": 0.76,
+    "session": 0.60,
+}  # fmt: skip
+"""Confidence of a finding announced by a label or a check box."""
+CUED: dict[Kind, float] = {**CEILINGS, "plan": 0.80, "idea": 0.72}
+"""Confidence of a finding announced by its wording alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One span; `content` is `notes[start:end]` to the letter."""
+    """One span; `content` is `notes[start:end]` to the letter.
+
+    `confidence` is about the share of such findings that a person would label alike. `count` is the number of spans
+    that say the same; the first of them is returned.
+    """
 
     kind: Kind
     title: str
@@ -23,10 +34,7 @@ class Finding:
     start: int
     end: int
     reason: str
-    """One sentence: what in the text says so."""
     confidence: float
-    """From 0 to 1, about the share of such findings that a person would label alike (docs/reflection.md)."""
     tags: tuple[str, ...]
     sensitivity_flags: tuple[Sensitivity, ...] = ()
     count: int = 1
-    """How many spans of the notes say this, nearly in these words; the span is that of the first."""

@@ -1,24 +1,21 @@
-"""Weighs what speaks for each kind in one sentence, and picks one or none. Pure."""
+"""Judging: the votes for each kind in one sentence, and the kind that wins."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.reflection.cue_row import CEILINGS, CLEAR, CUED, FAIR, SURE, WEAK
-from tools.reflection.cues import Hit, hits
-from tools.reflection.finding import Kind
+from tools.reflection.cues import CLEAR, FAIR, SURE, WEAK, hits
+from tools.reflection.finding import CEILINGS, CUED, Kind
 from tools.reflection.layout import Block
 from tools.reflection.phrases import mask, words_of
-from tools.reflection.signals import IMPERATIVES, PEOPLE_DO, THINGS_DO, condition_before, quotations, signals
+from tools.reflection.signals import IMPERATIVES, PEOPLE_DO, THINGS_DO, quotations, signals
 from tools.reflection.wordlist import word_set
 from tools.reflection.words import NOTHING, Announced, announced, day_of, label_of
 
 FLOOR = 0.62
-"""Less sure than this is not found."""
-QUOTED = 0.1
-"""By so much is less sure what stands in a quotation."""
+"""Findings of less confidence are dropped."""
 _ORDER: tuple[Kind, ...] = ("decision", "task", "artifact", "procedure", "plan", "idea", "claim")
-"""Which kind wins when two are equally sure."""
+"""Tie break between equally sure kinds."""
 _FILLER = re.compile(
     r"(?:(?:ok(?:ay)?|so|and|but|yes|yeah|yep|no|hm+|well|aha?|oh|um|uh|also|good|great|right|now|then|→|->|"
     r"=>)[,:.!]?\s+){1,4}"
@@ -27,32 +24,20 @@ _OWNER = re.compile(
     r"(?:\A|[:,;] )(?:@([a-zA-Z][\w.-]{1,20})|([A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?))(:| -| to| will| is to|"
     r" has to| should|)\s+([a-z][\w-]+)"
 )
-"""Who, how the sentence goes on, and the first word after it."""
+"""Owner, link and first verb: “Tobias: check”, “Yuki to check”."""
 _NO_OWNERS = word_set(
-    """
-    how what when where why who session notes note it this that we you they need needs want ok yes then
-    """
-)
-_OWNER_AFTER = re.compile(
-    r"\(@?[A-Z][^\W\d_]{1,20}(?:,[\w .]{1,20})?\)[.\s]*\Z|(?:→|->|—|–) @?[A-Z][^\W\d_]{1,20}[.\s]*\Z|"
-    r"(?<!\w)@[a-zA-Z][\w.-]{1,30}"
+    "how what when where why who session notes note it this that we you they need needs want ok yes then"
 )
 _DETERMINERS = word_set("the our their its this that each every any all a an your my these those")
 _SUBJECT = 8
-"""Words in which a subject and its verb are looked for."""
-_NO_ORDER = word_set("me w of is are was were has have had on in with and or by")
-"""Words after which a verb at the start was a noun: “review of …”, “update on …”."""
-_STEP = re.compile(r"(?:^|[,;:]\s+|\band\s+|\bthen\s+)(\w+)\b")
-_LEADING = 7
-"""Fewer words with a colon at the end only lead to what follows."""
-_HEADED = 0.9
+"""Words in which a subject and its verb are searched for."""
 _MADE = re.compile("[\ue000-\ue003]")
-_HEADED_PROSE = 0.78
+_ITEM_UNDER_HEADING, _PROSE_UNDER_HEADING, _EXPECTED_OWNER = 0.9, 0.78, 0.97
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a sentence is, how sure that is, and which words say so."""
+    """The kind of a sentence, with confidence and reason."""
 
     kind: Kind
     confidence: float
@@ -69,7 +54,7 @@ class _Vote:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence as the cue table reads it: in lower case, without label and filler."""
+    """One sentence without label and filler; `masked` is in lower case, with code and addresses blotted out."""
 
     text: str
     masked: str
@@ -78,7 +63,6 @@ class Statement:
     label: Announced | None
     block: Block
     dated: bool = False
-    """Whether a day or month with a colon opens it."""
 
 
 def read(text: str, block: Block) -> Statement:
@@ -95,130 +79,88 @@ def read(text: str, block: Block) -> Statement:
 
 
 def judge(statement: Statement, *, first: bool) -> Verdict | None:
-    """Return what a sentence is, or nothing. `first` says that it opens its block."""
-    if not _says_something(statement) or (statement.block.leads and len(statement.words) < _LEADING):
+    """Return the surest kind of a sentence, or none; `first` if it opens its block."""
+    if not _says_something(statement):
         return None
-    votes = [*_announced(statement, first=first), *_shaped(statement), *_behaves(statement), *_cued(statement)]
-    best: dict[Kind, tuple[float, _Vote]] = {}
-    for vote in votes:
-        sure = _weighed(vote, statement)
-        if sure > best.get(vote.kind, (0.0, vote))[0]:
-            best[vote.kind] = (sure, vote)
-    # Two different hints at one kind are a little surer than the better of them.
-    for kind, (sure, vote) in best.items():
-        seconded = len({other.reason for other in votes if other.kind == kind}) > 1
-        best[kind] = (min(vote.ceiling, sure + 0.03) if seconded else sure, vote)
-    if not best:
+    votes = [*_announced(statement, first=first), *_owned(statement), *_shaped(statement), *_cued(statement)]
+    sure = [(round(_weighed(vote, statement), 4), vote) for vote in votes]
+    if not sure:
         return None
-    kind = max(best, key=lambda kind: (round(best[kind][0], 4), -_ORDER.index(kind)))
-    confidence, vote = best[kind]
-    return Verdict(kind, round(confidence, 2), vote.reason) if confidence >= FLOOR else None
+    confidence, vote = max(sure, key=lambda each: (each[0], -_ORDER.index(each[1].kind)))
+    return Verdict(vote.kind, round(confidence, 2), vote.reason) if confidence >= FLOOR else None
 
 
 def _says_something(statement: Statement) -> bool:
     plain = statement.masked.strip(" .!?*_`'\"()[]")
-    if plain in NOTHING or not any(character.isalpha() or "\ue000" <= character <= "\ue003" for character in plain):
+    is_made = bool(_MADE.search(plain))
+    if plain in NOTHING or not (is_made or any(character.isalpha() for character in plain)):
         return False
-    announced = statement.label is not None or statement.block.checked is not None or bool(statement.block.context)
-    return announced or len(statement.words) > 1 or bool(_MADE.search(plain))
+    is_announced = statement.label is not None or statement.block.checked is not None or bool(statement.block.context)
+    return is_announced or len(statement.words) > 1 or is_made
 
 
-def _announced(statement: Statement, *, first: bool) -> list[_Vote]:
-    """What label, check box and heading say."""
-    votes: list[_Vote] = []
+def _announced(statement: Statement, *, first: bool) -> Iterator[_Vote]:
+    """Vote by label, date, check box and heading."""
     block, label = statement.block, statement.label
-    if label == "artifact" and not _MADE.search(statement.masked):
-        label = None
     if label and label != "mute":
-        votes.append(_Vote(label, SURE, f"A label announces {_a(label)}.", CEILINGS[label]))
+        yield _Vote(label, SURE, f"A label announces {_a(label)}.", CEILINGS[label])
     if statement.dated and not statement.words[0].endswith("ed"):
-        votes.append(_Vote("plan", FAIR, "A day or month announces it.", CEILINGS["plan"]))
-    if block.among_orders and first:
-        votes.append(_Vote("task", FAIR, "It gives an order, as most items of its list do.", CEILINGS["task"]))
+        yield _Vote("plan", FAIR, "A day or month announces it.", CEILINGS["plan"])
     if block.checked is False and first:
-        votes.append(_Vote("task", SURE, "An empty check box stands before it.", CEILINGS["task"]))
+        yield _Vote("task", SURE, "An empty check box stands before it.", CEILINGS["task"])
     context = block.context
     if context and context != "mute" and not label and (block.item or context not in ("procedure", "artifact")):
-        strength = _HEADED if block.item and first else _HEADED_PROSE
-        votes.append(
-            _Vote(context, strength, f"It stands under a heading that announces {_a(context)}.", CEILINGS[context])
-        )
-    return votes
-
-
-def _shaped(statement: Statement) -> list[_Vote]:
-    """What the form of the sentence says: who is to do it, and whether it gives orders."""
-    votes = [*_owned(statement)]
-    words = statement.words
-    if statement.block.context == "mute" or not _orders(words):
-        return votes
-    if _OWNER_AFTER.search(statement.text):
-        votes.append(_Vote("task", CLEAR, "It gives an order and names who is to follow it.", CEILINGS["task"]))
-    else:
-        votes.append(_Vote("task", WEAK, "It gives an order.", CEILINGS["task"]))
-    if sum(word in IMPERATIVES for word in _STEP.findall(statement.masked)) > 1:
-        votes.append(_Vote("procedure", FAIR, "It tells several steps.", CEILINGS["procedure"]))
-    if "question" in statement.signals:
-        votes.append(_Vote("idea", CLEAR, "It asks whether to do something.", CUED["idea"]))
-    return votes
-
-
-def _behaves(statement: Statement) -> list[_Vote]:
-    """A thing and a verb in the third person: how it behaves."""
-    opening = statement.words[:_SUBJECT]
-    if opening and opening[0] in _DETERMINERS and any(word in THINGS_DO for word in opening[2:]):
-        verb = next(word for word in opening[2:] if word in THINGS_DO)
-        return [
-            _Vote("claim", FAIR, f"“{opening[0]} {opening[1]} … {verb}” tells how something behaves.", CUED["claim"])
-        ]
-    return []
-
-
-def gives_order(text: str) -> bool:
-    """Whether the first words of a text are those of an order."""
-    return _orders(words_of(mask(text)))
-
-
-def _orders(words: list[str]) -> bool:
-    if len(words) < 2 or words[0] not in IMPERATIVES or words[1] in _NO_ORDER or words[1] in THINGS_DO:
-        return False
-    return not words[1].endswith("ed") and not (words[0] == "run" and words[1][0].isdigit())
+        strength = _ITEM_UNDER_HEADING if block.item and first else _PROSE_UNDER_HEADING
+        reason = f"It stands under a heading that announces {_a(context)}."
+        yield _Vote(context, strength, reason, CEILINGS[context])
 
 
 def _owned(statement: Statement) -> Iterator[_Vote]:
-    """Somebody is to do something: “Tobias: load test”, “Yuki to check”, “Petra sets up” where tasks are expected."""
+    """Vote for a task with an owner: “Tobias: load test”, “Yuki to check”, “Petra sets up”."""
     match = _OWNER.search(statement.text)
     if not match or (match[1] or match[2]).lower() in _NO_OWNERS:
         return
     name, link, verb = match[1] or match[2], match[3].strip(), match[4]
     expected = statement.block.context in ("task", "decision", "plan") or statement.label in ("task", "plan")
+    does = {verb.removesuffix("s"), verb.removesuffix("es")} & IMPERATIVES or verb == "will"
     if verb in IMPERATIVES and link:
-        strength = 0.97 if expected else FAIR if link == "will" else CLEAR
-        yield _Vote("task", strength, f"“{name}” is to do it.", CEILINGS["task"])
-    elif expected and (
-        verb.removesuffix("s") in IMPERATIVES or verb.removesuffix("es") in IMPERATIVES or verb == "will"
-    ):
-        yield _Vote("task", 0.97, f"“{name}” does it.", CEILINGS["task"])
+        strength = _EXPECTED_OWNER if expected else FAIR if link == "will" else CLEAR
+    elif expected and does:
+        strength = _EXPECTED_OWNER
     elif verb in PEOPLE_DO and not link:
-        yield _Vote("task", FAIR, f"“{name}” does it.", CEILINGS["task"])
+        strength = FAIR
+    else:
+        return
+    yield _Vote("task", strength, f"“{name}” is to do it.", CEILINGS["task"])
 
 
-def _cued(statement: Statement) -> list[_Vote]:
+def _shaped(statement: Statement) -> Iterator[_Vote]:
+    """Vote by form: an order, or a thing and a verb in the third person."""
+    words = statement.words
+    opening = words[:_SUBJECT]
+    if _orders(words):
+        yield _Vote("task", WEAK, "It gives an order.", CEILINGS["task"])
+    elif opening and opening[0] in _DETERMINERS and any(word in THINGS_DO for word in opening[2:]):
+        verb = next(word for word in opening[2:] if word in THINGS_DO)
+        reason = f"“{opening[0]} {opening[1]} … {verb}” tells how something behaves."
+        yield _Vote("claim", FAIR, reason, CUED["claim"])
+
+
+def _orders(words: list[str]) -> bool:
+    if len(words) < 2 or words[0] not in IMPERATIVES or words[1] in THINGS_DO:
+        return False
+    return not words[1].endswith("ed") and not (words[0] == "run" and words[1][0].isdigit())
+
+
+def _cued(statement: Statement) -> Iterator[_Vote]:
     quoted = quotations(statement.text)
-    votes = []
     for hit in hits(statement.masked, statement.words):
+        row = hit.row
         words = statement.text[hit.start : hit.end].strip()
-        strength = hit.cue.strength * (0.5 if _within(hit, quoted) else 1.0)
-        if hit.cue.kind in ("decision", "plan") and condition_before(statement.masked, hit.start):
-            strength *= 0.6
+        is_quoted = any(start <= hit.start and hit.end <= end for start, end in quoted)
         words = words if len(words) <= 40 else words[:39].rsplit(" ", 1)[0] + " …"
-        reason = f"“{' '.join(words.split())}” {hit.cue.says}."
-        votes.append(_Vote(hit.cue.kind, strength, reason, CUED[hit.cue.kind]))
-    return votes
-
-
-def _within(hit: Hit, spans: list[tuple[int, int]]) -> bool:
-    return any(start <= hit.start and hit.end <= end for start, end in spans)
+        reason = f"“{' '.join(words.split())}” {row.says}."
+        yield _Vote(row.kind, row.strength * (0.5 if is_quoted else 1.0), reason, CUED[row.kind])
 
 
 _MUTED: dict[str, frozenset[Kind]] = {
@@ -228,30 +170,25 @@ _MUTED: dict[str, frozenset[Kind]] = {
     "reported_doubt": frozenset({"decision", "plan", "idea"}),
     "refuted": frozenset({"decision", "claim", "idea", "procedure"}),
 }
-"""Which kinds a sentence cannot be when it says such a thing."""
+"""Kinds that each signal rules out."""
 
 
 def _weighed(vote: _Vote, statement: Statement) -> float:
-    """How sure a vote is in its sentence."""
-    found = statement.signals
-    announced = vote.strength == SURE and statement.label == vote.kind
-    if not announced and any(vote.kind in _MUTED[name] for name in found & _MUTED.keys()):
+    """Return the confidence of a vote in its sentence; 0 if something rules it out."""
+    found, block = statement.signals, statement.block
+    is_label = vote.strength == SURE and statement.label == vote.kind
+    if not is_label and any(vote.kind in _MUTED[name] for name in found & _MUTED.keys()):
         return 0.0
-    sure = vote.ceiling * vote.strength
-    if "hedge" in found and vote.kind not in ("idea", "task"):
-        sure -= 0.15
-    if statement.block.quoted:
-        sure -= QUOTED
-    if statement.block.checked and vote.kind in ("task", "plan"):
+    if block.checked and vote.kind in ("task", "plan"):
         return 0.0
-    muted = statement.label == "mute" or statement.block.context == "mute"
-    if muted and vote.kind in ("claim", "idea", "procedure", "decision") and "question" in found:
-        return 0.0
-    if vote.kind == "task" and "question" in found and not announced and "you" not in statement.words:
-        return 0.0
-    if vote.kind == "idea" and "question" in found and statement.block.context != "idea":
-        return sure if vote.strength >= CLEAR else 0.0
-    return sure - (0.05 if muted else 0.0)
+    is_mute = statement.label == "mute" or block.context == "mute"
+    if "question" in found and not is_label:
+        if vote.kind == "task" and "you" not in statement.words:
+            return 0.0
+        if vote.kind == "idea" and (is_mute or (vote.strength < CLEAR and block.context != "idea")):
+            return 0.0
+    doubt = 0.15 if "hedge" in found and vote.kind not in ("idea", "task") else 0.0
+    return vote.ceiling * vote.strength - doubt - (0.05 if is_mute else 0.0)
 
 
 def _a(kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Cuts notes into blocks: paragraphs, list items, table cells, each with what stands around it. Pure and linear."""
+"""Layout: notes cut into paragraphs, list items and table cells, each with its heading. Linear."""
 
 import re
 from collections import Counter
@@ -6,19 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from tools.reflection.words import REJECTED, TITLES, Announced, Context, announced, heading_context, is_heading
+from tools.reflection.words import REJECTED, TITLES, Announced, Context, announced, heading_context
 
 BLOCK_LIMIT = 8_000
-"""Characters of a paragraph that are read; what is longer is data, not prose."""
+"""Characters read of a paragraph; the rest is data, not prose."""
 _WRAPPED = 50
-"""A paragraph whose longest line is shorter is no wrapped prose: each line stands alone."""
+"""Characters; lines of a narrower paragraph stand alone."""
 _HEADING_LIMIT = 60
 
 _FENCE = re.compile(r"[ \t]{0,12}(```|~~~)")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?=\S)")
-_ORG_HEADING = re.compile(r"\*{2,6}[ \t]+(?=\S)")
-_ORG_STATE = re.compile(r"(TODO|DONE)[ \t]+")
-_UNDERLINE = re.compile(r"[ \t]*([=\-~^\"'+#*_])\1{2,}[ \t]*$")
+_UNDERLINE = re.compile(r"[ \t]*([=\-~^#*_])\1{2,}[ \t]*$")
 _QUOTE = re.compile(r"[ \t]{0,3}(?:>[ \t]?){1,6}")
 _BULLET = re.compile(r"[ \t]{0,40}(?:[-*+•‣◦·▪–—]|->|=>|→)[ \t]+(?=\S)")
 _NUMBER = re.compile(r"[ \t]{0,40}(?:\d{1,3}|[a-z])[.)][ \t]+(?=\S)")
@@ -30,10 +28,6 @@ _TIME = re.compile(
 )
 _SPEAKER = re.compile(
     r"[ \t]*(?:<([^<>\s][^<>\n]{0,30})>|([^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}))(?::| -)[ \t]+(?=\S)"
-)
-_SPOKEN_BY = re.compile(
-    r"[ \t]*[*_]{0,2}[^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}[*_]{0,2}[ \t]{1,8}\d{1,2}:\d\d(?: "
-    r"?[AaPp][Mm])?[ \t]*$"
 )
 _LABELLED = re.compile(r"(?:\*\*|__)?([^\W\d_][^:*|?\n]{1,50}?)(?:\*\*|__)?[ \t]*[:?]?[ \t]*(?:\*\*|__)?[ \t]*$")
 _LOG = re.compile(
@@ -51,63 +45,53 @@ _OPENS = re.compile(
 _TABLE = re.compile(r"[ \t]*\|.*\|[ \t]*$")
 _TABLE_RULE = re.compile(r"[ \t]*\|[ \t:|+-]{3,}$")
 
-_SURELY_WRAPPED = 70
-
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of text that belongs together, `notes[start:end]`, without list mark, check box, time and speaker."""
+    """A run of text, `notes[start:end]`, without list mark, check box, time and speaker.
+
+    `context` comes from the heading above or the head of the table column. `leads` marks a colon at the end.
+    """
 
     start: int
     end: int
     context: Announced | None = None
-    """What the heading above, or the head of the table's column, says about it."""
     item: bool = False
     ordered: bool = False
     checked: bool | None = None
-    """Whether the check box is ticked; `None` where there is none."""
-    quoted: bool = False
-    spoken: bool = False
     leads: bool = False
-    """Whether it ends with a colon, so that what follows hangs on it."""
-    among_orders: bool = False
-    """Whether it gives an order in a list of which most items do."""
     is_rejected: bool = False
-    """Whether the heading or the head of the column says that it is not to be."""
 
 
 @dataclass(slots=True)
 class _Reader:
-    """The state between lines."""
+    """State between lines: headings by level, table columns, open fence, lines that continue the one before."""
 
     notes: str
     speakers: frozenset[str]
+    wrapped: frozenset[int]
     blocks: list[Block] = field(default_factory=list)
     headings: list[tuple[int, Context | None]] = field(default_factory=list)
     columns: list[Context | None] = field(default_factory=list)
     fence: str | None = None
     in_log: bool = False
-    wrapped: frozenset[int] = frozenset()
-    """Starts of plain lines that go on with the line before."""
-    open: bool = False
-    """Whether an indented line goes on with the last block."""
+    is_open: bool = False
 
     @property
     def context(self) -> Context | None:
         return self.headings[-1][1] if self.headings else None
 
-    def under(self, level: int, context: Context | None) -> None:
-        """Enter a heading. One that says nothing keeps what the heading above it said."""
+    def enter(self, level: int, context: Context | None) -> None:
         while self.headings and self.headings[-1][0] >= level:
             self.headings.pop()
         self.headings.append((level, context or self.context))
-        self.open = False
+        self.is_open = False
 
 
 def blocks(notes: str) -> list[Block]:
-    """Return the blocks in their order; code, logs, stack traces and headings are none."""
+    """Return the blocks in text order, without code, logs, stack traces and headings."""
     lines = list(_lines(notes))
-    reader = _Reader(notes, _speakers(notes, lines), wrapped=frozenset(_wrapped(notes, lines)))
+    reader = _Reader(notes, _speakers(notes, lines), frozenset(_wrapped(notes, lines)))
     for number, (start, end) in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else (end, end)
         _read(reader, start, end, following)
@@ -127,38 +111,32 @@ _PLAIN_END = re.compile(r"[.!?:;…]['\"”’»)\]*_`]*\Z")
 
 
 def _wrapped(notes: str, lines: list[tuple[int, int]]) -> Iterator[int]:
-    """Yield the starts of lines that go on with the line before, because prose was wrapped at some width."""
+    """Yield the starts of lines that continue hard-wrapped prose."""
     run: list[tuple[int, int]] = []
     for start, end in [*lines, (len(notes), len(notes))]:
-        opens = start == end or _OPENS.match(notes, start, min(end, start + 120)) is not None
-        if opens or not notes[start : start + 200].strip():
+        is_blank = not notes[start : min(end, start + 200)].strip()
+        if is_blank or _OPENS.match(notes, start, min(end, start + 120)):
             yield from _in_run(notes, run)
             run = []
-        if start < end and notes[start : start + 200].strip():
+        if not is_blank:
             run.append((start, end))
 
 
 def _in_run(notes: str, run: list[tuple[int, int]]) -> Iterator[int]:
-    """Lines were wrapped if none but the last, or one that ends a sentence, had room for the next line's first word."""
+    """Prose is wrapped if most lines in mid-sentence had no room for the next line's first word."""
     width = max((end - start for start, end in run), default=0)
     if width < _WRAPPED:
         return
     joints = [
-        (
-            end - start + 1 + _first_word(notes, *following) > min(width, 400),
-            following[0],
-            notes[following[0]].islower(),
-        )
+        (end - start + 1 + _first_word(notes, *following) > min(width, 400), following[0])
         for (start, end), following in pairwise(run)
         if not _PLAIN_END.search(notes[max(start, end - 8) : end].rstrip())
     ]
-    casual = notes[run[0][0] : run[0][1]].lstrip()[:1].islower()
-    if len(joints) == 1 and (casual or (not joints[0][2] and (len(run) > 2 or width < _SURELY_WRAPPED))):
+    is_casual = notes[run[0][0] : run[0][1]].lstrip()[:1].islower()
+    if len(joints) == 1 and (is_casual or not notes[joints[0][1]].islower()):
         return
-    if sum(full for full, _, _ in joints) >= 0.75 * len(joints):
-        yield from (start for full, start, lower in joints if full or lower)
-    elif width >= _SURELY_WRAPPED and not casual:
-        yield from (start for full, start, lower in joints if full and lower)
+    if sum(full for full, _ in joints) >= 0.75 * len(joints):
+        yield from (start for full, start in joints if full or notes[start].islower())
 
 
 def _first_word(notes: str, start: int, end: int) -> int:
@@ -166,7 +144,7 @@ def _first_word(notes: str, start: int, end: int) -> int:
 
 
 def _speakers(notes: str, lines: list[tuple[int, int]]) -> frozenset[str]:
-    """Names that open several lines, or one with a time before it."""
+    """Return the names that open several lines, or one line after a time."""
     found: Counter[str] = Counter()
     for start, end in lines:
         bullet = _BULLET.match(notes, start, end)
@@ -180,23 +158,18 @@ def _speakers(notes: str, lines: list[tuple[int, int]]) -> frozenset[str]:
 def _read(reader: _Reader, start: int, end: int, following: tuple[int, int]) -> None:
     notes = reader.notes
     if not notes[start : min(end, start + 200)].strip():
-        reader.open = reader.in_log = False
+        reader.is_open = reader.in_log = False
         reader.columns = []
-        return
-    if _is_code(reader, start, end):
-        reader.open = False
-        return
-    if _TABLE.match(notes, start, end) and end - start < BLOCK_LIMIT:
+    elif _is_code(reader, start, end):
+        reader.is_open = False
+    elif _TABLE.match(notes, start, end) and end - start < BLOCK_LIMIT:
         _read_row(reader, start, end, following)
-        return
-    heading = _heading(reader, start, end, following)
-    if heading is not None:
-        reader.under(*heading)
-        return
-    if _UNDERLINE.match(notes, start, end) or _SPOKEN_BY.match(notes, start, min(end, start + 90)):
-        reader.open = False
-        return
-    _read_text(reader, start, end)
+    elif _UNDERLINE.match(notes, start, end):
+        reader.is_open = False
+    elif (heading := _heading(reader, start, end, following)) is not None:
+        reader.enter(*heading)
+    else:
+        _read_text(reader, start, end)
 
 
 def _is_code(reader: _Reader, start: int, end: int) -> bool:
@@ -213,12 +186,11 @@ def _is_code(reader: _Reader, start: int, end: int) -> bool:
 
 
 def _heading(reader: _Reader, start: int, end: int, following: tuple[int, int]) -> tuple[int, Context | None] | None:
-    """Return level and meaning of a heading, `None` for any other line."""
+    """Return level and meaning of a heading; `None` for any other line."""
     notes = reader.notes
     mark = _HEADING.match(notes, start, end)
     if mark:
-        text = notes[mark.end() : min(end, mark.end() + 200)]
-        return mark[0].count("#"), heading_context(text)
+        return mark[0].count("#"), heading_context(notes[mark.end() : min(end, mark.end() + 200)])
     if end - start > _HEADING_LIMIT:
         return None
     text = notes[start:end].strip()
@@ -228,37 +200,26 @@ def _heading(reader: _Reader, start: int, end: int, following: tuple[int, int]) 
 
 
 def _bare_heading(reader: _Reader, text: str, following: tuple[int, int]) -> tuple[int, Context | None] | None:
-    """A short line without an end that a list follows, or one all in bold, or a known word with a colon."""
+    """Accept a short line above a list, a line in bold, or a known heading with a colon."""
     notes = reader.notes
-    label = _LABELLED.fullmatch(text)
-    alone = not notes[following[0] : following[1]].strip()
-    if text.lower().startswith(TITLES) and (alone or _NUMBER.match(notes, *following)):
+    is_alone = not notes[following[0] : following[1]].strip()
+    if text.lower().startswith(TITLES) and (is_alone or _NUMBER.match(notes, *following)):
         return 7, heading_context(text.split(":")[0])
+    label = _LABELLED.fullmatch(text)
     if not label or text.startswith(("- ", "* ", "+ ")) or _TIME.match(text):
         return None
     context = heading_context(label[1])
-    listed = _BULLET.match(notes, *following) or _NUMBER.match(notes, *following)
-    bold = text.startswith(("**", "__"))
-    leads = text[-1] in ":?" and len(label[1].split()) <= 4
-    known = context is not None and (leads or is_heading(text)) and not reader.open
-    if (
-        bold
-        or known
-        or (
-            listed
-            and not text.lower().startswith("to ")
-            and len(text.split()) <= 5
-            and not reader.open
-            and text[-1] not in ".!?,;"
-        )
-    ):
+    is_known = context is not None and text[-1] in ":?" and len(label[1].split()) <= 4
+    is_listed = _BULLET.match(notes, *following) or _NUMBER.match(notes, *following)
+    is_short = len(text.split()) <= 5 and text[-1] not in ".!?,;" and not text.lower().startswith("to ")
+    if text.startswith(("**", "__")) or (not reader.is_open and (is_known or (is_listed and is_short))):
         return 7, context
     return None
 
 
 def _read_row(reader: _Reader, start: int, end: int, following: tuple[int, int]) -> None:
     notes = reader.notes
-    reader.open = False
+    reader.is_open = False
     if _TABLE_RULE.match(notes, start, end):
         return
     cells = list(_cells(notes, start, end))
@@ -283,54 +244,32 @@ def _cells(notes: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _read_text(reader: _Reader, start: int, end: int) -> None:
     notes = reader.notes
-    at, context, checked = start, reader.context, None
+    at, checked, context = start, None, reader.context
     quote = _QUOTE.match(notes, at, end)
     at = quote.end() if quote else at
-    org = _ORG_HEADING.match(notes, at, end)
-    bullet = org or _BULLET.match(notes, at, end)
     ordered = _NUMBER.match(notes, at, end)
-    mark = bullet or ordered
+    mark = ordered or _BULLET.match(notes, at, end)
     at = mark.end() if mark else at
-    state = _ORG_STATE.match(notes, at, end) if bullet else None
     box = _CHECKBOX.match(notes, at, end)
-    if state:
-        at, checked = state.end(), state[1] == "DONE"
-    elif box:
+    if box:
         at, checked = box.end(), (box[1] or box[2]) not in " ☐"
-    if org and checked is None:
-        meaning = heading_context(notes[at:end]) if end - at <= _HEADING_LIMIT else None
-        reader.under(2, meaning)
     time = _TIME.match(notes, at, end)
     at = time.end() if time else at
     speaker = _SPEAKER.match(notes, at, end)
-    spoken = bool(speaker and (speaker[1] or speaker[2]).lower() in reader.speakers)
-    at = speaker.end() if speaker and spoken else at
+    is_spoken = bool(speaker and (speaker[1] or speaker[2]).lower() in reader.speakers)
+    at = speaker.end() if speaker and is_spoken else at
     first, last = _stripped(notes, at, end)
-    plain = not (mark or box or time or spoken or quote)
-    follows = start in reader.wrapped or (reader.open and notes[start] in " \t")
-    if plain and follows and reader.blocks and last - reader.blocks[-1].start <= BLOCK_LIMIT:
-        reader.blocks[-1] = _longer(reader.blocks[-1], last, notes)
+    is_plain = not (mark or box or time or is_spoken or quote)
+    continues = start in reader.wrapped or (reader.is_open and notes[start] in " \t")
+    leads = first < last and notes[last - 1] == ":"
+    if is_plain and continues and reader.blocks and last - reader.blocks[-1].start <= BLOCK_LIMIT:
+        reader.blocks[-1] = replace(reader.blocks[-1], end=last, leads=leads)
     elif first < last:
-        leads = notes[last - 1] == ":"
+        is_item, is_rejected = bool(mark or box), context == REJECTED
         reader.blocks.append(
-            Block(
-                first,
-                last,
-                announced(context),
-                bool(mark or box),
-                bool(ordered),
-                checked,
-                bool(quote),
-                spoken or bool(time),
-                leads,
-                is_rejected=context == REJECTED,
-            )
+            Block(first, last, announced(context), is_item, bool(ordered), checked, leads, is_rejected)
         )
-    reader.open = True
-
-
-def _longer(block: Block, end: int, notes: str) -> Block:
-    return replace(block, end=end, leads=notes[end - 1] == ":", among_orders=False)
+    reader.is_open = True
 
 
 def _stripped(notes: str, start: int, end: int) -> tuple[int, int]:

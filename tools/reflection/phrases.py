@@ -1,10 +1,10 @@
-"""The small language of the cue table: a phrase in, a compiled pattern and the words that wake it out. Pure.
+"""Phrase language of the cue table, compiled to regular expressions.
 
-Words are parted by spaces. `a|b` is either word, a trailing `?` makes a word optional, `...` is up to three words, `,`
-whatever stands before the next comma. `^` is the start of the statement and `$` its end. `<url>`, `<path>`, `<code>`,
+Words are separated by spaces. `a|b` is either word, a trailing `?` makes a word optional, `...` is up to three words,
+`,` any text before the next comma. `^` is the start of the statement and `$` its end. `<url>`, `<path>`, `<code>`,
 `<ref>` (a ticket or pull request) and `<number>` stand for what they name, `<made>` for any of the first four,
 `<gerund>` for a word in -ing, `<participle>` for one in -ed and `<verb>` for an imperative. The first element that is
-not optional must be words or something blotted out.
+not optional must be words or a masked element.
 """
 
 import re
@@ -49,7 +49,7 @@ _CURLY = str.maketrans({"’": "'", "‘": "'", **dict.fromkeys("\ue000\ue001\ue
 
 
 def mask(text: str) -> str:
-    """Return the text in lower case, of the same length, with code, addresses, paths and references blotted out."""
+    """Return the text in lower case, of the same length, with code, URLs, paths and references masked."""
     text = text.translate(_CURLY)
     for mark, pattern in _MASKED:
         text = pattern.sub(lambda found, mark=mark: _blot(found[0], mark), text)  # type: ignore[misc]
@@ -58,7 +58,7 @@ def mask(text: str) -> str:
 
 
 def _blot(found: str, mark: str) -> str:
-    """Keep a full stop at the end: it ends the sentence, not the path. One slash alone is no path."""
+    """Mask a match but for its final punctuation; “and/or” is no path."""
     kept = len(found.rstrip(".,;:!?")) if mark in (URL, PATH) else len(found)
     if mark == PATH and re.fullmatch(r"[a-zA-Z]{1,12}/[a-zA-Z]{0,12}", found[:kept]):
         return found
@@ -66,7 +66,7 @@ def _blot(found: str, mark: str) -> str:
 
 
 def compile_phrase(phrase: str) -> tuple[re.Pattern[str], frozenset[str]]:
-    """Return the pattern of a phrase and the words of which one must stand in a text that it matches."""
+    """Return the pattern of a phrase and its first words, one of which every match contains."""
     elements = phrase.split()
     pattern, wakes = "", frozenset[str]()
     for number, element in enumerate(elements):
@@ -96,5 +96,5 @@ def _alternatives(element: str) -> str:
 
 
 def words_of(masked: str) -> list[str]:
-    """Return the words of a masked text; what was blotted out is one character."""
+    """Return the words of a masked text; a masked element is one character."""
     return [word[0] if "\ue000" <= word[0] <= "\ue003" else word for word in _WORD.findall(masked)]

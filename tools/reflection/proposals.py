@@ -1,4 +1,4 @@
-"""Holds what a model proposes against the notes: only what they say, at a place that exists. Pure."""
+"""Verification of a model's proposals against the notes."""
 
 import re
 from bisect import bisect_right
@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from tools.reflection.cue_row import CEILINGS
-from tools.reflection.finding import KINDS, TITLE_LIMIT, Finding, Kind
+from tools.reflection.finding import CEILINGS, KINDS, TITLE_LIMIT, Finding, Kind
 from tools.reflection.phrases import mask
 from tools.reflection.sensitivity import sensitivity_flags
 from tools.reflection.signals import signals
@@ -19,35 +18,34 @@ from tools.reflection.titles import tags_of, title_of
 
 Flaw = Literal["unknown_kind", "no_such_span", "not_stated", "doubtful", "overlapping", "too_many"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
-"""Why a proposal is dropped."""
+"""Reasons to drop a proposal."""
 MOST = 100
-"""Proposals that are read; a model that goes on is not listened to."""
+"""Proposals read of one answer."""
 QUOTE_LIMIT = 2_000
-"""Characters of the notes that one proposal may quote."""
+"""Characters that one proposal may quote."""
 LEAST_SURE = 0.5
 _LEAST_WORDS = 2
 _PLACES = 20
-"""Places of one quotation that are tried, where earlier ones are taken."""
+"""Occurrences of one quotation that are tried."""
 _UNSURE = 0.05
-"""What a proposal without a confidence lacks to the most that its kind can have."""
+"""Deduction for a proposal without a confidence."""
 _TOKEN = re.compile(r"\S+")
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One thing that somebody else found in the notes, unchecked."""
+    """One unchecked finding of a model; the white space of `quote` may differ from the notes."""
 
     kind: str
     quote: str
-    """Words of the notes; line breaks and blanks may differ."""
     title: str = ""
     confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What the notes bear out, and why the rest was dropped."""
+    """Verified findings, and the count of dropped proposals by reason."""
 
     findings: list[Finding]
     dropped: Mapping[Flaw, int]
@@ -64,7 +62,7 @@ class _Claimed:
 
 @dataclass(slots=True)
 class _Notes:
-    """The notes with every run of blanks as one, and where each word of that stands."""
+    """Notes with collapsed white space, and the original position of each word."""
 
     text: str
     collapsed: str = ""
@@ -81,7 +79,7 @@ class _Notes:
             at += match.end() - match.start() + 1
 
     def places(self, quote: str) -> Iterable[tuple[int, int]]:
-        """Yield where a quotation stands in the notes, in their order; letters must be the same."""
+        """Yield the spans of a quotation in the notes."""
         wanted = " ".join(quote.split())
         at = self.collapsed.find(wanted)
         for _ in range(_PLACES):
@@ -96,12 +94,11 @@ class _Notes:
 
 
 def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> Admitted:
-    """Return the proposals that the notes bear out, in the order of the text, the surest `limit` of them.
+    """Return the surest `limit` proposals that the notes support, in text order.
 
-    A proposal is dropped where its kind is none, its quotation does not stand in the notes, what it quotes is a
-    question or not decided, it is hardly sure of itself, or a surer one has the place. Content, tags and sensitivity
-    flags come from the notes; the confidence is at most what a finding of the kind can have; a title that is not made
-    of the quotation's words is replaced.
+    A proposal is dropped if its kind is unknown, its quotation is not in the notes or is a question or undecided, its
+    confidence is low, or a surer one overlaps it. Content, tags and sensitivity flags come from the notes. The
+    confidence is capped by kind. A title with other words than the quotation is replaced.
     """
     read = _Notes(notes)
     dropped: Counter[Flaw] = Counter()
@@ -123,7 +120,6 @@ def _confidence(proposal: Proposal) -> float:
     kind = _kind(proposal)
     ceiling = CEILINGS[kind] if kind else 0.0
     sure = proposal.confidence
-    # What is not a number compares with nothing.
     return min(ceiling, sure) if sure is not None and 0 <= sure <= 1 else ceiling - _UNSURE
 
 
@@ -150,7 +146,6 @@ def _claimed(notes: _Notes, proposal: Proposal, taken: Sequence[_Claimed]) -> _C
 
 
 def _is_stated(kind: Kind, quote: str) -> bool:
-    """Whether words can be of this kind: a question is at most an idea, and what is undecided no decision."""
     found = signals(mask(quote))
     if kind in ("idea", "session"):
         return True
@@ -179,7 +174,6 @@ def _finding(notes: str, claimed: _Claimed) -> Finding:
 
 
 def _title(proposed: str, content: str) -> str:
-    """Take a title that is made of the content's words; nothing else gets in by it."""
     title = " ".join(proposed.split())
     one, other = terms(title), terms(content)
     fits = bool(one.stems) and one.stems <= other.stems and one.numbers <= other.numbers

@@ -1,4 +1,4 @@
-"""Finds what should not leave a private note: keys, tokens, passwords, addresses of people. Pure and linear."""
+"""Sensitive text: keys, tokens, passwords, personal data. Linear."""
 
 import re
 
@@ -11,7 +11,6 @@ _NO_VALUES = (
 
 
 def _named(names: str) -> str:
-    """A name and its value: after `:` or `=` nearly anything, after `is` only what no word looks like."""
     name = rf"(?i:(?<![^\W_])(?:{names})(?![^\W_]))[\"']?\s{{0,3}}"
     return (
         rf"{name}(?:[:=]\s{{0,3}}[\"']?{_NO_VALUES}(?=\S{{0,60}}[^\W_])[^\s\"'<,;]{{5,200}}"
@@ -40,14 +39,14 @@ _PATTERNS: tuple[tuple[Sensitivity, str], ...] = (
 )
 _COMPILED = tuple((flag, re.compile(pattern)) for flag, pattern in _PATTERNS)
 _WORTH_A_LOOK = re.compile(r"[\d@]|-----|AKIA|ASIA|AIza|eyJ|(?i:pass|pwd|pw|key|token|secret|pin|bearer|authori|_|://)")
-"""Without any of these, none of the patterns matches."""
+"""Prefilter: no pattern matches without one of these."""
 _HOST_OF_LOGIN = re.compile(_LOGIN)
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")
 _CARD = re.compile(r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-])")
 
 
 def sensitivity_flags(text: str) -> tuple[Sensitivity, ...]:
-    """Name what is sensitive in a text, in the order of `SENSITIVITIES`; nothing in most texts."""
+    """Return the kinds of sensitive data in a text, in the order of `SENSITIVITIES`."""
     if not _WORTH_A_LOOK.search(text):
         return ()
     people = _HOST_OF_LOGIN.sub(" ", text)
@@ -58,14 +57,14 @@ def sensitivity_flags(text: str) -> tuple[Sensitivity, ...]:
 
 
 def _is_iban(text: str) -> bool:
-    """Check an account number by its remainder (ISO 13616)."""
+    """Check an account number (ISO 13616)."""
     packed = text.replace(" ", "")
     turned = packed[4:] + packed[:4]
     return 15 <= len(packed) <= 34 and int("".join(str(int(c, 36)) for c in turned)) % 97 == 1
 
 
 def _is_card(text: str) -> bool:
-    """Check a card number by its last digit (Luhn), so that other long numbers are none."""
+    """Check a card number (Luhn)."""
     digits = [int(c) for c in text if c.isdigit()]
     doubled = [d if i % 2 == 0 else d * 2 - 9 * (d > 4) for i, d in enumerate(reversed(digits))]
     return text[0] in "3456" and sum(doubled) % 10 == 0 and len(set(digits)) > 1

@@ -1,4 +1,4 @@
-"""Cuts a block into sentences: by marks, not at abbreviations, versions, paths, addresses, code and numbers. Pure."""
+"""Sentence segmentation that keeps abbreviations, versions, paths, URLs, code and numbers whole."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,6 @@ ABBREVIATIONS = word_set(
     sr st std tab tel transl univ viz vol vs
     """
 )
-"""Words after which a full stop ends no sentence."""
 _BEFORE_NUMBER = word_set("art ch fig figs no nos nr p pp par sec vol v")
 _BEFORE_CAPITAL = word_set(
     """
@@ -20,24 +19,23 @@ _BEFORE_CAPITAL = word_set(
     sun a.m p.m e.u u.s u.k
     """
 )
-"""Words whose full stop ends a sentence only before a capital letter."""
+"""Abbreviations that end a sentence only before a capital letter."""
 
-# Each begins where a run of its signs does and takes all of it: a long run is read once.
+# Possessive, so that a long run of marks is read once.
 _END = re.compile("(?:(?<![.!?…])[.!?…]++[\"'”’»)\\]*_`]*+(?=\\s|$)|[\u3002\uff01\uff1f]+[」』”]*)")
 _WHOLE = re.compile(
     r"`[^`\n]{1,300}`|https?://[^\s<>\"]{1,2000}|\"[^\"\n]{1,240}\"|“[^“”\n]{1,240}”|«[^«»\n]{1,240}»|\([^()]{1,300}\)"
 )
-"""Code, addresses, quotations and brackets: a mark inside of them ends nothing."""
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_/]*\Z")
 _INLINE_LABEL = re.compile(r"(?:[;,]|(?<![\s;,]))\s++(?=(?:TODO|FIXME|ACTION)(?:\(\w{1,30}\))?[: ]\s*\w)")
 _STARTER = re.compile(r"\s+(?:We|I|It|The|This|That|They|Then|There|So|But|And|In|For|No|Not|Yes|He|She|You)\b")
-"""What opens a sentence and is nobody's name: the letter before it was no initial."""
+"""Words that open a sentence: the letter before them is no initial."""
 _LOOK_BACK = 24
 _CLOSERS = '"”’»)'
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence, without the white space between them. Their order is that of the text."""
+    """Yield start and end of each sentence in text order, without white space around it."""
     whole = [match.span() for match in _WHOLE.finditer(text)]
     start, index = 0, 0
     for at, end in _ends(text):
@@ -51,7 +49,6 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _ends(text: str) -> Iterator[tuple[int, int]]:
-    """Where a sentence may end: position of the mark, and of the end after quotes and brackets; in order."""
     labels = [match.start() for match in _INLINE_LABEL.finditer(text)]
     found = [(match.start(), match.end()) for match in _END.finditer(text)]
     return iter(sorted([*found, *((label, label) for label in labels)]))

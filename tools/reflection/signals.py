@@ -1,4 +1,4 @@
-"""Words that turn a cue around or weaken it: questions, doubt, what is open, what was refuted. Data, compiled once."""
+"""Signals that weaken or rule out a cue: questions, doubt, open points, refutations."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,6 @@ IMPERATIVES = word_set(
     whitelist wire work wrap write
     """
 )
-"""Verbs that open an instruction."""
 _NOUNS = word_set(
     """
     answer book build call change check copy file fix group label link list load log map mark mock order patch pin plan
@@ -39,7 +38,7 @@ PEOPLE_DO = word_set(
     reviews schedules sketches talks writes
     """
 )
-"""What a capital name does that is a person, not a program."""
+"""Verbs that mark the name before them as a person, not a program."""
 THINGS_DO = frozenset(
     f"{verb}{'es' if verb.endswith(('s', 'sh', 'ch', 'x')) else 's'}" for verb in IMPERATIVES - _NOUNS
 ) | word_set(
@@ -50,7 +49,7 @@ THINGS_DO = frozenset(
     produces causes depends grows consumes throws raises blocks breaks complains overwrites hits
     """
 )
-"""Verbs in the third person: after “the …” they tell how something behaves."""
+"""Verbs in the third person that tell how a thing behaves."""
 
 _PATTERNS: Mapping[str, str] = {
     "undecided": r"\bno (?:final |clear )?decisions?\b|\b(?:not|n't|never) (?:yet )?(?:really |finally )?"
@@ -72,17 +71,13 @@ _PATTERNS: Mapping[str, str] = {
 }
 _COMPILED = {name: re.compile(pattern, re.DOTALL) for name, pattern in _PATTERNS.items()}
 _QUESTION = re.compile(r"\?[\"'”’»)\]*_\s!?.]*\Z")
-_QUESTION_START = re.compile(
-    r"(?:so |and |but |ok |hm )?(?:who|why|what|where|when|how|which|is|are|do|does|did|can|could|should|would|"
-    r"will|has|have|was|were)\b"
-)
 _QUOTED = re.compile(r"\"[^\"\n]{2,240}\"|“[^“”\n]{2,240}”|«[^«»\n]{2,240}»|„[^„“”\n]{2,240}[“”]")
 _READ = 800
-"""Characters of a sentence that are looked at; what stands later hardly turns its beginning around."""
+"""Characters read of a sentence."""
 
 
 def signals(masked: str) -> frozenset[str]:
-    """Return the names of what weakens or turns a masked sentence: `question`, `undecided`, `hedge` and so on."""
+    """Return the names of the signals in a masked sentence: `question`, `undecided`, `hedge` and so on."""
     text = masked[:_READ]
     found = {name for name, pattern in _COMPILED.items() if pattern.search(text)}
     if _QUESTION.search(masked[-40:]):
@@ -90,17 +85,6 @@ def signals(masked: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def opens_as_question(masked: str) -> bool:
-    """Whether the first words are those of a question."""
-    return bool(_QUESTION_START.match(masked))
-
-
 def quotations(text: str) -> list[tuple[int, int]]:
-    """Where somebody else's words stand in quotation marks, two words at least."""
+    """Return the spans of quotations of two words and more."""
     return [match.span() for match in _QUOTED.finditer(text) if len(match[0].split()) > 1]
-
-
-def condition_before(masked: str, position: int) -> bool:
-    """Whether a condition stands within six words before a position."""
-    words = masked[max(0, position - 80) : position].split()[-6:]
-    return bool(_COMPILED["condition"].search(" ".join(words)))

@@ -1,4 +1,4 @@
-"""Finds what is known already among texts that the caller brings, and what one text says twice. Pure."""
+"""Near-duplicates: statements that say the same in nearly the same words."""
 
 import re
 from collections import Counter
@@ -11,38 +11,35 @@ from tools.reflection.terms import TURNS, Terms, overlap, terms
 from tools.reflection.words import Context
 
 SAME = 0.75
-"""Dice's coefficient of the stems from which on two sentences say the same."""
+"""Dice's coefficient of the stems from which two sentences count as duplicates."""
 CERTAIN = 0.95
-"""From which on one of two is not kept: below it a name or a verb may be another, and what differs would be lost."""
+"""From here a duplicate is not kept; below, a name or a verb may differ."""
 UNSURE = 0.94
-"""The most where two that say the same may still be of different kinds."""
+"""Upper bound for statements of different kinds."""
 _CONTAINED = 0.9
 _LONG_ENOUGH = 4
 _CLAUSE = re.compile(r",? (?:which|because|since|so that|although|whereas|instead of|rather than)\b|; ")
 _KNOWN_LIMIT = 20_000
 _PREFIX = 8
 _COMPARED = 16
-"""Earlier spans that share a rare word with a span and are compared with it: keeps folding linear."""
+"""Earlier texts compared per rare stem: keeps `groups` linear."""
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A known text that says what a finding says."""
+    """A known text, by its index, and its similarity from `SAME` to 1."""
 
     index: int
-    """Its place in `known`."""
     similarity: float
-    """From `SAME` to 1."""
 
 
 def duplicates_of(
     text: str, known: Sequence[str], *, kind: Context | None = None, kinds: Sequence[Context | None] = ()
 ) -> list[Duplicate]:
-    """Return the known texts that hold what `text` says, nearest first; ties keep their order.
+    """Return the known texts that hold what `text` says, nearest first.
 
-    A known text may be longer: its sentences are compared one by one. Other numbers, or the opposite, are not the same.
-    Words only: the same in other words is not found. Reads the first 20,000 characters of each. `kind` and `kinds` say
-    what they are, where no label in them does: what is of another kind is not the same for sure.
+    Compares words, sentence by sentence, in the first 20,000 characters of each. Other numbers and the opposite are no
+    duplicates. `kind` and `kinds` apply where no label says otherwise: another kind is never a certain duplicate.
     """
     wanted = stated(text, kind)
     read = _terms(wanted)
@@ -77,12 +74,11 @@ def _parts(text: str, kind: Context | None) -> Iterable[Stated]:
 
 
 def similarity(one: Terms, other: Terms) -> float:
-    """Say from 0 to 1 how much two sentences say the same."""
+    """Return the similarity of two sentences, from 0 to 1."""
     if one.negated != other.negated or one.numbers != other.numbers or not one.stems or _opposed(one, other):
         return 0.0
     shared = overlap(one.stems, other.stems)
-    smaller = min(len(one.stems), len(other.stems))
-    larger = max(len(one.stems), len(other.stems))
+    smaller, larger = sorted((len(one.stems), len(other.stems)))
     if smaller >= _LONG_ENOUGH and larger <= 2 * smaller:
         contained = len(one.stems & other.stems) / smaller
         shared = max(shared, contained * 0.9 if contained >= _CONTAINED else 0.0)
@@ -90,16 +86,12 @@ def similarity(one: Terms, other: Terms) -> float:
 
 
 def _opposed(one: Terms, other: Terms) -> bool:
-    """Whether one says “before” where the other says “after”."""
     ours, theirs = one.turns - other.turns, other.turns - one.turns
     return any((a in ours and b in theirs) or (b in ours and a in theirs) for a, b in TURNS)
 
 
 def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
-    """Return for each (kind, text) the place of the first one that says the same, itself if there is none.
-
-    Linear: a text is compared with at most a few earlier ones that share one of its rarest words.
-    """
+    """Return for each (kind, text) the index of its first duplicate, or its own. Linear."""
     read = [_terms(stated(text)) for _, text in texts]
     earlier = _Earlier(read, Counter(stem for one in read for stem in one.stems))
     exact: dict[str, int] = {}
@@ -116,7 +108,7 @@ def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """The spans so far, by their rarest stems: two that are alike share one of them (prefix filtering)."""
+    """Texts so far, by their rarest stems (prefix filtering)."""
 
     read: Sequence[Terms]
     frequency: Counter[str]

@@ -1,4 +1,4 @@
-"""What a statement says beside the label in front of it, so that it can be held against others. Pure."""
+"""Statements without their labels, ready to be compared."""
 
 import re
 from typing import NamedTuple
@@ -12,28 +12,24 @@ _PLAIN = word_set(
     "learned insight observation til note nb todo to-do action task fixme follow-up plan idea proposal suggestion "
     "thought question q rule claim"
 ) | {"lesson learned", "to do", "action item", "follow up", "open question"}
-"""Labels that say what a statement is and nothing of what it is about; “fix for Safari” does."""
+"""Labels that name a kind and no subject."""
 _SAID_NO = re.compile(r"(?i:\b(?:not|rejected|vetoed|declined|dropped|discarded|abandoned|won'?t)\b)")
 _WORDS_OF = re.compile(r"[^\W\d_][\w' -]*")
 UNSETTLED: frozenset[Context | None] = frozenset({"idea", "task", "plan", "mute", "artifact"})
-"""What labels announce that is not so, or not yet."""
+"""Kinds that state nothing, or nothing yet."""
 PREFIX = "Rejected: "
-"""How a title says that something is not to be, where only a heading did."""
 
 
 class Stated(NamedTuple):
-    """A statement and what it is."""
+    """A statement without list marks and plain labels; `context` is its kind, if known."""
 
     text: str
-    """Without the marks of a list, and without the label where that says nothing of its own."""
     context: Context | None = None
-    """What the label announces, or what its record is; None where neither is known."""
     is_rejected: bool = False
-    """Whether it says what is not so, or not to be."""
 
 
 def stated(text: str, context: Context | None = None) -> Stated:
-    """Read a statement; `context` is what it is where no label says so."""
+    """Read a statement; `context` applies where no label says otherwise."""
     mark = _MARKS.match(text)
     text = text[mark.end() :] if mark else text
     struck = text.startswith("~~")
@@ -48,17 +44,17 @@ def stated(text: str, context: Context | None = None) -> Stated:
 
 
 def differ(one: Context | None, other: Context | None) -> bool:
-    """Whether statements of these kinds may say the same and not be the same: an idea is no decision."""
+    """Return true if statements of these kinds are no certain duplicates: an idea is no decision."""
     if one is None or other is None:
         return (one or other) in UNSETTLED
     return one != other
 
 
 def as_rejected(content: str) -> str:
-    """Say of a statement that it is not to be, where it does not say so itself."""
+    """Mark a statement as rejected, unless it says so itself."""
     return content if stated(content).is_rejected else f"{PREFIX}{content}"
 
 
 def as_said(title: str, content: str) -> str:
-    """What a record states, with what only its title says of it: that it was rejected."""
+    """Return the content, marked as rejected if only the title says so."""
     return as_rejected(content) if stated(title).is_rejected else content

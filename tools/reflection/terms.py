@@ -1,4 +1,4 @@
-"""What a sentence is about, apart from how it is worded: stems without function words, numbers, and polarity. Pure."""
+"""Bags of stems: a sentence without function words, with its numbers and polarity."""
 
 import re
 from dataclasses import dataclass
@@ -30,10 +30,9 @@ TURNS = (
     ("on", "off"), ("up", "down"), ("before", "after"), ("until", "after"), ("above", "below"), ("over", "under"),
     ("first", "last"), ("in", "out"), ("more", "less"),
 )  # fmt: skip
-"""Pairs of opposites that are stop words, or hardly more."""
+"""Opposites among the stop words."""
 _TURNING = frozenset(word for pair in TURNS for word in pair) | {"only", "once"}
 _PREPOSITIONS = frozenset({"in", "on", "over", "up", "under", "out"})
-"""Those that mostly turn nothing, unless the other one is there."""
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "s")
 _NO_ENDINGS = ("ss", "us", "is")
 _SHORTEST_STEM = 3
@@ -41,16 +40,15 @@ _SHORTEST_STEM = 3
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A sentence as a bag of stems."""
+    """A sentence as a bag of stems; `turns` are stop words that change its meaning."""
 
     stems: frozenset[str]
     numbers: frozenset[str]
     negated: bool
     turns: frozenset[str] = frozenset()
-    """Stop words that turn what is said."""
 
     def turns_as(self, other: "Terms") -> bool:
-        """Whether another sentence has the same words that turn what is said, prepositions aside."""
+        """Return true if both have the same turns, prepositions aside."""
         return not (self.turns ^ other.turns) - _PREPOSITIONS
 
     def __len__(self) -> int:
@@ -58,7 +56,7 @@ class Terms:
 
 
 def terms(text: str) -> Terms:
-    """Read a sentence. An even number of negations is none."""
+    """Read a sentence; an even number of negations is none."""
     words = _WORD.findall(_SPLIT_NUMBER.sub(" ", text.lower().replace("’", "'")))
     numbers = frozenset(word.rstrip(".,:").replace(",", "") for word in words if word[0].isdigit())
     negations = {word for word in words if word in NEGATIONS}
@@ -71,7 +69,7 @@ def terms(text: str) -> Terms:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Cut the ending of an English word, roughly: `caches`, `cached` and `caching` become one, in either spelling."""
+    """Cut the ending of an English word, roughly, in British or American spelling."""
     word = in_one_spelling(word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM and not word.endswith(_NO_ENDINGS):
@@ -81,6 +79,6 @@ def stem(word: str) -> str:
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return Dice's coefficient: twice what is shared over the sum of the sizes; 0 where both are empty."""
+    """Return Dice's coefficient; 0 for two empty sets."""
     size = len(one) + len(other)
     return 2 * len(one & other) / size if size else 0.0

@@ -1,4 +1,4 @@
-"""Short titles out of the text itself, and the tags of a finding. Pure."""
+"""Titles and tags of findings."""
 
 import re
 
@@ -30,15 +30,13 @@ TAGS: dict[str, str] = {
     "testing": r"tests?|testing|flaky|regression|pytest|coverage|e2e",
     "incident": r"incident|outage|page|paged|alert|alerts|post-mortem|postmortem|on-call",
 }
-"""Subjects that are detected, each with its words."""
 _DETECTED = {tag: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE) for tag, words in TAGS.items()}
 
 
 def title_of(content: str, *, is_rejected: bool = False) -> str:
-    """Return a title of at most 120 characters: the sentence without markup and opening words, cut at a clause.
+    """Return a title of at most 120 characters, without markup, label and opening words, cut at a clause.
 
-    A label is left out, unless it says that this is not to be; where something else said so (`is_rejected`), one is put
-    in front.
+    “Rejected” stays, and is put in front if `is_rejected`.
     """
     text = " ".join(_MARKUP.sub(lambda found: found[1] or "", content[:600]).split())
     label = label_of(text)
@@ -64,5 +62,5 @@ def _cut(text: str) -> str:
 
 
 def tags_of(kind: Kind, content: str) -> tuple[str, ...]:
-    """Return `reflection`, the kind, and the subjects that the words of the content name, in alphabetical order."""
+    """Return `reflection`, the kind, and the subjects of the content."""
     return ("reflection", kind, *(tag for tag, pattern in _DETECTED.items() if pattern.search(content)))

@@ -1,6 +1,6 @@
-"""Word lists, written as they are read."""
+"""Word lists."""
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text, parted by white space."""
+    """Return the words of a text, split at white space."""
     return frozenset(text.split())

@@ -74,7 +74,6 @@ def test_one_sentence_of_a_long_record_is_enough() -> None:
         ("The query cache is turned off.", "The query cache is enabled."),
         ("Nightly exports are off.", "Nightly exports are on."),
         ("Nightly exports are off for now.", "Nightly exports are enabled."),
-        ("The pool size was decreased.", "The pool size was increased."),
         ("We lowered the retry limit of the importer.", "We raised the retry limit of the importer."),
         ("The nightly export excludes deleted rows.", "The nightly export includes deleted rows."),
     ],

@@ -153,40 +153,6 @@ def test_tags_name_the_subjects_of_the_words() -> None:
     assert found.tags == ("reflection", "decision", "database", "deployment")
 
 
-@pytest.mark.parametrize(
-    ("notes", "steps"),
-    [
-        ("Steps: 1. Stop the worker. 2. Clear the queue. 3. Start it again.", None),
-        ("To release: tag the commit; push the tag; announce it in the channel.", None),
-        ("How to reset a node: 1) drain it, 2) wipe the disk, 3) rejoin.", None),
-        ("Procedure: page the on-call → fail over → open an incident.", None),
-        (
-            "The deploy went fine. To roll back: run make rollback; wait for the health check. Lunch was soup.",
-            "To roll back: run make rollback; wait for the health check.",
-        ),
-        ("- **To rotate the key:** create a new one; update the vault; revoke the old one.", None),
-    ],
-)
-def test_steps_in_one_line_are_one_procedure(notes: str, steps: str | None) -> None:
-    (found,) = extract(notes)
-    assert (found.kind, found.content) == ("procedure", steps or notes.removeprefix("- "))
-
-
-@pytest.mark.parametrize(
-    "notes",
-    [
-        "To do: write the tests; call Yuki.",
-        "To discuss: pricing; the roadmap; hiring.",
-        "To Anna: the figures are in; the report is not.",
-        "Steps: unclear.",
-        "To release: is that the tag; or the branch?",
-        "Environment: 1. staging",
-    ],
-)
-def test_a_list_after_a_colon_is_not_always_one(notes: str) -> None:
-    assert "procedure" not in {each.kind for each in extract(notes)}
-
-
 def test_a_list_of_tasks_stays_one() -> None:
     found = extract("## Tasks\n\n- To release: tag the commit; push the tag.\n")
     assert [each.kind for each in found] == ["task"]

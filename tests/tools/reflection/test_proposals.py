@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.reflection import KINDS
-from tools.reflection.cue_row import CEILINGS
+from tools.reflection.finding import CEILINGS
 from tools.reflection.proposals import FLAWS, MOST, Proposal, admit
 
 NOTES = "We moved the queue\n  to NATS. Latency fell to 40 ms. Do not use Redis for locks. Latency fell to 40 ms."
