@@ -1,4 +1,4 @@
-"""Candidates that wait for a review, as reflection stored them: raw memories that say what to make of them."""
+"""Stored reflection candidates: raw memories with the record that they propose."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,122 +11,121 @@ from auth.policy import MEMORY_SCOPES, MemoryScope
 from auth.principal import Principal
 from stores.errors import NotFound
 from stores.records import JsonObject, RawMemory
+from tools.duplicates import Statement
 from tools.entity_models import CONTENT_LIMIT, LABEL_LIMIT, LABELS_LIMIT, NAME_LIMIT
 from tools.json_values import texts_in
-from tools.known import Statement
 from tools.reflection import KINDS, Kind, sensitivity_flags
 from tools.reflection.stating import as_said
 from tools.remember_models import Remembrance
 
 Read = Callable[[str], RawMemory | None]
-"""Reads a raw memory by its id: of the ledger, or of a transaction."""
+"""Read a raw memory by its id, from the ledger or a transaction."""
 _KINDS = (*KINDS, *get_args(Remembrance))
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What reflection proposes to keep, and the notes that it was found in as far as their reader may read them."""
+    """A proposed record and its readable sources; `lost_sources` are gone or unreadable."""
 
     memory: RawMemory
     sources: Sequence[RawMemory]
     lost_sources: Sequence[str]
-    """Ids of sources that there are not any more, or not for the reader."""
 
     @property
     def id(self) -> str:
-        """The id by which it is promoted."""
+        """Id of the raw memory."""
         return self.memory.entity.id
 
     @property
     def said(self) -> JsonObject:
-        """What reflection stored of it; empty for what somebody said."""
+        """Stored proposal; empty for a memory that is no candidate."""
         return self.memory.capture.candidate or {}
 
     @property
     def kind(self) -> str:
-        """What it is, in the words of whoever proposed it."""
+        """Proposed kind, unchecked."""
         return _text(self.said.get("kind")) or "claim"
 
     @property
     def entity_type(self) -> Kind | Remembrance:
-        """What it becomes."""
+        """Type of the promoted entity."""
         return cast("Kind | Remembrance", self.kind) if self.kind in _KINDS else "claim"
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Proposed title."""
         return (_text(self.said.get("title")) or self.memory.entity.name or self.kind)[:NAME_LIMIT]
 
     @property
     def content(self) -> str:
-        """What it says, as much of it as an entity holds."""
+        """Proposed content, cut to the limit of an entity."""
         return (_text(self.said.get("content")) or self.memory.entity.content)[:CONTENT_LIMIT]
 
     @property
     def statement(self) -> Statement:
-        """What is held against what is known."""
+        """Statement to compare with existing records."""
         return Statement(as_said(self.title, self.content), self.kind, self.project, self.raw_source_ids)
 
     @property
     def confidence(self) -> float | None:
-        """How sure reflection was, from 0 to 1; None where it did not say."""
+        """Confidence from 0 to 1, if any."""
         found = self.said.get("confidence")
         return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
 
     @property
     def tags(self) -> list[str]:
-        """Its labels."""
+        """Valid tags."""
         return [tag for tag in self._texts("tags") if len(tag) <= LABEL_LIMIT][:LABELS_LIMIT]
 
     @property
     def sensitivity_flags(self) -> list[str]:
-        """What is sensitive in it: as it was found, and by what is known of such things today."""
+        """Stored and current sensitivity flags."""
         return list(dict.fromkeys([*self._texts("sensitivity_flags"), *sensitivity_flags(self.content)]))
 
     @property
     def raw_source_ids(self) -> list[str]:
-        """Ids of the raw memories that it was found in."""
+        """Ids of the source memories."""
         return self._texts("raw_source_ids")
 
     @property
     def suggested_scope(self) -> MemoryScope | None:
-        """Where reflection would keep it."""
+        """Suggested scope."""
         found = self.said.get("suggested_memory_scope")
         return next((scope for scope in MEMORY_SCOPES if scope == found), None)
 
     @property
     def suggested_key(self) -> str | None:
-        """The key of that scope."""
+        """Suggested scope key."""
         return _text(self.said.get("suggested_scope_key"))
 
     @property
     def domain(self) -> str | None:
-        """The field of knowledge that its notes were about."""
+        """Domain of the notes."""
         return _text(self.said.get("domain"))
 
     @property
     def project(self) -> str | None:
-        """The project that its notes were about."""
+        """Project of the notes."""
         return _text(self.said.get("project")) or self.memory.entity.project_id
 
     @property
     def related_to(self) -> list[str]:
-        """What it was to be linked to, each plain or as `relationship:id`."""
+        """Proposed relations, each plain or as `relationship:id`."""
         return self._texts("related_to")
 
     @property
     def task_ids(self) -> list[str]:
-        """The tasks that it was to be linked to."""
+        """Ids of proposed tasks."""
         return self._texts("task_ids")
 
     @property
     def details(self) -> JsonObject:
-        """Its metadata: where it stands in the notes, and how it was found."""
+        """Stored metadata: span and extraction method."""
         found = self.said.get("metadata")
         return found if isinstance(found, dict) else {}
 
     def stored_standings(self) -> list[str]:
-        """How it stood to what was known when it was found, in the words of findings."""
+        """Return the kinds of the stored findings."""
         found = self.said.get("reflection_findings")
         kinds = [each.get("kind") for each in found if isinstance(each, dict)] if isinstance(found, list) else []
         return [kind for kind in kinds if isinstance(kind, str)]
@@ -136,10 +135,10 @@ class Candidate:
 
 
 def candidate_for(caller: Principal, candidate_id: str, read: Read) -> Candidate:
-    """Read a candidate with its sources, as far as the caller may.
+    """Read a candidate and the sources that the caller may read.
 
     Raises:
-        NotFound: There is none, or none for the caller: the words are the same.
+        NotFound: It does not exist for the caller.
     """
     memory = read(candidate_id)
     if memory is None or not may_read_memory(caller, memory.entity.visibility):

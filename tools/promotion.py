@@ -1,30 +1,23 @@
-"""Promoting what reflection found: by a person who looked at it, or without one where nothing speaks against it."""
+"""Promotion of reflection candidates, by a person or without one."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import TypeVar, get_args
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from auth.policy import MemoryScope, may_read
 from auth.principal import Principal
-from stores.records import JsonObject
+from stores.records import JsonObject, ReviewState
 from tools.app import App
-from tools.known import OPPOSING, Comparison, compare
+from tools.duplicates import OPPOSING, Comparison, compare
+from tools.entity_models import MutationReceipt
 from tools.linking import require_linkable
 from tools.memories import entities_made
-from tools.operation import WRITERS, Call, Operation, Route
-from tools.promotion_models import (
-    Action,
-    AutoReview,
-    AutoReviewRequest,
-    Outcome,
-    PromoteRequest,
-    Promotion,
-    PromotionPreview,
-)
-from tools.promotion_policy import Considered, consider
+from tools.operation import WRITERS, Call, Operation, Result, Route
+from tools.promotion_policy import Action, Considered, InputScope, Outcome, PromoteRequest, Threshold, consider
+from tools.promotion_review import THRESHOLD, ExceptionReason, PromotionReason, Review, Standing, exceptions_of
 from tools.promotion_writing import (
     AUTO_PROMOTE,
     AUTO_REVIEW,
@@ -37,14 +30,79 @@ from tools.promotion_writing import (
     write_promotion,
 )
 from tools.receipts import capture_receipt
-from tools.review import THRESHOLD, ExceptionReason, PromotionReason, Review, Standing, exceptions_of
 from tools.threads import in_thread
 
+
+class Promotion(Result):
+    """What became of a promotion that was asked for."""
+
+    success: bool
+    candidate_id: str
+    promoted_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
+    reason: str
+    review_state: ReviewState
+    memory_scope: MemoryScope | None = None
+    scope_key: str | None = None
+    raw_source_ids: list[str]
+    policy_reasons: list[str]
+    metadata: JsonObject
+    mutation_receipt: MutationReceipt | None = None
+
+
+class PromotionPreview(Result):
+    """What a promotion would do."""
+
+    allowed: bool
+    candidate_id: str
+    reason: str
+    review_state: ReviewState
+    promote_to_scope: MemoryScope | None
+    promote_to_scope_key: str | None
+    raw_source_ids: list[str]
+    policy_reasons: list[str]
+    input_scopes: list[InputScope]
+    source_count: int
+    metadata: JsonObject
+
+
+class AutoReviewRequest(PromoteRequest):
+    """A candidate to review without a person."""
+
+    dry_run: bool = Field(False, description="Say what would be done, and do nothing.")
+    confidence_threshold: Threshold | None = Field(
+        None, description=f"Least confidence that is promoted unseen; without one, {THRESHOLD}."
+    )
+
+
+class AutoReview(Result):
+    """What a review without a person came to."""
+
+    outcome: Outcome
+    recommended_action: Action
+    applied: bool
+    dry_run: bool
+    candidate_id: str
+    reason: str
+    review_state: ReviewState
+    promote_to_scope: MemoryScope | None
+    promote_to_scope_key: str | None
+    promoted_id: str | None = None
+    raw_source_ids: list[str]
+    policy_reasons: list[str]
+    exception_reasons: list[ExceptionReason]
+    confidence: float | None
+    confidence_threshold: float
+    preview: PromotionPreview
+    promotion: Promotion | None = None
+    metadata: JsonObject
+    mutation_receipt: MutationReceipt | None = None
+
+
 SETTLED: tuple[PromotionReason, ...] = ("candidate_already_promoted", "candidate_archived")
-"""Reasons for which there is nothing to do."""
+"""Refusals that end a review."""
 Answer = TypeVar("Answer")
 AGAIN = 2
-"""How often a review is repeated that somebody else got ahead of."""
+"""Retries after a concurrent duplicate."""
 
 
 async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
@@ -54,7 +112,7 @@ async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Pr
     """
 
     def run() -> Promotion:
-        considered = considered_now(app, call, request)
+        considered = considered_now(app, call.caller, request)
         known = compared(app, call.caller, considered)
         return promotion_of(app, call, write_promotion(app, call, request, known), known)
 
@@ -68,7 +126,7 @@ async def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Pr
     """
 
     def run() -> PromotionPreview:
-        considered = considered_now(app, call, request)
+        considered = considered_now(app, call.caller, request)
         require_possible(app, call.caller, request, considered)
         known = compared(app, call.caller, considered)
         draft = noted(app, call, PREVIEW, considered)
@@ -80,14 +138,14 @@ async def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Pr
 
 async def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     """Promote a candidate if nothing asks for a person to look at it; else say what does."""
-    return await in_thread(anew, lambda: review(app, call, request))
+    return await in_thread(again, lambda: review(app, call, request))
 
 
-def anew(reviewed: Callable[[], Answer]) -> Answer:
-    """Review again where something that says the same was written meanwhile, twice at most. Blocks.
+def again(reviewed: Callable[[], Answer]) -> Answer:
+    """Repeat a review after a concurrent duplicate, twice at most. Blocks.
 
     Raises:
-        Overtaken: It was each time.
+        Overtaken: Each attempt met a duplicate.
     """
     for _ in range(AGAIN):
         with suppress(Overtaken):
@@ -97,7 +155,7 @@ def anew(reviewed: Callable[[], Answer]) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a review without a person finds before it does anything."""
+    """Result of judging a candidate, before any write."""
 
     considered: Considered
     known: Comparison
@@ -106,17 +164,17 @@ class Judgement:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing to review any more."""
+        """True if the review has ended already."""
         return self.considered.refusal in SETTLED
 
 
 def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
-    """Find what asks for a person to look at a candidate. Blocks.
+    """Find the reasons for a person to look at a candidate. Blocks.
 
     Raises:
         NotFound: There is no such candidate for the caller.
     """
-    considered = consider(caller, request, lambda each: app.ledger.memories.memory(caller.organization_id, each))
+    considered = considered_now(app, caller, request)
     known = compared(app, caller, considered)
     candidate = considered.candidate
     threshold = THRESHOLD if request.confidence_threshold is None else request.confidence_threshold
@@ -135,22 +193,27 @@ def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
 
 def review(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     """Review one candidate. Blocks."""
-    judgement = judge(app, call.caller, request)
+    return apply(app, call, request, judge(app, call.caller, request))
+
+
+def apply(
+    app: App, call: Call, request: AutoReviewRequest, judgement: Judgement, *, has_audit: bool = True
+) -> AutoReview:
+    """Promote a candidate if nothing asks for a person to look; else say what does. Blocks."""
+    considered, known = judgement.considered, judgement.known
     if judgement.is_over:
         return review_of(judgement, request, "skip")
-    if judgement.exceptions:
-        action = DENY if judgement.considered.refusal else AUTO_REVIEW
-        said: JsonObject = {"exception_reasons": list[JsonValue](judgement.exceptions), "dry_run": request.dry_run}
-        draft = noted(app, call, action, judgement.considered, said=said)
-        write_note(app, call, draft, request.candidate_id, judgement.known.known)
-        return review_of(judgement, request, "exception")
-    if request.dry_run:
-        require_possible(app, call.caller, request, judgement.considered)
-        draft = noted(app, call, AUTO_REVIEW, judgement.considered, said={"dry_run": True})
-        write_note(app, call, draft, request.candidate_id, judgement.known.known)
-        return review_of(judgement, request, "auto_promote")
-    written = write_promotion(app, call, request, judgement.known, AUTO_PROMOTE)
-    promotion = promotion_of(app, call, written, judgement.known)
+    if judgement.exceptions or request.dry_run:
+        if not judgement.exceptions:
+            require_possible(app, call.caller, request, considered)
+        if has_audit:
+            said: JsonObject = {"dry_run": request.dry_run}
+            if judgement.exceptions:
+                said["exception_reasons"] = list[JsonValue](judgement.exceptions)
+            action = DENY if considered.refusal else AUTO_REVIEW
+            write_note(app, call, noted(app, call, action, considered, said=said), request.candidate_id, known.known)
+        return review_of(judgement, request, "exception" if judgement.exceptions else "auto_promote")
+    promotion = promotion_of(app, call, write_promotion(app, call, request, known, AUTO_PROMOTE), known)
     found = review_of(judgement, request, "auto_promote" if promotion.success else "skip")
     return found.model_copy(
         update={
@@ -164,25 +227,23 @@ def review(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     )
 
 
-def considered_now(app: App, call: Call, request: PromoteRequest) -> Considered:
-    """Judge what a request asks for by what the ledger has now."""
-    caller = call.caller
+def considered_now(app: App, caller: Principal, request: PromoteRequest) -> Considered:
     return consider(caller, request, lambda each: app.ledger.memories.memory(caller.organization_id, each))
 
 
 def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:
-    """Refuse to announce a promotion that would fail for what it is to be linked to.
+    """Check the links of a promotion without writing them.
 
     Raises:
-        NotFound: A record that the request names does not exist for the caller.
-        Forbidden: A record would be retired for others by somebody who may not change it.
+        NotFound: A named record does not exist for the caller.
+        Forbidden: The caller may not change a record that would be superseded.
     """
     if considered.refusal is None and considered.place is not None:
         require_linkable(app.ledger, caller, request.related_to, considered.place.memory_scope)
 
 
 def compared(app: App, caller: Principal, considered: Considered) -> Comparison:
-    """Hold a candidate against what is known, unless it is no candidate or its review is over."""
+    """Compare a candidate with existing records, unless its review has ended."""
     if considered.refusal in (*SETTLED, "not_reflection_candidate"):
         return Comparison()
     key = considered.place.key if considered.place is not None else ""
@@ -191,58 +252,48 @@ def compared(app: App, caller: Principal, considered: Considered) -> Comparison:
 
 
 def _standings(considered: Considered, known: Comparison) -> set[Standing]:
-    """How a candidate stands to what its readers know; what reflection found counts where not all could be read.
+    """Collect the relations to records that all readers may read, and every contradiction.
 
-    A record that not all of its readers may read makes no duplicate of it, but what it contradicts is worth a look.
+    The stored findings count if the comparison was incomplete.
     """
     found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
     if known.fault is not None:
         stored = considered.candidate.stored_standings()
-        found |= {each for each in _STANDINGS if each in stored}
+        found |= {each for each in get_args(Standing) if each in stored}
     return found
 
 
-_STANDINGS: tuple[Standing, ...] = ("duplicate", "contradiction", "supersession", "stale")
-
-
 def promotion_of(app: App, call: Call, written: Written, known: Comparison) -> Promotion:
-    """Answer for a promotion."""
-    considered, entity = written.considered, written.entity
+    considered, entity, target = written.considered, written.entity, written.considered.target
     candidate = considered.candidate
     metadata = _metadata(considered, known)
     if written.unlinked:
         metadata["unlinked_ids"] = list[JsonValue](written.unlinked)
-    if entity is None:
-        made = entities_made(app, call.caller, [candidate.memory]).get(candidate.id)
-        return Promotion(
-            success=False,
-            candidate_id=candidate.id,
-            promoted_id=made,
-            reason=considered.refusal or "candidate_not_found",
-            review_state=candidate.memory.capture.review_state,
-            memory_scope=considered.target.memory_scope if considered.target else None,
-            scope_key=considered.target.scope_key if considered.target else None,
-            raw_source_ids=candidate.raw_source_ids,
-            policy_reasons=considered.policy_reasons,
-            metadata=metadata,
-        )
-    return Promotion(
-        success=True,
+    found = Promotion(
+        success=entity is not None,
         candidate_id=candidate.id,
-        promoted_id=entity.id if may_read(call.caller, entity.visibility) else None,
-        reason="promoted",
-        review_state="promoted",
-        memory_scope=cast("MemoryScope", entity.memory_scope),
-        scope_key=entity.scope_key,
+        reason=considered.refusal or "promoted",
+        review_state="promoted" if entity else candidate.memory.capture.review_state,
+        memory_scope=target.memory_scope if target else None,
+        scope_key=target.scope_key if target else None,
         raw_source_ids=candidate.raw_source_ids,
         policy_reasons=considered.policy_reasons,
         metadata=metadata,
-        mutation_receipt=capture_receipt(app, call, [candidate.id], [entity.id]),
+    )
+    if entity is None:
+        made = entities_made(app, call.caller, [candidate.memory]).get(candidate.id)
+        return found.model_copy(update={"promoted_id": made})
+    return found.model_copy(
+        update={
+            "promoted_id": entity.id if may_read(call.caller, entity.visibility) else None,
+            "memory_scope": entity.memory_scope,
+            "scope_key": entity.scope_key,
+            "mutation_receipt": capture_receipt(app, call, [candidate.id], [entity.id]),
+        }
     )
 
 
 def preview_of(considered: Considered, known: Comparison) -> PromotionPreview:
-    """Answer for a preview."""
     candidate, target = considered.candidate, considered.target
     metadata = _metadata(considered, known)
     if considered.place is not None:
@@ -263,7 +314,7 @@ def preview_of(considered: Considered, known: Comparison) -> PromotionPreview:
 
 
 def review_of(judgement: Judgement, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
-    """Answer for a review that has not applied anything."""
+    """Build the result of a review that has applied nothing."""
     considered = judgement.considered
     preview = preview_of(considered, judgement.known)
     reason = judgement.exceptions[0] if outcome == "exception" else preview.reason

@@ -1,25 +1,81 @@
-"""Draining the queue: every candidate that waits is reviewed without a person, the latest first."""
+"""Drain of the review queue: review every waiting candidate, the latest first."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated, Literal
 
-from pydantic import JsonValue
+from pydantic import Field
 
 from auth.visibility import queue_key
 from stores.errors import EngrainError
 from stores.ledger import CANDIDATE, CaptureQuery
-from stores.records import JsonObject, RawMemory
+from stores.records import JsonObject, RawMemory, ReviewState
 from tools.app import App
 from tools.candidates import Candidate
-from tools.operation import WRITERS, Call, Operation, Route
-from tools.promotion import Judgement, anew, judge, require_possible
-from tools.promotion_models import AutoReviewRequest, Drainage, Drained, DrainRequest
-from tools.promotion_writing import AUTO_PROMOTE, AUTO_REVIEW, DENY, noted, write_archive, write_note, write_promotion
-from tools.review import archivable
+from tools.entity_models import Label
+from tools.operation import WRITERS, Call, Operation, Result, Route
+from tools.promotion import AutoReview, AutoReviewRequest, Judgement, again, apply, judge, review_of
+from tools.promotion_policy import Action, Outcome, PromotionFields, Threshold
+from tools.promotion_review import THRESHOLD, ExceptionReason, archivable
+from tools.promotion_writing import write_archive
 from tools.threads import in_thread
 
+
+class DrainRequest(PromotionFields):
+    """Which candidates to review without a person."""
+
+    dry_run: bool = Field(True, description="Say what would be done, and do nothing.")
+    limit: int = Field(50, ge=1, le=200, description="Most candidates, the latest first.")
+    offset: int = Field(
+        0, ge=0, le=1_000_000, description="Candidates to skip; `metadata.next_offset` of the drain before."
+    )
+    confidence_threshold: Threshold | None = Field(
+        None, description=f"Least confidence that is promoted unseen; without one, {THRESHOLD}."
+    )
+    archive_exceptions: bool = Field(False, description="Archive what need not be kept.")
+    archive_exception_reasons: Annotated[list[Label], Field(max_length=20)] = Field(
+        ["duplicate_candidate", "stale_candidate"],
+        description="Why something is archived; other reasons than these two are never enough.",
+    )
+
+
+class Drained(Result):
+    """What became of one candidate."""
+
+    candidate_id: str
+    outcome: Literal[Outcome, "error"]
+    recommended_action: Literal[Action, "error"]
+    applied: bool
+    archived: bool
+    dry_run: bool
+    reason: str
+    review_state: ReviewState
+    promoted_id: str | None = None
+    raw_source_ids: list[str]
+    policy_reasons: list[str]
+    exception_reasons: list[ExceptionReason]
+    confidence: float | None = None
+    error: str | None = None
+
+
+class Drainage(Result):
+    """What became of the candidates that wait."""
+
+    dry_run: bool
+    limit: int
+    scanned_count: int
+    auto_promote_count: int
+    applied_count: int
+    archived_count: int
+    exception_count: int
+    skip_count: int
+    failed_count: int
+    results: list[Drained]
+    metadata: JsonObject
+
+
 OTHER = "other_project"
-"""Why a candidate is skipped where a drain names a project."""
+"""Reason to skip candidates of other projects."""
 
 
 async def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
@@ -45,7 +101,7 @@ async def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drain
         skip_count=counts["skip"],
         failed_count=counts["error"],
         results=results,
-        # What was promoted or archived does not wait any more, and shifts the others.
+        # Promoted and archived candidates leave the queue and shift the others.
         metadata={"waiting_count": total, "next_offset": beyond - applied - archived if beyond < total else None},
     )
 
@@ -54,7 +110,6 @@ _OUTCOMES = ("auto_promote", "exception", "skip", "error")
 
 
 def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemory], int]:
-    """The candidates that wait for a review where the caller may read them, and how many there are in all."""
     caller = call.caller
     query = CaptureQuery(
         readable=frozenset({queue_key(key) for key in caller.memories}),
@@ -69,10 +124,7 @@ def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemor
 
 
 def _sealed(app: App, call: Call, results: Sequence[Drained]) -> None:
-    """Tie the answer to its idempotency key, and to the records that it names. Blocks.
-
-    A drain that ends before may be repeated with its key: what it did does not wait any more.
-    """
+    """Claim the idempotency key at the end, so that an interrupted drain may be repeated. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         tx.show_in_answer([each.candidate_id for each in results])
@@ -88,10 +140,10 @@ def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Dr
         dry_run=request.dry_run,
         **request.model_dump(include=_SHARED, exclude_unset=True),
     )
-    # The key stands for all of them, and is sealed at the end.
+    # The idempotency key stands for the whole drain and is claimed at its end.
     alone = replace(call, claim=None)
     try:
-        return anew(lambda: _reviewed(app, alone, request, wanted))
+        return again(lambda: _reviewed(app, alone, request, wanted))
     except EngrainError as error:
         return _unreviewed(request, candidate, "error", error.code, error.message)
 
@@ -103,86 +155,54 @@ _SHARED = {
 
 def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest) -> Drained:
     judgement = judge(app, call.caller, wanted)
-    if judgement.is_over:
-        return _drained(judgement, request, {"outcome": "skip"})
-    if judgement.exceptions:
-        return _excepted(app, call, request, wanted, judgement)
-    if request.dry_run:
-        require_possible(app, call.caller, wanted, judgement.considered)
-        return _drained(judgement, request, {"outcome": "auto_promote"})
-    written = write_promotion(app, call, wanted, judgement.known, AUTO_PROMOTE)
-    if written.entity is None:
-        state = written.considered.candidate.memory.capture.review_state
-        return _drained(judgement, request, {"outcome": "skip", "reason": written.considered.refusal, "state": state})
-    done: JsonObject = {"applied": True, "reason": "promoted", "state": "promoted", "promoted_id": written.entity.id}
-    return _drained(judgement, request, {"outcome": "auto_promote", **done})
-
-
-def _excepted(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest, judgement: Judgement) -> Drained:
-    """Archive what was asked to be archived; leave the rest to a person."""
-    reason = archivable(judgement.exceptions, request.archive_exception_reasons) if request.archive_exceptions else None
-    if request.dry_run:
-        return _drained(judgement, request, {"outcome": "exception"})
-    if reason == "duplicate_candidate" and not any(
-        each.kind == "duplicate" and each.is_certain for each in judgement.known.known
-    ):
-        # It may say something else: a person sees.
-        reason = None
+    reason = _archivable(request, judgement)
     if reason is not None and write_archive(app, call, wanted, reason):
-        done: JsonObject = {"archived": True, "reason": reason, "state": "archived"}
-        return _drained(judgement, request, {"outcome": "exception", **done})
-    said: JsonObject = {"exception_reasons": list[JsonValue](judgement.exceptions)}
-    action = DENY if judgement.considered.refusal else AUTO_REVIEW
-    write_note(app, call, noted(app, call, action, judgement.considered, said=said), wanted.candidate_id, ())
-    return _drained(judgement, request, {"outcome": "exception"})
+        found = review_of(judgement, wanted, "exception")
+        return _drained(found, reason=reason, review_state="archived", archived=True)
+    found = apply(app, call, wanted, judgement, has_audit=not request.dry_run)
+    # A promotion that somebody else made is theirs to name.
+    return _drained(found, promoted_id=found.promoted_id if found.applied else None)
 
 
-def _drained(judgement: Judgement, request: DrainRequest, done: JsonObject) -> Drained:
-    considered, outcome = judgement.considered, str(done["outcome"])
-    candidate = considered.candidate
-    exceptions: Sequence[str] = judgement.exceptions if outcome == "exception" else ()
-    reason = done.get("reason") or (exceptions[0] if exceptions else considered.refusal or "promotion_preview_allowed")
-    return Drained.model_validate(
-        {
-            "candidate_id": candidate.id,
-            "outcome": outcome,
-            "recommended_action": _ACTIONS[outcome],
-            "applied": bool(done.get("applied")),
-            "archived": bool(done.get("archived")),
-            "dry_run": request.dry_run,
-            "reason": reason,
-            "review_state": done.get("state") or candidate.memory.capture.review_state,
-            "promoted_id": done.get("promoted_id"),
-            "raw_source_ids": candidate.raw_source_ids,
-            "policy_reasons": considered.policy_reasons,
-            "exception_reasons": list(exceptions),
-            "confidence": candidate.confidence,
-        }
-    )
+def _archivable(request: DrainRequest, judgement: Judgement) -> ExceptionReason | None:
+    """Return the reason to archive a candidate; an uncertain duplicate is left to a person."""
+    if request.dry_run or not request.archive_exceptions or judgement.is_over:
+        return None
+    reason = archivable(judgement.exceptions, request.archive_exception_reasons)
+    known = judgement.known.known
+    if reason == "duplicate_candidate" and not any(each.kind == "duplicate" and each.is_certain for each in known):
+        return None
+    return reason
 
 
-_ACTIONS = {"auto_promote": "promote", "exception": "route_to_review", "skip": "skip", "error": "error"}
+def _drained(found: AutoReview, **changed: object) -> Drained:
+    return Drained.model_validate({"archived": False} | found.model_dump(include=_REPORTED) | changed)
+
+
+_REPORTED = set(Drained.model_fields) & set(AutoReview.model_fields)
 
 
 def _unreviewed(
-    request: DrainRequest, candidate: Candidate, outcome: str, reason: str, error: str | None = None
+    request: DrainRequest,
+    candidate: Candidate,
+    outcome: Literal["skip", "error"],
+    reason: str,
+    error: str | None = None,
 ) -> Drained:
-    return Drained.model_validate(
-        {
-            "candidate_id": candidate.id,
-            "outcome": outcome,
-            "recommended_action": _ACTIONS[outcome],
-            "applied": False,
-            "archived": False,
-            "dry_run": request.dry_run,
-            "reason": reason,
-            "review_state": candidate.memory.capture.review_state,
-            "raw_source_ids": candidate.raw_source_ids,
-            "policy_reasons": [],
-            "exception_reasons": [],
-            "confidence": candidate.confidence,
-            "error": error,
-        }
+    return Drained(
+        candidate_id=candidate.id,
+        outcome=outcome,
+        recommended_action=outcome,
+        applied=False,
+        archived=False,
+        dry_run=request.dry_run,
+        reason=reason,
+        review_state=candidate.memory.capture.review_state,
+        raw_source_ids=candidate.raw_source_ids,
+        policy_reasons=[],
+        exception_reasons=[],
+        confidence=candidate.confidence,
+        error=error,
     )
 
 

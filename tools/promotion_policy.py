@@ -1,8 +1,10 @@
-"""What a caller may make of a candidate: its scope, its sources, and the word for why not."""
+"""Promotion policy: scope and sources of a candidate, and the objection to promoting it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Annotated, Literal, cast
+
+from pydantic import Field
 
 from auth.memory_policy import (
     READ_REASONS,
@@ -19,32 +21,67 @@ from auth.visibility import entity_key
 from stores.errors import Forbidden, InvalidRequest
 from stores.records import RawMemory
 from tools.candidates import Candidate, Read, candidate_for
-from tools.promotion_models import InputScope, PromoteRequest
-from tools.review import Input, PromotionReason, Proposal, Target, objection
+from tools.entity_models import EntityId, Label, RelatedTo
+from tools.operation import Request, Result
+from tools.promotion_review import Input, PromotionReason, Proposal, Target, objection
+
+Threshold = Annotated[float, Field(ge=0, le=1)]
+Outcome = Literal["auto_promote", "exception", "skip"]
+Action = Literal["promote", "route_to_review", "skip"]
+
+
+class PromotionFields(Request):
+    """Where what is promoted goes, and what it is linked to."""
+
+    promote_to_scope: MemoryScope | None = Field(
+        None, description="Scope of what is made of it; without one, that which reflection suggested."
+    )
+    promote_to_scope_key: EntityId | None = Field(
+        None, description="Key of that scope; without one, the one that was suggested."
+    )
+    domain: Label | None = Field(None, description="Field of knowledge; without one, that of the notes.")
+    project: EntityId | None = Field(
+        None, description="Id of the project that it belongs to; without one, that of the notes."
+    )
+    related_to: RelatedTo = Field([], description="Ids to link it to, each plain or as `relationship:id`.")
+
+
+class PromoteRequest(PromotionFields):
+    """A candidate to promote."""
+
+    candidate_id: EntityId = Field(description="Id of the candidate: its `persisted_id` in the reflection pack.")
+
+
+class InputScope(Result):
+    """The scope of the candidate, or of a raw memory that it was found in."""
+
+    id: str
+    memory_scope: MemoryScope
+    scope_key: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A candidate, where it would go, and what speaks against that."""
+    """A candidate with its target and the objection, if any."""
 
     candidate: Candidate
     target: Target | None
     place: Visibility | None
-    """Where what is made of it is readable: the target, or the narrowest of its sources."""
+    """Visibility of the new record: the narrower of target and sources."""
     project: str | None
     inputs: Sequence[Input]
     refusal: PromotionReason | None
 
     @property
     def input_scopes(self) -> list[InputScope]:
-        """The scopes of the candidate and its sources, for an answer."""
+        """Scopes of the candidate and its sources."""
         return [
             InputScope(id=each.id, memory_scope=each.memory_scope, scope_key=each.scope_key) for each in self.inputs
         ]
 
     @property
     def policy_reasons(self) -> list[str]:
-        """Why it is allowed, or is not."""
+        """Policy decisions behind the answer."""
         if self.refusal is not None:
             return [self.refusal]
         found = [WRITE_REASON, *(READ_REASONS[each.memory_scope] for each in self.inputs)]
@@ -54,12 +91,12 @@ class Considered:
 
 
 def consider(caller: Principal, request: PromoteRequest, read: Read) -> Considered:
-    """Judge a promotion that somebody asks for; `read` reads raw memories, of the ledger or of a transaction.
+    """Judge a requested promotion.
 
     Raises:
-        NotFound: There is no such candidate, or no such project, for the caller.
-        Forbidden: The caller may only read the project that it names.
-        InvalidRequest: The names in the request contradict one another.
+        NotFound: The candidate or project does not exist for the caller.
+        Forbidden: The caller may only read the project.
+        InvalidRequest: Fields of the request contradict each other.
     """
     candidate = candidate_for(caller, request.candidate_id, read)
     scope, key, project = _wanted(caller, candidate, request)
@@ -84,7 +121,7 @@ def consider(caller: Principal, request: PromoteRequest, read: Read) -> Consider
 def _wanted(
     caller: Principal, candidate: Candidate, request: PromoteRequest
 ) -> tuple[MemoryScope | None, str | None, str | None]:
-    """Where a candidate is to go and to which project it is to belong, with what reflection suggested."""
+    """Return scope, key and project, with the suggested ones as defaults."""
     scope = request.promote_to_scope or candidate.suggested_scope
     key = request.promote_to_scope_key
     if key is None and scope == candidate.suggested_scope:
@@ -118,7 +155,7 @@ _REFUSALS: dict[str, PromotionReason] = {
     "private_scope_key_mismatch": "principal_mismatch",
     "scope_not_enabled": "scope_not_enabled",
 }
-"""The words by which policy refuses to write somewhere."""
+"""Refusals by the code that policy raises."""
 
 
 def _input(memory: RawMemory) -> Input:

@@ -1,4 +1,4 @@
-"""Making a record of a candidate, or archiving it: one write, with its entry in the audit log."""
+"""Promotion and archiving of a candidate: one transaction with its audit entry."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,16 @@ from tools.app import App
 from tools.audit_entries import memory_entry
 from tools.candidates import Candidate
 from tools.captures import settle
+from tools.duplicates import OPPOSING, Comparison, Known, is_overtaken
 from tools.entity_models import EntityFields
-from tools.known import OPPOSING, Comparison, Known, is_overtaken
 from tools.linking import Link, record, related
 from tools.operation import Call
-from tools.promotion_models import PromoteRequest
-from tools.promotion_policy import Considered, consider
+from tools.promotion_policy import Considered, PromoteRequest, consider
 from tools.storing import store_in
 
 CAPTURE_MODE = "reflect"
 SPACES = ("shared", "delegated")
-"""Scopes that entities get from their sources alone."""
+"""Scopes that entities only inherit from their sources."""
 PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
 AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_review"
 AUTO_ARCHIVE = "memory.reflect.auto_archive"
@@ -32,33 +31,32 @@ AUTO_ARCHIVE = "memory.reflect.auto_archive"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a promotion came to."""
+    """Result of a promotion; `entity` is `None` if it was refused."""
 
     considered: Considered
     entity: Entity | None = None
-    """None where it was refused."""
     unlinked: Sequence[str] = ()
-    """What the candidate was to be linked to and is not there any more, or not for the caller."""
+    """Ids of targets that are gone or unreadable."""
 
 
 class Overtaken(Conflict):
-    """Something that says the same as a candidate was written while it was reviewed."""
+    """A duplicate of the candidate was written during its review."""
 
 
 def write_promotion(
     app: App, call: Call, request: PromoteRequest, compared: Comparison, action: str = PROMOTE
 ) -> Written:
-    """Make a record of a candidate and settle it, unless something speaks against that by now. Blocks.
+    """Make a record of a candidate and settle it, unless policy objects. Blocks.
 
     Raises:
-        Overtaken: Nobody looked at it, and something that says the same was written since it was compared.
-        NotFound: The candidate, or a record that the request names, does not exist for the caller.
-        Forbidden: A record would be retired for others by somebody who may not change it.
+        Overtaken: A duplicate was written since the comparison; automatic promotions only.
+        NotFound: The candidate or a named record does not exist for the caller.
+        Forbidden: The caller may not change a record that would be superseded.
     """
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         considered = consider(caller, request, tx.memories.memory)
-        # The answer names them, and goes with them.
+        # The stored answer is deleted with the records that it names.
         tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
         if considered.refusal is not None:
             tx.audit(noted(app, call, DENY, considered))
@@ -66,8 +64,8 @@ def write_promotion(
         candidate = considered.candidate
         if action == AUTO_PROMOTE and is_overtaken(tx, caller, candidate.statement, compared):
             raise Overtaken(
-                f"Something that says the same as {candidate.id} was written meanwhile.",
-                remediation="Review it again.",
+                f"A duplicate of {candidate.id} was written during the review.",
+                remediation="Review the candidate again; you will see the duplicate in its findings.",
             )
         made_of = [candidate.memory.entity, *(source.entity for source in candidate.sources)]
         (entity,) = store_in(call, tx, [_fields(considered, request)], sync=False, made_of=made_of)
@@ -80,7 +78,7 @@ def write_promotion(
 
 
 def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) -> bool:
-    """Archive a candidate, unless its review is over by now; tell whether it was. Blocks."""
+    """Archive a candidate; return false if its review has ended. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
         considered = consider(caller, request, tx.memories.memory)
@@ -92,7 +90,7 @@ def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) ->
 
 
 def write_note(app: App, call: Call, draft: AuditDraft, candidate_id: str, known: Sequence[Known]) -> None:
-    """Write down what a review came to that changes nothing else, and what its answer names. Blocks."""
+    """Write the audit entry of a review that changes nothing else. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         tx.audit(draft)
@@ -108,7 +106,7 @@ def noted(
     *,
     said: JsonObject | None = None,
 ) -> AuditDraft:
-    """Draft the audit entry of what was done to a candidate, as `memory_entry` does."""
+    """Draft the audit entry of an action on a candidate."""
     candidate, target = considered.candidate, considered.target
     memory = candidate.memory.entity
     place = entity or (target if target is not None and considered.refusal is None else memory)
@@ -157,7 +155,7 @@ def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
 def _links(
     tx: Transaction, caller: Principal, candidate: Candidate, entity: Entity, known: Iterable[Known]
 ) -> tuple[list[Link], list[str]]:
-    """What the candidate is to be linked to, and the ids of what is not there any more for the caller."""
+    """Return the links of the candidate, and the ids of missing targets."""
     wanted = related(entity, candidate.related_to)
     wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.task_ids]
     wanted += [

@@ -1,7 +1,8 @@
-"""Reflection: reads the notes of a session, says what is worth keeping in them, and keeps it where it is asked to."""
+"""Reflection: find what is worth keeping in session notes, and keep it on request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import structlog
 
@@ -9,33 +10,108 @@ from auth.policy import Visibility
 from stores.records import JsonObject
 from tools.app import App
 from tools.citations import cited
-from tools.known import Statement, compare
+from tools.duplicates import Statement, compare
 from tools.llm import ModelFailed, propose
 from tools.llm.proposing import READ_LIMIT
 from tools.operation import WRITERS, Call, Operation, Route, Tool
 from tools.receipts import capture_receipt
-from tools.reflect_candidates import Setting, candidate
+from tools.reflect_candidates import (
+    ReflectionCandidate,
+    ReflectionFinding,
+    ReflectionPack,
+    ReflectRequest,
+    Setting,
+    candidate,
+    ties,
+)
 from tools.reflect_keeping import Keeping, Stored, place_of, store, stores_anything
-from tools.reflect_models import ReflectionPack, ReflectRequest
-from tools.reflect_text import markdown, usage_hint
-from tools.reflect_ties import ties
-from tools.reflection import Finding, extract
+from tools.reflection import KINDS, Finding, Kind, extract
 from tools.reflection.proposals import admit
 from tools.reflection.stating import as_said
 from tools.threads import in_thread, in_turn
+
+HEADINGS: dict[Kind, str] = {
+    "decision": "Decisions",
+    "task": "Tasks",
+    "plan": "Plans",
+    "idea": "Ideas",
+    "claim": "Claims",
+    "procedure": "Procedures",
+    "artifact": "Artifacts",
+    "session": "Session",
+}
+CONTENT_SHOWN = 600
+"""Characters shown of a candidate."""
+
+
+def markdown(
+    request: ReflectRequest, candidates: Sequence[ReflectionCandidate], source_id: str | None, notes: Sequence[str]
+) -> str:
+    """Render the candidates by kind, with confidence, id and findings."""
+    lines = [f"# {' '.join(request.source_title.split())}", ""]
+    lines += [_summary(candidates, source_id), *notes]
+    order = {kind: number for number, kind in enumerate(KINDS)}
+    ordered = sorted(candidates, key=lambda each: order[each.kind])
+    for kind, group in groupby(ordered, key=lambda each: each.kind):
+        lines += ["", f"## {HEADINGS[kind]}", ""]
+        for each in group:
+            lines += _entry(each)
+    return "\n".join(lines) + "\n"
+
+
+def _summary(candidates: Sequence[ReflectionCandidate], source_id: str | None) -> str:
+    kept = sum(each.persisted_id is not None for each in candidates)
+    known = sum(any(each.kind == "duplicate" for each in found.reflection_findings) for found in candidates)
+    opposed = sum(
+        any(each.kind in ("contradiction", "supersession", "stale") for each in found.reflection_findings)
+        for found in candidates
+    )
+    parts = [f"{len(candidates)} candidate{'' if len(candidates) == 1 else 's'}"]
+    parts += [f"{kept} kept"] if kept else []
+    parts += [f"{known} known already"] if known else []
+    parts += [f"{opposed} at odds with what is known"] if opposed else []
+    source = f" The notes are kept as {source_id}." if source_id else ""
+    return f"{', '.join(parts)}.{source}" if candidates else f"Nothing in the notes is worth keeping.{source}"
+
+
+def _entry(candidate: ReflectionCandidate) -> list[str]:
+    kept = f" → {candidate.persisted_id}" if candidate.persisted_id else ""
+    lines = [f"- **{candidate.title}** ({candidate.confidence:.2f}){kept}"]
+    said = " ".join(candidate.content.split())
+    if said.strip(" .").lower() != candidate.title.strip(" .").lower():
+        lines.append(f"  {said if len(said) <= CONTENT_SHOWN else said[:CONTENT_SHOWN].rsplit(' ', 1)[0] + ' …'}")
+    return [*lines, *(f"  - {_finding(each)}" for each in candidate.reflection_findings)]
+
+
+def _finding(finding: ReflectionFinding) -> str:
+    target = finding.target_source_id
+    named = f" ({target})" if target and target not in finding.reason else ""
+    return f"{finding.kind}{named}: {finding.reason}"
+
+
+def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
+    """Return the next step for the caller, in a sentence."""
+    if not count:
+        return "Nothing to do: state decisions, causes and to-dos in the notes to have them found."
+    if request.persist_review:
+        return "Review the candidates, then promote each by its persisted_id (POST /api/memory/reflection/promote)."
+    if request.persist and kept:
+        return "Kept. What a contradiction names, and is wrong, is retired by a record with related_to supersedes:<id>."
+    if request.persist:
+        return "Nothing was written: every candidate is known already, or sensitive. The findings name the records."
+    return "Nothing of this is in the graph: send the notes again with persist, or persist_review."
+
 
 log = structlog.get_logger("reflect")
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was found in the notes, and by whom."""
+    """Findings in the notes; `method` is `rules` or `model`, `said` goes into the pack."""
 
     findings: Sequence[Finding]
     method: str
-    """`rules` or `model`."""
     said: JsonObject
-    """How it went, for the pack."""
 
 
 async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPack:
@@ -59,7 +135,7 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
 
 
 async def _extract(app: App, request: ReflectRequest) -> Extraction:
-    """Let a language model propose, where there is one, and the notes decide; else, or when it fails, use the rules."""
+    """Ask the language model, if there is one; fall back to the rules."""
     model = app.language_model
     if model is None:
         return await _by_rules(app, request, {})
@@ -86,7 +162,7 @@ async def _by_rules(app: App, request: ReflectRequest, said: JsonObject) -> Extr
 def _compared(
     app: App, call: Call, request: ReflectRequest, place: Visibility, extraction: Extraction
 ) -> tuple[Keeping, str | None]:
-    """Hold the findings against what is known, and read what they are linked to; tell what was in the way. Blocks."""
+    """Compare the findings with existing records. Blocks."""
     linked = ties(app, call.caller, request, place.key)
     statements = [
         Statement(as_said(each.title, each.content), each.kind, request.project) for each in extraction.findings
@@ -121,7 +197,6 @@ def _pack(keeping: Keeping, stored: Stored, extraction: Extraction, fault: str |
 
 
 def _notes(said: JsonObject) -> list[str]:
-    """What a reader has to know of how the candidates were found."""
     found = []
     if "fallback_reason" in said:
         found.append(f"The language model was not used ({said['fallback_reason']}): these were found by rules.")
@@ -131,7 +206,6 @@ def _notes(said: JsonObject) -> list[str]:
 
 
 async def _citation_usage(app: App, call: Call, request: ReflectRequest) -> JsonObject:
-    """Count the citations, and say what became of each."""
     if not request.cited_ids:
         return {}
     result = await in_thread(cited, app, call, request.cited_ids, surface="reflect")

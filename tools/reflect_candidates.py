@@ -1,23 +1,206 @@
-"""What is said of each candidate: findings, claims and relations, as its readers may see them."""
+"""Reflection candidates: their wire shapes, and the findings, claims and relations of each."""
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Annotated, Literal
 
-from auth.policy import Visibility
-from stores.records import JsonObject
-from tools.known import OPPOSING, STATING, Known, Relationship
-from tools.reflect_models import (
-    ClaimRecord,
-    Lifecycle,
-    ReflectionCandidate,
-    ReflectionFinding,
-    ReflectRequest,
-    RelationshipRecord,
-)
-from tools.reflect_ties import Tie
-from tools.reflection import Finding
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from auth.policy import MemoryScope, Visibility, reaches_readers_of
+from auth.principal import Principal
+from stores.records import Entity, JsonObject, ReviewState
+from tools.active_task import active_task
+from tools.app import App
+from tools.duplicates import OPPOSING, STATING, Known, Relationship
+from tools.entity_models import EntityId, Label, MutationReceipt, RelatedTo
+from tools.linking import Target, referred, require_target
+from tools.operation import Request, Result
+from tools.packs.facets import Intent
+from tools.reflection import Finding, Kind
+
+NOTES_LIMIT = 500_000
+TITLE_LIMIT = 300
+CITED_LIMIT = 100
+FindingKind = Literal[
+    "claim", "duplicate", "stale", "contradiction", "supersession", "promotion", "correction", "exception"
+]
+Lifecycle = Literal["active", "contested", "superseded", "archived", "deleted"]
+
+
+def _split(cited: object) -> object:
+    """Split a comma-separated text, as agents send it."""
+    return [each for each in cited.replace(",", " ").split() if each] if isinstance(cited, str) else cited
+
+
+CitedIds = Annotated[
+    list[EntityId],
+    BeforeValidator(_split, json_schema_input_type=list[str] | str),
+    Field(max_length=CITED_LIMIT),
+]
+
+
+class ReflectRequest(Request):
+    """Notes to read, and what to do with what is found in them."""
+
+    content: Annotated[str, StringConstraints(min_length=1, max_length=NOTES_LIMIT, pattern=r"\S")] = Field(
+        description="The notes of a session, as plain text."
+    )
+    source_title: Annotated[str, StringConstraints(min_length=1, max_length=TITLE_LIMIT)] = Field(
+        "Session reflection", description="What the notes are called."
+    )
+    intent: Intent = Field("general", description="What the session was for; kept with what is found.")
+    domain: Label | None = Field(None, description="Field of knowledge; kept with what is found.")
+    project: EntityId | None = Field(None, description="Id of the project that the notes belong to.")
+    cited_ids: CitedIds = Field([], description="Ids of records that helped in the session.")
+    related_to: RelatedTo | None = Field(
+        None, description="Ids to link what is kept to, each plain or as `relationship:id`."
+    )
+    task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
+        None, description="Ids of tasks to link what is kept to."
+    )
+    active_task: bool = Field(True, description="Link what is kept to the task that is being worked on.")
+    persist: bool = Field(False, description="Keep the candidates as records of the graph.")
+    persist_source: bool = Field(True, description="Keep the notes to the letter, as a raw memory.")
+    persist_review: bool = Field(False, description="Keep the candidates in the review queue instead of the graph.")
+    limit: int = Field(12, ge=1, le=25, description="Most candidates; the surest are returned.")
+
+
+class ClaimRecord(Result):
+    """Something that a candidate holds to be true."""
+
+    id: str
+    title: str
+    content: str
+    confidence: float
+    source_ids: list[str]
+    raw_source_ids: list[str]
+    memory_scope: MemoryScope
+    scope_key: str | None
+    validity: Lifecycle
+    freshness: Literal["current", "stale"]
+    supports_source_ids: list[str]
+    contradicts_source_ids: list[str]
+    supersedes_source_ids: list[str]
+    superseded_by_source_id: str | None
+    created_at: datetime
+    metadata: JsonObject
+
+
+class ReflectionFinding(Result):
+    """How a candidate stands to what is known already."""
+
+    id: str
+    kind: FindingKind
+    target_source_id: str | None
+    reason: str
+    confidence: float
+    action: str
+    lifecycle_state: Lifecycle
+    source_ids: list[str]
+    related_source_ids: list[str]
+    policy_reasons: list[str]
+    reversible: bool
+    created_at: datetime
+    metadata: JsonObject
+
+
+class RelationshipRecord(Result):
+    """A relation that a candidate has where it is kept, or would have."""
+
+    source_id: str
+    target_id: str
+    relationship_type: str
+    reason: str
+    confidence: float
+    source_ids: list[str]
+    created_at: datetime
+    metadata: JsonObject
+
+
+class ReflectionCandidate(Result):
+    """Something in the notes that is worth keeping."""
+
+    kind: Kind
+    title: str
+    content: str
+    reason: str
+    confidence: float
+    tags: list[str]
+    metadata: JsonObject
+    raw_source_ids: list[str]
+    suggested_memory_scope: MemoryScope | None
+    suggested_scope_key: str | None
+    review_state: ReviewState
+    persisted_id: str | None
+    claim_records: list[ClaimRecord]
+    reflection_findings: list[ReflectionFinding]
+    relationship_records: list[RelationshipRecord]
+    sensitivity_flags: list[str]
+
+
+class ReflectionPack(Result):
+    """What was found in the notes, and what became of it."""
+
+    candidates: list[ReflectionCandidate]
+    total_candidates: int
+    persisted_count: int
+    markdown: str
+    source_title: str
+    source_id: str | None
+    intent: Intent
+    domain: str | None
+    project: str | None
+    citation_usage: JsonObject
+    usage_hint: str
+    extraction: JsonObject
+    mutation_receipt: MutationReceipt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """A relation of every kept record, from one field of the request."""
+
+    name: str
+    target: Entity
+    field: str
+    is_for_all: bool = False
+    """True if every reader of the kept record may read the target."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Allowed entity types of the target; empty for any."""
+        return () if self.field == "related_to" else ("task",)
+
+    @property
+    def reason(self) -> str:
+        """Reason of the relation, in a sentence."""
+        return "The task that was being worked on." if self.field == "active_task" else f"Named in {self.field}."
+
+
+def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) -> list[Tie]:
+    """Read the targets of the requested relations; `visibility` is the key of kept records.
+
+    Raises:
+        NotFound: A record that was named does not exist, or not for this caller.
+        InvalidRequest: One of `task_ids` is no task.
+    """
+    named = [(*referred(each), "related_to") for each in request.related_to or ()]
+    named += [("RELATED_TO", each, "task_ids") for each in request.task_ids or ()]
+    there = app.ledger.records.entities(caller.organization_id, {target_id for _, target_id, _ in named})
+    found: dict[tuple[str, str], Tie] = {}
+    for name, target_id, field in named:
+        wanted = Target(target_id, field, ("task",) if field == "task_ids" else ())
+        target = require_target(caller, wanted, there.get(target_id))
+        found.setdefault((name, target_id), Tie(name, target, field))
+    active = active_task(app, caller, request.project) if request.active_task else None
+    if active is not None:
+        found.setdefault(("RELATED_TO", active.id), Tie("RELATED_TO", active, "active_task"))
+    return [
+        replace(tie, is_for_all=reaches_readers_of(caller, tie.target.visibility, visibility)) for tie in found.values()
+    ]
+
 
 ACTIONS: dict[Relationship, str] = {
     "duplicate": "link_existing",
@@ -25,7 +208,7 @@ ACTIONS: dict[Relationship, str] = {
     "contradiction": "review",
     "supersession": "supersede",
 }
-"""What a reviewer would do about it."""
+"""Recommended action of a reviewer."""
 STATES: dict[Relationship, Lifecycle] = {
     "duplicate": "active",
     "stale": "superseded",
@@ -36,27 +219,26 @@ STATES: dict[Relationship, Lifecycle] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all candidates of one reflection share."""
+    """Shared context of the candidates of one reflection."""
 
     request: ReflectRequest
     place: Visibility
-    """Where what is kept is readable."""
+    """Visibility of kept records."""
     ties: Sequence[Tie]
     now: datetime
     extractor: str
-    """`rules` or `model`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of a finding: the notes that are kept, and what was made of it."""
+    """Ids of the stored notes and of the record made of a finding."""
 
     source_id: str | None = None
     record_id: str | None = None
 
 
 def candidate(setting: Setting, finding: Finding, known: Sequence[Known], kept: Kept) -> ReflectionCandidate:
-    """Say everything about one finding. `known` is what the readers of the candidate may know of."""
+    """Build a candidate; `known` holds records that all its readers may read."""
     sources = [kept.source_id] if kept.source_id else []
     key = kept.record_id or _id("candidate", finding.kind, finding.content)
     return ReflectionCandidate(
@@ -121,7 +303,6 @@ def _claims(setting: Setting, finding: Finding, known: Sequence[Known], sources:
 
 
 def _action(known: Known) -> str:
-    """What is to be done about a record that is known; one that may say something else is no reason to keep nothing."""
     is_other = known.kind == "duplicate" and not (known.is_for_all and known.is_certain)
     return "keep_both" if is_other else ACTIONS[known.kind]
 
@@ -145,7 +326,6 @@ def _said(setting: Setting, finding: Finding, known: Known, sources: list[str]) 
 
 
 def _exceptions(setting: Setting, finding: Finding, sources: list[str]) -> list[ReflectionFinding]:
-    """What has to be looked at by somebody before others may read it."""
     if not finding.sensitivity_flags:
         return []
     return [
@@ -192,5 +372,4 @@ def _relations(
 
 
 def _id(prefix: str, *parts: str) -> str:
-    """An id that is the same for the same thing."""
     return f"{prefix}_{hashlib.sha256(chr(31).join(parts).encode()).hexdigest()[:12]}"

@@ -1,4 +1,4 @@
-"""Keeps what reflection found: the notes, the candidates as records or in the review queue; all of it or nothing."""
+"""Persistence of a reflection: notes, records and review queue, in one transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,79 +16,71 @@ from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
 from tools.app import App
 from tools.derivation import link
+from tools.duplicates import OPPOSING, Known
 from tools.entity_models import CONTENT_LIMIT, EntityFields
-from tools.known import OPPOSING, Known
 from tools.linking import Link, record
 from tools.memories import memory_draft
 from tools.memory_models import RawMemoryFields
 from tools.operation import Call
 from tools.projects import require_live_project
-from tools.reflect_candidates import Kept, Setting, candidate
-from tools.reflect_models import ReflectRequest
+from tools.reflect_candidates import Kept, ReflectRequest, Setting, candidate
 from tools.reflection import Finding
 from tools.storing import store_in
 
 SURFACE = "reflect"
-"""What the captures of reflection are captured by."""
 LATELY = timedelta(minutes=1)
-"""How long ago a record may have been written that no index shows yet."""
+"""Age up to which a record may be missing from the indexes."""
 WAITING_LIMIT = 200
-"""Candidates in the queue that are looked at, so that none waits there twice."""
+"""Queued candidates compared, so that none is queued twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Everything that one reflection might keep."""
+    """Findings of one reflection, each with its comparison."""
 
     setting: Setting
     findings: Sequence[Finding]
     known: Sequence[Sequence[Known]]
-    """For each finding."""
 
     @property
     def request(self) -> ReflectRequest:
-        """What was asked for."""
+        """Request of the reflection."""
         return self.setting.request
 
 
 @dataclass(slots=True)
 class Stored:
-    """What one reflection kept."""
+    """Records stored by one reflection; `record_ids` by index of the finding."""
 
     source: RawMemory | None = None
-    """The notes, also where they were kept before."""
     memory_ids: list[str] = field(default_factory=list)
-    """The notes and the candidates that were stored."""
     entities: list[Entity] = field(default_factory=list)
     record_ids: dict[int, str] = field(default_factory=dict)
-    """What was made of a finding, by its place: a record, or the candidate that waits for a review."""
     count: int = 0
-    """Findings that were kept and had not been before."""
+    """Findings that are newly stored."""
 
     @property
     def source_id(self) -> str | None:
-        """The id of the notes, where they are kept."""
+        """Id of the stored notes."""
         return None if self.source is None else self.source.entity.id
 
     @property
     def has_written(self) -> bool:
-        """Whether anything was stored."""
+        """True if anything was written."""
         return bool(self.memory_ids or self.entities)
 
     def kept(self, place: int) -> Kept:
-        """What became of a finding."""
+        """Ids for the candidate of a finding."""
         return Kept(self.source_id, self.record_ids.get(place))
 
 
 def stores_anything(request: ReflectRequest) -> bool:
-    """Whether a request asks for something to be kept."""
+    """Return true if the request asks to store something."""
     return request.persist or request.persist_source or request.persist_review
 
 
 def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility:
-    """Say where the records that are kept will be readable: by the project's own people, or by the caller alone.
-
-    These are who would read the notes, which are what records are made of whether they are kept or not.
+    """Return the visibility of kept records: members of the project, or the caller alone.
 
     Raises:
         NotFound: The project does not exist for the caller.
@@ -117,11 +109,11 @@ def _no_role(project: str) -> Forbidden:
 
 
 def store(app: App, call: Call, keeping: Keeping) -> Stored:
-    """Write what the request asks to keep in one transaction. Blocks.
+    """Store what the request asks for, in one transaction. Blocks.
 
     Raises:
-        NotFound: A record that was named is gone.
-        Forbidden: A record would be retired for others by somebody who may not change it.
+        NotFound: A named record is gone.
+        Forbidden: The caller may not change a record that would be superseded.
     """
     caller, request, stored = call.caller, keeping.request, Stored()
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
@@ -131,7 +123,7 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
             _queue(tx, caller, keeping, stored)
         elif request.persist:
             _write(app, call, tx, keeping, stored)
-        # The answer names and quotes them, and goes with them.
+        # The stored answer is deleted with the records that it names.
         tx.show_in_answer({each.entity.id for known in keeping.known for each in known})
         tx.show_in_answer({each.beside.id for known in keeping.known for each in known if each.beside is not None})
         tx.show_in_answer({each for each in (stored.source_id, *stored.record_ids.values()) if each})
@@ -139,7 +131,7 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
 
 
 def _kept_notes(app: App, tx: Transaction, caller: Principal, request: ReflectRequest, stored: Stored) -> RawMemory:
-    """Store the notes to the letter, unless the same reader has the same notes already."""
+    """Store the notes, unless the same readers have the same notes already."""
     place = writable_memory(caller, _scope(request))
     same = tx.memories.same_memory(place.key, request.content)
     if same is not None:
@@ -164,7 +156,6 @@ def _scope(request: ReflectRequest) -> MemoryScopeRequest:
 
 
 def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stored) -> None:
-    """Store what is not known already as records of the graph, with their relations."""
     wanted = [place for place in range(len(keeping.findings)) if _is_to_be_written(keeping, place)]
     stored.record_ids = _just_written(tx, keeping, wanted)
     new = [place for place in wanted if place not in stored.record_ids]
@@ -184,7 +175,7 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
 
 
 def _just_written(tx: Transaction, keeping: Keeping, places: Iterable[int]) -> dict[int, str]:
-    """The records of the same words that were kept so lately that a search may not find them, by place."""
+    """Find identical records that are too new for the indexes."""
     found = {}
     for place in places:
         finding, kept = keeping.findings[place], keeping.setting.place
@@ -203,7 +194,7 @@ def _just_written(tx: Transaction, keeping: Keeping, places: Iterable[int]) -> d
 
 
 def _is_to_be_written(keeping: Keeping, place: int) -> bool:
-    """Whether a finding is new to whoever would read it, and nothing that only its author should."""
+    """Skip certain duplicates, and sensitive findings outside private scope."""
     finding, for_others = keeping.findings[place], keeping.setting.place.memory_scope != "private"
     if finding.sensitivity_flags and for_others:
         return False
@@ -234,7 +225,6 @@ def _fields(keeping: Keeping, place: int, source_id: str | None) -> EntityFields
 
 
 def _links(keeping: Keeping, known: Iterable[Known], entity: Entity) -> list[Link]:
-    """What an entity is linked to, each with where that comes from."""
     found = [Link(entity, tie.name, tie.target.id, tie.field, types=tie.types) for tie in keeping.setting.ties]
     found += [
         Link(entity, "CONTRADICTS", each.entity.id, SURFACE, provenance={"from": SURFACE, "reason": each.kind})
@@ -245,7 +235,6 @@ def _links(keeping: Keeping, known: Iterable[Known], entity: Entity) -> list[Lin
 
 
 def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored) -> None:
-    """Let every finding wait for a review, once."""
     place = writable_memory(caller, _scope(keeping.request))
     visibility = queue_key(place.key)
     waiting = _waiting(tx, visibility, keeping.findings, stored.source_id)
@@ -282,10 +271,7 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
 
 
 def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], source_id: str | None) -> Mapping[str, str]:
-    """The candidates of the same notes that wait already: the id of each by what it says.
-
-    Without kept notes there is nothing that another candidate would add: those of any notes count.
-    """
+    """Return the ids of queued candidates by content; without stored notes, those of any notes."""
     found = tx.memories.waiting_candidates(visibility, [each.content for each in findings], limit=WAITING_LIMIT)
     return {
         memory.entity.content: memory.entity.id
@@ -295,10 +281,7 @@ def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], sour
 
 
 def _proposed(keeping: Keeping, place: int, stored: Stored) -> JsonObject:
-    """What waits for the review: the candidate as it is answered, and what its promotion needs.
-
-    Others may read it, and learn nothing from it of records that they may not read.
-    """
+    """Build the queued candidate; it names only records that all its readers may read."""
     request = keeping.request
     known = [each for each in keeping.known[place] if each.is_for_all]
     ties = [tie for tie in keeping.setting.ties if tie.is_for_all]

@@ -10,9 +10,7 @@ from stores.errors import Conflict, EngrainError, Forbidden, NotFound
 from tests.people import Person, caught_up, lag, person
 from tests.tools.queue import DECIDED, noted, waiting
 from tools.app import App
-from tools.promotion_writing import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
-from tools.reflection import KINDS
-from tools.review import (
+from tools.promotion_review import (
     ExceptionReason,
     Input,
     PromotionReason,
@@ -23,6 +21,8 @@ from tools.review import (
     exceptions_of,
     objection,
 )
+from tools.promotion_writing import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
+from tools.reflection import KINDS
 
 pytestmark = pytest.mark.anyio
 

@@ -47,6 +47,8 @@ class RequiredSection(Request):
 
 
 class PlanRequest(Request):
+    """What a document is to be about."""
+
     goal: Annotated[str, StringConstraints(min_length=1, max_length=GOAL_LIMIT, pattern=r"\S")] = Field(
         description="What it is about, in plain words."
     )
@@ -75,6 +77,8 @@ class PlanRequest(Request):
 
 
 class DraftRequest(PlanRequest):
+    """What a document is to be about, and what becomes of it."""
+
     output_format: OutputFormat = Field("markdown", description="`json`: sections as data.")
     remember: bool = Field(False, description="Keep it as a raw memory.")
     memory_scope: Literal["private", "project"] = Field("private", description="Who may recall it.")
@@ -85,6 +89,8 @@ class DraftRequest(PlanRequest):
 
 
 class HandbookRequest(Request):
+    """Whose handbook is wanted."""
+
     project: EntityId | None = Field(None, description="Id of the project; without one, of the whole organization.")
     depth: Depth = Field("standard", description="4, 8 or 16 sources a section.")
 
@@ -110,6 +116,8 @@ class OutlineSection(Result):
 
 
 class Outline(Result):
+    """What the document is made of."""
+
     title: str
     output_type: OutputType
     audience: str | None
@@ -148,6 +156,8 @@ class SourcePack(Result):
 
 
 class Verification(Result):
+    """How the document, or its plan, stands to its sources."""
+
     status: Literal["pending", "gaps", "pass"]
     source_count: int
     gap_count: int

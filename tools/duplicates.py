@@ -1,4 +1,4 @@
-"""How a statement stands to what is known already, as far as the caller may read it."""
+"""Duplicates and contradictions of a statement among the records that the caller may read."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,29 +18,29 @@ from tools.reflection.terms import terms
 from tools.retrieval.plan import Plan
 
 NEAR = 10
-"""Records that each statement is compared with at most, of those that an index has and of those that it lacks."""
+"""Records compared per statement: indexed ones, and as many that no index has yet."""
 LEAST_SHARED = 0.15
-"""The share of a statement's words, weighed by how rare they are, that a record must hold to be compared with it."""
+"""Least share of a statement's words, weighed by rarity, that a record must contain."""
 LEAST_STEMS = 0.25
-"""The same of words that nothing weighs."""
+"""The same for unindexed records, unweighted."""
 DEPTH = 40
-"""Candidates of each lane among which these are found."""
+"""Candidates per lane."""
 QUERY_LIMIT = 400
-"""Characters of a statement that are looked for."""
+"""Characters of the query."""
 LATEST = 200
-"""Records that no index has yet which are looked at, the latest."""
+"""Unindexed records read, the latest first."""
 READ_CHARACTERS, MOST_CHARACTERS = 20_000, 200_000
-"""Characters of each of them in which words are looked for, and of all together: about a tenth of a second of work."""
+"""Characters read of each unindexed record, and of all: about 0.1 s of work."""
 DISTILLED: tuple[EntityType, ...] = (
     "decision", "rule", "claim", "plan", "idea", "procedure", "pattern", "guide", "artifact", "error_pattern",
     "preference", "topic", "domain", "template", "tool",
 )  # fmt: skip
-"""Types whose records state things, each sentence for itself."""
+"""Types whose sentences are statements."""
 TOLD: tuple[EntityType, ...] = ("episode", "session", "note", "event")
-"""Types of accounts: one that is much longer than a statement may be where it comes from, and is nothing stated."""
+"""Narrative types: a long one is a source of the statement, not a duplicate."""
 WORK: tuple[EntityType, ...] = ("task", "epic")
 STATING = frozenset({"decision", "claim", "plan", "procedure", "rule", "pattern"})
-"""Kinds that can contradict something."""
+"""Kinds that may contradict a record."""
 DONE = ("done", "archived", "completed")
 CONTRADICTION_CONFIDENCE = 0.8
 STALE_CONFIDENCE = 0.7
@@ -48,10 +48,10 @@ _REPLACING = (
     "instead of", "no longer", "not any more", "not anymore", "switched", "moved to", "moved from", "migrated",
     "replaced", "replaces", "changed to", "changed from", "dropped", "upgraded", "from now on", "as of today",
 )  # fmt: skip
-"""Words by which notes say that something takes another's place."""
+"""Phrases that announce a replacement."""
 
 _KIND_OF: Mapping[str, Kind] = {**{kind: kind for kind in KINDS}, "epic": "task"}
-"""What records of a type are in the words of reflection; of accounts and rules that is not known."""
+"""Kind by entity type, where there is one."""
 
 Relationship = Literal["duplicate", "stale", "contradiction", "supersession"]
 OPPOSING: tuple[Relationship, ...] = ("contradiction", "supersession")
@@ -59,64 +59,58 @@ OPPOSING: tuple[Relationship, ...] = ("contradiction", "supersession")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What somebody found in notes, or proposes to keep."""
+    """A statement to compare; records of other projects are ignored."""
 
     content: str
     kind: str
     project: str | None = None
-    """The project that it is about: what holds in others says nothing of it."""
     raw_source_ids: Sequence[str] = ()
-    """The raw memories that say it."""
 
     @property
     def types(self) -> frozenset[str]:
-        """Types of records that may say the same, or the opposite."""
+        """Types of the records to compare with."""
         return frozenset(WORK if self.kind == "task" else (*DISTILLED, *TOLD))
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A record that a statement repeats or speaks against."""
+    """A record that duplicates or contradicts a statement."""
 
     entity: Entity
     kind: Relationship
     reason: str
     confidence: float
     is_for_all: bool = False
-    """Whether everybody may read this record who may read what would be kept."""
+    """True if every reader of the new record may read this one."""
     beside: Entity | None = None
-    """The record that is in force, where this one was retired."""
+    """The current record, if this one was superseded."""
 
     @property
     def is_certain(self) -> bool:
-        """Whether a record that repeats the statement says nothing else."""
+        """True if the duplicate differs in nothing that counts."""
         return self.confidence >= CERTAIN
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is known of a statement."""
+    """Records related to a statement, up to a sequence number of the ledger."""
 
     known: Sequence[Known] = ()
     fault: str | None = None
-    """A word for why words could not be looked up; meaning alone finds too little of what says the same."""
+    """Reason why the lexical index did not answer."""
     sequence: int = 0
-    """The change of the ledger up to which everything was looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fresh:
-    """A record that no index has yet, and the stems in it."""
-
     entity: Entity
     stems: frozenset[str]
 
 
 def compare(app: App, caller: Principal, statements: Sequence[Statement], visibility: str) -> list[Comparison]:
-    """Hold statements against the nearest records that the caller may read. Blocks.
+    """Compare statements with the nearest records that the caller may read. Blocks.
 
-    `visibility` is the key that they would be kept under. What was written a moment ago is read from the ledger: no
-    index need have it yet.
+    `visibility` is the key of the new records. Records that no index has yet are read from the ledger.
     """
     from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
@@ -139,7 +133,7 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
 
 
 def is_overtaken(tx: Transaction, caller: Principal, statement: Statement, compared: Comparison) -> bool:
-    """Whether something that says the same was written since a statement was held against what is known."""
+    """Return true if a duplicate was written since the comparison."""
     ids = tx.records.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
     records = [each for each in tx.records.entities(ids).values() if _concerns(each, statement)]
     return bool(_same(statement, records, [_text(each, statement) for each in records]))
@@ -161,7 +155,7 @@ def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
 
 
 def _unindexed(app: App, caller: Principal) -> list[_Fresh]:
-    """The latest records that the lexical index lacks and nothing has superseded."""
+    """Read the latest records that the lexical index lacks."""
     organization = caller.organization_id
     with app.indexer.indexes(organization) as indexes:
         position = indexes.lexical.position() if indexes.lexical is not None else None
@@ -188,7 +182,7 @@ def _nearest(records: Sequence[_Fresh], statement: Statement) -> list[Entity]:
 
 
 def _concerns(record: Entity, statement: Statement) -> bool:
-    """Whether a record says something about a statement: those of other projects do not, nor what holds its notes."""
+    """Exclude records of other projects, and the statement's own notes."""
     if statement.project is not None and record.project_id not in (None, statement.project):
         return False
     return record.entity_type not in TOLD or record.metadata.get("raw_memory_id") not in statement.raw_source_ids
@@ -199,7 +193,7 @@ def _known(
 ) -> list[Known]:
     texts = [_text(record, statement) for record in records]
     reasons = [contradicts(statement.content, text) if statement.kind in STATING else None for text in texts]
-    # What differs in the one word that counts is as similar as a duplicate.
+    # A contradiction may differ from a duplicate in one word.
     found = [
         _repeated(records[each.index], each.similarity)
         for each in _same(statement, records, texts)
@@ -219,7 +213,7 @@ def _is_for_all(caller: Principal, known: Known, visibility: str) -> bool:
 
 
 def _text(record: Entity, statement: Statement) -> str:
-    """What a record states; nothing but its name where it is an account that is much longer than the statement."""
+    """Return the text to compare; only the name of a long narrative."""
     content = record.content or record.description
     if record.entity_type in TOLD and len(content) > 2 * len(statement.content) + 200:
         return record.name
@@ -252,7 +246,7 @@ def _opposed(app: App, caller: Principal, statement: Statement, record: Entity, 
 
 
 def _retired_by(app: App, caller: Principal, record: Entity, statement: Statement) -> Entity | None:
-    """The record that says what a statement says and was superseded by one that says otherwise."""
+    """Find a superseded record that says the same as the statement."""
     query = RelationQuery(record.id, caller.visible, name=SUPERSEDES, ways="outgoing", limit=20)
     relations, _ = app.ledger.relations.list_relations(caller.organization_id, query)
     ids = [each.relation.target_id for each in relations]
