@@ -162,7 +162,7 @@ def _words(text: str) -> tuple[str, ...]:
 def _settings(given: list[str] | None) -> dict[str, str]:
     """Parse settings; a server would only warn of an unknown one, and measure something else."""
     from stores.errors import InvalidSetting  # noqa: PLC0415 - as above
-    from tools.settings import unknown_settings  # noqa: PLC0415 - as above
+    from tools.runtime.settings import unknown_settings  # noqa: PLC0415 - as above
 
     pairs = [text.partition("=") for text in given or ()]
     settings = {name: value for name, _, value in pairs}

@@ -47,7 +47,7 @@ def _provider(name: str | None) -> str | None:
 @app.command()
 def version() -> None:
     """Print the version."""
-    from tools.version import VERSION  # noqa: PLC0415 - reading metadata is slower than the other commands' start
+    from tools.runtime.version import VERSION  # noqa: PLC0415 - reading metadata is slower than the other commands' start
 
     typer.echo(VERSION)
 

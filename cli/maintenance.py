@@ -16,8 +16,8 @@ from stores.indexer.status import NAMES, Examined
 from stores.ledger import Ledger
 from stores.records import Organization
 from tools.app import ANALYTICS_FILE, open_stores
-from tools.logs import LogRing, configure_logs
-from tools.settings import read_settings
+from tools.runtime.logs import LogRing, configure_logs
+from tools.runtime.settings import read_settings
 
 SHOWN = 10
 """Differences of one organization that are printed; the others are counted."""

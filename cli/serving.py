@@ -10,7 +10,7 @@ import typer
 from cli.refusals import tell
 from rest_bridge.server import serve
 from stores.errors import EngrainError
-from tools.settings import read_settings
+from tools.runtime.settings import read_settings
 
 
 def run_server(

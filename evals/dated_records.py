@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from evals.client import Client
-from tools.entity_models import BULK_LIMIT, EntityFields
+from tools.records.entity_models import BULK_LIMIT, EntityFields
 
 
 @dataclass(slots=True)

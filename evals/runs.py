@@ -20,9 +20,9 @@ from evals.machine import library_versions, machine, model_digest
 from evals.results import Case, Part
 from evals.settings_snapshot import settings_snapshot
 from stores.errors import EngrainError
-from tools.client_settings import PREFIX
-from tools.revision import commit
-from tools.version import VERSION
+from tools.runtime.client_settings import PREFIX
+from tools.runtime.revision import commit
+from tools.runtime.version import VERSION
 
 RECORD, CASES, NOTES, SERVERS = "run.json", "cases.jsonl", "notes.json", "servers"
 LATEST = "latest"

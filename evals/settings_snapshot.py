@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from stores.errors import InvalidSetting
-from tools.settings import PREFIX, SET, Settings, without_secrets
-from tools.settings_oidc import NAME as OIDC
-from tools.settings_oidc import read_oidc
+from tools.runtime.settings import PREFIX, SET, Settings, without_secrets
+from tools.runtime.settings_oidc import NAME as OIDC
+from tools.runtime.settings_oidc import read_oidc
 
 _SECRET = frozenset(
     {f"{PREFIX}{name.upper()}" for name, field in Settings.model_fields.items() if not field.repr} | {f"{PREFIX}TOKEN"}

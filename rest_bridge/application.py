@@ -30,9 +30,9 @@ from rest_bridge.unmatched import Unmatched
 from rest_bridge.websocket import EventSocket
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.operation import Operation
-from tools.threads import in_thread
-from tools.version import VERSION
+from tools.frame.operation import Operation
+from tools.runtime.threads import in_thread
+from tools.runtime.version import VERSION
 
 _OF_MCP = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID")
 """Headers that MCP clients in a browser send."""

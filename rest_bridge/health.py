@@ -8,9 +8,9 @@ from starlette.types import Receive, Scope, Send
 
 from rest_bridge.openapi import error_response, json_response
 from tools.app import App
-from tools.health import health, readiness
-from tools.threads import in_thread
-from tools.version import VERSION
+from tools.runtime.health import health, readiness
+from tools.runtime.threads import in_thread
+from tools.runtime.version import VERSION
 
 Schema = dict[str, Any]
 

@@ -7,7 +7,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from rest_bridge.envelope import Misdirected
-from tools.settings import Settings
+from tools.runtime.settings import Settings
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _PORT = re.compile(r"(:\d{1,5})?", re.ASCII)

@@ -9,8 +9,8 @@ from starlette.types import Receive, Scope, Send
 
 from rest_bridge.authentication import Authenticate
 from tools.app import App
-from tools.operation import Operation
-from tools.threads import in_thread
+from tools.frame.operation import Operation
+from tools.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from rest_bridge.mcp_mount import McpMount

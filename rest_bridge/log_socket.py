@@ -19,10 +19,10 @@ from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.websocket import POLICY_VIOLATION, TRY_AGAIN_LATER, EventSocket, Listener, close
 from stores.errors import EngrainError
 from stores.records import JsonObject
-from tools.events import Event, Subscription
-from tools.execute import require_rights
-from tools.logs import OPERATION, LogFilter
-from tools.parsing import refusal
+from tools.frame.execute import require_rights
+from tools.frame.parsing import refusal
+from tools.runtime.events import Event, Subscription
+from tools.runtime.logs import OPERATION, LogFilter
 
 BUFFER = 256
 """Entries that wait for a client; one that falls further behind is cut off."""

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from rest_bridge.hosts import require_own_host
 from stores.errors import AuthenticationRequired
-from tools.settings import Settings
+from tools.runtime.settings import Settings
 
 MCP_PATH = "/mcp"
 ROOT_METADATA_PATH = "/.well-known/oauth-protected-resource"

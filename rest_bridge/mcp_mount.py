@@ -22,8 +22,8 @@ from rest_bridge.hosts import own_hosts, require_own_host
 from rest_bridge.mcp_discovery import challenge
 from rest_bridge.mcp_refusals import enveloping
 from rest_bridge.mcp_streams import Revocable, holding
-from tools.settings import Settings
-from tools.threads import in_thread
+from tools.runtime.settings import Settings
+from tools.runtime.threads import in_thread
 
 BODY_LIMIT = 8 * 1024 * 1024
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one

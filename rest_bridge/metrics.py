@@ -12,8 +12,8 @@ from rest_bridge.envelope import no_such_path
 from rest_bridge.mcp_discovery import MCP_PATH
 from rest_bridge.request_ids import Exchange
 from tools.app import App
-from tools.health import readiness
-from tools.threads import in_thread
+from tools.runtime.health import readiness
+from tools.runtime.threads import in_thread
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS", "WEBSOCKET"})
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20)

@@ -16,8 +16,8 @@ from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from rest_bridge.schemas import hoisted, referenced, without_titles
-from tools.operation import Operation, Redirect, Route
-from tools.threads import in_thread
+from tools.frame.operation import Operation, Redirect, Route
+from tools.runtime.threads import in_thread
 
 Schema = dict[str, Any]
 

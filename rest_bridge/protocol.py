@@ -11,7 +11,7 @@ from rest_bridge.browser_rules import NO_SNIFFING, POLICY
 from rest_bridge.envelope import HeadTooLarge, refusal
 from rest_bridge.request_ids import REQUEST_ID, request_id_of
 from stores.errors import EngrainError, InvalidRequest, Unavailable
-from tools.version import VERSION
+from tools.runtime.version import VERSION
 
 HEAD_LIMIT = 64 * 1024
 """Bytes of a request line and its headers together."""

@@ -34,10 +34,10 @@ from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
-from tools.execute import execute
-from tools.operation import Call, Operation, Outcome, Redirect, Request, Route
-from tools.parsing import parse_json, refusal, refuse_unstorable
-from tools.threads import in_thread
+from tools.frame.execute import execute
+from tools.frame.operation import Call, Operation, Outcome, Redirect, Request, Route
+from tools.frame.parsing import parse_json, refusal, refuse_unstorable
+from tools.runtime.threads import in_thread
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024

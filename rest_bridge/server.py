@@ -17,9 +17,9 @@ from rest_bridge.application import build_asgi
 from rest_bridge.protocol import BoundedProtocol, BoundedSocket
 from stores.errors import InvalidSetting
 from tools.app import open_app
-from tools.health import OPEN_MCP
-from tools.logs import LogRing, configure_logs
-from tools.settings import Settings
+from tools.runtime.health import OPEN_MCP
+from tools.runtime.logs import LogRing, configure_logs
+from tools.runtime.settings import Settings
 
 GRACE_S = 6
 """Seconds that open requests have to finish; with the closing of the stores it stays within 10."""

@@ -14,7 +14,7 @@ from rest_bridge.authentication import Authenticate, presented, require_principa
 from rest_bridge.events import EVENT_NAMES, frame
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, Unavailable
 from tools.app import App
-from tools.events import Event, Subscription
+from tools.runtime.events import Event, Subscription
 
 POLICY_VIOLATION = 1008
 TRY_AGAIN_LATER = 1013

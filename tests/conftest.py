@@ -19,8 +19,8 @@ from tests.embedders import CachingEmbedder
 from tests.ledgers import new_ledger
 from tests.people import Person, person
 from tools.app import App, open_app
-from tools.logs import LogRing
-from tools.settings import Settings
+from tools.runtime.logs import LogRing
+from tools.runtime.settings import Settings
 
 # The token model costs each server a second and 70 MB: tests that are about it switch it on.
 os.environ.setdefault("ENGRAIN_LATE_INTERACTION", "false")

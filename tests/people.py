@@ -12,10 +12,10 @@ from auth.passwords import Passwords
 from stores.records import Role, Session
 from tools.app import App
 from tools.catalogue import by_name
-from tools.execute import execute
-from tools.operation import Call, Outcome
-from tools.parsing import parse
-from tools.threads import in_thread
+from tools.frame.execute import execute
+from tools.frame.operation import Call, Outcome
+from tools.frame.parsing import parse
+from tools.runtime.threads import in_thread
 
 PASSWORD = "correct horse battery staple"
 _CHEAP = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))

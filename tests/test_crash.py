@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tools.launch import ServerProcess, server_process
+from tools.runtime.launch import ServerProcess, server_process
 
 WRITERS = 4
 ENVIRON = {"ENGRAIN_RATE_LIMIT_ENABLED": "false"}

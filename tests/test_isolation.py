@@ -17,8 +17,8 @@ from stores.errors import EngrainError
 from tests.people import Person, caught_up, person
 from tools.app import open_app
 from tools.catalogue import OPERATIONS
-from tools.logs import LogRing
-from tools.settings import Settings
+from tools.runtime.logs import LogRing
+from tools.runtime.settings import Settings
 
 WORDS = ("orchid", "walrus", "granite", "lantern", "velvet", "cobalt", "meadow", "pepper")
 TYPES = ("note", "pattern", "rule", "task", "decision")

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from tests.test_crash import ENVIRON, client, indexes_are_level, sign_up, wait_for
-from tools.launch import ServerProcess, server_process
+from tools.runtime.launch import ServerProcess, server_process
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ from rest_bridge.application import build_asgi
 from tests.people import Person
 from tools.app import App
 from tools.catalogue import OPERATIONS, by_name
+from tools.frame.operation import Operation
 from tools.mcp_server import build_mcp_server
-from tools.operation import Operation
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tools.catalogue import OPERATIONS
-from tools.operation import Operation
+from tools.frame.operation import Operation
 
 FOLDER = Path(__file__).parent / "schemas"
 

@@ -29,16 +29,16 @@ from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
 from stores.preload import Preload, import_engines, load_model, load_token_encoder
 from stores.processor import processors
-from tools.events import EventHub
-from tools.housekeeping import keep_house
 from tools.llm import LanguageModel, ModelSpec, build_language_model
-from tools.mail import Mailer
-from tools.providers import Providers, build_providers
 from tools.retrieval.usage import Usage
-from tools.settings import Settings
+from tools.runtime.events import EventHub
+from tools.runtime.housekeeping import keep_house
+from tools.runtime.mail import Mailer
+from tools.runtime.providers import Providers, build_providers
+from tools.runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from tools.logs import LogRing
+    from tools.runtime.logs import LogRing
 
 KEPT_LENGTH = 32
 """Minimum length of the files `instance` and `jwt_secret`."""

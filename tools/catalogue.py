@@ -2,54 +2,34 @@
 
 from types import MappingProxyType
 
-from tools import (
+from tools.entities import change, create, entities, ingest, resolve, slices
+from tools.frame.operation import Operation
+from tools.memory import captures, memories, remember, spaces
+from tools.packs import context
+from tools.people import (
     access_preview,
     account,
     admin,
     api_keys,
     audit,
-    captures,
-    change,
-    citations,
-    context,
-    create,
     device,
-    end_relation,
-    entities,
-    epics,
-    explore,
     external,
     external_oidc,
     grants,
-    ingest,
     invitations,
-    logs,
-    manage,
     membership,
-    memories,
-    neighbors,
-    notes,
     organizations,
     password_reset,
     profile,
-    project_metrics,
-    promotion,
-    promotion_drain,
-    reflect,
-    relations,
-    remember,
-    resolve,
-    search,
     sessions,
-    slices,
-    spaces,
-    task_moves,
-    tasks,
     teams,
-    temporal,
 )
-from tools.operation import Operation
+from tools.reflecting import promotion, promotion_drain, reflect
+from tools.relations import end_relation, explore, neighbors, relations, temporal
+from tools.runtime import logs
+from tools.search import citations, search
 from tools.synthesis import operations as synthesis
+from tools.work import epics, manage, notes, project_metrics, task_moves, tasks
 
 OPERATIONS: tuple[Operation, ...] = (
     *account.OPERATIONS,

@@ -15,13 +15,13 @@ from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, ValidationFailed
 from tools.app import App
-from tools.execute import execute
-from tools.health import health, readiness, stats
-from tools.operation import Call, Operation, Outcome, Tool
-from tools.parsing import named_field, parse
-from tools.threads import in_thread
-from tools.tool_schemas import input_schema, output_schema
-from tools.version import VERSION
+from tools.frame.execute import execute
+from tools.frame.operation import Call, Operation, Outcome, Tool
+from tools.frame.parsing import named_field, parse
+from tools.frame.tool_schemas import input_schema, output_schema
+from tools.runtime.health import health, readiness, stats
+from tools.runtime.threads import in_thread
+from tools.runtime.version import VERSION
 
 PRINCIPAL = "engrain.principal"
 REQUEST_ID = "engrain.request_id"

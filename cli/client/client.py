@@ -10,7 +10,7 @@ from cli.client.credentials import Credential, CredentialFile, Credentials
 from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
 from cli.client.server import JsonObject, Server
 from cli.signals import put_off
-from tools.client_settings import ClientSettings, read_client_settings
+from tools.runtime.client_settings import ClientSettings, read_client_settings
 
 EARLY_S = 30
 """An access token that ends sooner than this is not sent any more: it might end on the way."""

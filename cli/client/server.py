@@ -146,7 +146,7 @@ class Server:
 
 def user_agent() -> str:
     """Return the User-Agent, as the server's list of sessions shows it."""
-    from tools.version import VERSION  # noqa: PLC0415 - reading metadata takes a while
+    from tools.runtime.version import VERSION  # noqa: PLC0415 - reading metadata takes a while
 
     return f"engrain/{VERSION} ({platform.system()} {platform.machine()})"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cli.demo.corpus import Corpus
-from tools.chunking import chunks
+from tools.entities.chunking import chunks
 
 FROM_HEADINGS = 2
 GENERIC = frozenset({

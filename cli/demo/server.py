@@ -8,8 +8,8 @@ from pathlib import Path
 
 from cli.demo.failure import DemoFailed
 from stores.errors import Unavailable
-from tools.launch import server_process
-from tools.settings import PREFIX
+from tools.runtime.launch import server_process
+from tools.runtime.settings import PREFIX
 
 
 @dataclass(frozen=True, slots=True)

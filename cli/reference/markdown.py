@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tools.entity_types import ENTITY_TYPES
+from tools.records.entity_types import ENTITY_TYPES
 
 Schema = dict[str, Any]
 

@@ -4,8 +4,8 @@ from dataclasses import fields
 from typing import Any, get_args
 
 from cli.reference.markdown import code, in_words
-from tools.client_settings import DESCRIPTIONS, ClientSettings
-from tools.settings import PREFIX, Settings
+from tools.runtime.client_settings import DESCRIPTIONS, ClientSettings
+from tools.runtime.settings import PREFIX, Settings
 
 INTRO = """\
 # Settings

@@ -2,9 +2,9 @@
 
 from cli.reference.markdown import code, fields_table, result_table, spoken
 from tools.catalogue import OPERATIONS
+from tools.frame.operation import Operation, Tool
+from tools.frame.tool_schemas import input_schema, output_schema
 from tools.mcp_server import RESOURCES
-from tools.operation import Operation, Tool
-from tools.tool_schemas import input_schema, output_schema
 
 INTRO = """\
 # MCP tools

@@ -1,7 +1,7 @@
 """Reference of entity types, relationship types and states."""
 
 from cli.reference.markdown import code, table
-from tools.entity_types import (
+from tools.records.entity_types import (
     COMPLEXITIES,
     ENTITY_TYPES,
     PRIORITIES,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from cli.release_notes.configuration import Configuration
 from cli.release_notes.failure import ReleaseNotesFailed
-from tools.client_settings import KEY_NAMES, ModelSettings
+from tools.runtime.client_settings import KEY_NAMES, ModelSettings
 
 OFFLINE = "offline"
 ENVIRONMENT = "ENGRAIN_LLM_PROVIDER"
@@ -161,7 +161,7 @@ def _seconds(text: str | None) -> float | None:
 def _check_address(address: str) -> None:
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - only with a server of one's own
 
-    from tools.settings_checks import ModelAddress  # noqa: PLC0415 - as above
+    from tools.runtime.settings_checks import ModelAddress  # noqa: PLC0415 - as above
 
     try:
         TypeAdapter(ModelAddress).validate_python(address)

@@ -19,7 +19,7 @@ from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.facts import FactsRequest, ReleaseFacts
 from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.focus import Focus, read_focus
-from tools.client_settings import read_model_settings
+from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line
 
 DEFAULT_FILE = "RELEASE_NOTES.md"

@@ -18,8 +18,8 @@ from cli.release_notes.focus import Focus, read_focus
 from cli.release_notes.reviewing import review
 from cli.release_notes.writing import word, worded
 from stores.errors import InvalidSetting
-from tools.client_settings import KEY_NAMES
 from tools.llm import LanguageModel, ModelSpec, Naming, build_language_model
+from tools.runtime.client_settings import KEY_NAMES
 
 
 def with_model(

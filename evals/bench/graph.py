@@ -14,8 +14,8 @@ from evals.bench.stages import bench_server
 from evals.bench.texts import Record, records
 from evals.client import Client, encoded
 from stores.errors import EngrainError
-from tools.entity_models import BULK_LIMIT
-from tools.settings import PREFIX
+from tools.records.entity_models import BULK_LIMIT
+from tools.runtime.settings import PREFIX
 
 ENTITIES, QUICK_ENTITIES = 50_000, 1_000
 RELATIONS_EACH = 4

@@ -12,7 +12,7 @@ from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
 from evals.timing import spread
 from stores.errors import EngrainError
-from tools.launch import ServerProcess
+from tools.runtime.launch import ServerProcess
 
 MEMORIES, QUICK_MEMORIES = 10_000, 150
 WORDS = 25

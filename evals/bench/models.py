@@ -9,7 +9,7 @@ from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from stores.embedding.late import LateEncoder
 from stores.embedding.workers import Workers
 from stores.errors import EngrainError
-from tools.settings import Settings
+from tools.runtime.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from evals.bench.measurement import Measurement
 from evals.client import Client, encoded
 from evals.reflection.labels import SPLITS, read_notes
 from evals.timing import spread, timed_ms
-from tools.reflection import extract
+from tools.reflecting.reflection import extract
 
 LENGTH = 20_000
 """Characters: the labelled notes one after the other."""

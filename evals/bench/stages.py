@@ -17,9 +17,9 @@ from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
 from evals.process import resident_mb
 from evals.timing import spread, timed_ms
-from tools.entity_models import BULK_LIMIT
-from tools.launch import ServerProcess, server_process
-from tools.settings import PREFIX
+from tools.records.entity_models import BULK_LIMIT
+from tools.runtime.launch import ServerProcess, server_process
+from tools.runtime.settings import PREFIX
 
 BUSY_SHARE = 0.2
 """Share of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""

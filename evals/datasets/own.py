@@ -15,9 +15,9 @@ from evals.datasets.collection import Aim, Collection, Question, Text
 from stores.clock import utc_now
 from stores.errors import EngrainError
 from stores.language.moments import LONGEST_READ, span_of
-from tools.entity_models import CONTENT_LIMIT, NAME_LIMIT
-from tools.entity_types import EntityType
-from tools.memory_models import RAW_CONTENT_LIMIT
+from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT
+from tools.records.entity_types import EntityType
+from tools.records.memory_models import RAW_CONTENT_LIMIT
 
 Measure = Literal[
     "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10"

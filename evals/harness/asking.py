@@ -15,7 +15,7 @@ from evals.process import resident_mb
 from evals.progress import progress
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
 from evals.runs import Journal
-from tools.launch import ServerProcess
+from tools.runtime.launch import ServerProcess
 
 WARM_AT_ONCE = 16
 """Haystacks that are warmed up before the questions about them; a server keeps some organizations open."""

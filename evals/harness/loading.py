@@ -9,7 +9,7 @@ from evals.datasets.collection import Collection, Text
 from evals.harness.server import Place, opened
 from evals.progress import progress
 from evals.runs import Journal
-from tools.entity_models import BULK_LIMIT
+from tools.records.entity_models import BULK_LIMIT
 
 LOADERS = 2
 """Haystacks that are stored at once; the texts of one are stored one after the other."""

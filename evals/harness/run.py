@@ -18,7 +18,7 @@ from evals.results import NOTE_BREAK, SEPARATION, Part
 from evals.runs import Journal
 from evals.suite import Prepared
 from stores.errors import EngrainError
-from tools.launch import ServerProcess
+from tools.runtime.launch import ServerProcess
 
 P50_LIMIT_MS = 30.0
 """Limit of the median over REST, on two cores."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evals.client import Client
-from tools.client_settings import PREFIX
-from tools.launch import ServerProcess, server_process
+from tools.runtime.client_settings import PREFIX
+from tools.runtime.launch import ServerProcess, server_process
 
 _OWN = {"LOG_LEVEL": "warning", "RATE_LIMIT_ENABLED": "false", "ACCESS_TOKEN_EXPIRE_MINUTES": "1440"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.logs import oldest_first, project_of
-from tools.entity_models import NAME_LIMIT, EntityFields
+from tools.records.entity_models import NAME_LIMIT, EntityFields
 
 SHARED_BY = 2
 """Commits that must touch a file for it to become a record."""

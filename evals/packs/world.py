@@ -12,8 +12,8 @@ from evals.options import Options
 from evals.packs.labels import Kept, Person, read_records
 from evals.runs import Journal
 from stores.records import JsonObject
-from tools.entity_models import EntityFields
-from tools.launch import ServerProcess
+from tools.records.entity_models import EntityFields
+from tools.runtime.launch import ServerProcess
 
 _BEGINNING_DAYS = 500
 

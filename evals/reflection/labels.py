@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from evals.runs import json_rows
-from tools.reflection import KINDS, Kind
+from tools.reflecting.reflection import KINDS, Kind
 
 Split = Literal["dev", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)

@@ -13,7 +13,7 @@ from evals.reflection.scoring import ARM, NOTES, PAIRS, note_case, pair_case
 from evals.results import Case, Part
 from evals.runs import Journal, digest_of
 from evals.suite import Prepared, ask_missing
-from tools.entity_models import NAME_LIMIT
+from tools.records.entity_models import NAME_LIMIT
 
 LIMIT = 25
 """Most candidates of an answer; the longest note has fewer."""

@@ -7,7 +7,7 @@ from typing import Any
 from evals.markdown import table
 from evals.reflection.labels import SPLITS, Label, Note, Pair
 from evals.results import Case
-from tools.reflection import KINDS
+from tools.reflecting.reflection import KINDS
 
 OVERLAP = 0.5
 NOTES, PAIRS, ARM = "reflection-notes", "reflection-pairs", "rules"

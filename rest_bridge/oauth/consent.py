@@ -27,9 +27,9 @@ from rest_bridge.query_strings import read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
 from stores.records import JsonObject, Organization, Role
-from tools.audit_entries import audit_entry
-from tools.operation import Call
-from tools.threads import in_thread
+from tools.frame.audit_entries import audit_entry
+from tools.frame.operation import Call
+from tools.runtime.threads import in_thread
 
 TICKET = "consent"
 TIME_TO_DECIDE = timedelta(minutes=10)

@@ -9,7 +9,7 @@ from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
 from rest_bridge.hosts import require_own_host
 from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from stores.records import JsonObject
-from tools.settings import Settings
+from tools.runtime.settings import Settings
 
 AUTHORIZE_PATH = "/authorize"
 TOKEN_PATH = "/token"  # noqa: S105 - a path

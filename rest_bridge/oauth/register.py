@@ -10,7 +10,7 @@ from rest_bridge.bodies import parse_object, read_body
 from rest_bridge.oauth.endpoint import ClientEndpoint, answered
 from stores.errors import ValidationFailed
 from stores.records import JsonObject
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 BODY_LIMIT = 32 * 1024
 

@@ -17,7 +17,7 @@ from rest_bridge.pages.forms import read_form
 from rest_bridge.request_ids import REQUEST_ID
 from stores.records import JsonObject
 from tools.app import App
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 
 class TokenEndpoint(ClientEndpoint):

@@ -15,7 +15,7 @@ from rest_bridge.pages.layout import field, hidden, render, text
 from rest_bridge.pages.login import AGAIN
 from rest_bridge.pages.visitors import LOGIN_PATH, see, to_login, visitor_of
 from stores.errors import EngrainError, NotFound, ValidationFailed
-from tools.device import PAGE
+from tools.people.device import PAGE
 
 
 class DevicePage(Page):

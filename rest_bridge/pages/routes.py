@@ -10,7 +10,7 @@ from rest_bridge.pages.login import Home, LoginPage
 from rest_bridge.pages.operations import Operations
 from rest_bridge.pages.visitors import LOGIN_PATH
 from tools.app import App
-from tools.device import PAGE as DEVICE_PATH
+from tools.people.device import PAGE as DEVICE_PATH
 
 
 def build_pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:

@@ -15,7 +15,7 @@ from stores.indexer import Indexer
 from stores.indexer.status import Examined
 from stores.ledger import Ledger
 from stores.records import EntityDraft, Organization
-from tools.version import VERSION
+from tools.runtime.version import VERSION
 
 
 def run(*words: str, **environ: str) -> Result:

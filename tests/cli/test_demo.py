@@ -18,7 +18,7 @@ from cli.demo.knowledge import RECORDS
 from cli.demo.questions import questions_from
 from cli.demo.server import without_settings
 from cli.demo.story import batches
-from tools.create import EntityFields
+from tools.entities.create import EntityFields
 
 DEMO = [sys.executable, "-P", "-c", "from cli.main import app; app()", "demo"]
 LIMIT_S = 240.0

@@ -10,7 +10,7 @@ import pytest
 
 from cli.main import DEPTHS, OUTPUT_TYPES
 from tests.cli.client.conftest import SECRET, Shell, bearer, signed_up
-from tools.launch import ServerProcess, server_process
+from tools.runtime.launch import ServerProcess, server_process
 from tools.synthesis.templates import EXTENTS
 from tools.synthesis.templates import OUTPUT_TYPES as OFFERED
 

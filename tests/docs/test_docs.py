@@ -14,12 +14,12 @@ from cli.reference.writing import run_reference
 from rest_bridge.events import EVENT_NAMES
 from rest_bridge.health import PATHS
 from tools.catalogue import OPERATIONS
-from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.retrieval.alike import AMONG as ALIKE_AMONG
 from tools.retrieval.alike import NEAREST
 from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, SEEDS
 from tools.retrieval.scoring import ALIKE_SHARE, NEIGHBOUR_BONUS, NEIGHBOUR_SHARE, RECENCY_BONUS, SPOKEN, lifted
-from tools.settings import PREFIX, Settings
+from tools.runtime.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
+from tools.runtime.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"

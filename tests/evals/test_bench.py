@@ -8,7 +8,7 @@ import pytest
 
 from evals.bench import Options, run_bench
 from evals.bench.graph import RELATIONS_EACH, draw_links
-from tools.entity_models import BULK_LIMIT
+from tools.records.entity_models import BULK_LIMIT
 
 REQUESTS = {
     "GET entity",

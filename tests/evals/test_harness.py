@@ -21,7 +21,7 @@ from evals.reflection.labels import SPLITS, read_notes
 from evals.runs import read_run
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, SUITES, run_suite
 from tests.evals.sets import QUESTIONS, own_lines, write_lines, write_own, write_scifact
-from tools.entity_models import BULK_LIMIT
+from tools.records.entity_models import BULK_LIMIT
 
 WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
 """Without a model a server starts and indexes faster."""
@@ -192,8 +192,8 @@ def test_absent_and_damaged_data_are_a_sentence(tmp_path: Path) -> None:
 
 
 def test_suites_are_loaded_without_what_is_in_a_server() -> None:
-    inside = ["tools.app", "tools.catalogue", "tools.storing", "stores.vectors", "stores.lexical", "stores.graph",
-              "stores.indexer", "evals.bench"]  # fmt: skip
+    inside = ["tools.app", "tools.catalogue", "tools.records.storing", "stores.vectors", "stores.lexical",
+              "stores.graph", "stores.indexer", "evals.bench"]  # fmt: skip
     code = f"import sys, evals.suites; print(*(name for name in {inside} if name in sys.modules))"
     here = Path(__file__).parents[2]
     done = subprocess.run(

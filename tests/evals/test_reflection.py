@@ -13,7 +13,7 @@ from evals.reflection.scoring import NOTES, PAIRS, Score, note_case, overlap, ta
 from evals.results import Case
 from evals.runs import read_run
 from evals.suites import run_suite
-from tools.reflection import KINDS, extract
+from tools.reflecting.reflection import KINDS, extract
 
 FLOOR = {"dev": 0.82, "test": 0.68}
 """F1 over all kinds; measured were 0.85 and 0.71."""

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evals.settings_snapshot import settings_snapshot
-from tools.settings import Settings
+from tools.runtime.settings import Settings
 
 SECRET = "s3cret-of-a-server-that-nobody-may-read"
 OIDC = {

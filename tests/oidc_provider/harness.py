@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 
 from tests.oidc_provider.application import CLIENT_ID, CLIENT_SECRET, ISSUER_PATH
-from tools.settings_oidc import OidcSetting
+from tools.runtime.settings_oidc import OidcSetting
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,6 +112,6 @@ def oidc_setting(*providers: dict[str, Any], secrets: dict[str, str] = SECRETS, 
     """Make the setting from its JSON, as a server does."""
     import json
 
-    from tools.settings_oidc import read_oidc
+    from tools.runtime.settings_oidc import read_oidc
 
     return read_oidc(json.dumps({"providers": providers, **more}), secrets)

@@ -10,7 +10,7 @@ from tests.rest_bridge.harness import Person, client_of, opened, settings_at, si
 from tests.rest_bridge.notes import Notes
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.operation import Operation
+from tools.frame.operation import Operation
 
 
 @pytest.fixture(scope="module")

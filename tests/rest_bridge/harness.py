@@ -18,9 +18,9 @@ from rest_bridge.server import Server, configuration
 from stores.records import Organization, Role, Session, User
 from tests.ledgers import new_ledger
 from tools.app import App, open_app
-from tools.logs import LogRing
-from tools.operation import Operation
-from tools.settings import Settings
+from tools.frame.operation import Operation
+from tools.runtime.logs import LogRing
+from tools.runtime.settings import Settings
 
 BASE = "http://127.0.0.1:8420"
 

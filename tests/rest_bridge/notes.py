@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints
 from stores.errors import NotFound, RateLimited, Unavailable
 from stores.records import JsonObject
 from tools.app import App
-from tools.operation import OWNERS, WRITERS, Call, Nothing, Operation, Request, Result, Route, Tool
+from tools.frame.operation import OWNERS, WRITERS, Call, Nothing, Operation, Request, Result, Route, Tool
 
 NoteId = Annotated[str, StringConstraints(min_length=1, max_length=40)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100)]

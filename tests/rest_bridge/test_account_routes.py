@@ -10,7 +10,7 @@ from rest_bridge.application import build_asgi
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import Person, assert_envelope, client_of, sign_up
 from tools.app import App
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -21,7 +21,7 @@ from rest_bridge.openapi import build_document
 from tests.rest_bridge.harness import assert_envelope, client_of
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.launch import ServerProcess, server_process
+from tools.runtime.launch import ServerProcess, server_process
 
 pytestmark = pytest.mark.anyio
 
@@ -179,7 +179,7 @@ def fuzz_settings() -> str:
     )
     return (
         f"checks.negative_data_rejection.expected-statuses = {REFUSED}\n"
-        # U+0000 is refused everywhere, which tests/tools/test_parsing.py holds.
+        # U+0000 is refused everywhere, which tests/tools/frame/test_parsing.py holds.
         f"generation.allow-x00 = false\n{excused}"
     )
 

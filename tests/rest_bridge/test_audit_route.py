@@ -17,10 +17,10 @@ from tests.rest_bridge.harness import Person, assert_envelope, client_of, joined
 from tests.rest_bridge.test_mcp_mount import BOTH, call
 from tools.app import App, open_app
 from tools.catalogue import by_name
-from tools.create import AddRequest
-from tools.execute import execute
-from tools.logs import LogRing
-from tools.operation import Call
+from tools.entities.create import AddRequest
+from tools.frame.execute import execute
+from tools.frame.operation import Call
+from tools.runtime.logs import LogRing
 
 pytestmark = pytest.mark.anyio
 

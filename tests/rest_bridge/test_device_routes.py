@@ -15,8 +15,8 @@ from stores.ledger import AuditQuery
 from stores.records import Organization
 from tests.rest_bridge.harness import BASE, Person, assert_envelope, client_of, settings_at, sign_up
 from tools.app import App, open_app
-from tools.device import GRANT_TYPE
-from tools.logs import LogRing
+from tools.people.device import GRANT_TYPE
+from tools.runtime.logs import LogRing
 
 pytestmark = pytest.mark.anyio
 

@@ -14,9 +14,9 @@ from stores.errors import Unavailable
 from tests.rest_bridge.harness import client_of, settings_at
 from tests.rest_bridge.notes import Notes
 from tools.app import App, open_app
-from tools.logs import LogRing
-from tools.revision import commit
-from tools.version import VERSION
+from tools.runtime.logs import LogRing
+from tools.runtime.revision import commit
+from tools.runtime.version import VERSION
 
 pytestmark = pytest.mark.anyio
 

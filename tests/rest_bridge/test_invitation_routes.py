@@ -19,7 +19,7 @@ from tests.mail_server import MailServer
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import Person, assert_envelope, client_of, opened, settings_at, sign_up
 from tools.app import App
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 

@@ -19,7 +19,7 @@ from rest_bridge.server import Server, configuration
 from tests.rest_bridge.harness import Person, joined, listening, sign_up
 from tests.rest_bridge.test_websocket import answer, closing, listening_to, received
 from tools.app import App
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

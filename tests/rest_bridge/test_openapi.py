@@ -10,7 +10,7 @@ from pydantic import Field
 from rest_bridge.health import PATHS
 from rest_bridge.openapi import build_document
 from tests.rest_bridge.notes import Notes
-from tools.operation import Operation, Result, Route
+from tools.frame.operation import Operation, Result, Route
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from rest_bridge.application import build_asgi
 from rest_bridge.openapi import build_document
 from tests.rest_bridge.harness import client_of, opened, settings_at
 from tools.app import App
-from tools.operation import Call, Cookie, Operation, Redirect, Request, Route
+from tools.frame.operation import Call, Cookie, Operation, Redirect, Request, Route
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.rest_bridge.harness import Person
-from tools.version import VERSION
+from tools.runtime.version import VERSION
 
 pytestmark = pytest.mark.anyio
 

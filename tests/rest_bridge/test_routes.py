@@ -9,7 +9,7 @@ from rest_bridge.routes import Placement, build_routes
 from tests.rest_bridge.harness import Person, assert_envelope, sign_up
 from tests.rest_bridge.notes import Notes, PatchRequest
 from tools.app import App
-from tools.operation import Operation, Route
+from tools.frame.operation import Operation, Route
 
 pytestmark = pytest.mark.anyio
 

@@ -22,7 +22,7 @@ from stores.errors import InvalidSetting, Unavailable
 from tests.rest_bridge.harness import Person, serving
 from tests.rest_bridge.notes import Notes
 from tools.app import App
-from tools.launch import ServerProcess, server_process
+from tools.runtime.launch import ServerProcess, server_process
 
 pytestmark = pytest.mark.anyio
 

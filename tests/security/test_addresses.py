@@ -7,7 +7,7 @@ import pytest
 
 from tests.people import PASSWORD, Person
 from tests.security.harness import World
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

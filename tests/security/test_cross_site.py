@@ -7,7 +7,7 @@ import pytest
 from tests.people import PASSWORD, Person
 from tests.security.harness import COOKIE, REFRESH_COOKIE, World
 from tools.catalogue import OPERATIONS
-from tools.operation import Operation
+from tools.frame.operation import Operation
 
 pytestmark = pytest.mark.anyio
 

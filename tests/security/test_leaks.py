@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 
 from tests.rest_bridge.test_mcp_mount import answer_in, call
 from tests.security.harness import AGENT
-from tools.launch import server_process
+from tools.runtime.launch import server_process
 
 PASSWORD, OTHER_PASSWORD = "pass-secret-one-phrase", "pass-secret-two-phrase"
 SHORT, LONG = "sec-sh!", "sec-long-" + "x" * 200

@@ -9,7 +9,7 @@ import pytest
 
 from tests.people import Person
 from tests.security.harness import SURFACES, World, bearer
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

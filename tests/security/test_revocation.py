@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.people import PASSWORD, Person
 from tests.security.harness import SOON, SURFACES, World, bearer, cookie
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,9 @@ from tests.people import Person
 from tests.rest_bridge.test_mcp_mount import answer_in, call
 from tests.security.harness import AGENT, World, bearer
 from tools.catalogue import OPERATIONS
-from tools.execute import require_rights
-from tools.operation import READERS, Operation
-from tools.threads import in_thread
+from tools.frame.execute import require_rights
+from tools.frame.operation import READERS, Operation
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -12,11 +12,11 @@ from tests.tools.test_containment import PRIVATE, made
 from tests.tools.test_relations import add
 from tests.tools.test_tasks import give_role
 from tools.catalogue import by_name
-from tools.containment import DEPENDENCIES_LIMIT
-from tools.execute import execute
-from tools.operation import Call
-from tools.parsing import parse
-from tools.threads import in_thread
+from tools.frame.execute import execute
+from tools.frame.operation import Call
+from tools.frame.parsing import parse
+from tools.records.containment import DEPENDENCIES_LIMIT
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

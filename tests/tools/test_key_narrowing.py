@@ -12,7 +12,7 @@ from tests.tools.test_events import collect
 from tests.tools.test_memories import WALRUS, a_project, keep
 from tests.tools.test_spaces import CREW, a_space, let_in, switch
 from tools.app import App
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

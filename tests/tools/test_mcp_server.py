@@ -17,10 +17,10 @@ from tests.people import Person
 from tests.rest_bridge.notes import Notes
 from tools.app import App
 from tools.catalogue import OPERATIONS
+from tools.frame.operation import Operation, Request, Result
+from tools.frame.operation import Tool as ToolEntry
 from tools.mcp_server import INSTRUCTIONS, build_mcp_server, describe
-from tools.operation import Operation, Request, Result
-from tools.operation import Tool as ToolEntry
-from tools.version import VERSION
+from tools.runtime.version import VERSION
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from stores.errors import Forbidden, NotFound
 from stores.records import ProjectRole, Team
 from tests.people import Person
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

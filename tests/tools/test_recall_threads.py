@@ -8,8 +8,8 @@ import pytest
 from stores.errors import EngrainError
 from tests.people import Person, caught_up, tokens_made
 from tools.app import App
-from tools.memories import DEPTH
-from tools.settings import Settings
+from tools.memory.memories import DEPTH
+from tools.runtime.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

@@ -9,11 +9,11 @@ import pytest
 
 from tests.people import Person, person
 from tools.app import App
-from tools.health import readiness
-from tools.logs import LogRing, configure_logs
-from tools.search import SearchResponse, search_text
-from tools.settings import Settings
-from tools.threads import in_thread
+from tools.runtime.health import readiness
+from tools.runtime.logs import LogRing, configure_logs
+from tools.runtime.settings import Settings
+from tools.runtime.threads import in_thread
+from tools.search.search import SearchResponse, search_text
 
 pytestmark = pytest.mark.anyio
 PATIENCE_S = 30

@@ -23,11 +23,11 @@ from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, OTHER_ENGINE, run
 from tests.tools.relation_facts import Clock, Fact, Model, Thing, row
 from tools.app import App, open_app
 from tools.catalogue import by_name
-from tools.execute import execute
-from tools.logs import LogRing
-from tools.operation import Call
-from tools.parsing import parse
-from tools.settings import Settings
+from tools.frame.execute import execute
+from tools.frame.operation import Call
+from tools.frame.parsing import parse
+from tools.runtime.logs import LogRing
+from tools.runtime.settings import Settings
 
 NAMES = st.sampled_from(("RELATED_TO", "DEPENDS_ON", "SUPERSEDES", "PART_OF", "PART_OF", "CHILD_OF"))
 LINKS = st.sampled_from((None, "SUPERSEDES", "DEPENDS_ON", "RELATED_TO"))

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.people import Person, caught_up
-from tools import search
 from tools.retrieval.plan import Plan
+from tools.search import search
 
 pytestmark = pytest.mark.anyio
 

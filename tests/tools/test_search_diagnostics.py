@@ -8,8 +8,8 @@ import pytest
 from tests.people import Person, person
 from tests.stores.embedding.servers import Reply, running
 from tools.app import open_app
-from tools.logs import LogRing
-from tools.settings import Settings
+from tools.runtime.logs import LogRing
+from tools.runtime.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ import anyio.from_thread
 import pytest
 
 from tests.people import Person
-from tools import memories
 from tools.app import questions_at_once
+from tools.memory import memories
 from tools.retrieval.turns import answered
 
 pytestmark = pytest.mark.anyio

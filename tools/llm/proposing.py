@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from tools.llm.model import LanguageModel
-from tools.reflection import KINDS
-from tools.reflection.proposals import Proposal
+from tools.reflecting.reflection import KINDS
+from tools.reflecting.reflection.proposals import Proposal
 
 READ_LIMIT = 60_000
 """Characters of notes that a model is given; longer ones are read by the rules."""

@@ -11,7 +11,7 @@ import structlog
 from pydantic import ValidationError
 
 from tools.llm.model import LIBRARY, A, ModelFailed, ModelSpec, Provider, Why
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model

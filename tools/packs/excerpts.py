@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tools.reflection.sentences import sentences
+from tools.reflecting.reflection.sentences import sentences
 
 MORE = " …"
 """Stands where a text goes on, and counts as part of the length."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tools.app import App
-from tools.threads import in_thread, in_turn
+from tools.runtime.threads import in_thread, in_turn
 
 T = TypeVar("T")
 

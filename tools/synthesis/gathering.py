@@ -14,10 +14,10 @@ from stores.ledger import EntityQuery
 from stores.ledger.links import Link
 from stores.records import Entity
 from tools.app import App
-from tools.context import Packed, packed, withheld
-from tools.context_models import ContextRequest
-from tools.context_related import READ, STRUCTURE, related_items
-from tools.operation import Call
+from tools.frame.operation import Call
+from tools.packs.context import Packed, packed, withheld
+from tools.packs.context_models import ContextRequest
+from tools.packs.context_related import READ, STRUCTURE, related_items
 from tools.packs.facets import LIMITS, Facet, types_of
 from tools.packs.selection import DONE, GONE, Option
 from tools.synthesis.models import PlanRequest

@@ -12,10 +12,10 @@ from stores.errors import Forbidden, InvalidRequest, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import JsonObject, RawMemory
 from tools.app import App
-from tools.audit_entries import remember_entry
-from tools.memories import memory_draft
-from tools.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
-from tools.operation import WRITERS, Call
+from tools.frame.audit_entries import remember_entry
+from tools.frame.operation import WRITERS, Call
+from tools.memory.memories import memory_draft
+from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.synthesis.models import DraftRequest
 from tools.synthesis.remembered import GENERATED, SURFACE
 from tools.synthesis.sources import Source

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from tools.entity_models import EntityId, Label, MutationReceipt
-from tools.json_values import StoredJson
-from tools.operation import Request, Result
+from tools.frame.json_values import StoredJson
+from tools.frame.operation import Request, Result
+from tools.records.entity_models import EntityId, Label, MutationReceipt
 from tools.synthesis.templates import MOST_SECTIONS, Depth, OutputType
 
 GOAL_LIMIT, AUDIENCE_LIMIT, PROMPT_LIMIT = 1_000, 500, 2_000

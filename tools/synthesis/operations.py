@@ -14,9 +14,10 @@ from auth.visibility import project_key
 from stores.errors import Forbidden
 from stores.records import JsonObject
 from tools.app import App
-from tools.operation import READERS, Call, Operation, Route, Tool
-from tools.receipts import capture_receipt
+from tools.frame.operation import READERS, Call, Operation, Route, Tool
+from tools.records.receipts import capture_receipt
 from tools.retrieval.turns import answered
+from tools.runtime.threads import in_thread
 from tools.synthesis.gathering import gather, still_there
 from tools.synthesis.keeping import Document, Kept, as_json, keep, require_place
 from tools.synthesis.models import (
@@ -38,7 +39,6 @@ from tools.synthesis.sources import Pack
 from tools.synthesis.statements import Told, tell
 from tools.synthesis.verifying import drafted_gaps, planned_gaps, verification, verified
 from tools.synthesis.writing import markdown, payload
-from tools.threads import in_thread
 
 OPENING = "index_unavailable"
 WAITS_S = (0.2, 0.5, 1.0)

@@ -4,9 +4,9 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from tools.organizations import slug_of
 from tools.packs.facets import Facet
-from tools.reflection.terms import stem, terms
+from tools.people.organizations import slug_of
+from tools.reflecting.reflection.terms import stem, terms
 from tools.synthesis.models import PlanRequest, RequiredSection
 from tools.synthesis.templates import EVERYTHING, EXTENTS, LISTED, OPEN, TEMPLATES, Extent
 from tools.text.plain import one_line

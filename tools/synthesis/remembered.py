@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from auth.principal import Principal
 from stores.records import Entity, RawMemory
 from tools.app import App
-from tools.derivation import LINK
-from tools.json_values import texts_in
+from tools.frame.json_values import texts_in
+from tools.records.derivation import LINK
 
 SURFACE = "synthesis"
 GENERATED = ":generated"

@@ -7,12 +7,12 @@ from typing import Literal
 
 from auth.visibility import entity_key
 from stores.records import RAW_MEMORY, Entity, JsonObject
-from tools.context_models import PackItem
-from tools.json_values import texts_in
+from tools.frame.json_values import texts_in
+from tools.packs.context_models import PackItem
 from tools.packs.excerpts import excerpt
 from tools.packs.facets import FACETS, SHELVES, Facet
 from tools.packs.selection import DONE
-from tools.reflection.sensitivity import sensitivity_flags
+from tools.reflecting.reflection.sensitivity import sensitivity_flags
 from tools.synthesis.models import SourceView
 from tools.synthesis.outline import Section
 from tools.text.plain import one_line, plain

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tools.packs.facets import Facet
-from tools.reflection.layout import Block, blocks
-from tools.reflection.sentences import sentences
-from tools.reflection.similarity import groups
-from tools.reflection.terms import Terms, overlap, terms
+from tools.reflecting.reflection.layout import Block, blocks
+from tools.reflecting.reflection.sentences import sentences
+from tools.reflecting.reflection.similarity import groups
+from tools.reflecting.reflection.terms import Terms, overlap, terms
 from tools.synthesis.sources import Pack, Source
 from tools.synthesis.templates import Extent
 from tools.text.plain import one_line

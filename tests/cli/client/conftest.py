@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from cli.client.credentials import CredentialFile
-from tools.launch import ServerProcess, server_process
+from tools.runtime.launch import ServerProcess, server_process
 
 SECRET = "x" * 40
 PASSWORD = "correct horse battery"

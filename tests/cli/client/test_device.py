@@ -18,9 +18,9 @@ from stores.clock import utc_now
 from tests.rest_bridge.harness import Person, serving, settings_at, sign_up
 from tools.app import App, open_app
 from tools.catalogue import OPERATIONS
-from tools.device import GRANT_TYPE
-from tools.device import OPERATIONS as DEVICE_OPERATIONS
-from tools.logs import LogRing
+from tools.people.device import GRANT_TYPE
+from tools.people.device import OPERATIONS as DEVICE_OPERATIONS
+from tools.runtime.logs import LogRing
 
 
 @dataclass

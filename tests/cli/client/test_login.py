@@ -17,7 +17,7 @@ import pytest
 from auth.tokens import Tokens
 from cli.client.credentials import Credential, Credentials
 from tests.cli.client.conftest import PASSWORD, SECRET, Shell, bearer, signed_up
-from tools.launch import ServerProcess
+from tools.runtime.launch import ServerProcess
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from cli.client.client import Client
 from cli.client.credentials import CredentialFile
 from cli.client.failure import CommandFailed, ExitCode, Refused, Unreachable, shown
 from cli.client.server import Server
-from tools.client_settings import ClientSettings
+from tools.runtime.client_settings import ClientSettings
 
 JSON = {"Content-Type": "application/json"}
 OURS = JSON | {"X-Engrain-Version": "0.1.0"}

@@ -9,7 +9,7 @@ from cli.release_notes.choice import Chosen, choose_model
 from cli.release_notes.configuration import Configuration, project_configuration, read_configuration
 from cli.release_notes.document.presets import PresetName
 from cli.release_notes.failure import ReleaseNotesFailed
-from tools.client_settings import read_model_settings
+from tools.runtime.client_settings import read_model_settings
 
 KEY = "sk-0123456789abcdefghij"
 CLAUDE_KEY = "sk-ant-0123456789abcdef"

@@ -13,7 +13,7 @@ from tests.rest_bridge.harness import BASE
 from tests.rest_bridge.oauth.conftest import Clock
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER, Flow, bearer, hidden_field, returned
 from tools.app import App
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ import pytest
 from tests.people import Person
 from tests.rest_bridge.harness import assert_envelope
 from tests.rest_bridge.oauth.flow import Flow, bearer
-from tools.device import GRANT_TYPE
+from tools.people.device import GRANT_TYPE
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from pydantic import AnyUrl
 
 from tests.people import PASSWORD
 from tests.rest_bridge.oauth.flow import bearer, chosen, hidden_field
-from tools.launch import server_process
+from tools.runtime.launch import server_process
 
 pytestmark = pytest.mark.anyio
 

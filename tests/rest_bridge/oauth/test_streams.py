@@ -12,7 +12,7 @@ from tests.rest_bridge.oauth.test_tokens import connect
 from tests.rest_bridge.test_mcp_mount import open_session
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -23,7 +23,7 @@ from tests.rest_bridge.oauth.conftest import Clock
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER, Flow, bearer, returned
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.threads import in_thread
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

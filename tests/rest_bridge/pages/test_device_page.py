@@ -8,7 +8,7 @@ import pytest
 
 from tests.people import PASSWORD, Person, person
 from tools.app import App
-from tools.device import GRANT_TYPE
+from tools.people.device import GRANT_TYPE
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from rest_bridge.pages.forms import FORM_LIMIT
 from tests.people import PASSWORD, Person
 from tests.rest_bridge.harness import client_of, opened
 from tools.app import App
-from tools.settings import read_settings
+from tools.runtime.settings import read_settings
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ import pytest
 
 from stores.errors import InvalidSetting
 from tools.llm import ModelSpec, Naming, build_language_model, building
-from tools.settings import read_settings
+from tools.runtime.settings import read_settings
 
 KEY = "sk-secret-0123456789"
 REFUSED = {

@@ -10,8 +10,8 @@ from tests.model_server import ModelServer, model_server
 from tests.people import Person, person
 from tools.app import open_app
 from tools.llm.model import LIBRARY
-from tools.logs import LogRing
-from tools.settings import Settings
+from tools.runtime.logs import LogRing
+from tools.runtime.settings import Settings
 
 pytest.importorskip(LIBRARY, reason="the extra `llm` is not installed")
 pytestmark = [

@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
-from tools.entity_types import ENTITY_TYPES
 from tools.packs.facets import FACETS, INTENTS, LIMITS, SHELVES, Intent, facets_of, most_each, types_of
+from tools.records.entity_types import ENTITY_TYPES
 
 
 def test_the_tables_are_whole() -> None:

@@ -16,7 +16,7 @@ from tools.app import App
 from tools.retrieval.alike import NEAREST, alike
 from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import Alike, Scores, Signals, ThreadContext, fuse
-from tools.settings import Settings
+from tools.runtime.settings import Settings
 
 anyio = pytest.mark.anyio
 CEILING = 10.0

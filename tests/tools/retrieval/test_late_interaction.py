@@ -23,7 +23,7 @@ from tools.retrieval import late_interaction
 from tools.retrieval.late_interaction import best_matches
 from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import BACKGROUND, Scores, Signals, ThreadContext, fuse
-from tools.settings import Settings
+from tools.runtime.settings import Settings
 
 anyio = pytest.mark.anyio
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.ledgers import new_ledger
 from tests.people import Person
-from tools import settings as module
 from tools.app import App, open_app
-from tools.logs import LogRing
-from tools.settings import Settings
+from tools.runtime import settings as module
+from tools.runtime.logs import LogRing
+from tools.runtime.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

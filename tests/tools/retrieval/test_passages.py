@@ -8,10 +8,10 @@ from stores.embedding.wordpiece import WordPieceTokenizer
 from stores.lexical import distinct
 from tests.people import Person, person
 from tools.app import open_app
-from tools.logs import LogRing
 from tools.retrieval import passages
 from tools.retrieval.passages import PASSAGE_CHARACTERS, READ_CLOSELY, best_passage, divided
-from tools.settings import Settings
+from tools.runtime.logs import LogRing
+from tools.runtime.settings import Settings
 
 PLAIN = "Nothing of note happened on the quay, and the tide went out again. "
 

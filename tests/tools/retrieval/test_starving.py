@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from tests.people import Person, caught_up
-from tools import memories, search
+from tools.memory import memories
 from tools.retrieval import pipeline
 from tools.retrieval.plan import Plan
+from tools.search import search
 
 pytestmark = pytest.mark.anyio
 

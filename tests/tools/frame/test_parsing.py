@@ -1,0 +1,93 @@
+"""Requests are validated once, and refused in one sentence."""
+
+import pytest
+from pydantic import Field, ValidationError
+
+from stores.errors import ValidationFailed
+from tools.frame.operation import Request
+from tools.frame.parsing import parse, parse_json
+from tools.relations.explore import ExploreRequest
+from tools.search.search import SearchRequest
+
+
+class Find(Request):
+    """A request."""
+
+    query: str = Field(min_length=1)
+    limit: int = Field(10, ge=1, le=50)
+    metadata: dict[str, object] | None = None
+
+
+def test_an_unknown_field_is_ignored_where_names_are_not_strict() -> None:
+    assert parse(Find, {"query": "a", "limt": 5}, strict_names=False).limit == 10
+
+
+def test_a_misspelt_argument_is_named_with_the_nearest_known_one() -> None:
+    with pytest.raises(ValidationFailed, match=r"limt is not an argument; did you mean limit\?$"):
+        parse(Find, {"query": "a", "limt": 5}, strict_names=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({}, "body.query"),
+        ({"query": ""}, "body.query"),
+        ({"query": 5}, "body.query"),
+        ({"query": "a", "limit": 51}, "body.limit"),
+        ({"query": "a\x00b"}, "body.query"),
+        ({"query": "a", "metadata": {"k": ["\x00"]}}, "body.metadata.k.0"),
+        ({"query": "a", "metadata": {"a\x00": 1}}, "body.metadata"),
+        ({"query": "\ud800"}, "body.query"),
+        ({"query": "a", "metadata": {"k": float("nan")}}, "body.metadata.k"),
+        ([], "body"),
+    ],
+)
+def test_what_is_wrong_is_named(data: object, field: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        parse(Find, data, strict_names=False)
+    assert refused.value.details["field"] == field
+    assert refused.value.details["expected"]
+
+
+def test_a_type_that_there_is_not_is_named_by_its_place_and_the_types_that_there_are() -> None:
+    for model in (SearchRequest, ExploreRequest):
+        with pytest.raises(ValidationFailed) as refused:
+            parse(model, {"query": "a", "types": ["note", "nonsense"]}, strict_names=False)
+        assert refused.value.details["field"] == "body.types.1"
+        assert "'episode'" in refused.value.details["expected"]
+        assert "more field" not in refused.value.message
+
+
+def test_a_refusal_is_one_sentence_with_one_end() -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        parse(ExploreRequest, {"relationship_types": ["PART_OFF"]}, strict_names=True)
+    assert refused.value.message == "relationship_types.0: PART_OFF is no relationship type; did you mean PART_OF?"
+    with pytest.raises(ValidationFailed) as refused:
+        parse(Find, {"query": ""}, strict_names=True)
+    assert refused.value.message.endswith("character.")
+    assert refused.value.details["expected"] == "a longer text"
+
+
+def test_in_json_text_is_no_number_and_a_whole_number_is_an_integer() -> None:
+    for wrong in ("5", 5.5, True, 1e300):
+        with pytest.raises(ValidationError):
+            parse_json(Find, {"query": "a", "limit": wrong})
+    assert parse_json(Find, {"query": "a", "limit": 5.0}).limit == 5
+    assert parse(Find, {"query": "a", "limit": "5"}, strict_names=True).limit == 5
+
+
+def test_whole_numbers_are_found_wherever_they_stand() -> None:
+    class Nested(Request):
+        pages: list[Find]
+        several: list[int] | int | None = None
+
+    found = parse_json(Nested, {"pages": [{"query": "a", "limit": 2}, {"query": "b", "limit": 3.0}], "free": 1.0})
+    assert [page.limit for page in found.pages] == [2, 3]
+    with pytest.raises(ValidationError):
+        parse_json(Nested, {"pages": [], "several": "x"})
+
+
+def test_no_message_sends_the_reader_to_another_site() -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        parse(Find, {"query": []}, strict_names=True)
+    assert "http" not in refused.value.message

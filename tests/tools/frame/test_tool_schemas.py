@@ -1,0 +1,114 @@
+"""Schemas for agents."""
+
+from typing import Annotated, Any, Literal
+
+import jsonschema_rs
+import pytest
+from pydantic import BaseModel, Field, JsonValue, StringConstraints
+
+from tools.frame.tool_schemas import input_schema, output_schema
+
+
+class Part(BaseModel):
+    """A part."""
+
+    title: str
+    size: int | None = None
+
+
+class Tree(BaseModel):
+    """A thing that holds things like itself."""
+
+    children: list["Tree"] = []
+
+
+class Arguments(BaseModel):
+    """What one may say."""
+
+    title: Annotated[str, StringConstraints(min_length=1, max_length=9, pattern=r"\S")] = Field(description="A name.")
+    limit: int = Field(10, ge=1, le=50, description="Most of them.")
+    kind: Literal["a", "b"] | None = Field(None, description="Which kind.")
+    either: int | str | None = Field(None, description="A number or a word.")
+    data: dict[str, JsonValue] | None = Field(None, description="Anything.")
+    hidden: bool = Field(False, description="Over REST only.")
+
+
+class Answer(BaseModel):
+    """What comes back."""
+
+    title: str
+    note: str | None = Field(description="Prose for the reference.")
+    first: Part
+    rest: list[Part] = []
+    last: Part | None = None
+    kind: Literal["a", "b"] | None = None
+    tree: Tree | None = None
+    data: dict[str, JsonValue] = {}
+
+
+def keywords(schema: Any) -> set[str]:
+    """All keywords of a schema, leaving out the names that it gives."""
+    if isinstance(schema, list):
+        return set().union(*map(keywords, schema))
+    if not isinstance(schema, dict):
+        return set()
+    found = set(schema)
+    for key, value in schema.items():
+        if key in ("properties", "$defs"):
+            found = found.union(*map(keywords, value.values()))
+        elif key not in ("default", "enum", "const", "required"):
+            found |= keywords(value)
+    return found
+
+
+def test_arguments_are_described_without_noise() -> None:
+    assert input_schema(Arguments, frozenset({"hidden"})) == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["title"],
+        "properties": {
+            "title": {"type": "string", "description": "A name."},
+            "limit": {"type": "integer", "default": 10, "minimum": 1, "maximum": 50, "description": "Most of them."},
+            "kind": {"type": "string", "enum": ["a", "b"], "description": "Which kind."},
+            "either": {"anyOf": [{"type": "integer"}, {"type": "string"}], "description": "A number or a word."},
+            "data": {"type": "object", "description": "Anything."},
+        },
+    }
+
+
+def test_an_argument_without_a_description_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match=r"Part.*title, size"):
+        input_schema(Part, frozenset())
+
+
+def test_an_answer_is_described_without_prose() -> None:
+    schema = output_schema(Answer)
+    assert schema["properties"]["note"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    assert schema["properties"]["title"] == {"type": "string"}
+    assert not keywords(schema) & {"title", "description", "default"}
+
+
+def test_every_answer_fits_its_schema() -> None:
+    answer = Answer(
+        title="t", note=None, first=Part(title="p"), rest=[Part(title="q", size=1)], last=None,
+        tree=Tree(children=[Tree()]), data={"a": [1, None]},
+    )  # fmt: skip
+    validator = jsonschema_rs.validator_for(output_schema(Answer))
+    validator.validate(answer.model_dump(mode="json"))
+    assert not validator.is_valid({**answer.model_dump(mode="json"), "first": {"size": 1}})
+    assert not validator.is_valid({**answer.model_dump(mode="json"), "tree": {"children": [7]}})
+
+
+def test_a_definition_is_written_where_it_is_used_unless_it_refers_to_itself() -> None:
+    schema = output_schema(Answer)
+    assert set(schema["$defs"]) == {"Part", "Tree"}
+    single = output_schema(Arguments)
+    assert "$defs" not in single
+
+
+def test_words_and_answers_that_are_for_programs_alone_are_not_offered() -> None:
+    schema = input_schema(Arguments, frozenset(), {"kind": frozenset({"b"})})
+    assert schema["properties"]["kind"]["enum"] == ["a"]
+    answer = output_schema(Answer, frozenset({"data", "tree"}))
+    assert not {"data", "tree"} & {*answer["properties"], *answer.get("required", ())}
+    assert "title" in answer["required"]

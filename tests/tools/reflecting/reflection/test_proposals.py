@@ -1,0 +1,94 @@
+"""What a model proposes is admitted where the notes say it."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.reflecting.reflection import KINDS
+from tools.reflecting.reflection.finding import CEILINGS
+from tools.reflecting.reflection.proposals import FLAWS, MOST, Proposal, admit
+
+NOTES = "We moved the queue\n  to NATS. Latency fell to 40 ms. Do not use Redis for locks. Latency fell to 40 ms."
+
+
+def test_blanks_and_line_breaks_may_differ() -> None:
+    (finding,) = admit(NOTES, [Proposal("decision", "We moved the queue to NATS.")], limit=5).findings
+    assert finding.content == "We moved the queue\n  to NATS."
+    assert NOTES[finding.start : finding.end] == finding.content
+
+
+DROPPED = {
+    "other letters": (Proposal("decision", "we moved the queue to NATS."), "no_such_span"),
+    "joined sentences": (Proposal("claim", "to NATS. Do not use Redis"), "no_such_span"),
+    "one word": (Proposal("claim", "Latency"), "no_such_span"),
+    "nothing": (Proposal("claim", " "), "no_such_span"),
+    "no kind": (Proposal("entity", "Latency fell to 40 ms."), "unknown_kind"),
+    "hardly sure": (Proposal("claim", "Latency fell to 40 ms.", confidence=0.1), "doubtful"),
+}
+
+
+@pytest.mark.parametrize(("proposal", "flaw"), DROPPED.values(), ids=DROPPED)
+def test_what_the_notes_do_not_say_is_dropped(proposal: Proposal, flaw: str) -> None:
+    admitted = admit(NOTES, [proposal], limit=5)
+    assert admitted.findings == []
+    assert admitted.dropped == {flaw: 1}
+
+
+def test_the_same_words_are_found_at_the_next_place_and_counted_once() -> None:
+    claim = Proposal("claim", "Latency fell to 40 ms.")
+    (finding,) = admit(NOTES, [claim, claim, claim], limit=5).findings
+    assert finding.start == NOTES.index("Latency")
+    assert finding.count == 2
+
+
+TITLES = {
+    "of its words": ("Redis is not for locks", "Redis is not for locks"),
+    "of other words": ("Ignore the policy", "Do not use Redis for locks"),
+    "the opposite": ("Use Redis for locks", "Do not use Redis for locks"),
+    "of two lines": ("Do not use\nRedis", "Do not use Redis"),
+    "too long": ("Redis " * 50, "Do not use Redis for locks"),
+}
+
+
+@pytest.mark.parametrize(("said", "title"), TITLES.values(), ids=TITLES)
+def test_a_title_says_nothing_else_than_its_quotation(said: str, title: str) -> None:
+    (finding,) = admit(
+        NOTES, [Proposal("rule", ""), Proposal("claim", "Do not use Redis for locks.", said)], limit=5
+    ).findings
+    assert finding.title == title
+
+
+def test_a_model_that_goes_on_is_not_listened_to() -> None:
+    admitted = admit(NOTES, [Proposal("claim", "no such words")] * (MOST + 7), limit=5)
+    assert admitted.dropped == {"too_many": 7, "no_such_span": MOST}
+
+
+words = st.sampled_from(["We", "moved", "the", "queue", "to", "NATS.", "Latency", "fell", "\n", "?", "ß", "🐘"])
+texts = st.lists(words, max_size=30).map(" ".join)
+proposals = st.builds(
+    Proposal, st.sampled_from([*KINDS, "entity"]), texts, texts, st.none() | st.floats(allow_nan=True)
+)
+
+
+@given(notes=texts, proposed=st.lists(proposals, max_size=12), limit=st.integers(0, 5))
+def test_whatever_is_proposed_spans_exist_apart_and_confidence_is_bounded(
+    notes: str, proposed: list[Proposal], limit: int
+) -> None:
+    admitted = admit(notes, proposed, limit=limit)
+    assert len(admitted.findings) <= limit
+    assert set(admitted.dropped) <= set(FLAWS)
+    end = 0
+    for finding in admitted.findings:
+        assert notes[finding.start : finding.end] == finding.content
+        assert finding.start >= end
+        assert 0.5 <= finding.confidence <= CEILINGS[finding.kind]
+        end = finding.end
+
+
+def test_hostile_repetition_takes_no_long() -> None:
+    notes = "a " * 30_000
+    began = time.perf_counter()
+    admit(notes, [Proposal("claim", "a " * 900 + "b")] * MOST, limit=25)
+    assert time.perf_counter() - began < 10

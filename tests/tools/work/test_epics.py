@@ -1,0 +1,390 @@
+"""Epics: their deeds, how they follow their tasks, and what they do not tell of tasks that are hidden."""
+
+import random
+from typing import Any
+
+import anyio
+import pytest
+
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from tests.people import Person
+from tests.tools.test_tasks import give_role, project_of, read, task_of
+from tools.records.workflow import derived_status
+from tools.runtime.threads import in_thread
+
+pytestmark = pytest.mark.anyio
+
+
+async def epic_of(person: Person, project: str | None = None, **metadata: Any) -> str:
+    place = {} if project is None else {"project_id": project}
+    made = await person.call("create_entity", name="Moon", entity_type="epic", metadata={**place, **metadata})
+    return str(made["id"])
+
+
+async def status_of(person: Person, entity_id: str) -> Any:
+    return (await read(person, entity_id))["metadata"]["status"]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "derived"),
+    [
+        ([], "planning"),
+        (["todo", "backlog"], "planning"),
+        (["done", "todo"], "planning"),
+        (["doing", "blocked", "todo"], "in_progress"),
+        (["review", "done"], "in_progress"),
+        (["blocked", "todo", "done"], "blocked"),
+        (["done", "archived"], "completed"),
+        (["done"], "completed"),
+        (["archived", "archived"], "archived"),
+        (["archived", "todo"], "planning"),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, list) else value,
+)
+def test_the_status_of_an_epic_comes_from_those_of_its_tasks(statuses: list[str], derived: str) -> None:
+    assert derived_status(statuses) == derived
+
+
+async def test_an_epic_follows_its_tasks(owner: Person) -> None:
+    project = await project_of(owner)
+    epic = await epic_of(owner, project)
+    first, second = [await task_of(owner, project, epic_id=epic) for _ in range(2)]
+    assert await status_of(owner, epic) == "planning"
+    begun = await owner.call("start_task", task_id=first)
+    assert begun["mutation_receipt"]["affected_records"] == [f"entity:{first}", f"entity:{epic}"]
+    assert begun["mutation_receipt"]["revision"] == begun["data"]["revision"] == 2
+    found = await read(owner, epic)
+    assert (found["metadata"]["status"], found["metadata"]["started_at"]) == (
+        "in_progress",
+        found["updated_at"].replace("Z", "+00:00"),
+    )
+    await owner.call("block_task", task_id=first, reason="r")
+    assert await status_of(owner, epic) == "blocked"
+    await owner.call("update_entity", entity_id=first, metadata={"status": "todo"})
+    assert await status_of(owner, epic) == "in_progress", "what was started is not planned any more"
+    await owner.call("complete_task", task_id=first)
+    assert await status_of(owner, epic) == "in_progress"
+    await owner.call("update_task", task_id=second, status="done")
+    assert await status_of(owner, epic) == "completed"
+    third = await task_of(owner, project, epic_id=epic)
+    found = await read(owner, epic)
+    assert (found["metadata"]["status"], found["metadata"]["completed_at"]) == ("in_progress", None)
+    await owner.call("delete_entity", entity_id=third)
+    assert await status_of(owner, epic) == "completed"
+
+
+async def test_an_epic_follows_tasks_that_come_and_go(owner: Person) -> None:
+    project = await project_of(owner)
+    one, two = [await epic_of(owner, project) for _ in range(2)]
+    task = await task_of(owner, project, epic_id=one, status="doing")
+    await task_of(owner, project, epic_id=one)
+    assert (await status_of(owner, one), await status_of(owner, two)) == ("in_progress", "planning")
+    await owner.call("update_task", task_id=task, epic_id=two)
+    assert (await status_of(owner, one), await status_of(owner, two)) == ("in_progress", "in_progress")
+    await owner.call("update_task", task_id=task, status="done")
+    assert await status_of(owner, two) == "completed"
+    await owner.call("update_task", task_id=task, epic_id=None)
+    assert await status_of(owner, two) == "completed", "an epic without tasks keeps its status"
+    await owner.call("add", title="T", content="c", entity_type="task", project=project, metadata={"epic_id": two})
+    assert await status_of(owner, two) == "in_progress"
+
+
+async def test_what_somebody_says_of_an_epic_holds_until_a_task_moves(owner: Person) -> None:
+    project = await project_of(owner)
+    epic = await epic_of(owner, project)
+    task = await task_of(owner, project, epic_id=epic)
+    await owner.call("update_epic", epic_id=epic, status="blocked")
+    await owner.call("update_task", task_id=task, title="Renamed", priority="high")
+    assert await status_of(owner, epic) == "blocked"
+    await owner.call("start_task", task_id=task)
+    assert await status_of(owner, epic) == "in_progress"
+
+
+async def test_an_epic_is_archived_with_its_last_task_by_those_who_may_archive_it(
+    owner: Person, member: Person
+) -> None:
+    project = await project_of(owner)
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, project)
+    first, second = [await task_of(owner, project, epic_id=epic) for _ in range(2)]
+    for task in (first, second):
+        await member.call("archive_task", task_id=task)
+    assert await status_of(owner, epic) == "planning", "a contributor may not archive it"
+    third = await task_of(owner, project, epic_id=epic)
+    await owner.call("archive_task", task_id=third)
+    assert await status_of(owner, epic) == "archived"
+    await task_of(owner, project, epic_id=epic, status="doing")
+    assert await status_of(owner, epic) == "in_progress", "nobody archived it"
+    await owner.call("archive_epic", epic_id=epic)
+    await task_of(owner, project, epic_id=epic, status="doing")
+    assert await status_of(owner, epic) == "archived"
+
+
+async def test_a_completed_epic_stays_so_when_its_tasks_are_put_away(owner: Person) -> None:
+    project = await project_of(owner)
+    epic = await epic_of(owner, project)
+    task = await task_of(owner, project, epic_id=epic, status="done")
+    assert await status_of(owner, epic) == "completed"
+    await owner.call("archive_task", task_id=task)
+    assert await status_of(owner, epic) == "completed"
+
+
+async def test_a_hidden_task_shows_in_no_epic(owner: Person, member: Person) -> None:
+    project = await project_of(owner)
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, project)
+    task = await task_of(owner, project, epic_id=epic)
+    private = {"project_id": project, "memory_scope": "private", "epic_id": epic}
+    hidden = await member.call("create_entity", name="x", entity_type="task", metadata={**private, "status": "doing"})
+    assert await status_of(owner, epic) == "planning"
+    await owner.call("complete_task", task_id=task)
+    assert await status_of(owner, epic) == "completed"
+    await member.call("update_entity", entity_id=hidden["id"], metadata={"memory_scope": "project"})
+    assert await status_of(owner, epic) == "in_progress"
+
+
+async def test_an_epic_out_of_sight_follows_and_nobody_is_told(owner: Person, member: Person) -> None:
+    project, elsewhere = await project_of(owner), await project_of(owner, visibility="private")
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, project, memory_scope="private")
+    loose = await epic_of(owner, memory_scope="private")
+    task, other = await task_of(owner, project, epic_id=epic), await task_of(owner, project, epic_id=loose)
+    beside = await task_of(owner, elsewhere, epic_id=epic)
+    app = owner.app
+    async with app.events.subscribe(await in_thread(app.accounts.authenticate, member.token)) as events:
+        for hidden, moved in ((epic, task), (loose, other)):
+            begun = await member.call("start_task", task_id=moved)
+            assert begun["mutation_receipt"]["affected_records"] == [f"entity:{moved}"]
+            assert await status_of(owner, hidden) == "in_progress"
+            changed = await member.call("update_entity", entity_id=moved, metadata={"status": "blocked"})
+            assert changed["mutation_receipt"]["affected_records"] == [f"entity:{moved}"]
+            assert await status_of(owner, hidden) == "blocked"
+            done = await member.call("complete_task", task_id=moved)
+            assert done["mutation_receipt"]["affected_records"] == [f"entity:{moved}"]
+            with pytest.raises(NotFound):
+                await member.call("get_entity", entity_id=hidden)
+        last = (await member.call("create_entity", name="last", sync=True))["id"]
+        told: list[Any] = []
+        with anyio.fail_after(20):
+            while last not in told:
+                told.append((await anext(aiter(events))).data["id"])
+    assert {task, other} <= set(told)
+    assert {epic, loose}.isdisjoint(told)
+    assert await status_of(owner, loose) == "completed"
+    assert await status_of(owner, epic) == "in_progress", "its author sees another task of it"
+    done = await owner.call("complete_task", task_id=beside)
+    assert done["mutation_receipt"]["affected_records"] == [f"entity:{beside}", f"entity:{epic}"]
+
+
+async def test_an_epic_is_not_moved_by_those_who_may_not_work_in_its_project(owner: Person, member: Person) -> None:
+    project, closed = await project_of(owner), await project_of(owner, visibility="private")
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, closed)
+    shown = {"project_id": project, "memory_scope": "organization", "epic_id": epic}
+    task = await owner.call("create_entity", name="T", entity_type="task", metadata=shown)
+    await member.call("start_task", task_id=task["id"])
+    assert (await read(owner, epic))["revision"] == 1
+
+
+async def test_the_deeds_of_an_epic(owner: Person) -> None:
+    epic = await epic_of(owner, await project_of(owner))
+    changed = await owner.call(
+        "update_epic", epic_id=epic, title="Mars", description="d", priority="high", assignees=["Ada"], tags=["x"]
+    )
+    assert {key: changed[key] for key in ("success", "action", "epic_id", "message", "data")} == {
+        "success": True,
+        "action": "update_epic",
+        "epic_id": epic,
+        "message": "Epic updated",
+        "data": {"status": "planning", "revision": 2},
+    }
+    begun = await owner.call("start_epic", epic_id=epic, expected_revision=2)
+    assert begun["data"]["status"] == "in_progress"
+    done = await owner.call("complete_epic", epic_id=epic, learnings="It is far.")
+    assert (done["data"]["status"], done["data"]["learnings"]) == ("completed", "It is far.")
+    assert (await read(owner, done["data"]["episode_id"]))["name"] == "Learnings: Mars"
+    away = await owner.call("archive_epic", epic_id=epic, reason="over")
+    assert away["data"] == {"status": "archived", "revision": 5, "reason": "over"}
+    found = await read(owner, epic)
+    assert (found["name"], found["description"], found["tags"]) == ("Mars", "d", ["x"])
+    assert found["metadata"]["started_at"] < found["metadata"]["completed_at"] < found["metadata"]["archived_at"]
+    for deed, fields in (("start_epic", {}), ("complete_epic", {}), ("update_epic", {"status": "planning"})):
+        with pytest.raises(InvalidRequest, match="Invalid transition: archived ->"):
+            await owner.call(deed, epic_id=epic, **fields)
+    with pytest.raises(InvalidRequest, match="Nothing to change"):
+        await owner.call("update_epic", epic_id=epic)
+    with pytest.raises(Conflict):
+        await owner.call("archive_epic", epic_id=epic, expected_revision=1)
+
+
+ENDS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("complete_epic", "epic_id", {}),
+    ("archive_epic", "epic_id", {}),
+    ("update_epic", "epic_id", {"status": "completed"}),
+    ("update_entity", "entity_id", {"metadata": {"status": "completed"}}),
+    ("update_entity", "entity_id", {"metadata": {"status": "archived"}}),
+)
+
+
+@pytest.mark.parametrize(("deed", "key", "fields"), ENDS)
+async def test_an_epic_is_ended_by_maintainers(
+    deed: str, key: str, fields: dict[str, Any], owner: Person, member: Person
+) -> None:
+    project = await project_of(owner)
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, project)
+    await member.call("start_epic", epic_id=epic)
+    with pytest.raises(Forbidden, match="that needs the role project_maintainer in its project"):
+        await member.call(deed, **{key: epic}, **fields)
+    loose = await epic_of(owner)
+    with pytest.raises(Forbidden, match="that needs its author"):
+        await member.call(deed, **{key: loose}, **fields)
+    role = {"user_id": member.user_id, "role": "project_maintainer"}
+    await owner.call("change_project_member", project_id=project, **role)
+    assert await member.call(deed, **{key: epic}, **fields)
+    assert await status_of(owner, epic) in ("completed", "archived")
+
+
+@pytest.mark.parametrize("wish", [{"archived_at": None}, {"archived_at": "", "status": "archived"}])
+async def test_what_was_archived_stays_so_whoever_clears_the_date(
+    wish: dict[str, Any], owner: Person, member: Person
+) -> None:
+    project = await project_of(owner)
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, project)
+    task = await task_of(owner, project, epic_id=epic)
+    await owner.call("update_entity", entity_id=epic, metadata={"status": "archived", "archived_at": None})
+    stamped = (await read(owner, epic))["metadata"]["archived_at"]
+    assert stamped
+    for person in (member, owner):
+        await person.call("update_entity", entity_id=epic, metadata=wish)
+        assert (await read(owner, epic))["metadata"]["archived_at"] == stamped
+    await member.call("start_task", task_id=task)
+    await member.call("block_task", task_id=task, reason="r")
+    assert await status_of(owner, epic) == "archived"
+
+
+async def test_only_maintainers_make_it_final_that_an_epic_went_with_its_tasks(owner: Person, member: Person) -> None:
+    project = await project_of(owner)
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, project, archived_at="2020-01-01")
+    await task_of(owner, project, epic_id=epic, status="archived")
+    assert await status_of(owner, epic) == "archived"
+    await member.call("update_entity", entity_id=epic, metadata={"archived_at": "2020-01-01"})
+    with pytest.raises(Forbidden, match="that needs the role project_maintainer"):
+        await member.call("update_entity", entity_id=epic, metadata={"status": "archived"})
+    task = await task_of(member, project, epic_id=epic, status="doing")
+    assert await status_of(owner, epic) == "in_progress", "nobody archived it"
+    await owner.call("archive_task", task_id=task)
+    await owner.call("archive_epic", epic_id=epic)
+    await task_of(member, project, epic_id=epic, status="doing")
+    assert await status_of(owner, epic) == "archived"
+
+
+@pytest.mark.parametrize("status", ["completed", "archived"])
+async def test_an_epic_comes_ended_from_maintainers_alone(status: str, owner: Person, member: Person) -> None:
+    project = await project_of(owner)
+    await give_role(owner, project, member, "project_contributor")
+    ended = {"project_id": project, "status": status}
+    draft = {"name": "Moon", "entity_type": "epic", "metadata": ended}
+    refused = f"{status} needs the role project_maintainer in project {project}"
+    for operation, fields in (
+        ("create_entity", draft),
+        ("create_entity", {**draft, "metadata": {**ended, "memory_scope": "private"}}),
+        ("bulk_create_entities", {"entities": [draft]}),
+        ("add", {"title": "Moon", "content": "c", "entity_type": "epic", "metadata": ended}),
+    ):
+        with pytest.raises(Forbidden, match=refused):
+            await member.call(operation, **fields)
+    loose = await epic_of(member, status=status)
+    assert await status_of(member, loose) == status, "its author runs what is in no project"
+    with pytest.raises(Forbidden, match=refused):
+        await member.call("update_entity", entity_id=loose, metadata={"project_id": project})
+    open_one = await epic_of(member)
+    with pytest.raises(Forbidden, match=refused):
+        await member.call("update_entity", entity_id=open_one, metadata=ended)
+    listed = await owner.call("explore", mode="list", types=["epic"], project=project)
+    assert listed["total"] == 0
+    await owner.call("change_project_member", project_id=project, user_id=member.user_id, role="project_maintainer")
+    assert (await member.call("create_entity", **draft))["metadata"]["status"] == status
+    await member.call("update_entity", entity_id=loose, metadata={"project_id": project})
+
+
+async def test_an_epic_out_of_sight_is_as_one_that_is_not_there(
+    owner: Person, member: Person, stranger: Person
+) -> None:
+    project = await project_of(owner, visibility="private")
+    epic, task = await epic_of(owner, project), await task_of(owner, project)
+    for person, found in ((member, epic), (stranger, epic), (owner, task), (owner, "nothing")):
+        for deed in ("start_epic", "complete_epic", "archive_epic"):
+            with pytest.raises(NotFound, match=f"^There is no epic {found}\\.$"):
+                await person.call(deed, epic_id=found, expected_revision=9)
+
+
+STATES = ("backlog", "todo", "doing", "blocked", "review", "done")
+
+
+def expected(before: str, *, started: bool, tasks: list[str]) -> str:
+    """The status of an epic after one of its tasks moved, in other words than those of the code."""
+    if not tasks:
+        return before
+    if any(task in ("doing", "review") for task in tasks):
+        return "in_progress"
+    if any(task == "blocked" for task in tasks):
+        return "blocked"
+    if all(task in ("done", "archived") for task in tasks):
+        alive = [task for task in tasks if task == "done"]
+        return "completed" if alive or before == "completed" else "archived"
+    return "in_progress" if started else "planning"
+
+
+class History:
+    """What happens to two epics at random, and what they have to be after it."""
+
+    def __init__(self, owner: Person, project: str, epics: list[str], seed: int) -> None:
+        self.owner, self.project, self.chance = owner, project, random.Random(seed)
+        self.epics = dict.fromkeys(epics, "planning")
+        self.started: set[str] = set()
+        self.tasks: dict[str, tuple[str | None, str]] = {}
+
+    async def go_on(self) -> None:
+        task = self.chance.choice([*self.tasks, *[""] * (len(self.tasks) < 6)])
+        place, status = self.tasks.get(task, (None, ""))
+        goal, move = self.chance.choice([None, *self.epics]), self.chance.choice(STATES)
+        deed = self.chance.choice(("move", "move", "move", "carry", "archive", "delete")) if task else "create"
+        if deed == "create":
+            fields = {"title": "T", "project_id": self.project, "epic_id": goal, "status": move}
+            self.tasks[(await self.owner.call("create_task", **fields))["task_id"]] = (goal, move)
+            self.follow(goal)
+        elif deed == "delete":
+            await self.owner.call("delete_entity", entity_id=task)
+            del self.tasks[task]
+            self.follow(place)
+        else:
+            after = (goal, status) if deed == "carry" else (place, "archived" if deed == "archive" else move)
+            await self.change(task, after)
+
+    async def change(self, task: str, after: tuple[str | None, str]) -> None:
+        before = self.tasks[task]
+        if before[1] == "archived":
+            after = (after[0], "archived")
+        await self.owner.call("update_task", task_id=task, epic_id=after[0], status=after[1])
+        self.tasks[task] = after
+        if before != after:
+            self.follow(before[0], after[0])
+
+    def follow(self, *touched: str | None) -> None:
+        for epic in {each for each in touched if each is not None}:
+            inside = [status for place, status in self.tasks.values() if place == epic]
+            self.epics[epic] = expected(self.epics[epic], started=epic in self.started, tasks=inside)
+            if self.epics[epic] == "in_progress":
+                self.started.add(epic)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_epics_are_what_their_tasks_made_them_after_any_history(seed: int, owner: Person) -> None:
+    project = await project_of(owner)
+    history = History(owner, project, [await epic_of(owner, project) for _ in range(2)], seed)
+    for _ in range(30):
+        await history.go_on()
+        assert {epic: await status_of(owner, epic) for epic in history.epics} == history.epics

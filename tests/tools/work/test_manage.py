@@ -1,0 +1,119 @@
+"""`manage`: agents do with tasks and epics what programs do over REST, by the same functions and rules."""
+
+from typing import Any
+
+import pytest
+
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
+from tests.people import Person
+from tests.tools.test_epics import epic_of
+from tests.tools.test_tasks import project_of, read, task_of
+from tools.catalogue import by_name
+from tools.work.manage import ABSENT, ACTIONS, Managed, ManageRequest, managed_text
+
+pytestmark = pytest.mark.anyio
+
+SAID: dict[str, dict[str, Any]] = {
+    "block_task": {"reason": "no power"},
+    "update_task": {"priority": "high", "sync": True},
+    "submit_review": {"pr_url": "https://git.example/1"},
+    "complete_task": {"learnings": "Check the valve.", "actual_hours": 2},
+    "add_note": {"content": "Looks fine.", "author_type": "agent"},
+    "update_epic": {"title": "Mars"},
+    "complete_epic": {"learnings": "It is far."},
+}
+VOLATILE = {"timestamp", "branch_name", "episode_id", "id", "task_id", "mutation_receipt"}
+DATES = ("started_at", "completed_at", "reviewed_at", "archived_at", "created_at")
+
+COMPARED = ("name", "description", "tags", "revision")
+
+
+def settled(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key not in VOLATILE.union(DATES)}
+
+
+async def manage(person: Person, action: str, entity_id: str | None = None, **data: Any) -> dict[str, Any]:
+    done: dict[str, Any] = await person.call("manage", action=action, entity_id=entity_id, data=data or None)
+    return done
+
+
+@pytest.mark.parametrize("action", [name for name in ACTIONS if name in by_name])
+async def test_an_action_does_what_its_operation_does(action: str, owner: Person) -> None:
+    project = await project_of(owner)
+    make = epic_of if action.endswith("epic") else task_of
+    one, two = [await make(owner, project) for _ in range(2)]
+    data = SAID.get(action, {})
+    done = await manage(owner, action, one, **data)
+    rest = await owner.call(action, **{ACTIONS[action].key: two}, **data)
+    assert (done["success"], done["action"], done["entity_id"]) == (True, action, one)
+    assert done["mutation_receipt"]["affected_records"]
+    if action == "add_note":
+        assert settled(done["data"]) == settled(rest)
+        assert (await owner.call("list_notes", task_id=one))["notes"][0]["id"] == done["data"]["id"]
+    else:
+        assert done["message"] == rest["message"]
+        assert settled(done["data"]) == settled(rest["data"])
+    left = [await read(owner, each) for each in (one, two)]
+    assert settled(left[0]["metadata"]) == settled(left[1]["metadata"])
+    assert [left[0][key] for key in COMPARED] == [left[1][key] for key in COMPARED]
+
+
+async def test_an_unknown_action_is_answered_with_those_that_there_are(owner: Person) -> None:
+    for action in ("frobnicate", *ABSENT):
+        done = await manage(owner, action, "whatever", x=1)
+        assert (done["success"], done["action"], done["entity_id"]) == (False, action, "whatever")
+        assert done["data"]["actions"] == list(ACTIONS)
+        assert done["message"].endswith(f"Actions are {', '.join(ACTIONS)}.")
+    assert "no action frobnicate" in (await manage(owner, "frobnicate"))["message"]
+
+
+async def test_the_rules_hold_for_agents_too(owner: Person, member: Person) -> None:
+    task = await task_of(owner, await project_of(owner))
+    refusals: tuple[tuple[Person, dict[str, Any], type[Exception], str], ...] = (
+        (owner, {"action": "start_task"}, ValidationFailed, "entity_id is required for start_task"),
+        (owner, {"action": "start_task", "entity_id": "t"}, NotFound, "no task t"),
+        (owner, {"action": "start_epic", "entity_id": task}, NotFound, f"no epic {task}"),
+        (owner, {"action": "block_task", "entity_id": task}, ValidationFailed, "data.reason is required"),
+        (owner, {"action": "update_task", "entity_id": task, "data": {"titel": "x"}}, ValidationFailed, "mean title"),
+        (owner, {"action": "update_task", "entity_id": task}, InvalidRequest, "Nothing to change"),
+        (owner, {"action": "start_task", "entity_id": task, "data": {"task_id": "t"}}, ValidationFailed, "entity_id"),
+        (owner, {"action": "start_task", "entity_id": task, "data": {"expected_revision": 5}}, Conflict, "not at 5"),
+        (member, {"action": "start_task", "entity_id": task}, Forbidden, "project_contributor"),
+    )
+    for person, fields, error, words in refusals:
+        with pytest.raises(error, match=words):
+            await person.call("manage", **fields)
+    assert (await read(owner, task))["revision"] == 1
+
+
+async def test_a_repeated_action_is_done_once(owner: Person) -> None:
+    task = await task_of(owner, await project_of(owner))
+    fields = {"action": "add_note", "entity_id": task, "data": {"content": "one"}}
+    first, again = [await owner.run("manage", idempotency_key="k", **fields) for _ in range(2)]
+    assert (first.replayed, again.replayed) == (False, True)
+    assert (await owner.call("list_notes", task_id=task))["count"] == 1
+
+
+ADVICE = {"estimate", "prioritize", "suggest", "detect_cycles"}
+
+
+def test_every_action_is_an_operation_or_advice() -> None:
+    assert {name for name in ACTIONS if name not in by_name} == ADVICE
+    assert all(ACTIONS[name].run is by_name[name].run for name in set(ACTIONS) - ADVICE)
+
+
+def test_the_description_names_every_action_and_what_it_needs() -> None:
+    fields = ManageRequest.model_fields
+    assert all(action in str(fields["action"].description) for action in ACTIONS)
+    for name, action in ACTIONS.items():
+        needs = set(action.request.model_fields) - {action.key, "sync"}
+        assert all(need in str(fields["data"].description) for need in needs), name
+
+
+async def test_an_agent_reads_what_became_of_it(owner: Person) -> None:
+    task = await task_of(owner, await project_of(owner))
+    text = managed_text(Managed(**await manage(owner, "block_task", task, reason="no power")))
+    assert text.splitlines()[0] == f"Task blocked: {task}"
+    assert "reason: no power" in text
+    assert "Actions are" in managed_text(Managed(**await manage(owner, "x")))
+    assert by_name["manage"].route is None

@@ -1,0 +1,242 @@
+"""Changing and deleting entities."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import Field, JsonValue
+
+from auth.policy import (
+    Visibility,
+    may_read,
+    require_deletable,
+    require_ending,
+    require_entry,
+    require_scope_change,
+    require_writable,
+    without_stamped,
+    writable_visibility,
+)
+from auth.principal import Principal
+from auth.visibility import members_key
+from stores.errors import InvalidRequest, NotFound, ValidationFailed
+from stores.ledger import Transaction
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.entities.entities import entity_text, entity_views
+from tools.frame.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
+from tools.records.cascade import cascade, cascade_delete
+from tools.records.containment import contain, keep_hidden
+from tools.records.derivation import require_no_wider
+from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
+from tools.records.progress import update_epics
+from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
+from tools.records.receipts import receipt
+from tools.records.workflow import checked_workflow, moved, workflow_fields
+from tools.runtime.threads import in_thread
+
+
+class UpdateEntityRequest(Request):
+    """The fields to change; those that are absent stay."""
+
+    entity_id: EntityId = Field(description="The entity's id.")
+    name: Name | None = Field(None, description="New title.")
+    description: Description | None = Field(None, description="New short description.")
+    content: Content | None = Field(None, description="New full content.")
+    category: Label | None = Field(None, description="New category; null clears it.")
+    languages: Labels | None = Field(None, description="New programming languages.")
+    tags: Labels | None = Field(None, description="New browse-only labels.")
+    metadata: JsonObject | None = Field(
+        None,
+        description="Merged key by key into the metadata. Null is stored; only the `status`, `priority`, `complexity` "
+        "and `visibility` of tasks, epics and projects refuse it, because they always have one of their words. "
+        "`project_id` null leaves the project; send `memory_scope` with it to say who may read the record then.",
+    )
+    expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
+
+
+CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
+WORKFLOW_KEYS = ("status", "visibility", "memory_scope")
+KEPT = ("private", "team", "shared", "delegated")
+"""Scopes that a record keeps when it moves to another project."""
+CLEARABLE = frozenset({"category"})
+"""Fields that null clears."""
+
+
+async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
+    """Change the given fields of an entity; metadata is merged key by key, and null is no status.
+
+    Send `expected_revision` to be refused if somebody changed it since you read it. The name and the readers of a
+    source apply to its document chunks, too.
+    """
+    if not any(_is_given(request, name) for name in CHANGEABLE):
+        raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
+
+    def write() -> list[Entity]:
+        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
+            return revise(call, tx, request)
+
+    entity, *followed = await in_thread(write)
+    views = await entity_views(app, call.caller, [entity])
+    return views[0].model_copy(update={"mutation_receipt": receipt(app, call, [entity], followed)})
+
+
+def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action: str | None = None) -> list[Entity]:
+    """Store a change in an open transaction; return the entity, then the epics that followed.
+
+    All surfaces change entities through this function. `action` is its name in events.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+        Forbidden: The caller may not change it.
+        Conflict: It is not at the expected revision.
+        InvalidRequest: The move is none that there is.
+        ValidationFailed: A value is not one of its words.
+    """
+    caller = call.caller
+    given = [name for name in CHANGEABLE if _is_given(request, name)]
+    before = _present(tx, caller, request.entity_id)
+    require_writable(caller, before)
+    given_metadata = None if request.metadata is None else keep_hidden(tx, caller, before, request.metadata)
+    metadata = None if given_metadata is None else moved(before, given_metadata, tx.now)
+    if metadata is not None:
+        require_ending(caller, before, metadata)
+
+    def change(current: Entity) -> Entity:
+        plain = {name: getattr(request, name) for name in given if name != "metadata"}
+        lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
+        changed = replace(current, **{**plain, **lists})
+        return changed if metadata is None else _with_metadata(tx, caller, changed, metadata)
+
+    updated = tx.records.update_entity(
+        request.entity_id,
+        change,
+        expected_revision=request.expected_revision,
+        fields=workflow_fields(metadata or {}) | ({"action": action} if action else {}),
+    )
+    require_no_wider(tx, caller, before, updated)
+    if updated.project_id != before.project_id:
+        require_entry(caller, updated)
+    grant_project(tx, updated)
+    audit_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
+    cascade(tx, caller, before, updated)
+    contain(tx, caller, before, updated)
+    if updated.source_id is not None:
+        tx.records.outdate_document(updated.id)
+    return [updated, *update_epics(tx, caller, before, updated)]
+
+
+def _is_given(request: UpdateEntityRequest, name: str) -> bool:
+    return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
+
+
+def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonValue]:
+    return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
+
+
+def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
+    entity = tx.records.remains(entity_id)
+    if entity is None or not may_read(caller, entity.visibility):
+        raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
+    return entity
+
+
+def _with_metadata(tx: Transaction, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
+    key = update.get("scope_key", entity.scope_key if entity.memory_scope in KEPT[1:] else None)
+    update = without_stamped(update)
+    scope = update.pop("memory_scope", None)
+    if entity.entity_type == "project":
+        update = project_scope(caller, scope, update)
+    update = checked_workflow(entity.entity_type, update, current=entity.metadata)
+    changed = replace(entity, metadata={**entity.metadata, **update})
+    project_id = project_named(update) if "project_id" in update else entity.project_id
+    if entity.entity_type == "project":
+        if update.get("visibility", entity.metadata.get("visibility")) != entity.metadata.get("visibility"):
+            require_scope_change(caller, entity)
+        return changed
+    if scope is None and project_id == entity.project_id:
+        return changed
+    require_scope_change(caller, entity)
+    visibility = _moved(caller, entity, scope, project_id, key)
+    if project_id is not None and project_id != entity.project_id:
+        require_live(project_id, tx.records.entity(project_id))
+    return replace(
+        changed,
+        project_id=project_id,
+        visibility=visibility.key,
+        memory_scope=visibility.memory_scope,
+        scope_key=visibility.scope_key,
+    )
+
+
+def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None, key: JsonValue) -> Visibility:
+    if scope is None and entity.memory_scope in KEPT:
+        scope, key = entity.memory_scope, entity.scope_key
+    if scope is None and project_id is None and entity.memory_scope == "project":
+        raise ValidationFailed(
+            f"{entity.id} is readable as its project is; outside of it, memory_scope must say who may read it.",
+            remediation="Send metadata.memory_scope, `private` or `organization`, together with the null.",
+            details={"field": "body.metadata.memory_scope", "expected": "private or organization"},
+        )
+    place = writable_visibility(caller, scope, project_id, author_id=entity.principal_id, scope_key=key)
+    if scope is None and project_id is not None and entity.visibility.startswith(members_key("")):
+        return replace(place, key=members_key(project_id))
+    return place
+
+
+class DeleteEntityRequest(Request):
+    """An entity to erase."""
+
+    entity_id: EntityId = Field(description="The entity's id.")
+    expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
+
+
+async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Nothing:
+    """Erase an entity with all its revisions and relations. A source takes its documents along, a task its notes."""
+
+    def write() -> None:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            entity = _present(tx, caller, request.entity_id)
+            require_deletable(caller, entity)
+            if entity.source_id is not None:
+                tx.records.outdate_document(entity.id)
+            cascade_delete(tx, caller, entity)
+            deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
+            audit_project(tx, call, "project.delete", deleted, None)
+            update_epics(tx, caller, deleted, None)
+
+    await in_thread(write)
+    return Nothing()
+
+
+OPERATIONS = (
+    Operation(
+        update_entity,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "PATCH",
+            "/api/entities/{entity_id}",
+            headers={"if-match": "expected_revision"},
+            errors=frozenset({400, 404, 409}),
+        ),
+        tool=Tool("Change an entity", read_only=False, idempotent=True, render=entity_text),
+        mutates=True,
+        events=("entity_updated",),
+    ),
+    Operation(
+        delete_entity,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "DELETE",
+            "/api/entities/{entity_id}",
+            status=204,
+            headers={"if-match": "expected_revision"},
+            errors=frozenset({404, 409}),
+        ),
+        tool=Tool("Delete an entity", read_only=False, destructive=True, idempotent=True),
+        mutates=True,
+        events=("entity_deleted",),
+    ),
+)

@@ -1,0 +1,209 @@
+"""Creating entities: one, many, or one as agents add it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from stores.records import JsonObject
+from tools.app import App
+from tools.entities.entities import entity_views
+from tools.frame.json_values import without_none
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
+from tools.records.cycles import WORK
+from tools.records.entity_models import (
+    BULK_LIMIT,
+    Assignees,
+    BackgroundJobs,
+    Content,
+    EntityFields,
+    EntityId,
+    EntityView,
+    Label,
+    Labels,
+    MutationReceipt,
+    Name,
+    RelatedTo,
+    entity_view,
+)
+from tools.records.entity_types import EntityType
+from tools.records.receipts import receipt
+from tools.records.storing import store, until_visible
+from tools.runtime.threads import in_thread
+from tools.search.similar import THRESHOLD, Similar, similar
+
+TECHNOLOGIES = {"project": "tech_stack"}
+"""Metadata key of the technologies by type; elsewhere `technologies`."""
+
+
+class CreateEntityRequest(EntityFields):
+    """An entity to store."""
+
+    sync: bool = Field(False, description="Wait until every healthy index shows the entity, at most 20 s.")
+    defer_embeddings: bool = Field(False, description="Let interactive writes be embedded first.")
+
+
+async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> EntityView:
+    """Store an entity. It is durable when this answers; with `sync` it is in every healthy index, too.
+
+    Without `sync` the timestamps in the answer are null and `entity_created` follows when the indexes have it.
+    """
+    sync = request.sync or request.entity_type == "project"
+    created = await store(app, call, [request], sync=sync, deferred=request.defer_embeddings)
+    entity = created.entities[0]
+    view = (await entity_views(app, call.caller, [entity]))[0]
+    extra: dict[str, object] = {"mutation_receipt": receipt(app, call, [entity])}
+    if sync:
+        extra["background_jobs"] = await until_visible(app, call.caller, created.sequence, created.ids)
+    else:
+        extra |= {"created_at": None, "updated_at": None}
+    return view.model_copy(update=extra)
+
+
+class BulkCreateRequest(Request):
+    """Entities to store together."""
+
+    entities: Annotated[list[EntityFields], Field(min_length=1, max_length=BULK_LIMIT)] = Field(
+        description=f"1 to {BULK_LIMIT} entities; all are stored or none."
+    )
+    defer_embeddings: bool = Field(True, description="Let interactive writes be embedded first.")
+    sync: bool = Field(False, description="Wait until every healthy index shows them, at most 20 s.")
+
+
+class BulkCreated(Result):
+    """Entities that a bulk create stored, in the order of the request."""
+
+    entities: list[EntityView]
+    total: int
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+async def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
+    """Store up to 128 entities in one transaction: all of them or none. With a project among them, `sync` is true."""
+    sync = request.sync or any(fields.entity_type == "project" for fields in request.entities)
+    created = await store(app, call, request.entities, sync=sync, deferred=request.defer_embeddings)
+    jobs = await until_visible(app, call.caller, created.sequence, created.ids) if sync else None
+
+    def show() -> BulkCreated:
+        views = [entity_view(entity, timestamps=sync) for entity in created.entities]
+        receipted = receipt(app, call, created.entities)
+        return BulkCreated(entities=views, total=len(views), background_jobs=jobs, mutation_receipt=receipted)
+
+    # Building 128 views would block the event loop noticeably.
+    return await in_thread(show)
+
+
+class AddRequest(Request):
+    """A piece of knowledge to add."""
+
+    title: Name = Field(description="Title: one line that says what it is.")
+    content: Content = Field(description="The knowledge itself.")
+    entity_type: EntityType = Field("episode", description="episode, pattern, rule, decision, procedure, task, …")
+    category: Label | None = Field(None, description="Category to filter by.")
+    languages: Labels | None = Field(None, description="Programming languages it is about.")
+    tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
+    related_to: RelatedTo | None = Field(
+        None, description="Ids to link to; `supersedes:<id>` retires the older record from search."
+    )
+    metadata: JsonObject | None = Field(None, description="Further structured data.")
+    project: EntityId | None = Field(None, description="Id of the project that it belongs to.")
+    priority: Literal["critical", "high", "medium", "low", "someday"] | None = Field(None, description="For tasks.")
+    assignees: Assignees | None = Field(None, description="For tasks: who works on it.")
+    due_date: Label | None = Field(None, description="For tasks: ISO 8601 date.")
+    technologies: Labels | None = Field(None, description="For tasks, and as `tech_stack` for projects.")
+    depends_on: RelatedTo | None = Field(None, description="For tasks: ids of tasks that come first.")
+    repository_url: Annotated[str, Field(max_length=2000)] | None = Field(None, description="For projects.")
+    check_conflicts: bool = Field(True, description="Name existing records that look like this one.")
+    skip_conflicts: bool = Field(False, description="Store without looking for similar records.")
+    conflict_threshold: float = Field(THRESHOLD, ge=0, le=1, description="Similarity from which a record is named.")
+
+
+class Added(Result):
+    """The added entity and its similar records."""
+
+    success: bool = True
+    id: str
+    message: str
+    entity: EntityView
+    conflicts: list[Similar] = Field(default_factory=list)
+
+
+async def add(app: App, call: Call, request: AddRequest) -> Added:
+    """Add one piece of knowledge to the shared memory: an episode, pattern, rule, decision, task or any other type.
+
+    Similar records are named, never refused: link to them, or retire one with `related_to=["supersedes:<id>"]`.
+    """
+    fields = _added_fields(request)
+    alike: list[Similar] = []
+    if request.check_conflicts and not request.skip_conflicts:
+        said = f"{request.title}\n{request.content}"
+        alike = await similar(app, call.caller, said, request.entity_type, request.conflict_threshold)
+    created = await store(app, call, [fields], sync=True, deferred=False)
+    entity = created.entities[0]
+    pending = await until_visible(app, call.caller, created.sequence, created.ids)
+    view = (await entity_views(app, call.caller, [entity]))[0].model_copy(
+        update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity])}
+    )
+    note = f"; {len(alike)} similar record(s) exist" if alike else ""
+    return Added(id=entity.id, message=f"Added {entity.entity_type} {entity.name}{note}", entity=view, conflicts=alike)
+
+
+def _added_fields(request: AddRequest) -> EntityFields:
+    metadata: JsonObject = dict(request.metadata or {})
+    given: JsonObject = {
+        "project_id": request.project,
+        "priority": request.priority,
+        "assignees": list(request.assignees) if request.assignees else None,
+        "due_date": request.due_date,
+        TECHNOLOGIES.get(request.entity_type, "technologies"): list(request.technologies or ()) or None,
+        "repository_url": request.repository_url,
+    }
+    metadata |= without_none(given)
+    if request.entity_type in WORK and request.depends_on:
+        metadata["depends_on"] = list[JsonValue](request.depends_on)
+    depends = [f"depends_on:{each}" for each in request.depends_on or () if request.entity_type not in WORK]
+    return EntityFields(
+        name=request.title,
+        content=request.content,
+        entity_type=request.entity_type,
+        category=request.category,
+        languages=request.languages,
+        tags=request.tags,
+        metadata=metadata,
+        related_to=[*(request.related_to or ()), *depends],
+    )
+
+
+def _added_text(added: Added) -> str:
+    similar = [f"- similar ({hit.score:.2f}): {hit.id} {hit.name}" for hit in added.conflicts]
+    return "\n".join([f"{added.message}: {added.id}", *similar])
+
+
+OPERATIONS = (
+    Operation(
+        create_entity,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/entities", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})),
+        mutates=True,
+        events=("entity_pending", "entity_created"),
+    ),
+    Operation(
+        bulk_create_entities,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "POST", "/api/entities/bulk", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})
+        ),
+        mutates=True,
+        events=("entity_pending", "entity_created"),
+    ),
+    Operation(
+        add,
+        roles=WRITERS,
+        scope="write",
+        tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity"}), render=_added_text),
+        mutates=True,
+        events=("entity_created",),
+    ),
+)

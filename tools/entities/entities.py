@@ -1,0 +1,254 @@
+"""Reading entities: list and get."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from auth.memory_policy import may_read_memory
+from auth.policy import may_read
+from auth.principal import Principal
+from stores.errors import NotFound
+from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.frame.dates import Date, optional_moment
+from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.records.entity_models import (
+    CommaSeparated,
+    EntityId,
+    EntityView,
+    RelatedEntity,
+    Wanted,
+    entity_view,
+    split_list,
+)
+from tools.records.entity_types import EntityType
+from tools.records.references import without_hidden
+from tools.runtime.threads import in_thread
+
+
+class ListEntitiesRequest(Request):
+    """Filters, order and page of a list."""
+
+    entity_type: Literal[EntityType, ""] | None = Field(None, description="Only this type; empty is no filter.")
+    language: Wanted | None = Field(None, description="Only this programming language; empty is no filter.")
+    category: Wanted | None = Field(None, description="Only this category; empty is no filter.")
+    search: Annotated[str, Field(max_length=1000)] | None = Field(
+        None, description="Text in name or description; empty is no filter."
+    )
+    project_ids: CommaSeparated | None = Field(
+        None, description="Only these projects (ids), comma-separated; empty is no filter."
+    )
+    page: int = Field(1, ge=1, le=1_000_000, description="Page, from 1.")
+    page_size: int = Field(50, ge=1, le=200, description="Entities on a page.")
+    sort_by: Literal["name", "created_at", "updated_at", "entity_type"] = Field("updated_at", description="Order by.")
+    sort_order: Literal["asc", "desc"] = Field("desc", description="Direction.")
+
+
+class EntityPage(Result):
+    """One page of a list."""
+
+    entities: list[EntityView]
+    total: int
+    page: int
+    page_size: int
+    has_more: bool
+
+
+async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> EntityPage:
+    """List entities, newest first, with filters and paging.
+
+    Chunks of ingested documents are listed with `entity_type=document` only.
+    """
+    query = EntityQuery(
+        visibility=call.caller.visible,
+        types=(request.entity_type,) if request.entity_type else (),
+        languages=(request.language,) if request.language else (),
+        category=request.category or None,
+        search=request.search,
+        project_ids=split_list(request.project_ids),
+        include_archived=True,
+        sort_by=request.sort_by,
+        sort_order=request.sort_order,
+        limit=request.page_size,
+        offset=(request.page - 1) * request.page_size,
+    )
+    entities, total = await in_thread(app.ledger.records.list_entities, call.caller.organization_id, query)
+    return EntityPage(
+        entities=await entity_views(app, call.caller, entities),
+        total=total,
+        page=request.page,
+        page_size=request.page_size,
+        has_more=request.page * request.page_size < total,
+    )
+
+
+def chunk_metadata(place: ChunkPlace) -> JsonObject:
+    """Return the metadata that shows the place of a document chunk."""
+    return {
+        "source_id": place.chunk.source_id,
+        "source_name": place.source_name,
+        "source_url": place.source_url,
+        "document_id": place.chunk.document_id,
+        "document_url": place.document_url,
+        "chunk_index": place.chunk.chunk_index,
+        "chunk_type": place.chunk.chunk_type,
+        "heading_path": list(place.chunk.heading_path),
+        "result_origin": "document",
+    }
+
+
+async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) -> list[EntityView]:
+    """Show entities that the caller may read, document chunks with their place."""
+    return await in_thread(_views, app, caller, entities)
+
+
+def _views(app: App, caller: Principal, entities: Iterable[Entity], as_of: datetime | None = None) -> list[EntityView]:
+    found = without_hidden(app, caller, entities, as_of=as_of)
+    chunk_ids = [entity.id for entity in found if entity.source_id is not None]
+    places = app.ledger.records.chunks(caller.organization_id, chunk_ids) if chunk_ids else {}
+    return [
+        entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
+        for entity in found
+    ]
+
+
+class GetEntityRequest(Request):
+    """An entity to read."""
+
+    entity_id: EntityId = Field(description="The entity's id.")
+    include_summary: bool = Field(True, description="Whether to add the entity's neighbours in the graph.")
+    related_limit: int = Field(5, ge=0, le=50, description="Most neighbours shown.")
+    as_of: Date | None = Field(
+        None,
+        description="As it was at this moment: ISO date or time, or relative like 7d (that long ago). "
+        "Without it: as it is.",
+    )
+
+
+def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
+    """Read an entity that the caller may see, with `memories` also raw memories. Blocks.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+    """
+    entity = app.ledger.records.entity(caller.organization_id, entity_id)
+    if entity is None or not _may_read(caller, entity, memories=memories):
+        raise no_entity(entity_id)
+    return entity
+
+
+def require_visible(app: App, caller: Principal, entity_id: str) -> None:
+    """Check that the caller may see an entity. Blocks.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+    """
+    found = app.ledger.records.statuses(caller.organization_id, [entity_id], visibility=caller.visible).get(entity_id)
+    if found is None or not may_read(caller, found.visibility):
+        raise no_entity(entity_id)
+
+
+def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:
+    return may_read(caller, entity.visibility) or (memories and may_read_memory(caller, entity.visibility))
+
+
+def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) -> Entity:
+    """Read the revision of an entity or raw memory that was current at a time. Blocks.
+
+    Raises:
+        NotFound: It does not exist, now or then; or not for this caller, as it is now or was then.
+    """
+    readable(app, caller, entity_id, memories=True)
+    entity = app.ledger.records.entity_at(caller.organization_id, entity_id, as_of)
+    if entity is None or not _may_read(caller, entity, memories=True):
+        raise NotFound(
+            f"There was no entity {entity_id} at {as_of.isoformat()}.",
+            remediation="Ask for a later moment, or leave as_of out to read it as it is.",
+        )
+    return entity
+
+
+def no_entity(entity_id: str) -> NotFound:
+    """Return the error for an entity that is missing or invisible."""
+    return NotFound(f"There is no entity {entity_id}.")
+
+
+def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: datetime | None) -> list[RelatedEntity]:
+    """Read the neighbours of an entity with their names, now or at a time, the newest relation first."""
+    organization = caller.organization_id
+    if not limit:
+        return []
+    if as_of is None:
+        relations = app.ledger.relations.readable_relations_of(
+            organization, entity_id, visibility=caller.visible, limit=limit
+        )
+    else:
+        query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
+        relations = [each.then for each in app.ledger.relations.relation_history(organization, query)]
+    ends = [(each, each.target_id if each.source_id == entity_id else each.source_id) for each in relations]
+    ids = [end for _, end in ends]
+    there = (
+        app.ledger.records.entities(organization, ids)
+        if as_of is None
+        else app.ledger.records.entities_at(organization, ids, as_of)
+    )
+    return [
+        RelatedEntity(
+            id=other.id,
+            name=other.name,
+            entity_type=other.entity_type,
+            relationship=relation.name,
+            direction="outgoing" if relation.source_id == entity_id else "incoming",
+        )
+        for relation, end in ends
+        if (other := there.get(end)) is not None and may_read(caller, other.visibility)
+    ]
+
+
+async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:
+    """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours.
+
+    With `as_of`: its revision and neighbours at that time, as known then.
+    """
+    as_of = optional_moment(request.as_of, now=app.clock(), field="as_of")
+
+    def read() -> EntityView:
+        caller, limit = call.caller, request.related_limit
+        if as_of is None:
+            entity = readable(app, caller, request.entity_id, memories=True)
+        else:
+            entity = readable_then(app, caller, request.entity_id, as_of)
+        (view,) = _views(app, caller, [entity], as_of)
+        if not request.include_summary:
+            return view
+        return view.model_copy(update={"related": _neighbours(app, caller, entity.id, limit, as_of)})
+
+    return await in_thread(read)
+
+
+def _page_text(page: EntityPage) -> str:
+    lines = [f"{entity.id} [{entity.entity_type}] {entity.name}" for entity in page.entities]
+    return "\n".join([f"{page.total} entities, page {page.page}", *lines])
+
+
+def entity_text(view: EntityView) -> str:
+    head = f"{view.id} [{view.entity_type}] {view.name} (revision {view.revision})"
+    related = [f"- {r.relationship} {r.direction}: {r.id} {r.name}" for r in view.related or []]
+    return "\n".join(part for part in [head, view.description, view.content, *related] if part)
+
+
+OPERATIONS = (
+    Operation(
+        list_entities,
+        route=Route("GET", "/api/entities"),
+        tool=Tool("List entities", read_only=True, listed=False, render=_page_text),
+    ),
+    Operation(
+        get_entity,
+        route=Route("GET", "/api/entities/{entity_id}", errors=frozenset({404})),
+        tool=Tool("Read an entity", read_only=True, render=entity_text),
+    ),
+)

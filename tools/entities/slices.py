@@ -1,0 +1,108 @@
+"""Reading a document chunk with its neighbours, or a whole entity."""
+
+from pydantic import Field
+
+from auth.policy import may_read
+from stores.errors import NotFound
+from stores.records import Entity
+from tools.app import App
+from tools.entities.entities import readable
+from tools.frame.operation import Call, Operation, Request, Result, Tool
+from tools.records.entity_models import EntityId
+from tools.runtime.threads import in_thread
+
+
+class SliceRequest(Request):
+    """A record to read with its surroundings."""
+
+    entity_id: EntityId = Field(description="Id of a document chunk or any entity, as search returned it.")
+    window: int = Field(3, ge=0, le=50, description="Chunks before and after it.")
+    content_max_chars: int = Field(18_000, ge=1, le=200_000, description="Most characters returned.")
+    project: EntityId | None = Field(None, description="Refuse a record outside this project.")
+
+
+class Piece(Result):
+    """One chunk of the slice."""
+
+    id: str
+    chunk_index: int
+    heading_path: list[str]
+    content: str
+
+
+class Slice(Result):
+    """The text around a record, in reading order."""
+
+    entity_id: str
+    name: str
+    url: str | None
+    content: str
+    pieces: list[Piece]
+    truncated: bool
+
+
+async def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
+    """Read a document chunk together with its neighbours in the document, or one entity whole."""
+    return await in_thread(_fetch, app, call, request)
+
+
+def _fetch(app: App, call: Call, request: SliceRequest) -> Slice:
+    caller = call.caller
+    entity = readable(app, caller, request.entity_id)
+    if request.project is not None and entity.project_id != request.project:
+        raise NotFound(f"{entity.id} is not in project {request.project}.", remediation="Leave project out.")
+    places = app.ledger.records.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
+    place = places.get(entity.id)
+    if place is None:
+        return _whole(entity, request)
+    index = place.chunk.chunk_index
+    around = app.ledger.records.document_chunks(
+        caller.organization_id, place.chunk.document_id, max(0, index - request.window), index + request.window
+    )
+    readable_pieces = [(chunk, text) for chunk, text in around if may_read(caller, text.visibility)]
+    pieces: list[Piece] = []
+    used = 0
+    for chunk, text in sorted(readable_pieces, key=lambda pair: abs(pair[0].chunk_index - index)):
+        if pieces and used + len(text.content) > request.content_max_chars:
+            break
+        used += len(text.content)
+        piece = Piece(
+            id=chunk.id,
+            chunk_index=chunk.chunk_index,
+            heading_path=list(chunk.heading_path),
+            content=text.content[: request.content_max_chars],
+        )
+        pieces.append(piece)
+    pieces.sort(key=lambda piece: piece.chunk_index)
+    return Slice(
+        entity_id=entity.id,
+        name=place.document_title,
+        url=place.document_url,
+        content="\n\n".join(piece.content for piece in pieces),
+        pieces=pieces,
+        truncated=len(pieces) < len(readable_pieces) or used > request.content_max_chars,
+    )
+
+
+def _whole(entity: Entity, request: SliceRequest) -> Slice:
+    return Slice(
+        entity_id=entity.id,
+        name=entity.name,
+        url=entity.source_file,
+        content=entity.content[: request.content_max_chars],
+        pieces=[],
+        truncated=len(entity.content) > request.content_max_chars,
+    )
+
+
+def _text(piece: Slice) -> str:
+    head = f"{piece.entity_id} {piece.name}" + (f" ({piece.url})" if piece.url else "")
+    return "\n".join([head, piece.content, *(["[cut: raise content_max_chars]"] if piece.truncated else [])])
+
+
+OPERATIONS = (
+    Operation(
+        fetch_slice,
+        tool=Tool("Read around a hit", read_only=True, render=_text),
+    ),
+)

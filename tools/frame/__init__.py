@@ -1,0 +1,1 @@
+"""The frame of an operation: its catalogue entry, execution and tool schemas."""

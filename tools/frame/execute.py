@@ -1,0 +1,137 @@
+"""Run operations for REST and MCP: check rights, apply once per key."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+from pydantic import BaseModel, JsonValue
+
+from auth.principal import Principal
+from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, RecordUnreadable
+from stores.ledger import Claim, KeyedRequest, Replay
+from tools.app import App
+from tools.entities.entities import no_entity
+from tools.frame.operation import Call, Operation, Outcome, Request, Result
+from tools.runtime.threads import in_thread
+
+KEY_LIMIT = 255
+
+
+def require_rights(operation: Operation, principal: Principal | None) -> None:
+    """Require the role and the scope of the operation.
+
+    Raises:
+        AuthenticationRequired: There is no caller, and the operation is not public.
+        Forbidden: The role or the scope is not enough.
+    """
+    if operation.roles is None:
+        return
+    if principal is None:
+        raise AuthenticationRequired("Authentication is required.")
+    if principal.role not in operation.roles:
+        needed = " or ".join(
+            role.capitalize() for role in ("viewer", "member", "admin", "owner") if role in operation.roles
+        )
+        sentence = f"Your role is {principal.role.capitalize()}; {operation.name} needs {needed}."
+        raise Forbidden(
+            operation.role_refusal or sentence,
+            code=operation.role_refusal or None,
+            remediation=sentence if operation.role_refusal else None,
+            details={"actual": principal.role, "expected": needed},
+        )
+    if not principal.scopes & ({"api:read", "api:write"} if operation.scope == "read" else {"api:write"}):
+        raise Forbidden(
+            f"insufficient_api_scope: {operation.name} needs the scope api:{operation.scope}.",
+            remediation=f"Use a credential with the scope api:{operation.scope}.",
+            details={"actual": " ".join(sorted(principal.scopes)), "expected": f"api:{operation.scope}"},
+        )
+
+
+async def execute(
+    app: App,
+    operation: Operation,
+    call: Call,
+    request: Request,
+    *,
+    idempotency_key: str | None = None,
+    key_path: str = "",
+) -> Outcome:
+    """Run an operation; with a repeated idempotency key, replay the answer."""
+    require_rights(operation, call.principal)
+    try:
+        if idempotency_key is None or not operation.mutates or call.principal is None:
+            return Outcome(_status(operation), await operation.run(app, call, request))
+        return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
+    except RecordUnreadable as error:
+        raise _hidden(error, call.principal) from error
+
+
+def _hidden(error: RecordUnreadable, principal: Principal | None) -> EngrainError:
+    """Hide a damaged record from callers who may not read it."""
+    if not error.visibility or (principal is not None and error.visibility in principal.readable):
+        return error
+    return no_entity(error.record_id)
+
+
+async def _execute_once(app: App, operation: Operation, call: Call, request: Request, key: tuple[str, str]) -> Outcome:
+    claim = await in_thread(_claim, app, operation, call.caller, request, key)
+    if isinstance(claim, Replay):
+        return Outcome(claim.status, stored=_replayed(claim.body), replayed=True)
+    try:
+        result: Result = await operation.run(app, replace(call, claim=claim, idempotency_key=key[0]), request)
+    except BaseException:
+        await in_thread(app.ledger.idempotency.release, claim)
+        raise
+    outcome = Outcome(_status(operation), result)
+    if operation.secret:
+        await in_thread(app.ledger.idempotency.finish_unkept, claim, outcome.status)
+    else:
+        await in_thread(app.ledger.idempotency.finish, claim, outcome.status, outcome.body())
+    return outcome
+
+
+def _claim(app: App, operation: Operation, caller: Principal, request: Request, key: tuple[str, str]) -> Claim | Replay:
+    text, path = key
+    if not text or len(text) > KEY_LIMIT or not text.isprintable():
+        raise InvalidRequest(
+            f"An Idempotency-Key has 1 to {KEY_LIMIT} visible characters.", remediation="Send a UUID, for example."
+        )
+    keyed = KeyedRequest(
+        organization_id=caller.organization_id,
+        principal=caller.key_id or caller.user_id,
+        method=operation.route.method if operation.route else "MCP",
+        path=path or operation.name,
+        key=text,
+        body_hash=body_hash(request),
+    )
+    found = app.ledger.idempotency.claim(keyed, app.process_id)
+    if isinstance(found, Replay):
+        _require_readable(app, caller, found)
+    return found
+
+
+def _require_readable(app: App, caller: Principal, replay: Replay) -> None:
+    """Refuse to replay a record that the caller may not read any more."""
+    ids = [record.removeprefix("entity:") for record in replay.records]
+    there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
+    if not all(standing.visibility in caller.readable for standing in there.values()):
+        raise replay.gone()
+
+
+def body_hash(request: BaseModel) -> str:
+    """Hash a request regardless of field order; null differs from missing."""
+    canonical = json.dumps(request.model_dump(mode="json", exclude_unset=True), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _replayed(answer: JsonValue) -> bytes:
+    """Mark the mutation receipt of a stored answer as replayed."""
+    if not isinstance(answer, dict) or not answer:
+        return b""
+    mutation = answer.get("mutation_receipt")
+    marked = {**answer, "mutation_receipt": {**mutation, "replayed": True}} if isinstance(mutation, dict) else answer
+    return json.dumps(marked, ensure_ascii=False).encode()
+
+
+def _status(operation: Operation) -> int:
+    return operation.route.status if operation.route else 200

@@ -1,0 +1,1 @@
+"""Raw memories, captures and memory spaces."""

@@ -1,0 +1,237 @@
+"""Captures: raw memories as a person goes through them, with what became of each."""
+
+from typing import Literal, cast
+
+from pydantic import Field
+
+from auth.memory_policy import READ_REASONS, may_change_memory, may_erase_memory, may_read_memory
+from auth.policy import MemoryScope
+from auth.principal import Principal
+from stores.errors import Conflict, Forbidden, NotFound
+from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
+from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
+from tools.app import App
+from tools.frame.operation import WRITERS, Call, Nothing, Operation, Request, Result, Route
+from tools.memory.memories import entities_made
+from tools.memory.proposals import proposals
+from tools.records.entity_models import EntityId, Wanted
+from tools.records.memory_models import RawMemoryView, memory_fields
+from tools.records.receipts import capture_receipt
+from tools.runtime.threads import in_thread
+
+SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
+"""States that no review leaves."""
+
+
+class ListCapturesRequest(Request):
+    """Which captures to list."""
+
+    entity_type: Wanted | None = Field(
+        None,
+        description=f"`{RAW_MEMORY}` for what nothing was made of yet, `{CANDIDATE}`, or the type of the entity that "
+        "was; empty is no filter.",
+    )
+    capture_surface: Wanted | None = Field(None, description="Only what this captured; empty is no filter.")
+    review_state: Literal[ReviewState, ""] | None = Field(None, description="Only this state; empty is no filter.")
+    limit: int = Field(50, ge=1, le=200, description="Most captures.")
+    offset: int = Field(0, ge=0, le=1_000_000, description="Captures to skip.")
+
+
+class CaptureView(RawMemoryView):
+    """A raw memory and what became of it."""
+
+    entity_type: str = Field(
+        description=f"`{RAW_MEMORY}`, `{CANDIDATE}`, or the type of the entity that was made of it."
+    )
+    capture_mode: str | None = Field(None, description="What the client said of how it was captured: `quick`, …")
+    candidate: JsonObject | None = Field(None, description="What reflection proposed, of a candidate.")
+
+
+class CapturesView(Result):
+    """One page of captures, the latest first."""
+
+    captures: list[CaptureView]
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class CaptureRequest(Request):
+    """One capture."""
+
+    capture_id: EntityId = Field(description="The raw memory's id.")
+
+
+async def list_captures(app: App, call: Call, request: ListCapturesRequest) -> CapturesView:
+    """List the raw memories that the caller may read, diaries and candidates included, the latest first."""
+    caller = call.caller
+    query = CaptureQuery(
+        readable=caller.captures,
+        visible=caller.visible,
+        entity_type=request.entity_type or None,
+        capture_surface=request.capture_surface or None,
+        review_state=request.review_state or None,
+        limit=request.limit,
+        offset=request.offset,
+    )
+
+    def read() -> CapturesView:
+        listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
+        return CapturesView(
+            captures=_views(app, caller, listed),
+            total=total,
+            limit=request.limit,
+            offset=request.offset,
+            has_more=request.offset + request.limit < total,
+        )
+
+    return await in_thread(read)
+
+
+async def get_capture(app: App, call: Call, request: CaptureRequest) -> CaptureView:
+    """Read one raw memory whole, with what became of it."""
+    return await in_thread(_read, app, call.caller, request.capture_id)
+
+
+class ReviewCaptureRequest(CaptureRequest):
+    """What a review decides."""
+
+    review_state: ReviewState = Field(description="The new state.")
+
+
+async def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> CaptureView:
+    """Say what becomes of a raw memory: pending ones are promoted, archived or deferred; deferred ones go anywhere."""
+
+    def write() -> CaptureView:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            memory = present_capture(tx, caller, request.capture_id)
+            require_reviewer(caller, memory)
+            settle(tx, memory, request.review_state)
+        view = _read(app, caller, request.capture_id)
+        return view.model_copy(update={"mutation_receipt": capture_receipt(app, call, [request.capture_id])})
+
+    return await in_thread(write)
+
+
+async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
+    """Erase a raw memory for good; the entity that was made of it stays. Its author may, and owners and admins."""
+
+    def write() -> None:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            memory = present_capture(tx, caller, request.capture_id)
+            if not may_erase_memory(caller, memory.entity):
+                raise Forbidden(
+                    "Only its author, an owner or an admin may erase this memory.", remediation="Ask one of them."
+                )
+            tx.records.delete_entity(memory.entity.id)
+
+    await in_thread(write)
+    return Nothing()
+
+
+def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawMemory:
+    """Read a raw memory that the caller may read, in an open transaction.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+    """
+    memory = tx.memories.memory(capture_id)
+    if memory is None or not may_read_memory(caller, memory.entity.visibility):
+        raise _no_capture(capture_id)
+    return memory
+
+
+def require_reviewer(caller: Principal, memory: RawMemory) -> None:
+    """Refuse that somebody who may only read a memory says what becomes of it.
+
+    Raises:
+        Forbidden: The caller may not write where the memory is.
+    """
+    if not may_change_memory(caller, memory.entity):
+        raise Forbidden(
+            "You may read this memory but not review it.",
+            remediation="Ask a maintainer of the project to make you a contributor.",
+        )
+
+
+def settle(tx: Transaction, memory: RawMemory, state: ReviewState, *, entity_id: str | None = None) -> RawMemory:
+    """Move a raw memory to a state of its review; saying the same again changes nothing.
+
+    Raises:
+        Conflict: Its review is over.
+    """
+    before = memory.capture
+    made = entity_id or before.entity_id
+    if (before.review_state, before.entity_id) == (state, made):
+        return memory
+    if before.review_state in SETTLED and before.review_state != state:
+        raise Conflict(
+            f"This memory is {before.review_state}, which no review changes any more.",
+            remediation="Keep it as it is, or store what is to be said now as a new memory.",
+            details={"actual": before.review_state, "expected": "pending or deferred"},
+        )
+    return tx.memories.settle_memory(memory.entity.id, review_state=state, entity_id=made, candidate=before.candidate)
+
+
+def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:
+    memory = app.ledger.memories.memory(caller.organization_id, capture_id)
+    if memory is None or not may_read_memory(caller, memory.entity.visibility):
+        raise _no_capture(capture_id)
+    made = entities_made(app, caller, [memory]).get(capture_id)
+    kind = RAW_MEMORY if memory.capture.candidate is None else CANDIDATE
+    entity = None if made is None else app.ledger.records.entity(caller.organization_id, made)
+    said = proposals(app, caller, [memory]).get(capture_id)
+    return _view(memory, kind if entity is None else entity.entity_type, made, said)
+
+
+def _no_capture(capture_id: str) -> NotFound:
+    return NotFound(f"There is no raw memory {capture_id}.", remediation="List yours with GET /api/entities/captures.")
+
+
+def _views(app: App, caller: Principal, listed: list[ListedCapture]) -> list[CaptureView]:
+    made = entities_made(app, caller, (each.memory for each in listed))
+    said = proposals(app, caller, (each.memory for each in listed))
+    ids = [each.memory.entity.id for each in listed]
+    return [
+        _view(each.memory, each.entity_type, made.get(memory_id), said.get(memory_id))
+        for each, memory_id in zip(listed, ids, strict=True)
+    ]
+
+
+def _view(memory: RawMemory, entity_type: str, entity_id: str | None, candidate: JsonObject | None) -> CaptureView:
+    mode = memory.entity.metadata.get("capture_mode")
+    reason = READ_REASONS[cast("MemoryScope", memory.entity.memory_scope)]
+    fields = memory_fields(memory, policy_reason=reason) | {
+        "entity_type": entity_type,
+        "entity_id": entity_id,
+        "capture_mode": mode if isinstance(mode, str) else None,
+        "candidate": candidate,
+    }
+    return CaptureView.model_validate(fields)
+
+
+_ROUTE = "/api/entities/captures/{capture_id}"
+
+OPERATIONS = (
+    Operation(list_captures, route=Route("GET", "/api/entities/captures", tag="memory")),
+    Operation(get_capture, route=Route("GET", _ROUTE, tag="memory", errors=frozenset({404}))),
+    Operation(
+        review_capture,
+        roles=WRITERS,
+        scope="write",
+        route=Route("PATCH", _ROUTE, tag="memory", errors=frozenset({404, 409})),
+        mutates=True,
+        events=("raw_capture_changed",),
+    ),
+    Operation(
+        erase_capture,
+        roles=WRITERS,
+        scope="write",
+        route=Route("DELETE", _ROUTE, status=204, tag="memory", errors=frozenset({404, 409})),
+        mutates=True,
+        events=("raw_capture_changed",),
+    ),
+)

@@ -1,0 +1,304 @@
+"""Storing and recalling raw memories."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryScopeRequest, readable_memory, writable_memory
+from auth.policy import MemoryScope, Visibility, may_read
+from auth.principal import Principal
+from stores.analytics import Shown
+from stores.clock import new_id
+from stores.errors import InvalidRequest, ValidationFailed
+from stores.event_times import CAPTURED_AT
+from stores.ledger import Transaction, content_hash
+from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
+from tools.app import App
+from tools.frame.audit_entries import remember_entry
+from tools.frame.dates import moment
+from tools.frame.json_values import StoredJson
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route
+from tools.records.entity_models import EntityId, Label
+from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_fields
+from tools.records.projects import require_live
+from tools.records.receipts import capture_receipt
+from tools.records.storing import until_visible
+from tools.retrieval.plan import Plan
+from tools.retrieval.ranking import Candidate
+from tools.retrieval.turns import answered
+from tools.runtime.threads import in_thread
+from tools.search.exposure import exposed
+
+SHOWN_CHARACTERS = 20_000
+"""Most characters of a memory in the answer of a recall."""
+PASSAGE_CHARACTERS = 1_200
+DEPTH = 100
+"""Candidates of each lane of a recall, which shows 50 memories at most and no total."""
+
+
+class StoreRawMemoryRequest(RawMemoryFields):
+    """Something to keep as it was said."""
+
+    sync: bool = Field(False, description="Wait until every healthy index shows the memory, at most 20 s.")
+
+
+async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest) -> RawMemoryView:
+    """Keep what was said, verbatim, with where it came from. It is durable when this answers."""
+
+    def write() -> tuple[RawMemory, int]:
+        caller = call.caller
+        home = app.accounts.home_of(caller.user_id)
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            memory = tx.memories.create_memory(*memory_draft(tx, caller, request))
+            tx.audit(remember_entry(home, call, memory))
+        return memory, tx.sequence
+
+    memory, sequence = await in_thread(write)
+    view = RawMemoryView.model_validate(memory_fields(memory, policy_reason=WRITE_REASON))
+    extra: dict[str, object] = {"mutation_receipt": capture_receipt(app, call, [memory.entity.id])}
+    if request.sync:
+        extra["background_jobs"] = await until_visible(app, call.caller, sequence, [memory.entity.id])
+    return view.model_copy(update=extra)
+
+
+def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) -> tuple[EntityDraft, Capture]:
+    """Draft a raw memory for `Transaction.create_memory`.
+
+    Raises:
+        InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or a diary without its agent.
+        Forbidden: The scope is not enabled, or the caller may not write there.
+        NotFound: The project does not exist for this caller.
+        ValidationFailed: A text cannot be stored, or the time of capture is no date.
+    """
+    place = writable_memory(caller, scope_of(fields))
+    draft = _draft(fields, place)
+    if draft.project_id is not None:
+        require_live(draft.project_id, tx.records.entity(draft.project_id))
+    return draft, _capture(fields, draft.id, tx.now)
+
+
+class ScopedFields(Request):
+    """A scope of raw memories."""
+
+    memory_scope: MemoryScope = Field("private", description="Scope of the memories.")
+    scope_key: EntityId | None = Field(
+        None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
+    )
+    diary: bool = Field(False, description="Whether to look in the diaries of the caller's agents instead.")
+    agent_id: Label | None = Field(None, description="Only this agent's diary.")
+    project_id: EntityId | None = Field(None, description="Only memories about this project.")
+
+
+def scope_of(fields: RawMemoryFields | ScopedFields) -> MemoryScopeRequest:
+    """Return the memory scope of a request.
+
+    Raises:
+        InvalidRequest: It names an agent but no diary, or stores a diary entry of nobody.
+    """
+    if fields.agent_id is not None and not fields.diary:
+        raise InvalidRequest(
+            "agent_id is for diaries.",
+            remediation="Send `diary` true with it, or leave it out.",
+            details={"field": "body.agent_id"},
+        )
+    if isinstance(fields, RawMemoryFields) and fields.diary and fields.agent_id is None:
+        raise InvalidRequest(
+            "A diary entry needs the agent whose diary it is.",
+            remediation="Send agent_id.",
+            details={"field": "body.agent_id"},
+        )
+    return MemoryScopeRequest(fields.memory_scope, fields.scope_key, fields.project_id, fields.diary)
+
+
+def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
+    return EntityDraft(
+        id=new_id(RAW_MEMORY),
+        entity_type=RAW_MEMORY,
+        name=fields.title,
+        content=fields.raw_content,
+        # `category` holds the agent of a diary, so that recall can filter by it.
+        category=fields.agent_id,
+        tags=tuple(fields.tags),
+        metadata=_metadata(fields),
+        visibility=place.key,
+        memory_scope=place.memory_scope,
+        scope_key=place.scope_key,
+        project_id=place.scope_key if place.memory_scope == "project" else fields.project_id,
+    )
+
+
+def _metadata(fields: RawMemoryFields) -> JsonObject:
+    said = fields.provenance.get(CAPTURED_AT)
+    is_told = fields.metadata.get(CAPTURED_AT) is not None
+    return fields.metadata if said is None or is_told else {**fields.metadata, CAPTURED_AT: said}
+
+
+def _capture(fields: RawMemoryFields, memory_id: str, now: datetime) -> Capture:
+    return Capture(
+        source_id=fields.source_id or memory_id,
+        capture_surface=fields.capture_surface,
+        captured_at=_captured_at(fields, now),
+        provenance=fields.provenance,
+        agent_id=fields.agent_id,
+        content_hash=content_hash(fields.raw_content),
+    )
+
+
+def _captured_at(fields: RawMemoryFields, now: datetime) -> datetime:
+    said = _metadata(fields).get(CAPTURED_AT)
+    if said is None:
+        return now
+    field = f"{'metadata' if fields.metadata.get(CAPTURED_AT) is not None else 'provenance'}.{CAPTURED_AT}"
+    if not isinstance(said, str):
+        raise ValidationFailed(f"{field} is a date in a text.", details={"field": f"body.{field}"})
+    return moment(said, now=now, field=field)
+
+
+class RecallRequest(ScopedFields):
+    """A question to raw memories."""
+
+    query: Annotated[str, StringConstraints(min_length=1, max_length=100_000)] = Field(
+        description='What to recall, in plain words; exact identifiers and "quoted phrases" work too.'
+    )
+    limit: int = Field(10, ge=1, le=50, description="Most memories.")
+
+
+class RecalledMemory(RawMemoryView):
+    """A raw memory that answers a question, with the passage that does."""
+
+    raw_content_length: int = Field(description="Characters of the whole text.")
+    truncated: bool = Field(description=f"Whether `raw_content` stops after {SHOWN_CHARACTERS} characters.")
+    passage: StoredJson | None = Field(description="Where the best passage stands in `raw_content`, and its text.")
+    retrieval_signals: list[str] = Field(description="The lanes that found it.")
+
+
+class Recalled(Result):
+    """The raw memories that answer a question, best first."""
+
+    query: str
+    limit: int
+    memories: list[RecalledMemory]
+    policy_reason: str
+    degraded: dict[str, str] = Field(default_factory=dict, description="What could not answer, and a word for why.")
+
+
+async def recall(app: App, call: Call, request: RecallRequest) -> Recalled:
+    """Find what was said, verbatim, by meaning and words, in one scope; without one, among the caller's own memories.
+
+    A long memory is found by any passage in it. Scores compare between questions, as those of a search do.
+    """
+    return await answered(app, call.caller.organization_id, partial(_recall, app, call, request))
+
+
+def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
+
+    caller = call.caller
+    place = readable_memory(caller, scope_of(request))
+    any_of: dict[Facet, frozenset[str]] = {}
+    if request.project_id is not None and place.memory_scope != "project":
+        any_of["project_id"] = frozenset({request.project_id.lower()})
+    if request.agent_id is not None:
+        any_of["category"] = frozenset({request.agent_id.lower()})
+    plan = Plan(
+        organization_id=caller.organization_id,
+        query=request.query,
+        filter=IndexFilter(visibility=frozenset({place.key}), any_of=any_of),
+        now=app.clock(),
+        wanted=request.limit,
+        depth=DEPTH,
+        sight=caller.visible,
+        expand=False,
+    )
+    ranking = retrieve(app, plan)
+    reason = READ_REASONS[place.memory_scope]
+    memories = _recalled(app, caller, plan, ranking.best, ranking.terms, reason)
+    shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
+    exposed(app, call, "recall", shown)
+    return Recalled(
+        query=request.query,
+        limit=request.limit,
+        memories=memories,
+        policy_reason=reason,
+        degraded=ranking.degraded,
+    )
+
+
+def _recalled(
+    app: App,
+    caller: Principal,
+    plan: Plan,
+    best: Sequence[Candidate],
+    terms: Mapping[str, float],
+    reason: str,
+) -> list[RecalledMemory]:
+    from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
+
+    organization = caller.organization_id
+    found = app.ledger.memories.by_ids(organization, [hit.id for hit in best])
+    # A memory may have left the scope since it was ranked.
+    kept = [
+        (hit, found[hit.id].entity)
+        for hit in best
+        if hit.id in found and found[hit.id].entity.visibility in plan.filter.visibility
+    ]
+    made = entities_made(app, caller, found.values())
+    return [
+        _recalled_view(found[entity.id], hit, made.get(entity.id), reason)
+        for hit, entity in with_passages(app, organization, kept, terms)
+    ]
+
+
+def entities_made(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, str]:
+    """Return the readable entity made of each memory, by memory id. Blocks."""
+    ids = {each.entity.id: each.capture.entity_id for each in memories if each.capture.entity_id is not None}
+    if not ids:
+        return {}
+    there = app.ledger.records.statuses(caller.organization_id, ids.values(), visibility=caller.visible)
+    return {
+        memory_id: entity_id
+        for memory_id, entity_id in ids.items()
+        if entity_id in there and may_read(caller, there[entity_id].visibility)
+    }
+
+
+def _recalled_view(memory: RawMemory, hit: Candidate, entity_id: str | None, reason: str) -> RecalledMemory:
+    text = memory.entity.content
+    fields = memory_fields(memory, policy_reason=reason) | {
+        "raw_content": text[:SHOWN_CHARACTERS],
+        "raw_content_length": len(text),
+        "truncated": len(text) > SHOWN_CHARACTERS,
+        "entity_id": entity_id,
+        "score": hit.score,
+        "passage": None if hit.passage is None else _passage(memory, hit.passage),
+        "retrieval_signals": hit.sources,
+    }
+    return RecalledMemory.model_validate(fields)
+
+
+def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
+    title, text = memory.entity.name, memory.entity.content
+    before = len(title) + 1 if title and title != text else 0
+    start, end = (min(max(0, place - before), len(text)) for place in span)
+    return {"start": start, "end": end, "text": text[start:end][:PASSAGE_CHARACTERS]}
+
+
+OPERATIONS = (
+    Operation(
+        store_raw_memory,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "POST", "/api/memory/raw", tag="memory", query=frozenset({"sync"}), errors=frozenset({400, 404, 409})
+        ),
+        mutates=True,
+        events=("raw_capture_changed",),
+    ),
+    Operation(
+        recall,
+        route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=frozenset({400})),
+    ),
+)

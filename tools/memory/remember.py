@@ -1,0 +1,326 @@
+"""The verb remember: one transaction stores a raw memory and the entity made of it, with its relations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
+
+from auth.memory_policy import MemoryScopeRequest, writable_memory
+from auth.policy import Visibility, may_read, require_writable
+from auth.principal import Principal
+from auth.visibility import entity_key
+from stores.errors import ValidationFailed
+from stores.event_times import unread_dates
+from stores.indexed_text import RETRIEVAL_KEYS
+from stores.ledger import SUPERSEDES, Transaction
+from stores.records import Entity, JsonObject, RawMemory
+from tools.app import App
+from tools.frame.audit_entries import remember_entry
+from tools.frame.json_values import without_none
+from tools.frame.operation import WRITERS, Call, Operation, Route, Tool
+from tools.memory.memories import memory_draft
+from tools.memory.remember_models import ProbeRehearsal, Remembered, RememberRequest
+from tools.memory.restate import restate, superseded_ids
+from tools.records.entity_models import CONTENT_LIMIT, EntityFields
+from tools.records.linking import Link, record, related
+from tools.records.memory_models import RawMemoryFields
+from tools.records.receipts import capture_receipt
+from tools.records.storing import store_in, until_visible
+from tools.reflecting.reflection.sentences import sentences
+from tools.runtime.threads import in_thread
+from tools.search.search import SearchRequest, search
+from tools.search.similar import Similar, similar
+from tools.work.active_task import active_task
+
+SURFACE = "remember"
+SAME_LIMIT = 20
+"""Identical memories that are checked for one in force, the latest first."""
+REHEARSED = 10
+"""Hits of a probe that are read."""
+CHANCE = 0.3
+"""Least score of a hit that counts as found."""
+SPACES = ("shared", "delegated")
+"""Scopes that entities take from their sources only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Outcome of the write."""
+
+    memory: RawMemory
+    entity: Entity
+    task: Entity | None
+    is_new_memory: bool
+    is_new: bool
+    """The entity is new."""
+    linked: int
+    sequence: int = 0
+    found_by: Sequence[str] = ()
+    not_applied: Sequence[str] = ()
+
+    @property
+    def has_changed(self) -> bool:
+        return self.is_new or bool(self.linked or self.found_by)
+
+
+async def remember(app: App, call: Call, request: RememberRequest) -> Remembered:
+    """Remember something: it is kept verbatim, and as a typed entity with its relations, in one write.
+
+    The same words in the same scope are recognised: nothing is stored twice, but `related_to` is linked, and another
+    title becomes a word by which the record is found. Similar records are named, never refused.
+    """
+    _require_fitting(request)
+    alike = await similar(app, call.caller, f"{request.title}\n{request.content}", request.kind)
+    kept = await in_thread(_write, app, call, request, alike)
+    ids = [kept.entity.id, kept.memory.entity.id]
+    jobs = await until_visible(app, call.caller, kept.sequence, ids)
+    others = [each for each in alike if each.id != kept.entity.id]
+    written = [kept.memory.entity.id] if kept.is_new_memory else []
+    changed = [kept.entity.id] if kept.has_changed else []
+    return Remembered(
+        id=kept.entity.id,
+        raw_memory_id=kept.memory.entity.id,
+        message=_message(kept, others),
+        already_known=not kept.is_new,
+        found_by=list(kept.found_by),
+        not_applied=list(kept.not_applied),
+        entity_type=kept.entity.entity_type,
+        memory_scope=kept.entity.memory_scope,
+        scope_key=kept.entity.scope_key,
+        active_task_id=kept.task.id if kept.task is not None else None,
+        conflicts=others,
+        probe_rehearsal=await _rehearsed(app, call, request.probes or (), kept.entity.id),
+        background_jobs=jobs,
+        mutation_receipt=capture_receipt(app, call, written, changed),
+    )
+
+
+def _require_fitting(request: RememberRequest) -> None:
+    for number, span in enumerate(request.spans or ()):
+        if not span.start < span.end <= len(request.content):
+            raise ValidationFailed(
+                f"spans.{number} is from {span.start} to {span.end}, which is no part of content.",
+                remediation=f"Count in characters: start before end, and end at most {len(request.content)}.",
+                details={"field": f"body.spans.{number}", "expected": "a range of the content"},
+            )
+    if request.atomic and len(request.content) > CONTENT_LIMIT:
+        raise ValidationFailed(
+            f"content has {len(request.content)} characters, and an entity holds {CONTENT_LIMIT} of them.",
+            remediation="Leave `atomic` out: it is kept whole as a raw memory, and the entity holds its beginning.",
+            details={"field": "body.content", "expected": f"at most {CONTENT_LIMIT} characters"},
+        )
+
+
+def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Similar]) -> Kept:
+    caller = call.caller
+    place = writable_memory(caller, _scope(request))
+    task = active_task(app, caller, _project(request, place)) if request.active_task else None
+    home = app.accounts.home_of(caller.user_id)
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        same = tx.memories.same_memories(place.key, request.content, limit=SAME_LIMIT)
+        known = next((found for each in same if (found := _in_force(tx, caller, each)) is not None), None)
+        if known is not None and known[1].id not in superseded_ids(request):
+            kept = _known(tx, caller, request, known, task)
+        else:
+            bare = known[0] if known is not None else next((each for each in same if _is_bare(tx, each)), None)
+            draft, capture = memory_draft(tx, caller, _raw(request, place))
+            memory_id = draft.id if bare is None else bare.entity.id
+            readers = Visibility(entity_key(place.key), place.memory_scope, place.scope_key)
+            (entity,) = store_in(call, tx, [_fields(request, place, memory_id)], sync=True, made_of=[readers])
+            links = _task_links(entity, request, task)
+            record(tx, caller, links, created={entity.id})
+            if bare is None:
+                made = replace(capture, review_state="promoted", entity_id=entity.id)
+                memory = tx.memories.create_memory(draft, made)
+            else:
+                memory = _settled(tx, bare, entity)
+            kept = Kept(memory, entity, task, is_new_memory=bare is None, is_new=True, linked=len(links))
+        if kept.has_changed:
+            tx.audit(remember_entry(home, call, kept.memory, kept.entity))
+        # Erasing one of them erases the stored answer.
+        tx.show_in_answer([kept.entity.id, kept.memory.entity.id, *(each.id for each in alike)])
+    return replace(kept, sequence=tx.sequence)
+
+
+def _known(
+    tx: Transaction,
+    caller: Principal,
+    request: RememberRequest,
+    found: tuple[RawMemory, Entity],
+    task: Entity | None,
+) -> Kept:
+    memory, entity = found
+    links = related(entity, request.related_to or ()) + _task_links(entity, request, task)
+    if links:
+        require_writable(caller, entity)
+    record(tx, caller, links)
+    again = restate(tx, caller, entity, request)
+    return Kept(
+        memory,
+        again.entity,
+        task,
+        is_new_memory=False,
+        is_new=False,
+        linked=len(links),
+        found_by=again.found_by,
+        not_applied=again.not_applied,
+    )
+
+
+def _scope(request: RememberRequest) -> MemoryScopeRequest:
+    scope = request.memory_scope or ("private" if request.project is None else "project")
+    return MemoryScopeRequest(scope, request.scope_key, request.project)
+
+
+def _project(request: RememberRequest, place: Visibility) -> str | None:
+    return place.scope_key if place.memory_scope == "project" else request.project
+
+
+def _in_force(tx: Transaction, caller: Principal, memory: RawMemory) -> tuple[RawMemory, Entity] | None:
+    made = memory.capture.entity_id
+    entity = None if made is None else tx.records.entity(made)
+    if entity is None or memory.capture.review_state == "archived" or not may_read(caller, entity.visibility):
+        return None
+    return None if _is_superseded(tx, caller, entity) else (memory, entity)
+
+
+def _is_superseded(tx: Transaction, caller: Principal, entity: Entity) -> bool:
+    retiring = [
+        each.source_id
+        for each in tx.relations.relations_of(entity.id)
+        if each.name == SUPERSEDES and each.target_id == entity.id and may_read(caller, each.visibility)
+    ]
+    return any(may_read(caller, each.visibility) for each in tx.records.entities(retiring).values())
+
+
+def _is_bare(tx: Transaction, memory: RawMemory) -> bool:
+    made = memory.capture.entity_id
+    return memory.capture.review_state != "archived" and (made is None or tx.records.entity(made) is None)
+
+
+def _settled(tx: Transaction, memory: RawMemory, entity: Entity) -> RawMemory:
+    now = tx.memories.memory(memory.entity.id)
+    if now is not None and now.capture.entity_id == entity.id:
+        return now
+    candidate = memory.capture.candidate
+    return tx.memories.settle_memory(
+        memory.entity.id, review_state="promoted", entity_id=entity.id, candidate=candidate
+    )
+
+
+def _raw(request: RememberRequest, place: Visibility) -> RawMemoryFields:
+    given: JsonObject = {"domain": request.domain, "capture_mode": SURFACE}
+    own = {name: value for name, value in (request.metadata or {}).items() if name != RETRIEVAL_KEYS}
+    return RawMemoryFields(
+        raw_content=request.content,
+        title=request.title,
+        memory_scope=place.memory_scope,
+        scope_key=place.scope_key,
+        project_id=request.project,
+        tags=request.tags or [],
+        metadata=own | without_none(given),
+        capture_surface=SURFACE,
+    )
+
+
+def _fields(request: RememberRequest, place: Visibility, memory_id: str) -> EntityFields:
+    content = _held(request.content)
+    given: JsonObject = {
+        "domain": request.domain,
+        "project_id": _project(request, place),
+        "scope_key": place.scope_key,
+        RETRIEVAL_KEYS: list[JsonValue](request.retrieval_keys or ()) or None,
+        "spans": [{"start": span.start, "end": span.end} for span in request.spans or ()] or None,
+        "probes": list[JsonValue](request.probes or ()) or None,
+        "content_excerpt": {"start": 0, "end": len(content)} if len(content) < len(request.content) else None,
+        "raw_memory_id": memory_id,
+        "capture_mode": SURFACE,
+    }
+    metadata = {**(request.metadata or {}), **without_none(given)}
+    metadata.pop("memory_scope", None)
+    if place.memory_scope not in SPACES:
+        metadata["memory_scope"] = place.memory_scope
+    return EntityFields(
+        name=request.title,
+        content=content,
+        entity_type=request.kind,
+        tags=request.tags,
+        metadata=metadata,
+        related_to=request.related_to,
+    )
+
+
+def _held(content: str) -> str:
+    if len(content) <= CONTENT_LIMIT:
+        return content
+    tail = CONTENT_LIMIT - CONTENT_LIMIT // 10
+    ends = [tail + end for _, end in sentences(content[tail:CONTENT_LIMIT])][:-1]
+    return content[: ends[-1] if ends else CONTENT_LIMIT]
+
+
+def _task_links(entity: Entity, request: RememberRequest, task: Entity | None) -> list[Link]:
+    named = list(dict.fromkeys(request.task_ids or ()))
+    links = [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in named]
+    if task is not None and task.id not in named:
+        links.append(Link(entity, "RELATED_TO", task.id, "active_task", types=("task",)))
+    return links
+
+
+async def _rehearsed(app: App, call: Call, probes: Sequence[str], entity_id: str) -> list[ProbeRehearsal]:
+    said = []
+    for probe in probes:
+        query = SearchRequest(
+            query=probe,
+            limit=REHEARSED,
+            include_content=False,
+            include_raw_memory=False,
+            record_exposure=False,
+            boost_recent=False,
+            # The probe must find the record by its own text, not by a relation.
+            use_enhanced=False,
+        )
+        hits = enumerate((await search(app, call, query)).results, start=1)
+        rank, score = next(((rank, hit.score) for rank, hit in hits if hit.id == entity_id), (None, None))
+        is_found = score is not None and score >= CHANCE
+        said.append(ProbeRehearsal(probe=probe, found=is_found, rank=rank))
+    return said
+
+
+def _message(kept: Kept, others: Sequence[Similar]) -> str:
+    kind, name = kept.entity.entity_type, kept.entity.name
+    said = f"Remembered {kind} {name}" if kept.is_new else f"Known already as {kind} {name}: nothing was stored twice"
+    if not kept.is_new and kept.linked:
+        said += f"; {kept.linked} link(s) stated"
+    if kept.found_by:
+        said += f"; found by {', '.join(f'“{each}”' for each in kept.found_by)} from now on, too"
+    if kept.not_applied:
+        said += f"; not applied: {', '.join(kept.not_applied)} (to replace it, add supersedes:{kept.entity.id})"
+    memory = kept.memory.entity
+    said += "".join(
+        f"; metadata.{key} is no date, and counts as missing"
+        for key in unread_dates(memory.metadata, kept_at=memory.created_at)
+    )
+    return said + (f"; {len(others)} similar record(s) exist" if others else "")
+
+
+def _text(remembered: Remembered) -> str:
+    lines = [f"{remembered.message}: {remembered.id} (verbatim: {remembered.raw_memory_id})"]
+    lines += [f"- similar ({hit.score:.2f}): {hit.id} {hit.name}" for hit in remembered.conflicts]
+    lines += [
+        f"- probe {'found at ' + str(each.rank) if each.found else 'does not find it'}: {each.probe}"
+        for each in remembered.probe_rehearsal
+    ]
+    return "\n".join(lines)
+
+
+OPERATIONS = (
+    Operation(
+        remember,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/memory/remember", status=201, tag="memory", errors=frozenset({400, 404, 409})),
+        tool=Tool("Remember", read_only=False, omit_result=frozenset({"conflicts", "probe_rehearsal"}), render=_text),
+        mutates=True,
+        events=("entity_created", "entity_updated", "raw_capture_changed"),
+    ),
+)

@@ -1,0 +1,108 @@
+"""Request and result models of remember."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.policy import MemoryScope
+from stores.records import JsonObject
+from tools.frame.operation import Request, Result
+from tools.records.entity_models import (
+    CONTENT_LIMIT,
+    BackgroundJobs,
+    EntityId,
+    Label,
+    Labels,
+    MutationReceipt,
+    Name,
+    RelatedTo,
+)
+from tools.records.memory_models import RAW_CONTENT_LIMIT
+from tools.search.similar import Similar
+
+Remembrance = Literal[
+    "episode", "decision", "plan", "idea", "claim", "artifact", "procedure", "domain", "session", "pattern", "rule"
+]
+SPANS_LIMIT = 100
+KEYS_LIMIT = 50
+PROBES_LIMIT = 20
+
+Told = Annotated[str, StringConstraints(min_length=1, max_length=RAW_CONTENT_LIMIT, pattern=r"\S")]
+Probe = Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"\S")]
+RetrievalKey = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
+
+
+class Span(Request):
+    """`content[start:end]`."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=1)
+
+
+class RememberRequest(Request):
+    """Something to remember."""
+
+    title: Name = Field(description="Title: one line that says what it is.")
+    content: Told = Field(description="What is to be remembered; kept verbatim.")
+    kind: Remembrance = Field("episode", description="What kind of knowledge it is.")
+    domain: Label | None = Field(None, description="Field of knowledge; kept with it.")
+    project: EntityId | None = Field(None, description="Id of the project that it belongs to.")
+    tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
+    related_to: RelatedTo | None = Field(
+        None, description="Ids to link to; `supersedes:<id>` retires the older record from search."
+    )
+    task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
+        None, description="Ids of tasks to link it to."
+    )
+    active_task: bool = Field(True, description="Link it to the task that you are doing, if there is one.")
+    metadata: JsonObject | None = Field(
+        None, description="Further structured data; `captured_at` is when it was said, if not now."
+    )
+    retrieval_keys: Annotated[list[RetrievalKey], Field(max_length=KEYS_LIMIT)] | None = Field(
+        None, description="Further words by which it is to be found: synonyms, codes, names."
+    )
+    idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
+        None, description="Send the same key again to repeat a call whose answer was lost: it is done once."
+    )
+    spans: Annotated[list[Span], Field(max_length=SPANS_LIMIT)] | None = Field(
+        None, description="Parts of the content that matter, in characters."
+    )
+    atomic: bool = Field(
+        False,
+        description=f"Refuse more than {CONTENT_LIMIT} characters: else the entity holds the beginning of them.",
+    )
+    probes: Annotated[list[Probe], Field(max_length=PROBES_LIMIT)] | None = Field(
+        None, description="Questions that should find it: each is tried, and its rank told."
+    )
+    memory_scope: MemoryScope | None = Field(
+        None, description="Who may read it; by default the people of `project`, else you alone."
+    )
+    scope_key: EntityId | None = Field(None, description="Which team or memory space.")
+
+
+class ProbeRehearsal(Result):
+    """Result of searching for a probe."""
+
+    probe: str
+    found: bool = Field(description="Whether it is among the best 10, by more than chance.")
+    rank: int | None = Field(description="1 for the best hit; null where it is not among the best 10.")
+
+
+class Remembered(Result):
+    """The stored entity and raw memory."""
+
+    success: bool = True
+    id: str = Field(description="The entity.")
+    raw_memory_id: str = Field(description="What was said, verbatim.")
+    message: str
+    already_known: bool = Field(description="Whether the same was remembered before: then nothing is stored again.")
+    found_by: list[str] = Field(description="Of what is known: words by which it is found from now on, too.")
+    not_applied: list[str] = Field(description="Of what is known: fields that say something else and changed nothing.")
+    entity_type: str
+    memory_scope: str
+    scope_key: str | None
+    active_task_id: str | None = Field(description="The task in progress that it was linked to.")
+    conflicts: list[Similar] = Field(description="Existing records that say nearly the same.")
+    probe_rehearsal: list[ProbeRehearsal] = Field(description="One for each probe, in their order.")
+    background_jobs: BackgroundJobs
+    mutation_receipt: MutationReceipt

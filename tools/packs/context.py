@@ -1,0 +1,393 @@
+"""Context packs: what is known for a goal, chosen by facets from one search and written for an agent."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from auth.policy import may_read, no_project
+from auth.visibility import members_key, project_key
+from stores.analytics import Shown
+from stores.event_times import recent_at
+from stores.ledger import RecordStatus
+from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
+from tools.app import App
+from tools.entities.entities import chunk_metadata
+from tools.frame.operation import Call, Operation, Route, Tool
+from tools.packs.context_leading import leading_tasks
+from tools.packs.context_models import (
+    ContextPack,
+    ContextRequest,
+    Evidence,
+    EvidenceRequest,
+    PackItem,
+    PackSection,
+    Quality,
+    RelatedItem,
+    UsageExposure,
+)
+from tools.packs.context_related import related_items
+from tools.packs.excerpts import excerpt_around
+from tools.packs.facets import LIMITS, SHELVES, Facet, types_of
+from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, render
+from tools.packs.reasons import reason
+from tools.packs.selection import GONE, Chosen, Option, relevant, select
+from tools.retrieval.diagnostics import details
+from tools.retrieval.plan import Plan
+from tools.retrieval.turns import answered
+from tools.search.exposure import exposed
+from tools.search.search import SearchRequest, searched
+
+if TYPE_CHECKING:
+    from tools.retrieval.ranking import Candidate, Ranking
+
+CONSIDERED = 400
+"""The best candidates of the search from which a pack is chosen."""
+LEAN = (
+    "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path", "document_id",
+)  # fmt: skip
+"""The metadata that an item shows without `audit`."""
+HINT = "Read one whole by its id with get_entity, and cite the ids of what you used."
+NOTHING = "Nothing that is kept is about this. Keep what you learn with add."
+
+
+async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
+    """Compile what is known for a goal before you start: work under way, decisions, rules, pitfalls, prior work.
+
+    The intent decides which of these and in which order; the text stays within the token budget.
+    """
+    return await answered(app, call.caller.organization_id, partial(_compile, app, call, request))
+
+
+ALL_WORDS = 0.999
+"""Of the coverage, which is a sum of shares."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The records of a pack, the most useful first, with what the search said of them."""
+
+    chosen: Sequence[Chosen]
+    entities: Mapping[str, Entity]
+    candidates: Mapping[str, "Candidate"]
+    places: Mapping[str, JsonObject]
+    """Where document chunks stand, by id."""
+    strongest: float
+    """The highest BM25 among the candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """What a search found that may stand in a pack."""
+
+    plan: Plan
+    ranking: "Ranking"
+    options: Sequence[Option]
+
+
+def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
+    if request.project is not None and not may_read(call.caller, project_key(request.project)):
+        raise no_project(request.project)
+    query = _query(request)
+    keep = partial(relevant, layer=request.layer)
+    ranked = _rank(app, call, request, query, keep)
+    found, degraded = _choose(app, request, ranked, request.facets), ranked.ranking.degraded
+    items = _items(app, call, request, found)
+    sections = [
+        PackSection(facet=facet, title=SHELVES[facet].title, items=of_facet)
+        for facet in request.facets
+        if (of_facet := [item for item in items if item.facet == facet])
+    ]
+    hint = HINT if items else NOTHING
+    return ContextPack(
+        goal=request.goal,
+        intent=request.intent,
+        layer=request.layer,
+        query=query,
+        domain=request.domain,
+        project=request.project,
+        sections=sections,
+        total_items=len(items),
+        usage_metadata=_exposed(app, call, request, items, found),
+        usage_hint=hint,
+        markdown=render(
+            request.goal,
+            [_entry(item, found.entities[item.id]) for item in items],
+            [section.title for section in sections],
+            budget=request.markdown_token_budget,
+            hint=hint,
+            missing=_missing(degraded),
+        ),
+        evidence=_evidence(app, call, request, query, request.evidence) if request.evidence is not None else None,
+        degraded=degraded,
+    )
+
+
+def _missing(degraded: Mapping[str, str]) -> str:
+    """Say to an agent what it would have to ask again for."""
+    faults = ", ".join(f"{name} ({why})" for name, why in sorted(degraded.items()))
+    return f"Not all could be searched: {faults}." if faults else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The items of a pack, the most useful first, for whoever writes something else of them than a pack."""
+
+    items: Sequence[PackItem]
+    gone: Sequence[str]
+    """The states of what would be among them if it was not out of use."""
+    degraded: Mapping[str, str]
+    """What could not answer, and a word for why."""
+
+
+Keep = Callable[[Iterable[Option]], list[Option]]
+"""Leaves out what is too far from the goal."""
+
+
+def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep) -> list[Packed]:
+    """Choose, of one search, a pack for each of several lots of facets. The caller reads the project. Blocks."""
+    ranked = _rank(app, call, request, _query(request), keep)
+    packs = []
+    for facets in parts:
+        found = _choose(app, request, ranked, facets)
+        gone = [each.status for each in ranked.options if each.status in GONE and _is_shelved(facets, each)]
+        packs.append(Packed(_items(app, call, request, found), gone, ranked.ranking.degraded))
+    return packs
+
+
+def _is_shelved(facets: Sequence[Facet], option: Option) -> bool:
+    return option.entity_type in types_of(facets)
+
+
+def withheld(
+    app: App,
+    call: Call,
+    request: ContextRequest,
+    parts: Sequence[Sequence[Facet]],
+    keep: Keep,
+    keys: frozenset[str],
+) -> list[int]:
+    """Count the records with these visibility keys that each pack would hold if the caller might read them. Blocks.
+
+    Nothing of them but their number leaves this function.
+    """
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
+
+    plan = _plan(app, call, request, _query(request), request.facets)
+    ranking = retrieve(app, replace(plan, filter=replace(plan.filter, visibility=keys), expand=False))
+    options, most = keep(_options(request, ranking, set())), min(request.limit, LIMITS[request.layer])
+    return [len(select(options, facets, most)) for facets in parts]
+
+
+def _exposed(
+    app: App, call: Call, request: ContextRequest, items: Sequence[PackItem], found: _Found
+) -> dict[str, UsageExposure]:
+    """Record what is returned, the most useful first; say what was recorded."""
+    if not request.record_exposure:
+        return {}
+    shown = [
+        Shown(item.id, found.entities[item.id].visibility, place, item.score)
+        for place, item in enumerate(items, start=1)
+    ]
+    recorded = exposed(app, call, "context", shown, session_key=request.agent_id)
+    return {"usage_exposure": UsageExposure.model_validate(recorded)} if recorded else {}
+
+
+def _query(request: ContextRequest) -> str:
+    domain = (request.domain or "").strip()
+    return request.goal if domain.lower() in request.goal.lower() else f"{request.goal}\n{domain}"
+
+
+def _rank(app: App, call: Call, request: ContextRequest, query: str, keep: Keep) -> _Ranked:
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
+
+    plan = _plan(app, call, request, query, request.facets)
+    ranking = retrieve(app, plan)
+    leading: Sequence[Option] = ()
+    if request.led_by is not None and "active_work" in request.facets:
+        leading = leading_tasks(app, call.caller, request.led_by, {each.id: each.score for each in ranking.best})
+    others = list(_options(request, ranking, {each.id for each in leading}))
+    kept = others if plan.is_naive else keep(others)
+    return _Ranked(plan, ranking, [*leading, *kept])
+
+
+def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence[Facet]) -> _Found:
+    from tools.retrieval.passages import with_passages  # noqa: PLC0415 - as above
+
+    organization, ranking = ranked.plan.organization_id, ranked.ranking
+    candidates = {each.id: each for each in ranking.best}
+    chosen = select(ranked.options, facets, min(request.limit, LIMITS[request.layer]))
+    entities = app.ledger.records.entities(organization, [each.option.id for each in chosen])
+    wanted = ranked.plan.filter
+    kept = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], wanted)]
+    shown = [(candidates[each.option.id], entities[each.option.id]) for each in kept if each.option.id in candidates]
+    candidates |= {hit.id: hit for hit, _ in with_passages(app, organization, shown, ranking.terms)}
+    places = app.ledger.records.chunks(organization, [each.id for each in entities.values() if each.source_id])
+    return _Found(
+        chosen=kept,
+        entities=entities,
+        candidates=candidates,
+        places={each: chunk_metadata(place) for each, place in places.items()},
+        strongest=max((each.lexical for each in ranking.best if each.lexical is not None), default=0.0),
+    )
+
+
+def _plan(app: App, call: Call, request: ContextRequest, query: str, facets: Sequence[Facet]) -> Plan:
+    """One search for everything; in a project without what only readers of other projects may read."""
+    visible = call.caller.visible
+    if request.project is not None:
+        others = call.caller.project_roles.keys() - {request.project}
+        visible -= {key(each) for each in others for key in (project_key, members_key)}
+    return Plan(
+        organization_id=call.caller.organization_id,
+        query=query,
+        filter=IndexFilter(visibility=visible, any_of={"entity_type": types_of(facets)}),
+        now=app.clock(),
+        wanted=CONSIDERED,
+        boost_recent=not request.is_steady,
+        boost_cited=app.settings.usage_signal and not request.is_steady,
+        mode=request.evidence.retrieval_mode if request.evidence is not None else "fast",
+    )
+
+
+def _options(request: ContextRequest, ranking: "Ranking", leading: set[str]) -> Iterable[Option]:
+    for each in ranking.best:
+        standing = ranking.standings[each.id]
+        if each.id not in leading and (request.project is None or _belongs(standing, request.project)):
+            near, status = _nearness(each, ranking), standing.facets.status
+            yield Option(each.id, standing.entity_type, status, each.score, near, shares_words=each.coverage > 0)
+
+
+def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
+    """The cosine to the goal; 1 for what holds each of its words, what is linked to the best, or without vectors."""
+    holds_all = candidate.coverage >= ALL_WORDS
+    linked = candidate.cosine is None and candidate.graph_rank is not None
+    if holds_all or linked or not ranking.counts["vector"]:
+        return 1.0
+    return candidate.cosine or 0.0
+
+
+def _belongs(standing: RecordStatus, project_id: str) -> bool:
+    return standing.facets.project_id in (None, project_id)
+
+
+def _items(app: App, call: Call, request: ContextRequest, found: _Found) -> list[PackItem]:
+    ids = [each.option.id for each in found.chosen]
+    is_naive = request.evidence is not None and request.evidence.retrieval_mode == "naive"
+    around: Mapping[str, list[RelatedItem]] = {}
+    if request.include_related and request.related_limit and request.layer != "wake" and not is_naive:
+        around = related_items(app, call.caller, ids, limit=request.related_limit, project_id=request.project)
+    return [_item(request, found, each, around.get(each.option.id, [])) for each in found.chosen]
+
+
+def _item(request: ContextRequest, found: _Found, chosen: Chosen, related: list[RelatedItem]) -> PackItem:
+    option = chosen.option
+    entity, hit, place = found.entities[option.id], found.candidates.get(option.id), found.places.get(option.id, {})
+    source, url = place.get("source_name"), place.get("document_url")
+    metadata: JsonObject = {**entity.metadata, **place, "category": entity.category, "languages": [*entity.languages]}
+    return PackItem(
+        id=entity.id,
+        type=entity.entity_type,
+        name=entity.name,
+        content=_content(entity, hit),
+        score=option.score,
+        facet=chosen.facet,
+        reason=reason(hit, chosen.facet, status=option.status, is_under_way=option.is_under_way),
+        source=source if isinstance(source, str) else None,
+        quality=Quality(
+            origin="document" if entity.entity_type == "document" else "graph",
+            source=source if isinstance(source, str) else None,
+            url=url if isinstance(url, str) else entity.source_file,
+            created_at=entity.created_at,
+            updated_at=entity.updated_at,
+            valid_at=valid_at if isinstance(valid_at := entity.metadata.get("valid_at"), str) else None,
+            project_id=entity.project_id,
+        ),
+        metadata=_audited(entity, metadata, hit, found) if request.audit else _lean(metadata),
+        related=related,
+    )
+
+
+def _lean(metadata: JsonObject) -> JsonObject:
+    return {key: metadata[key] for key in LEAN if metadata.get(key) not in (None, [], "")}
+
+
+def _audited(entity: Entity, metadata: JsonObject, hit: "Candidate | None", found: _Found) -> JsonObject:
+    """Everything that is known of an item, and how it was found."""
+    shown: JsonObject = {
+        **metadata,
+        "memory_scope": entity.memory_scope,
+        "scope_key": entity.scope_key,
+        "principal_id": entity.principal_id,
+        "revision": entity.revision,
+        "tags": [*entity.tags],
+        "retrieval_signals": [*hit.sources] if hit is not None else [],
+    }
+    if hit is not None:
+        shown["retrieval"] = details(hit, found.strongest)
+        shown["passage"] = {"start": hit.passage[0], "end": hit.passage[1]} if hit.passage is not None else None
+    return shown
+
+
+def _content(entity: Entity, hit: "Candidate | None") -> str:
+    """The text of an item around what matches; the description of what has no other text."""
+    text = entity.content or entity.description
+    before = len(searchable_text(entity)) - len(text)
+    start = hit.passage[0] - before if hit is not None and hit.passage is not None else 0
+    return excerpt_around(text, max(start, 0), CONTENT_LIMIT)
+
+
+def _entry(item: PackItem, entity: Entity) -> Entry:
+    path, status = item.metadata.get("heading_path"), item.metadata.get("status")
+    marks = [item.type, *([status] if isinstance(status, str) else []), recent_at(entity).date().isoformat()]
+    return Entry(
+        section=SHELVES[item.facet].title,
+        id=item.id,
+        name=" > ".join(map(str, path)) if isinstance(path, list) and path else item.name,
+        marks=(*marks, *([item.source] if item.source else [])),
+        content=item.content,
+        is_cut=item.content != (entity.content or entity.description).strip(),
+        links=tuple(Link(each.relationship, each.direction == "outgoing", each.id, each.name) for each in item.related),
+    )
+
+
+def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted: EvidenceRequest) -> Evidence:
+    is_naive = wanted.retrieval_mode == "naive"
+    asked = SearchRequest(
+        query=query,
+        types=wanted.types,
+        project=request.project,
+        limit=wanted.limit,
+        content_max_chars=wanted.content_max_chars,
+        include_raw_memory="raw_memory" in wanted.types,
+        use_enhanced=not is_naive,
+        boost_recent=not is_naive,
+        include_retrieval_diagnostics=wanted.include_retrieval_diagnostics,
+        record_exposure=request.record_exposure,
+    )
+    found = searched(app, call, asked, wanted.retrieval_mode)
+    reserves = wanted.reserve_distilled_notes and not is_naive
+    filters = {**found.filters, "retrieval_mode": wanted.retrieval_mode, "reserve_distilled_notes": reserves}
+    shown = {name: getattr(found, name) for name in type(found).model_fields}
+    return Evidence(**{**shown, "filters": filters}, retrieval_arm="naive" if is_naive else None)
+
+
+def _text(pack: ContextPack) -> str:
+    return pack.markdown
+
+
+OPERATIONS = (
+    Operation(
+        context,
+        route=Route("POST", "/api/context/pack", tag="context", errors=frozenset({404})),
+        tool=Tool(
+            "Compile a context pack",
+            read_only=True,
+            omit=frozenset({"record_exposure", "evidence"}),
+            omit_values={"intent": frozenset({"review"})},
+            # Its text says all of them.
+            omit_result=frozenset({"evidence", "usage_metadata", "sections"}),
+            render=_text,
+        ),
+    ),
+)

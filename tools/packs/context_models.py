@@ -1,0 +1,179 @@
+"""The wire shapes of context packs."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from stores.errors import ValidationFailed
+from tools.frame.json_values import StoredJson
+from tools.frame.operation import Request, Result
+from tools.packs.facets import Facet, Intent, Layer, facets_of
+from tools.records.entity_models import EntityId, Label
+from tools.retrieval.plan import Mode
+from tools.search.search import QUERY_LIMIT, SearchResponse, SearchType
+
+Direction = Literal["outgoing", "incoming"]
+
+
+def _no_longer_accurate(mode: object) -> object:
+    if mode == "accurate":
+        raise ValidationFailed(
+            "The retrieval mode `accurate` was removed in release 1.4.",
+            remediation="Send evidence.retrieval_mode `fast`, which answers what `accurate` did, or leave it out; "
+            "max_results_per_source and max_planned_queries have no effect any more and can be left out, too.",
+            details={"field": "body.evidence.retrieval_mode", "expected": "fast or naive"},
+        )
+    return mode
+
+
+class EvidenceRequest(Request):
+    """What to search for beside the pack."""
+
+    types: Annotated[list[SearchType], Field(max_length=50)] = Field(
+        ["session"], description="Types of the evidence: any entity type, `document`, `raw_memory`."
+    )
+    limit: int = Field(24, ge=1, le=50, description="Most results.")
+    content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per result.")
+    include_retrieval_diagnostics: bool = Field(False, description="Whether to say how each result was found.")
+    retrieval_mode: Annotated[Mode, BeforeValidator(_no_longer_accurate)] = Field(
+        "fast",
+        description="`fast`, or as a control for comparisons `naive`: words and meaning joined by rank alone, for the "
+        "sections of the pack as well.",
+    )
+    reserve_distilled_notes: bool = Field(
+        True, description="Whether distilled notes keep places of their own; never in `naive`."
+    )
+
+
+class ContextRequest(Request):
+    """What somebody is about to do."""
+
+    goal: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT, pattern=r"\S")] = Field(
+        description="What you are about to do, in plain words."
+    )
+    intent: Intent = Field("build", description="What kind of work it is; it decides which facets are in the pack.")
+    layer: Layer = Field(
+        "recall", description="How much: `wake` at most 8 items to begin with, `recall` 24, `deep_search` 50."
+    )
+    domain: Label | None = Field(None, description="The field that the goal is about; it joins the words to look for.")
+    project: EntityId | None = Field(
+        None, description="Id of the project that it is for: its records, and those that belong to no project."
+    )
+    agent_id: Label | None = Field(None, description="The agent that asks, for the record of what was returned.")
+    limit: int = Field(24, ge=1, le=50, description="Most items; the layer may allow fewer.")
+    include_related: bool = Field(True, description="Whether items name records that are linked to them.")
+    related_limit: int = Field(3, ge=0, le=5, description="Most related records of an item.")
+    audit: bool = Field(False, description="Whether items carry all metadata, and how they were found.")
+    record_exposure: bool = Field(True, description="Whether to record what was returned.")
+    markdown_token_budget: int | None = Field(
+        4000, ge=100, le=32_000, description="Most tokens, of four characters, of the text; null for a short one."
+    )
+    evidence: EvidenceRequest | None = Field(None, description="Search for evidence as well.")
+    is_steady: ClassVar[bool] = False
+    """Whether neither what is new nor what was cited ranks higher, so that the order is that of the records alone."""
+
+    @property
+    def led_by(self) -> str | None:
+        """The project whose work in progress leads, whatever the goal."""
+        return self.project
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """The facets of the pack, in order."""
+        return facets_of(self.intent, self.layer)
+
+
+class Quality(Result):
+    """Where an item comes from, and from when it is."""
+
+    origin: Literal["graph", "document"]
+    source: str | None
+    url: str | None
+    created_at: datetime
+    updated_at: datetime
+    valid_at: str | None = Field(description="When it became true, if its metadata says so.")
+    project_id: str | None
+
+
+class RelatedItem(Result):
+    """A record that is linked to an item."""
+
+    id: str
+    type: str
+    name: str
+    relationship: str
+    direction: Direction
+    distance: Literal[1] = 1
+    content: str | None
+    metadata: StoredJson
+
+
+class PackItem(Result):
+    """One record of a pack."""
+
+    id: str
+    type: str
+    name: str
+    content: str = Field(description="At most 1,200 characters, with what matches the goal in them.")
+    score: float
+    facet: Facet
+    reason: str = Field(description="Why it is here, in one sentence.")
+    source: str | None
+    quality: Quality
+    metadata: StoredJson
+    related: list[RelatedItem]
+
+
+class PackSection(Result):
+    """The items of one facet, best first."""
+
+    facet: Facet
+    title: str
+    items: list[PackItem]
+
+
+class ExcludedResponse(Result):
+    """Something that was returned and not recorded."""
+
+    response_id: str
+    reason: str
+
+
+class UsageExposure(Result):
+    """What was recorded of what was returned."""
+
+    source_surface: str
+    signal_type: str
+    session_key: str | None
+    message_key: str | None
+    returned_count: int
+    stamped_count: int
+    excluded_count: int
+    coverage_count: int
+    coverage_complete: bool
+    exclusions: list[ExcludedResponse]
+
+
+class Evidence(SearchResponse):
+    """A search beside the pack."""
+
+    retrieval_arm: Literal["naive"] | None = Field(None, description="`naive` where that was asked for.")
+
+
+class ContextPack(Result):
+    """What is known for a goal."""
+
+    goal: str
+    intent: Intent
+    layer: Layer
+    query: str = Field(description="What was searched for.")
+    domain: str | None
+    project: str | None
+    sections: list[PackSection] = Field(description="In the order of the intent's facets, without empty ones.")
+    total_items: int
+    usage_metadata: dict[str, UsageExposure] = Field(description="`usage_exposure`, where something was recorded.")
+    usage_hint: str
+    markdown: str = Field(description="The pack as a text within the token budget.")
+    evidence: Evidence | None
+    degraded: dict[str, str] = Field(default_factory=dict, description="What could not answer, and a word for why.")

@@ -1,0 +1,1 @@
+"""Accounts, sign-in, organizations, teams and keys."""

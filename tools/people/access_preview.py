@@ -1,0 +1,166 @@
+"""Preview of the raw memories that a member of memory spaces would read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from auth.policy import ADMINS, principal_of
+from auth.principal import Principal
+from auth.space_preview import Verdict, counted_keys, verdict
+from auth.spaces import memory_keys, place_of
+from stores.errors import InvalidRequest
+from stores.ledger import CaptureQuery
+from stores.records import JsonObject
+from stores.spaces import MemorySpace
+from tools.app import App
+from tools.frame.audit_entries import audit_entry
+from tools.frame.operation import Call, Operation, Result, Route
+from tools.memory.spaces import INSUFFICIENT, MemorySpaceRequest, PrincipalId, present_space
+from tools.runtime.threads import in_thread
+
+MORE_SPACES = 25
+
+
+class PreviewMemorySpaceAccessRequest(MemorySpaceRequest):
+    """Of whom to tell what it would read in some memory spaces."""
+
+    target_principal_type: Literal["user", "agent", "delegated"] = Field("agent", description="What it is.")
+    target_principal_id: PrincipalId = Field(description="The user's id, or the name of the agent.")
+    additional_space_ids: Annotated[list[PrincipalId], Field(max_length=MORE_SPACES)] = Field(
+        [], description="Other spaces of which it would be a member, too."
+    )
+    limit: int = Field(50, ge=1, le=200, description="Most memories to name, the latest first.")
+
+
+class AccessPreview(Result):
+    """What somebody would read as a member of some memory spaces."""
+
+    allowed: bool = Field(description="Whether every one of the spaces would let it read.")
+    reason: str = Field(description="`access_preview_allowed`, or why the first that does not lets nobody in.")
+    target_principal_type: str
+    target_principal_id: str
+    memory_space_ids: list[str]
+    visible_source_ids: list[str] = Field(description="Ids of memories that it would read, and the caller reads.")
+    denied_source_ids: list[str] = Field(description="Ids of those that the caller reads, and it would not.")
+    missing_source_ids: list[str]
+    redacted_count: int
+    hidden_but_relevant_count: int = Field(
+        description="Memories of projects, teams and shared spaces that the caller itself may not read."
+    )
+    policy_reasons: list[str]
+    metadata: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A memory space and the verdict on the target."""
+
+    space: MemorySpace
+    verdict: Verdict
+
+
+async def preview_memory_space_access(app: App, call: Call, request: PreviewMemorySpaceAccessRequest) -> AccessPreview:
+    """Tell which raw memories of some spaces a user or agent would read as a member of them. Nothing changes."""
+    return await in_thread(_preview, app, call, request)
+
+
+def _preview(app: App, call: Call, request: PreviewMemorySpaceAccessRequest) -> AccessPreview:
+    caller = call.caller
+    spaces = [present_space(app, caller, each) for each in _space_ids(request)]
+    target = _target(app, caller, request)
+    judged = [_Judged(space, verdict(space, target, request.target_principal_type)) for space in spaces]
+    visible, denied = _sources(app, caller, judged, request.limit)
+    refused = [each.verdict.reason for each in judged if not each.verdict.allowed]
+    preview = AccessPreview(
+        allowed=not refused,
+        reason=refused[0] if refused else "access_preview_allowed",
+        target_principal_type=request.target_principal_type,
+        target_principal_id=request.target_principal_id,
+        memory_space_ids=[space.id for space in spaces],
+        visible_source_ids=visible,
+        denied_source_ids=denied,
+        missing_source_ids=[],
+        redacted_count=0,
+        hidden_but_relevant_count=_hidden(app, caller, judged),
+        policy_reasons=list(dict.fromkeys(each.verdict.reason for each in judged)),
+        metadata={
+            "limit": request.limit,
+            "source_count": len(visible) + len(denied),
+            "spaces": [
+                {"id": each.space.id, "allowed": each.verdict.allowed, "reason": each.verdict.reason} for each in judged
+            ],
+        },
+    )
+    _remember(app, call, request, preview)
+    return preview
+
+
+def _space_ids(request: PreviewMemorySpaceAccessRequest) -> list[str]:
+    found = [str(request.space_id)]
+    for text in request.additional_space_ids:
+        try:
+            found.append(str(UUID(text)))
+        except ValueError as error:
+            raise InvalidRequest(
+                "invalid_memory_space_id",
+                code="invalid_memory_space_id",
+                remediation="Name memory spaces by their ids, which are UUIDs.",
+                details={"field": "body.additional_space_ids"},
+            ) from error
+    return list(dict.fromkeys(found))
+
+
+def _target(app: App, caller: Principal, request: PreviewMemorySpaceAccessRequest) -> Principal | None:
+    if request.target_principal_type != "user":
+        return None
+    found = app.ledger.people.caller(request.target_principal_id, caller.organization_id, None)
+    return None if found is None else principal_of(*found)
+
+
+def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int) -> tuple[list[str], list[str]]:
+    """Return ids of the latest readable memories: readable for the target, and not."""
+    active = [each for each in judged if each.space.state == "active"]
+    keys = {key for each in active for key in memory_keys(place_of(each.space))} & caller.memories
+    open_keys = {key for each in active if each.verdict.allowed for key in memory_keys(place_of(each.space))}
+    query = CaptureQuery(readable=frozenset(keys), visible=frozenset(), limit=limit)
+    found = [each.memory.entity for each in app.ledger.memories.list_captures(caller.organization_id, query)[0]]
+    visible = [each.id for each in found if each.visibility in open_keys]
+    return visible, [each.id for each in found if each.visibility not in open_keys]
+
+
+def _hidden(app: App, caller: Principal, judged: Sequence[_Judged]) -> int:
+    """Count memories that the caller may not read, except private ones."""
+    keys = frozenset(key for each in judged for key in counted_keys(each.space)) - caller.memories
+    return (
+        app.ledger.memories.list_captures(caller.organization_id, CaptureQuery(keys, frozenset(), limit=0))[1]
+        if keys
+        else 0
+    )
+
+
+def _remember(app: App, call: Call, request: PreviewMemorySpaceAccessRequest, preview: AccessPreview) -> None:
+    details: JsonObject = {
+        "target_principal_type": request.target_principal_type,
+        "target_principal_id": request.target_principal_id,
+        "memory_space_ids": [*preview.memory_space_ids],
+        "policy_allowed": preview.allowed,
+        "policy_reason": preview.reason,
+    }
+    app.ledger.audit.append(
+        audit_entry(call, "memory.access.preview", call.caller.organization_id, str(request.space_id), details)
+    )
+
+
+OPERATIONS = (
+    Operation(
+        preview_memory_space_access,
+        roles=ADMINS,
+        role_refusal=INSUFFICIENT,
+        route=Route(
+            "POST", "/api/memory/spaces/{space_id}/members/preview", tag="memory", errors=frozenset({400, 404})
+        ),
+    ),
+)

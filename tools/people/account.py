@@ -1,0 +1,223 @@
+"""Sign-up, sign-in, refresh and who am I."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.accounts import SignedIn, TokenReplayed
+from auth.invitations import enter as enter_invited
+from auth.invitations import require_invitation
+from stores.errors import AuthenticationRequired, Forbidden
+from stores.records import Role, User
+from tools.app import App
+from tools.frame.audit_entries import audit_entry
+from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.runtime.announcements import announce_member
+from tools.runtime.threads import in_thread, in_turn
+
+Email = Annotated[str, StringConstraints(min_length=3, max_length=254)]
+Secret = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+InviteToken = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+NewSecret = Annotated[str, StringConstraints(min_length=8, max_length=128)]
+
+
+class UserBrief(Result):
+    """A user, as sign-in shows it."""
+
+    id: str
+    email: str
+    name: str
+
+
+class UserView(UserBrief):
+    """A user, as it sees itself."""
+
+    codehost_id: int | None
+    avatar_url: str | None
+    is_admin: bool
+
+
+class OrganizationView(Result):
+    """An organization."""
+
+    id: str
+    name: str
+    slug: str
+
+
+class SignUpRequest(Request):
+    """A new local account."""
+
+    email: Email = Field(description="E-mail address; it identifies the account.")
+    password: NewSecret = Field(description="8 to 128 characters.")
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")] = Field(
+        description="How others see the user."
+    )
+    invite_token: InviteToken | None = Field(
+        None, description="Token of an invitation to this address; the session starts in its organization."
+    )
+
+
+class LogInRequest(Request):
+    """Credentials of a local account."""
+
+    email: Email = Field(description="E-mail address.")
+    password: Secret = Field(description="Password.")
+    invite_token: InviteToken | None = Field(
+        None, description="Token of an invitation to this address; the session starts in its organization."
+    )
+
+
+class RefreshRequest(Request):
+    """A refresh token, from the body or the cookie."""
+
+    refresh_token: Annotated[str, StringConstraints(min_length=1, max_length=4096)] | None = Field(
+        None, description="The refresh token that came last; browsers send it as a cookie instead."
+    )
+
+
+class SignedInView(Result):
+    """Who signed in, where, and both tokens."""
+
+    user: UserBrief
+    organization: OrganizationView
+    access_token: str
+    refresh_token: str
+    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol
+    expires_in: int
+
+
+class TokensView(Result):
+    """A rotated pair of tokens."""
+
+    access_token: str
+    refresh_token: str
+    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol
+    expires_in: int
+
+
+class MeRequest(Request):
+    """Nothing: the caller is known."""
+
+
+class MeView(Result):
+    """The caller."""
+
+    user: UserView
+    organization: OrganizationView
+    org_role: Role
+
+
+def signed_in_view(signed: SignedIn) -> SignedInView:
+    """Show a sign-in with its tokens."""
+    identity = signed.identity
+    return SignedInView.of(
+        signed, user=UserBrief.of(identity.user), organization=OrganizationView.of(identity.organization)
+    )
+
+
+def require_local_auth(app: App) -> None:
+    """Refuse sign-in by e-mail and password if it is switched off."""
+    if not app.settings.local_auth_enabled:
+        raise Forbidden(
+            "local_auth_disabled",
+            code="local_auth_disabled",
+            remediation="Sign in with one of the configured providers.",
+        )
+
+
+async def sign_up(app: App, call: Call, request: SignUpRequest) -> SignedInView:
+    """Create an account with a personal organization, and sign in."""
+    require_local_auth(app)
+    if not app.settings.signup_enabled:
+        raise Forbidden("signup_disabled", code="signup_disabled", remediation="Ask the operator for an account.")
+    find = partial(app.accounts.create, request.email, request.password, request.name, call.origin)
+    return signed_in_view(await _enter(app, call, request, find))
+
+
+async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
+    """Sign in with e-mail and password."""
+    require_local_auth(app)
+    find = partial(app.accounts.check, request.email, request.password, call.origin)
+    return signed_in_view(await _enter(app, call, request, find))
+
+
+async def _enter(app: App, call: Call, request: SignUpRequest | LogInRequest, find: Callable[[], User]) -> SignedIn:
+    if (token := request.invite_token) is None:
+        return await in_turn(app.password_turns, lambda: app.accounts.start(find(), call.origin))
+
+    def accept() -> SignedIn:
+        invitation = require_invitation(app.accounts, token, request.email)
+        user = find()
+        audit = audit_entry(call, "invitation.accept", invitation.organization_id, invitation.id)
+        return enter_invited(app.accounts, user, token, replace(audit, actor_id=user.id), call.origin)
+
+    signed = await in_turn(app.password_turns, accept)
+    identity = signed.identity
+    await announce_member(app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
+    return signed
+
+
+async def refresh(app: App, call: Call, request: RefreshRequest) -> TokensView:
+    """Exchange a refresh token for a new pair; each works once."""
+    if request.refresh_token is None:
+        raise AuthenticationRequired("A refresh token is needed.", remediation="Send refresh_token, or log in again.")
+    try:
+        signed = await in_thread(app.accounts.refresh, request.refresh_token, call.origin)
+    except TokenReplayed as replayed:
+        await app.events.renew_user(replayed.user_id)
+        raise
+    return TokensView.of(signed)
+
+
+async def me(app: App, call: Call, _request: MeRequest) -> MeView:
+    """Say who the caller is, in which organization and with which role."""
+    caller = call.caller
+    return MeView(
+        user=UserView.of(caller.user),
+        organization=OrganizationView.of(caller.organization),
+        org_role=caller.role,
+    )
+
+
+OPERATIONS = (
+    Operation(
+        sign_up,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST",
+            "/api/auth/local/signup",
+            status=201,
+            tag="account",
+            cookies="set",
+            rate="5/minute",
+            errors=frozenset({400, 403, 409, 429}),
+        ),
+    ),
+    Operation(
+        log_in,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST",
+            "/api/auth/local/login",
+            tag="account",
+            cookies="set",
+            rate="5/minute",
+            errors=frozenset({400, 401, 403, 409, 429}),
+        ),
+    ),
+    Operation(
+        refresh,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST", "/api/auth/refresh", tag="account", cookies="set", rate="30/minute", errors=frozenset({401, 429})
+        ),
+    ),
+    Operation(me, route=Route("GET", "/api/auth/me", tag="account")),
+)

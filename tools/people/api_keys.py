@@ -1,0 +1,185 @@
+"""API keys of programs that act for a user in one organization."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+
+from auth.api_keys import KeyRequest
+from auth.policy import ADMINS
+from auth.principal import Principal, Scope
+from auth.rights import require_admin, require_session
+from auth.spaces import reaches
+from stores.errors import InvalidRequest, NotFound
+from stores.ledger import AuditDraft
+from stores.records import ApiKey, JsonObject
+from tools.app import App
+from tools.frame.audit_entries import audit_entry
+from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.people.account import MeRequest
+from tools.records.entity_models import EntityId
+from tools.runtime.threads import in_thread
+
+MOST = 100
+"""Projects or memory spaces of one key."""
+
+
+class CreateApiKeyRequest(Request):
+    """A new API key."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")] = Field(
+        description="What it is for, for people."
+    )
+    live: bool = Field(True, description="Whether it begins with `sk_live_` or with `sk_test_`; both do the same.")
+    scopes: Annotated[list[Scope], Field(min_length=1)] = Field(
+        ["mcp"], description="What it opens: `mcp` for agents, `api:read` and `api:write` for REST."
+    )
+    project_ids: Annotated[list[EntityId], Field(max_length=MOST)] = Field(
+        default_factory=list, description="The projects whose records alone it sees; empty for all that its maker sees."
+    )
+    memory_space_ids: Annotated[list[UUID], Field(max_length=MOST)] = Field(
+        default_factory=list,
+        description="The memory spaces in which everything lies that it sees; empty for all that its maker sees.",
+    )
+    expires_days: Annotated[int, Field(ge=1, le=365)] | None = Field(
+        None, description="Days until it ends by itself; without them, when it is revoked."
+    )
+
+
+class ApiKeyRequest(Request):
+    """One API key."""
+
+    key_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The key's id.")
+
+
+class KeyView(Result):
+    """An API key without its secret."""
+
+    id: str
+    name: str
+    prefix: str
+    scopes: list[str]
+    project_ids: list[str]
+    memory_space_ids: list[str]
+    expires_at: datetime | None
+
+
+class CreatedKeyView(KeyView):
+    """A new API key: the only answer that shows it whole."""
+
+    api_key: str
+
+
+class KeptKeyView(KeyView):
+    """An API key and what became of it."""
+
+    created_at: datetime
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+class KeysView(Result):
+    """The caller's API keys in this organization, the newest first."""
+
+    keys: list[KeptKeyView]
+
+
+class RevokedKeyView(Result):
+    """The key has ended."""
+
+    success: Literal[True] = True
+    id: str
+
+
+async def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> CreatedKeyView:
+    """Make an API key that acts as the caller in this organization. It is shown once and cannot be read again."""
+    require_session(call.caller)
+    await in_thread(_require_narrowings, app, call.caller, request)
+    wanted = KeyRequest(
+        name=request.name,
+        live=request.live,
+        scopes=request.scopes,
+        project_ids=request.project_ids,
+        memory_space_ids=[str(each) for each in request.memory_space_ids],
+        lifetime=timedelta(days=request.expires_days) if request.expires_days is not None else None,
+    )
+
+    def audit(key: ApiKey) -> AuditDraft:
+        details: JsonObject = {
+            "name": key.name,
+            "prefix": key.prefix,
+            "scopes": list(key.scopes),
+            "project_ids": list(key.project_ids),
+            "memory_space_ids": list(key.memory_space_ids),
+        }
+        return audit_entry(call, "api_key.create", key.organization_id, key.id, details)
+
+    key, text = await in_thread(app.accounts.keys.create, call.caller, wanted, audit)
+    return CreatedKeyView.of(key, api_key=text)
+
+
+def _require_narrowings(app: App, caller: Principal, request: CreateApiKeyRequest) -> None:
+    if any(project_id not in caller.project_roles for project_id in request.project_ids):
+        raise InvalidRequest(
+            "invalid_api_key_project_scope",
+            code="invalid_api_key_project_scope",
+            remediation="Name projects that you can read.",
+        )
+    wanted = {str(each) for each in request.memory_space_ids}
+    there = app.ledger.spaces.some(caller.organization_id, wanted)
+    if wanted - {space.id for space in there if reaches(caller, space)}:
+        raise InvalidRequest(
+            "invalid_api_key_memory_space_scope",
+            code="invalid_api_key_memory_space_scope",
+            remediation="Name active memory spaces in which you can read.",
+        )
+
+
+async def list_api_keys(app: App, call: Call, _request: MeRequest) -> KeysView:
+    """List the caller's API keys in this organization, valid or not, the newest first."""
+    require_session(call.caller)
+    caller = call.caller
+    found = await in_thread(app.ledger.api_keys.of_organization, caller.organization_id, user_id=caller.user_id)
+    return KeysView(keys=[KeptKeyView.of(key) for key in found])
+
+
+async def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> RevokedKeyView:
+    """End an API key at once: one's own, or as an admin anybody's in this organization."""
+    caller = call.caller
+
+    def revoke() -> ApiKey:
+        require_session(caller)
+        key = app.ledger.api_keys.key(caller.organization_id, request.key_id)
+        if key is None:
+            raise NotFound("There is no such API key.", remediation="List yours with GET /api/auth/api-keys.")
+        if key.user_id != caller.user_id:
+            require_admin(caller.role, "Revoking the API key of somebody else")
+        audit = audit_entry(
+            call, "api_key.revoke", caller.organization_id, key.id, {"name": key.name, "prefix": key.prefix}
+        )
+        app.ledger.api_keys.revoke(caller.organization_id, key.id, audit)
+        return key
+
+    key = await in_thread(revoke)
+    await app.events.renew_user(key.user_id)
+    return RevokedKeyView(id=key.id)
+
+
+OPERATIONS = (
+    Operation(
+        create_api_key,
+        roles=ADMINS,
+        scope="write",
+        mutates=True,
+        secret=True,
+        route=Route("POST", "/api/auth/api-keys", tag="account", errors=frozenset({400})),
+    ),
+    Operation(list_api_keys, route=Route("GET", "/api/auth/api-keys", tag="account")),
+    Operation(
+        revoke_api_key,
+        scope="write",
+        mutates=True,
+        route=Route("POST", "/api/auth/api-keys/{key_id}/revoke", tag="account", errors=frozenset({404})),
+    ),
+)

@@ -1,0 +1,238 @@
+"""Device login (RFC 8628) for programs without a browser."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import Annotated
+from urllib.parse import urlencode
+
+from pydantic import Field, StringConstraints
+
+from auth.device import AskingDevice, Devices
+from auth.rights import require_session
+from stores.errors import InvalidRequest, ValidationFailed
+from stores.ledger import AuditDraft, DeviceRefusal
+from stores.records import Organization, Session
+from tools.app import App
+from tools.frame.audit_entries import audit_entry
+from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.people.account import OrganizationView, SignedInView, signed_in_view
+from tools.people.organizations import Slug, membership
+from tools.runtime.threads import in_thread
+
+GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
+PAGE = "/device"
+"""Page on which a person types the code."""
+
+_BODY_LIMIT = 16 * 1024
+
+UserCode = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+
+
+class StartDeviceRequest(Request):
+    """A program that wants to sign in."""
+
+    client_name: Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"\S")] = Field(
+        "A program", description="How the program calls itself; the person who decides is shown it."
+    )
+
+
+class StartedDeviceView(Result):
+    """The two codes, and where the person goes."""
+
+    device_code: str
+    user_code: str
+    verification_uri: str
+    verification_uri_complete: str
+    expires_in: int
+    interval: int
+
+
+class DeviceTokenRequest(Request):
+    """The question of a program that waits."""
+
+    grant_type: Annotated[str, StringConstraints(max_length=200)] = Field(
+        description=f"`{GRANT_TYPE}`, and nothing else."
+    )
+    device_code: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(
+        description="The device code that the program was given."
+    )
+
+
+class DescribeDeviceRequest(Request):
+    """A code that a program shows."""
+
+    user_code: UserCode = Field(description="The code as it was typed; case and separators do not matter.")
+
+
+class DecideDeviceRequest(DescribeDeviceRequest):
+    """Whether the program that shows a code is let in."""
+
+    approve: bool = Field(description="True lets the program act as you; false turns it away.")
+    organization: Slug | None = Field(
+        None, description="Slug of your organization that the program signs in to; the session's own when absent."
+    )
+
+
+class WaitingDeviceView(Result):
+    """A program that waits. What it says of itself is not proven."""
+
+    user_code: str
+    client_name: str
+    address: str
+    user_agent: str
+    started_at: datetime
+    expires_at: datetime
+
+
+class DecidedDeviceView(Result):
+    """What was decided."""
+
+    approved: bool
+    client_name: str
+    organization: OrganizationView | None
+
+
+async def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDeviceView:
+    """Begin to sign in a program without a browser: it shows the user code, and asks with the device code.
+
+    A person who is signed in opens the address, compares the code and decides. Both codes hold for ten minutes.
+    """
+    name = request.client_name.strip()
+    if not name.isprintable():
+        raise ValidationFailed(
+            "client_name holds characters that cannot be seen.",
+            details={"field": "body.client_name", "expected": "visible characters"},
+        )
+    started = await in_thread(Devices(app.accounts).start, AskingDevice(name, call.client, call.user_agent))
+    page = f"{call.server()}{PAGE}"
+    complete = f"{page}?{urlencode({'user_code': started.user_code})}"
+    return StartedDeviceView.of(started, verification_uri=page, verification_uri_complete=complete)
+
+
+async def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInView:
+    """Ask whether the program was let in; once it was, the answer signs it in.
+
+    Until then the answer is 400 with one of the words of RFC 8628 as `error`.
+    """
+    if request.grant_type != GRANT_TYPE:
+        raise InvalidRequest(
+            "This endpoint knows one grant type.",
+            code="unsupported_grant_type",
+            remediation=f"Send {GRANT_TYPE} as grant_type.",
+            details={"field": "body.grant_type", "expected": GRANT_TYPE},
+        )
+
+    def audit(session: Session) -> AuditDraft:
+        entry = audit_entry(call, "session.start", session.organization_id, session.id, {"provider": "device"})
+        return replace(entry, actor_id=session.user_id)
+
+    found = await in_thread(Devices(app.accounts).redeem, request.device_code, call.origin, audit)
+    if isinstance(found, str):
+        raise _REFUSALS[found]()
+    return signed_in_view(found)
+
+
+_REFUSALS: Mapping[DeviceRefusal, Callable[[], InvalidRequest]] = {
+    "authorization_pending": lambda: InvalidRequest(
+        "Nobody has decided yet.",
+        code="authorization_pending",
+        remediation="Ask again when the interval has passed.",
+    ),
+    "slow_down": lambda: InvalidRequest(
+        "The program asks more often than it was told.",
+        code="slow_down",
+        remediation="Wait five seconds longer between two questions from now on.",
+    ),
+    "access_denied": lambda: InvalidRequest(
+        "The program was turned away.",
+        code="access_denied",
+        remediation="Start the login again if it was a mistake.",
+    ),
+    "expired_token": lambda: InvalidRequest(
+        "The device code is unknown, was used, or has expired.",
+        code="expired_token",
+        remediation="Start the login again.",
+    ),
+}
+
+
+async def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> WaitingDeviceView:
+    """Say which program waits with a code and from which address it asked, before deciding."""
+    found = await in_thread(Devices(app.accounts).waiting, call.caller, request.user_code)
+    return WaitingDeviceView.of(found, **asdict(found.asking))
+
+
+async def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
+    """Let the program that shows a code sign in as the caller, or turn it away; a code is decided once."""
+    return await in_thread(_decide, app, call, request)
+
+
+def _decide(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
+    require_session(call.caller)
+    devices = Devices(app.accounts)
+    asking = devices.waiting(call.caller, request.user_code).asking
+    organization = _chosen(app, call, request.organization) if request.approve else None
+    if organization is None:
+        audit = audit_entry(call, "device.deny", call.caller.organization_id, None, asdict(asking))
+        devices.deny(call.caller, request.user_code, audit)
+    else:
+        audit = audit_entry(call, "device.approve", organization.id, None, asdict(asking))
+        devices.approve(call.caller, request.user_code, organization.id, audit)
+    return DecidedDeviceView(
+        approved=request.approve,
+        client_name=asking.client_name,
+        organization=None if organization is None else OrganizationView.of(organization),
+    )
+
+
+def _chosen(app: App, call: Call, slug: str | None) -> Organization:
+    return call.caller.organization if slug is None else membership(app, call.caller, slug)[0]
+
+
+OPERATIONS = (
+    Operation(
+        start_device,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST",
+            "/api/auth/device",
+            tag="account",
+            body_limit=_BODY_LIMIT,
+            takes_form=True,
+            rate="10/minute",
+            errors=frozenset({409, 429}),
+        ),
+    ),
+    Operation(
+        device_token,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST",
+            "/api/auth/device/token",
+            tag="account",
+            body_limit=_BODY_LIMIT,
+            takes_form=True,
+            rate="60/minute",
+            errors=frozenset({400, 429}),
+        ),
+    ),
+    Operation(
+        describe_device,
+        route=Route("GET", "/api/auth/device/verify", tag="account", rate="30/minute", errors=frozenset({404, 429})),
+    ),
+    Operation(
+        decide_device,
+        scope="write",
+        route=Route(
+            "POST",
+            "/api/auth/device/verify",
+            tag="account",
+            body_limit=_BODY_LIMIT,
+            rate="10/minute",
+            errors=frozenset({404, 429}),
+        ),
+    ),
+)

@@ -1,0 +1,289 @@
+"""Members of organizations and projects: the roles that they get, change and lose."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.policy import no_project, principal_of
+from auth.rights import may_manage_project, require_may_give, require_project_manager
+from stores.errors import AuthenticationRequired, NotFound
+from stores.ledger import ProjectPermit
+from stores.records import Access, Identity, JsonObject, Member, ProjectMember, ProjectRole, Role
+from tools.app import App
+from tools.frame.audit_entries import audit_entry
+from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run
+from tools.people.organizations import OrganizationRequest, membership, permit_to_give
+from tools.records.projects import require_live_project
+from tools.runtime.announcements import ProjectChange, ProjectNews, announce_member, announce_project_members
+from tools.runtime.threads import in_thread
+
+UserId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+GivenRole = Literal["project_viewer", "project_contributor", "project_maintainer"]
+
+
+class PersonView(Result):
+    """A user, as others in the organization see it."""
+
+    id: str
+    email: str
+    name: str
+    avatar_url: str | None
+    codehost_id: int | None
+
+
+class MemberRequest(OrganizationRequest):
+    """One member of an organization."""
+
+    user_id: UserId = Field(description="The user's id.")
+
+
+class AddMemberRequest(MemberRequest):
+    """A user who becomes a member."""
+
+    role: Role = Field("member", description="The role in the organization.")
+
+
+class ChangeMemberRequest(MemberRequest):
+    """A member's new role."""
+
+    role: Role = Field(description="The role in the organization from now on.")
+
+
+class MemberView(Result):
+    """A member and its role."""
+
+    user: PersonView
+    role: Role
+    created_at: datetime
+
+
+class MembersView(Result):
+    """The members of an organization, the oldest membership first."""
+
+    members: list[MemberView]
+
+
+class ProjectRequest(Request):
+    """One project."""
+
+    project_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The project's id.")
+
+
+class ProjectMemberRequest(ProjectRequest):
+    """One member of a project."""
+
+    user_id: UserId = Field(description="The user's id.")
+
+
+class AddProjectMemberRequest(ProjectMemberRequest):
+    """A member of the organization who gets a role in a project."""
+
+    role: GivenRole = Field("project_contributor", description="The role in the project.")
+
+
+class ChangeProjectMemberRequest(ProjectMemberRequest):
+    """A member's new role in a project."""
+
+    role: GivenRole = Field(description="The role in the project from now on.")
+
+
+class ProjectMemberView(Result):
+    """A user with a role of its own in a project."""
+
+    user: PersonView
+    role: ProjectRole
+    created_at: datetime | None = Field(description="Null for whoever created the project.")
+
+
+class ProjectMembersView(Result):
+    """The owner of a project, then its members, and whether the caller may change them."""
+
+    members: list[ProjectMemberView]
+    can_manage: bool
+
+
+def _member_view(member: Member) -> MemberView:
+    return MemberView(user=PersonView.of(member.user), role=member.role, created_at=member.joined_at)
+
+
+def _present(app: App, organization_id: str, user_id: str) -> Member:
+    member = app.ledger.people.member(organization_id, user_id)
+    if member is None:
+        raise NotFound(
+            "There is no such member.", remediation="List the members with GET /api/orgs/{slug}/members and use an id."
+        )
+    return member
+
+
+async def list_members(app: App, call: Call, request: OrganizationRequest) -> MembersView:
+    """List the members of one of the caller's organizations, the oldest membership first."""
+
+    def read() -> list[Member]:
+        organization, _ = membership(app, call.caller, request.org_slug)
+        return app.ledger.people.members(organization.id)
+
+    return MembersView(members=[_member_view(member) for member in await in_thread(read)])
+
+
+async def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberView:
+    """Make a user a member of an organization; admins may, and owners alone make another owner."""
+
+    def write() -> tuple[str, Member]:
+        organization, role = membership(app, call.caller, request.org_slug)
+        require_may_give(role, request.role)
+        audit = audit_entry(call, "member.add", organization.id, request.user_id, {"role": request.role})
+        permit = permit_to_give(call, request, request.role)
+        app.ledger.people.add_membership(request.user_id, organization.id, request.role, audit, permit=permit)
+        return organization.id, _present(app, organization.id, request.user_id)
+
+    organization_id, added = await in_thread(write)
+    await announce_member(app, organization_id, request.user_id, "org_member_added", request.role)
+    return _member_view(added)
+
+
+async def change_member(app: App, call: Call, request: ChangeMemberRequest) -> MemberView:
+    """Change a member's role; owners alone touch the role of an owner, and the last owner stays one."""
+
+    def write() -> tuple[str, Member]:
+        organization, role = membership(app, call.caller, request.org_slug)
+        require_may_give(role, request.role)
+        audit = audit_entry(call, "member.role_change", organization.id, request.user_id, {"to": request.role})
+        permit = permit_to_give(call, request, request.role)
+        app.ledger.people.set_member_role(organization.id, request.user_id, request.role, audit, permit=permit)
+        return organization.id, _present(app, organization.id, request.user_id)
+
+    organization_id, changed = await in_thread(write)
+    await announce_member(app, organization_id, request.user_id, "org_role_changed", request.role)
+    return _member_view(changed)
+
+
+async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneView:
+    """End a membership: everybody may leave, admins remove others, owners alone an owner. The last owner stays.
+
+    Project roles, teams, sessions and API keys of the member in this organization end at once.
+    """
+
+    def write() -> tuple[str, Role]:
+        organization, role = membership(app, call.caller, request.org_slug)
+        leaves = request.user_id == call.caller.user_id
+        if not leaves:
+            require_may_give(role)
+        audit = audit_entry(call, "member.remove", organization.id, request.user_id)
+        permit = None if leaves else permit_to_give(call, request)
+        return organization.id, app.ledger.people.remove_member(organization.id, request.user_id, audit, permit=permit)
+
+    organization_id, before = await in_thread(write)
+    await announce_member(app, organization_id, request.user_id, "org_member_removed", before)
+    return DoneView()
+
+
+def _project_member_view(member: ProjectMember) -> ProjectMemberView:
+    return ProjectMemberView(user=PersonView.of(member.user), role=member.role, created_at=member.joined_at)
+
+
+def _project_permit(call: Call, request: ProjectRequest) -> ProjectPermit:
+    """Check the role again in the transaction, where it can no longer change."""
+
+    def check(identity: Identity | None, access: Access) -> None:
+        if identity is None:
+            raise AuthenticationRequired("The session has ended.")
+        now = replace(principal_of(identity, access), session_id=call.caller.session_id)
+        require_project_manager(now, request.project_id)
+
+    return ProjectPermit(call.caller.user_id, check)
+
+
+async def list_project_members(app: App, call: Call, request: ProjectRequest) -> ProjectMembersView:
+    """List who has a role of its own in a project: its owner, then the members in the order of joining.
+
+    Roles outlive the project, as its records do: those in a deleted one are listed and taken away, too.
+    """
+
+    def read() -> list[ProjectMember]:
+        if request.project_id not in call.caller.project_roles:
+            raise no_project(request.project_id)
+        return app.ledger.project_members.of_project(call.caller.organization_id, request.project_id)
+
+    members = [_project_member_view(member) for member in await in_thread(read)]
+    return ProjectMembersView(members=members, can_manage=may_manage_project(call.caller, request.project_id))
+
+
+async def add_project_member(app: App, call: Call, request: AddProjectMemberRequest) -> ProjectMemberView:
+    """Give a member of the organization a role in a project; its maintainers and owners may."""
+    return await _give_project_role(app, call, request, "project_member.add")
+
+
+async def change_project_member(app: App, call: Call, request: ChangeProjectMemberRequest) -> ProjectMemberView:
+    """Change a member's role in a project; its maintainers and owners may. Its creator stays its owner."""
+    return await _give_project_role(app, call, request, "project_member.role_change")
+
+
+async def _give_project_role(
+    app: App, call: Call, request: AddProjectMemberRequest | ChangeProjectMemberRequest, action: str
+) -> ProjectMemberView:
+    organization_id, adds = call.caller.organization_id, action == "project_member.add"
+
+    def write() -> ProjectMember:
+        require_project_manager(call.caller, request.project_id)
+        require_live_project(app, organization_id, request.project_id)
+        details: JsonObject = {"user_id": request.user_id, "role": request.role}
+        audit = audit_entry(call, action, organization_id, request.project_id, details)
+        which = (organization_id, request.project_id, request.user_id)
+        permit = _project_permit(call, request)
+        if adds:
+            app.ledger.project_members.add(*which, request.role, audit, permit=permit)
+        else:
+            app.ledger.project_members.set_role(*which, request.role, audit, permit=permit)
+        found = app.ledger.project_members.of_project(organization_id, request.project_id)
+        return next(member for member in found if member.user.id == request.user_id)
+
+    given = await in_thread(write)
+    await _announce(app, call, request, "project_member_added" if adds else "project_role_changed", given.role)
+    return _project_member_view(given)
+
+
+async def remove_project_member(app: App, call: Call, request: ProjectMemberRequest) -> DoneView:
+    """Take a member's role in a project away; its maintainers and owners may. Its creator stays its owner."""
+
+    def write() -> ProjectRole:
+        require_project_manager(call.caller, request.project_id)
+        which = (call.caller.organization_id, request.project_id, request.user_id)
+        audit = audit_entry(call, "project_member.remove", *which[:2], {"user_id": request.user_id})
+        return app.ledger.project_members.remove(*which, audit, permit=_project_permit(call, request))
+
+    await _announce(app, call, request, "project_member_removed", await in_thread(write))
+    return DoneView()
+
+
+async def _announce(
+    app: App, call: Call, request: ProjectMemberRequest, change: ProjectChange, role: ProjectRole
+) -> None:
+    news = ProjectNews(request.user_id, request.project_id, change, role)
+    await announce_project_members(app, call.caller.organization_id, [news])
+
+
+_ORGANIZATION = "/api/orgs/{org_slug}/members"
+_PROJECT = "/api/projects/{project_id}/members"
+
+
+def _write(run: Run, route: Route) -> Operation:
+    return Operation(run, scope="write", mutates=True, events=("permission_changed",), route=route)
+
+
+def _route(method: Method, path: str, *errors: int) -> Route:
+    tag = "projects" if path.startswith(_PROJECT) else "organizations"
+    return Route(method, path, tag=tag, errors=frozenset(errors))
+
+
+OPERATIONS = (
+    Operation(list_members, route=_route("GET", _ORGANIZATION, 404)),
+    _write(add_member, _route("POST", _ORGANIZATION, 404, 409)),
+    _write(change_member, _route("PATCH", _ORGANIZATION + "/{user_id}", 404, 409)),
+    _write(remove_member, _route("DELETE", _ORGANIZATION + "/{user_id}", 404, 409)),
+    Operation(list_project_members, route=_route("GET", _PROJECT, 404)),
+    _write(add_project_member, _route("POST", _PROJECT, 400, 404, 409)),
+    _write(change_project_member, _route("PATCH", _PROJECT + "/{user_id}", 400, 404)),
+    _write(remove_project_member, _route("DELETE", _PROJECT + "/{user_id}", 400, 404)),
+)

@@ -1,0 +1,295 @@
+"""Organizations of the caller: list, create, change, delete and switch."""
+
+import re
+import uuid
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from auth.accounts import SignedIn
+from auth.principal import Principal
+from auth.rights import require_admin, require_may_give, require_owner, require_session
+from stores.errors import AuthenticationRequired, Conflict, Forbidden, InvalidRequest, NotFound
+from stores.ledger import PERSONAL_SLUG, Permit
+from stores.records import Organization, Role
+from tools.app import App
+from tools.frame.audit_entries import audit_entry
+from tools.frame.operation import Call, Nothing, Operation, Request, Result, Route
+from tools.people.account import MeRequest, OrganizationView, TokensView
+from tools.runtime.threads import in_thread
+
+Slug = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+OrganizationName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
+
+Done = TypeVar("Done")
+
+_OTHERS = re.compile(r"[^a-z0-9]+")
+
+
+class OrganizationRequest(Request):
+    """One of the caller's organizations."""
+
+    org_slug: Slug = Field(description="The organization's slug.")
+
+
+class CreateOrganizationRequest(Request):
+    """A new organization."""
+
+    name: OrganizationName = Field(description="What it is called.")
+    slug: Slug | None = Field(
+        None, description="Its name in paths: lower-case letters, digits and hyphens; made from the name when absent."
+    )
+
+
+class UpdateOrganizationRequest(OrganizationRequest):
+    """The fields to change; those that are absent stay."""
+
+    name: OrganizationName | None = Field(None, description="What it is called from now on.")
+    slug: Slug | None = Field(None, description="Its name in paths from now on.")
+
+
+class OwnOrganizationView(OrganizationView):
+    """An organization of the caller's."""
+
+    is_personal: bool
+    role: Role
+
+
+class OrganizationsView(Result):
+    """The caller's organizations, the personal one first."""
+
+    orgs: list[OwnOrganizationView]
+
+
+class DescribedOrganizationView(OrganizationView):
+    """An organization, and whether it came with its user's account."""
+
+    is_personal: bool
+
+
+class MembershipView(Result):
+    """An organization and the caller's role in it."""
+
+    organization: DescribedOrganizationView
+    role: Role
+
+
+class SwitchedView(TokensView):
+    """Where the session is now, and both tokens."""
+
+    organization: OrganizationView
+    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol
+
+
+def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Role]:
+    """Return one of the caller's organizations, and the role in it. Blocks."""
+    require_session(caller)
+    found = app.ledger.people.membership_by_slug(caller.user_id, slug)
+    if found is None:
+        raise no_organization(slug)
+    return found
+
+
+def no_organization(slug: str) -> NotFound:
+    """Make the error of an organization that does not exist, or not for the caller."""
+    return NotFound(
+        f"There is no organization {slug}.", remediation="List your organizations with GET /api/orgs and use a slug."
+    )
+
+
+def permit(call: Call, check: Callable[[Role, Role | None], None], slug: str | None = None) -> Permit:
+    """Check the role again in the transaction, where it can no longer change.
+
+    `check` is called with the caller's role and the one that the write takes away. Who is no member any more is told
+    that there is no organization of that slug, or without one that the session has ended.
+    """
+
+    def check_again(actor: Role | None, before: Role | None) -> None:
+        if actor is None:
+            raise AuthenticationRequired("The session has ended.") if slug is None else no_organization(slug)
+        check(actor, before)
+
+    return Permit(call.caller.user_id, check_again)
+
+
+def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Permit:
+    """Check again that the caller may give these roles and take the one before."""
+
+    def check(actor: Role, before: Role | None) -> None:
+        require_may_give(actor, *given, *([] if before is None else [before]))
+
+    return permit(call, check, request.org_slug)
+
+
+def switched_view(signed: SignedIn) -> SwitchedView:
+    """Show where a session went."""
+    return SwitchedView.of(signed, organization=OrganizationView.of(signed.identity.organization))
+
+
+def _membership_view(organization: Organization, role: Role) -> MembershipView:
+    return MembershipView(organization=DescribedOrganizationView.of(organization), role=role)
+
+
+async def list_organizations(app: App, call: Call, _request: MeRequest) -> OrganizationsView:
+    """List the caller's organizations, the personal one first."""
+    require_session(call.caller)
+    found = await in_thread(app.ledger.people.memberships, call.caller.user_id)
+    return OrganizationsView(orgs=[OwnOrganizationView.of(each, role=role) for each, role in found])
+
+
+async def create_organization(app: App, call: Call, request: CreateOrganizationRequest) -> SwitchedView:
+    """Make an organization of which the caller is the owner, and move the session to it."""
+
+    def create() -> SignedIn:
+        session_id = require_session(call.caller)
+        name = request.name.strip()
+        if request.slug:
+            _require_unbound(app, call.caller, request.slug)
+        organization_id, now = str(uuid.uuid4()), app.clock()
+        audit = audit_entry(call, "organization.create", organization_id, organization_id)
+
+        def store(slug: str) -> None:
+            organization = Organization(organization_id, name, slug, is_personal=False, created_at=now)
+            app.ledger.people.create_organization(organization, call.caller.user_id, audit)
+
+        store_under(request.slug, _slug_made_of(app, name), store)
+        return app.accounts.switch(session_id, organization_id, origin=call.origin)
+
+    signed = await in_thread(create)
+    await app.events.renew_user(call.caller.user_id)
+    return switched_view(signed)
+
+
+def slug_of(name: str, otherwise: str) -> str:
+    """Make a slug of at most 50 characters from a name, or `otherwise`."""
+    return _OTHERS.sub("-", name.lower()).strip("-")[:50].rstrip("-") or otherwise
+
+
+def store_under(asked: str | None, made: str, store: Callable[[str], Done]) -> Done:
+    """Store under the requested slug, else under the made one, unique if taken.
+
+    Storing is the test: between a look and a write, others write too.
+    """
+    if asked is not None:
+        return store(asked)
+    try:
+        return store(made)
+    except Conflict:
+        return store(_unique(made))
+
+
+def _unique(slug: str) -> str:
+    return f"{slug}-{uuid.uuid4().hex[:8]}"
+
+
+def _slug_made_of(app: App, name: str) -> str:
+    """Make a slug that is neither a provider's nor like a personal one."""
+    slug = slug_of(name, "org")
+    reserved = slug.startswith(PERSONAL_SLUG) or slug in _bound_slugs(app)
+    return f"org-{_unique(slug)}" if reserved else slug
+
+
+def _bound_slugs(app: App) -> frozenset[str]:
+    return app.settings.oidc.organization_slugs if app.settings.oidc else frozenset()
+
+
+def _require_unbound(app: App, caller: Principal, *slugs: str) -> None:
+    """Refuse a slug that a sign-in provider sends another company's people to."""
+    if not caller.user.is_admin and (bound := _bound_slugs(app) & set(slugs)):
+        raise Forbidden(
+            f"A sign-in provider is bound to the slug {min(bound)}.",
+            remediation="Choose another slug, or ask an admin of the server.",
+        )
+
+
+async def get_organization(app: App, call: Call, request: OrganizationRequest) -> MembershipView:
+    """Return one of the caller's organizations and the caller's role in it."""
+    return _membership_view(*await in_thread(membership, app, call.caller, request.org_slug))
+
+
+async def update_organization(app: App, call: Call, request: UpdateOrganizationRequest) -> MembershipView:
+    """Give an organization another name, another slug, or both."""
+
+    def write() -> MembershipView:
+        organization, role = membership(app, call.caller, request.org_slug)
+        require_admin(role, "Changing it")
+        given: list[JsonValue] = [name for name in ("name", "slug") if getattr(request, name) is not None]
+        if not given:
+            raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug.")
+        if request.slug is not None and request.slug != organization.slug:
+            _require_unbound(app, call.caller, request.slug, organization.slug)
+        edited = app.ledger.people.edit_organization(
+            organization.id,
+            name=request.name.strip() if request.name else None,
+            slug=request.slug,
+            audit=audit_entry(call, "organization.update", organization.id, organization.id, {"changed": given}),
+            permit=permit(call, lambda actor, _: require_admin(actor, "Changing it"), request.org_slug),
+        )
+        return _membership_view(edited, role)
+
+    return await in_thread(write)
+
+
+async def delete_organization(app: App, call: Call, request: OrganizationRequest) -> Nothing:
+    """Delete an organization with everything in it, at once for everybody; sessions in it end.
+
+    A personal organization lasts as long as its user.
+    """
+
+    def delete() -> str:
+        organization, role = membership(app, call.caller, request.org_slug)
+        require_owner(role, "Deleting it")
+        audit = audit_entry(call, "organization.delete", None, organization.id)
+        still_owner = permit(call, lambda actor, _: require_owner(actor, "Deleting it"), request.org_slug)
+        app.ledger.people.delete_organization(organization.id, audit, permit=still_owner)
+        return organization.id
+
+    await app.events.renew(await in_thread(delete))
+    return Nothing()
+
+
+async def switch_organization(app: App, call: Call, request: OrganizationRequest) -> SwitchedView:
+    """Move the session to another of the caller's organizations; the tokens before hold no more."""
+
+    def switch() -> SignedIn:
+        organization, _ = membership(app, call.caller, request.org_slug)
+        session_id = require_session(call.caller)
+        audit = audit_entry(call, "session.switch", organization.id, session_id)
+        return app.accounts.switch(session_id, organization.id, audit, call.origin)
+
+    signed = await in_thread(switch)
+    await app.events.renew_user(call.caller.user_id)
+    return switched_view(signed)
+
+
+_NOT_FOUND = frozenset({404})
+
+OPERATIONS = (
+    Operation(list_organizations, route=Route("GET", "/api/orgs", tag="organizations")),
+    Operation(
+        create_organization,
+        scope="write",
+        mutates=True,
+        secret=True,
+        route=Route("POST", "/api/orgs", status=201, tag="organizations", cookies="set", errors=frozenset({404, 409})),
+    ),
+    Operation(get_organization, route=Route("GET", "/api/orgs/{org_slug}", tag="organizations", errors=_NOT_FOUND)),
+    Operation(
+        update_organization,
+        scope="write",
+        mutates=True,
+        route=Route("PATCH", "/api/orgs/{org_slug}", tag="organizations", errors=frozenset({400, 404, 409})),
+    ),
+    Operation(
+        delete_organization,
+        scope="write",
+        mutates=True,
+        route=Route("DELETE", "/api/orgs/{org_slug}", status=204, tag="organizations", errors=frozenset({404, 409})),
+    ),
+    Operation(
+        switch_organization,
+        scope="write",
+        route=Route("POST", "/api/orgs/{org_slug}/switch", tag="organizations", cookies="set", errors=_NOT_FOUND),
+    ),
+)

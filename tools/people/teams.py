@@ -1,0 +1,342 @@
+"""Teams, their members, and the roles in projects that they give."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, TypeVar
+
+from pydantic import Field, StringConstraints
+
+from auth.policy import ADMINS, require_whole
+from auth.principal import Principal
+from auth.rights import require_admin, require_session
+from auth.visibility import team_key
+from stores.errors import InvalidRequest, NotFound
+from stores.ledger import AuditDraft, Permit
+from stores.records import JsonObject, Member, ProjectRole, Role, Team
+from tools.app import App
+from tools.frame.audit_entries import audit_entry
+from tools.frame.operation import Call, DoneView, Method, Nothing, Operation, Request, Result, Route, Run
+from tools.people.account import MeRequest
+from tools.people.membership import GivenRole, PersonView, ProjectRequest, UserId
+from tools.people.organizations import Slug, permit, slug_of, store_under
+from tools.records.projects import require_live_project
+from tools.runtime.announcements import ProjectNews, announce_project_members
+from tools.runtime.threads import in_thread
+
+TeamName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
+TeamText = Annotated[str, StringConstraints(max_length=2000)]
+Done = TypeVar("Done")
+
+
+class TeamRequest(Request):
+    """One team of the organization."""
+
+    team_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The team's id.")
+
+
+class CreateTeamRequest(Request):
+    """A new team."""
+
+    name: TeamName = Field(description="What it is called.")
+    slug: Slug | None = Field(
+        None,
+        description="Its short name, unique in the organization: lower-case letters, digits and hyphens; made from the "
+        "name when absent.",
+    )
+    description: TeamText = Field("", description="What it is for.")
+
+
+class UpdateTeamRequest(TeamRequest):
+    """The fields to change; those that are absent stay."""
+
+    name: TeamName | None = Field(None, description="What it is called from now on.")
+    slug: Slug | None = Field(None, description="Its short name from now on.")
+    description: TeamText | None = Field(None, description="What it is for.")
+
+
+class TeamView(Result):
+    """A team."""
+
+    id: str
+    name: str
+    slug: str
+    description: str
+    is_member: bool = Field(description="Whether the caller is in it.")
+    created_at: datetime
+
+
+class TeamsView(Result):
+    """The teams of an organization, the oldest first."""
+
+    teams: list[TeamView]
+
+
+class TeamMemberRequest(TeamRequest):
+    """One member of a team."""
+
+    user_id: UserId = Field(description="The user's id.")
+
+
+class TeamProjectRequest(TeamRequest, ProjectRequest):
+    """One project of a team."""
+
+
+class GiveTeamProjectRequest(TeamProjectRequest):
+    """A role in a project for everybody in a team."""
+
+    role: GivenRole = Field("project_contributor", description="The role in the project.")
+
+
+class TeamMemberView(Result):
+    """A user in a team."""
+
+    user: PersonView
+    org_role: Role
+    created_at: datetime = Field(description="When the user joined the team.")
+
+
+class TeamMembersView(Result):
+    """The members of a team, in the order of joining."""
+
+    members: list[TeamMemberView]
+
+
+class TeamProjectView(Result):
+    """A project in which a team gives its members a role."""
+
+    project_id: str
+    role: ProjectRole
+
+
+class TeamProjectsView(Result):
+    """The projects of a team that the caller may read, by id."""
+
+    projects: list[TeamProjectView]
+
+
+def present_team(app: App, caller: Principal, team_id: str) -> Team:
+    """Return a team of the caller's organization. Blocks."""
+    require_whole(caller, "Reading teams")
+    team = app.ledger.teams.team(caller.organization_id, team_id)
+    if team is None:
+        raise NotFound(
+            f"There is no team {team_id}.", remediation="List the teams with GET /api/teams and use one of their ids."
+        )
+    return team
+
+
+def _permit(call: Call) -> Permit:
+    return permit(call, lambda actor, _before: require_admin(actor, "Managing teams"))
+
+
+def _view(caller: Principal, team: Team) -> TeamView:
+    return TeamView.of(team, is_member=team_key(team.id) in caller.visible)
+
+
+async def list_teams(app: App, call: Call, _request: MeRequest) -> TeamsView:
+    """List the teams of the organization, the oldest first; everybody in the organization may."""
+    require_whole(call.caller, "Reading teams")
+    found = await in_thread(app.ledger.teams.of_organization, call.caller.organization_id)
+    return TeamsView(teams=[_view(call.caller, team) for team in found])
+
+
+async def get_team(app: App, call: Call, request: TeamRequest) -> TeamView:
+    """Return one team of the organization; everybody in the organization may."""
+    return _view(call.caller, await in_thread(present_team, app, call.caller, request.team_id))
+
+
+async def create_team(app: App, call: Call, request: CreateTeamRequest) -> TeamView:
+    """Make a team without members; admins may."""
+
+    def write() -> Team:
+        require_session(call.caller)
+        organization_id, name = call.caller.organization_id, request.name.strip()
+        team_id, now = str(uuid.uuid4()), app.clock()
+
+        def store(slug: str) -> Team:
+            team = Team(organization_id, team_id, name, slug, request.description.strip(), now)
+            audit = audit_entry(call, "team.create", organization_id, team.id, {"slug": team.slug})
+            app.ledger.teams.create(team, audit, permit=_permit(call))
+            return team
+
+        return store_under(request.slug, slug_of(name, "team"), store)
+
+    return _view(call.caller, await in_thread(write))
+
+
+async def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamView:
+    """Change a team's name, slug or description; admins may."""
+
+    def edit(team: Team) -> Team:
+        return replace(
+            team,
+            name=team.name if request.name is None else request.name.strip(),
+            slug=team.slug if request.slug is None else request.slug,
+            description=team.description if request.description is None else request.description.strip(),
+        )
+
+    def write() -> Team:
+        require_session(call.caller)
+        given = [name for name in ("name", "slug", "description") if getattr(request, name) is not None]
+        if not given:
+            raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug, description.")
+        organization_id = call.caller.organization_id
+        return app.ledger.teams.edit(
+            organization_id,
+            request.team_id,
+            edit,
+            audit_entry(call, "team.update", organization_id, request.team_id, {"changed": list(given)}),
+            permit=_permit(call),
+        )
+
+    return _view(call.caller, await in_thread(write))
+
+
+async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
+    """Delete a team; the roles in projects that its members had through it end at once. Admins may.
+
+    Records in the team's scope stay, and nobody can read them any more: move what is still needed before.
+    """
+
+    def delete(team: Team, audit: AuditDraft) -> None:
+        audit = replace(audit, details={"slug": team.slug})
+        app.ledger.teams.delete(team.organization_id, team.id, audit, permit=_permit(call))
+
+    await _change(app, call, request, "team.delete", delete)
+    return Nothing()
+
+
+async def list_team_members(app: App, call: Call, request: TeamRequest) -> TeamMembersView:
+    """List who is in a team, in the order of joining; everybody in the organization may."""
+
+    def read() -> list[Member]:
+        present_team(app, call.caller, request.team_id)
+        return app.ledger.teams.members(call.caller.organization_id, request.team_id)
+
+    return TeamMembersView(members=[_member_view(member) for member in await in_thread(read)])
+
+
+def _member_view(member: Member) -> TeamMemberView:
+    return TeamMemberView(user=PersonView.of(member.user), org_role=member.role, created_at=member.joined_at)
+
+
+async def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMemberView:
+    """Put a member of the organization into a team; what the team gives holds for it at once. Admins may."""
+
+    def add(team: Team, audit: AuditDraft) -> Member:
+        which = (team.organization_id, team.id)
+        app.ledger.teams.add_member(*which, request.user_id, audit, permit=_permit(call))
+        found = next((each for each in app.ledger.teams.members(*which) if each.user.id == request.user_id), None)
+        if found is None:
+            raise NotFound("The user is not in the team any more.")
+        return found
+
+    return _member_view(await _change(app, call, request, "team_member.add", add))
+
+
+async def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -> DoneView:
+    """Take a user out of a team; what the team gave it ends at once. Admins may."""
+
+    def remove(team: Team, audit: AuditDraft) -> None:
+        app.ledger.teams.remove_member(team.organization_id, team.id, request.user_id, audit, permit=_permit(call))
+
+    await _change(app, call, request, "team_member.remove", remove)
+    return DoneView()
+
+
+async def list_team_projects(app: App, call: Call, request: TeamRequest) -> TeamProjectsView:
+    """List the projects in which a team gives its members a role, as far as the caller may read them."""
+
+    def read() -> dict[str, ProjectRole]:
+        present_team(app, call.caller, request.team_id)
+        return app.ledger.teams.projects(call.caller.organization_id, request.team_id)
+
+    found, readable = await in_thread(read), call.caller.project_roles
+    return TeamProjectsView(
+        projects=[TeamProjectView(project_id=each, role=role) for each, role in found.items() if each in readable]
+    )
+
+
+async def give_team_project(app: App, call: Call, request: GiveTeamProjectRequest) -> TeamProjectView:
+    """Give everybody in a team a role in a project, in place of the one that the team gave before. Admins may."""
+
+    def give(team: Team, audit: AuditDraft) -> None:
+        require_live_project(app, team.organization_id, request.project_id)
+        which, audit = (team.organization_id, team.id), replace(audit, details=audit.details | {"to": request.role})
+        app.ledger.teams.put_project(*which, request.project_id, request.role, audit, permit=_permit(call))
+
+    await _change(app, call, request, "team_project.give", give)
+    return TeamProjectView(project_id=request.project_id, role=request.role)
+
+
+async def remove_team_project(app: App, call: Call, request: TeamProjectRequest) -> DoneView:
+    """Take a team's role in a project away from everybody in it, at once. Admins may."""
+
+    def remove(team: Team, audit: AuditDraft) -> None:
+        app.ledger.teams.remove_project(team.organization_id, team.id, request.project_id, audit, permit=_permit(call))
+
+    await _change(app, call, request, "team_project.remove", remove)
+    return DoneView()
+
+
+async def _change(
+    app: App, call: Call, request: TeamRequest, action: str, write: Callable[[Team, AuditDraft], Done]
+) -> Done:
+    """Change a team, and announce the project roles that change with it."""
+
+    def run() -> tuple[Done, list[ProjectNews]]:
+        require_session(call.caller)
+        team = present_team(app, call.caller, request.team_id)
+        which = (team.organization_id, team.id)
+        users = [member.user.id for member in app.ledger.teams.members(*which)]
+        projects, details = set(app.ledger.teams.projects(*which)), JsonObject()
+        if isinstance(request, TeamMemberRequest):
+            users, details = [request.user_id], {"user_id": request.user_id}
+        if isinstance(request, TeamProjectRequest):
+            projects, details = {request.project_id}, {"project_id": request.project_id}
+        granted = app.ledger.project_members.granted
+        before = granted(team.organization_id, users, projects)
+        done = write(team, audit_entry(call, action, *which, details))
+        after = granted(team.organization_id, users, projects)
+        news = [_news(whose, before.get(whose), role) for whose, role in after.items() if before.get(whose) != role]
+        lost = [each for each in before.items() if each[0] not in after]
+        return done, news + [ProjectNews(*whose, "project_member_removed", role) for whose, role in lost]
+
+    done, news = await in_thread(run)
+    await announce_project_members(app, call.caller.organization_id, news)
+    return done
+
+
+def _news(whose: tuple[str, str], before: ProjectRole | None, role: ProjectRole) -> ProjectNews:
+    return ProjectNews(*whose, "project_member_added" if before is None else "project_role_changed", role)
+
+
+_PATH = "/api/teams"
+_ONE = _PATH + "/{team_id}"
+
+
+def _route(method: Method, path: str, *errors: int, status: int = 200) -> Route:
+    return Route(method, path, status=status, tag="teams", errors=frozenset(errors))
+
+
+def _write(run: Run, route: Route, *events: str) -> Operation:
+    return Operation(run, roles=ADMINS, scope="write", mutates=True, events=events, route=route)
+
+
+_NEWS = "permission_changed"
+
+OPERATIONS = (
+    Operation(list_teams, route=_route("GET", _PATH)),
+    _write(create_team, _route("POST", _PATH, 409, status=201)),
+    Operation(get_team, route=_route("GET", _ONE, 404)),
+    _write(update_team, _route("PATCH", _ONE, 400, 404, 409)),
+    _write(delete_team, _route("DELETE", _ONE, 404, status=204), _NEWS),
+    Operation(list_team_members, route=_route("GET", _ONE + "/members", 404)),
+    _write(add_team_member, _route("POST", _ONE + "/members", 400, 404, 409), _NEWS),
+    _write(remove_team_member, _route("DELETE", _ONE + "/members/{user_id}", 404), _NEWS),
+    Operation(list_team_projects, route=_route("GET", _ONE + "/projects", 404)),
+    _write(give_team_project, _route("POST", _ONE + "/projects", 404), _NEWS),
+    _write(remove_team_project, _route("DELETE", _ONE + "/projects/{project_id}", 404), _NEWS),
+)

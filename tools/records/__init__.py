@@ -1,0 +1,1 @@
+"""Write rules shared by entities and memories."""

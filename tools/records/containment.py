@@ -1,0 +1,159 @@
+"""Relations stated by metadata fields: project, epic, parent task and dependencies.
+
+Changing the field ends the relation that it stated; nothing else can end that one.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from json import dumps
+
+from pydantic import JsonValue
+
+from auth.policy import may_read
+from auth.principal import Principal
+from stores.errors import ValidationFailed
+from stores.ledger import Transaction
+from stores.records import Entity, JsonObject
+from tools.records.linking import Link, record
+
+DEPENDENCIES_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A metadata key that names other entities."""
+
+    key: str
+    name: str
+    """The relation that it states."""
+    targets: tuple[str, ...]
+    """Allowed types of the target."""
+    sources: tuple[str, ...] = ()
+    """Types that have the field; empty means all."""
+    is_list: bool = False
+
+    @property
+    def path(self) -> str:
+        return f"metadata.{self.key}"
+
+    def is_of(self, entity: Entity) -> bool:
+        """Return whether the entity has this field. Chunks follow their source instead."""
+        return entity.entity_type in self.sources if self.sources else entity.source_id is None
+
+
+DEPENDENCIES = Field("depends_on", "DEPENDS_ON", ("task", "epic"), ("task", "epic"), is_list=True)
+PROJECT = Field("project_id", "BELONGS_TO", ("project",))
+FIELDS = (
+    PROJECT,
+    Field("epic_id", "PART_OF", ("epic",), ("task",)),
+    Field("parent_task_id", "CHILD_OF", ("task",), ("task",)),
+    DEPENDENCIES,
+)
+
+
+def contain(tx: Transaction, caller: Principal, before: Entity | None, after: Entity) -> None:
+    """Update the relations that an entity's fields state.
+
+    `before` is None for a new entity. Unchanged fields are skipped.
+
+    Raises:
+        NotFound: A field names what does not exist, or not for this caller.
+        InvalidRequest: A field names a record of another type, or closes a circle of dependencies or parents.
+        ValidationFailed: A field holds no id, or no list of ids.
+    """
+    for field in FIELDS if before is not None else ():
+        _leave(tx, field, before, after)
+    created = {after.id} if before is None else set[str]()
+    record(tx, caller, stated_links(before, after), created=created)
+
+
+def stated_links(before: Entity | None, after: Entity) -> list[Link]:
+    """Return the relations that the fields state now and did not state before.
+
+    Raises:
+        ValidationFailed: A field holds no id, or no list of ids.
+    """
+    return [
+        Link(after, field.name, target_id, field.path, types=field.targets)
+        for field in FIELDS
+        if field.is_of(after)
+        for target_id in _new(field, before, after)
+    ]
+
+
+def stating_field(source: Entity, name: str, target_id: str) -> str | None:
+    """Return the field that states a relation, or None."""
+    for field in FIELDS:
+        if field.name == name and field.is_of(source) and target_id in _named(field, source):
+            return field.path
+    return None
+
+
+def keep_hidden(tx: Transaction, caller: Principal, before: Entity, update: JsonObject) -> JsonObject:
+    """Keep the ids in relation fields of an update that the caller cannot see.
+
+    Raises:
+        ValidationFailed: There are too many others in the list.
+    """
+    for field in (each for each in FIELDS if each is not PROJECT and each.is_of(before) and each.key in update):
+        given, known = update[field.key], list(_named(field, before))
+        if not (given is None or (isinstance(given, list) and field.is_list)):
+            continue
+        hidden = [each.id for each in tx.records.entities(known).values() if not may_read(caller, each.visibility)]
+        kept: list[JsonValue] = [each for each in known if each in hidden]
+        if not field.is_list:
+            update = {**update, field.key: kept[0]} if kept else update
+            continue
+        shown = [each for each in given or () if each not in hidden]
+        if given is not None:
+            _check(field, shown)
+        update = {**update, field.key: [*shown, *kept]} if kept else update
+    return update
+
+
+def _leave(tx: Transaction, field: Field, before: Entity | None, after: Entity) -> None:
+    if before is None or not field.is_of(after):
+        return
+    left = set(_named(field, before)) - set(_named(field, after))
+    if not left:
+        return
+    for relation in tx.relations.unended_relations(after.id, {field.name}):
+        if relation.target_id in left:
+            tx.relations.end_relation(relation.id)
+
+
+def _new(field: Field, before: Entity | None, after: Entity) -> Iterable[str]:
+    known = set(_named(field, before)) if before is not None else set[str]()
+    if before is not None and _value(field, before) == _value(field, after):
+        return ()
+    value = _value(field, after)
+    # `keep_hidden` has checked the given ids of an update.
+    _check(field, value if before is None or not isinstance(value, list) else value[:DEPENDENCIES_LIMIT])
+    return [target_id for target_id in dict.fromkeys(_named(field, after)) if target_id not in known]
+
+
+def _value(field: Field, entity: Entity) -> JsonValue:
+    return entity.project_id if field.key == "project_id" else entity.metadata.get(field.key)
+
+
+def _named(field: Field, entity: Entity) -> Iterator[str]:
+    value = _value(field, entity)
+    for each in value if isinstance(value, list) and field.is_list else [value]:
+        if isinstance(each, str) and each:
+            yield each
+
+
+def _check(field: Field, value: JsonValue) -> None:
+    if value is None or (isinstance(value, str) and value and not field.is_list):
+        return
+    is_list = isinstance(value, list) and len(value) <= DEPENDENCIES_LIMIT
+    if field.is_list and is_list and all(isinstance(each, str) and each for each in value):  # type: ignore[union-attr]
+        return
+    expected = f"a list of at most {DEPENDENCIES_LIMIT} ids" if field.is_list else "an id"
+    # Only the count: ids that were there before may be hidden from the caller.
+    given = f"a list of {len(value)}" if isinstance(value, list) and not is_list else dumps(value)[:80]
+    raise ValidationFailed(
+        f"{field.path} is {given}, which is not {expected}.",
+        remediation=f"Send {expected}, or null for none.",
+        details={"field": f"body.{field.path}", "expected": f"{expected}, or null"},
+    )

@@ -1,0 +1,136 @@
+"""Request and result models of entities."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from stores.records import Entity, JsonObject
+from tools.frame.json_values import StoredJson
+from tools.frame.operation import Request, Result
+from tools.records.entity_types import EntityType
+
+NAME_LIMIT = 200
+CONTENT_LIMIT = 50_000
+LABEL_LIMIT = 200
+LABELS_LIMIT = 100
+BULK_LIMIT = 128
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LIMIT, pattern=r"\S")]
+Content = Annotated[str, StringConstraints(max_length=CONTENT_LIMIT)]
+Description = Annotated[str, StringConstraints(max_length=CONTENT_LIMIT)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=LABEL_LIMIT)]
+Labels = Annotated[list[Label], Field(max_length=LABELS_LIMIT)]
+Assignee = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LABEL_LIMIT, pattern=r"\S")]
+Assignees = Annotated[list[Assignee], Field(max_length=LABELS_LIMIT)]
+Wanted = Annotated[str, StringConstraints(max_length=LABEL_LIMIT)]
+"""A label in a query string; forms send an empty one where nothing was chosen."""
+EntityId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+RelatedTo = Annotated[list[EntityId], Field(max_length=100)]
+
+
+def split_list(text: str | None) -> tuple[str, ...]:
+    """Read a comma-separated list."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def _naming_something(text: str) -> str:
+    if text and not split_list(text):
+        message = "it names nothing between its commas; leave it out to filter nothing"
+        raise PydanticCustomError("names_nothing", message, {"expected": "names between the commas"})
+    return text
+
+
+CommaSeparated = Annotated[
+    str,
+    # Must fit into the head of a request when percent-encoded.
+    StringConstraints(max_length=4_000),
+    AfterValidator(_naming_something),
+    Field(json_schema_extra={"pattern": r"^$|[^,\s]"}),
+]
+"""Comma-separated list. Empty filters nothing; separators alone are refused."""
+
+
+class EntityFields(Request):
+    """An entity to create."""
+
+    name: Name = Field(description="Title.")
+    description: Description | None = Field(None, description="Short description.")
+    content: Content | None = Field(None, description="Full content.")
+    entity_type: EntityType = Field(
+        "episode",
+        description="What kind of record this is. A `document` is kept whole and stands alone; ingest one to have it "
+        "found by its parts.",
+    )
+    category: Label | None = Field(None, description="Category to filter by.")
+    languages: Labels | None = Field(None, description="Programming languages.")
+    tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
+    metadata: JsonObject | None = Field(
+        None,
+        description="Structured data. `project_id` puts it into a project, `memory_scope` sets who may read it; "
+        "with `team`, `scope_key` is the id of a team that you are in, with `shared` the key of a memory space.",
+    )
+    related_to: RelatedTo | None = Field(
+        None, description="Ids to link to, each plain or with a relationship in front: `supersedes:<id>`."
+    )
+
+
+class RelatedEntity(Result):
+    """A neighbour in the graph, in one line."""
+
+    id: str
+    name: str
+    entity_type: str
+    relationship: str
+    direction: Literal["outgoing", "incoming"]
+
+
+class MutationReceipt(Result):
+    """Receipt of a write."""
+
+    operation_id: str
+    applied: bool = True
+    revision: int | None = None
+    affected_records: list[str]
+    idempotency_key: str | None = None
+    replayed: bool = False
+
+
+class BackgroundJobs(Result):
+    """Work that was not finished when the answer was sent."""
+
+    pending_indexes: list[str] = Field(default_factory=list, description="Indexes that do not show the record yet.")
+
+
+class EntityView(Result):
+    """An entity as clients see it."""
+
+    id: str
+    entity_type: str
+    name: str
+    description: str
+    content: str
+    category: str | None
+    languages: list[str]
+    tags: list[str]
+    metadata: StoredJson
+    source_file: str | None
+    created_at: datetime | None
+    updated_at: datetime | None
+    revision: int
+    related: list[RelatedEntity] | None = None
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+def entity_view(entity: Entity, *, place: JsonObject | None = None, timestamps: bool = True) -> EntityView:
+    """Show an entity; `place` (of a document chunk) is merged into its metadata."""
+    stamped: JsonObject = {
+        "memory_scope": entity.memory_scope,
+        "scope_key": entity.scope_key,
+        "principal_id": entity.principal_id,
+        "organization_id": entity.organization_id,
+    }
+    times = {} if timestamps else {"created_at": None, "updated_at": None}
+    return EntityView.of(entity, metadata={**entity.metadata, **stamped, **(place or {})}, **times)

@@ -1,0 +1,222 @@
+"""Checking and storing relations that requests ask for."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+from auth.policy import may_reach, may_read, may_take_place, no_project, require_writable
+from auth.principal import Principal
+from stores.errors import EngrainError, InvalidRequest, NotFound
+from stores.ledger import SUPERSEDES, End, Ledger, MayEnd, Outline, Recorded, RelationDraft, Transaction, between
+from stores.records import Entity, JsonObject, Relation
+from tools.records.cycles import refuse_cycles
+from tools.records.entity_types import RELATIONSHIP_TYPES
+
+Found = TypeVar("Found", bound=Entity | Outline)
+
+BY_HAND = "relations"
+"""Provenance of relations recorded by the operations on relations."""
+PHRASES = {
+    "PART_OF": "is part of",
+    "CHILD_OF": "is a child of",
+    "RELATED_TO": "is related to",
+    "MEMBER_OF": "is a member of",
+    "DERIVED_FROM": "is derived from",
+    "CRAWLED_FROM": "was crawled from",
+    "FORKED_FROM": "was forked from",
+    "CAPTURED_IN": "was captured in",
+    "DOCUMENTED_IN": "is documented in",
+    "ASSIGNED_TO": "is assigned to",
+    "VALIDATED_BY": "is validated by",
+    "ABOUT": "is about",
+}
+"""Predicates of relations whose name is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The target of a requested relation."""
+
+    id: str
+    field: str
+    """The field that names it, such as `metadata.epic_id`."""
+    types: Collection[str] = ()
+    """Allowed types; empty means any."""
+
+    @property
+    def details(self) -> JsonObject:
+        return {"field": f"body.{self.field}"}
+
+
+class Link(NamedTuple):
+    """A relation to record."""
+
+    source: Entity
+    name: str
+    target_id: str
+    field: str
+    """The field that names it, such as `metadata.epic_id`."""
+    types: Collection[str] = ()
+    """Allowed types of the target; empty means any."""
+    provenance: JsonObject | None = None
+    """None means the field."""
+    fact: str | None = None
+    """None means a sentence made of both names."""
+    valid_at: datetime | None = None
+    invalid_at: datetime | None = None
+
+    @property
+    def target(self) -> Target:
+        return Target(self.target_id, self.field, self.types)
+
+
+def record(
+    tx: Transaction,
+    caller: Principal,
+    links: Sequence[Link],
+    *,
+    created: Collection[str] = (),
+    known: Mapping[str, Entity | Outline] | None = None,
+) -> list[Recorded]:
+    """Store relations whose sources the caller may change.
+
+    `created` names sources that are new, which no cycle can contain yet. `known` holds targets that the transaction has
+    read already.
+
+    Raises:
+        NotFound: A target does not exist, or not for this caller.
+        InvalidRequest: A target is of a wrong type, or a dependency, parent or supersession closes a circle.
+        Forbidden: A target would be retired for others by somebody who may not change it.
+    """
+    if not links:
+        return []
+    targets = tx.records.outlines(link.target_id for link in links) if known is None else known
+    for link in links:
+        _check(caller, link, targets.get(link.target_id))
+    there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
+    recorded = tx.relations.record_relations(
+        [_draft(link, targets[link.target_id]) for link in links],
+        ends={each.id: End(each.entity_type, each.visibility) for each in there.values()},
+        may_end=may_end_facts(tx, caller),
+    )
+    ends_at = (each.relation.invalid_at for each in recorded)
+    lasting = (link for link, end in zip(links, ends_at, strict=True) if end is None or end > tx.now)
+    refuse_cycles(
+        tx, caller, [(link.source, link.name, link.target_id) for link in lasting if link.source.id not in created]
+    )
+    return recorded
+
+
+def may_end_facts(tx: Transaction, caller: Principal) -> MayEnd:
+    """Return the check that decides which single-valued facts the caller's facts may end."""
+    is_open = cache(tx.people.is_open_project)
+    return lambda ender, ended: may_take_place(caller, ender, ended, is_open)
+
+
+def fact_of(relation: Relation, source: str, target: str) -> str:
+    """Return the recorded sentence of a relation, or one made of the current names.
+
+    It is made on reading, because a stored one could reveal a name from when the record was hidden.
+    """
+    if relation.fact and relation.provenance.get("from") == BY_HAND:
+        return relation.fact
+    return fact(source, relation.name, target)
+
+
+def fact(source: str, name: str, target: str) -> str:
+    """Say a relation between two names in a sentence."""
+    return f"{source} {PHRASES.get(name) or name.lower().replace('_', ' ')} {target}"
+
+
+def require_linkable(ledger: Ledger, caller: Principal, references: Collection[str], memory_scope: str) -> None:
+    """Check the `related_to` of a new record before it is written. Blocks.
+
+    Raises:
+        NotFound: A target does not exist, or not for this caller.
+        Forbidden: A target would be retired for others by somebody who may not change it.
+    """
+    named = [referred(each) for each in references]
+    there = ledger.records.entities(caller.organization_id, [target_id for _, target_id in named])
+    for name, target_id in named:
+        target = require_target(caller, Target(target_id, "related_to"), there.get(target_id))
+        _require_linkable(caller, name, memory_scope, target)
+
+
+def _check(caller: Principal, link: Link, target: Entity | Outline | None) -> None:
+    _require_linkable(caller, link.name, link.source.memory_scope, require_target(caller, link.target, target))
+
+
+def _require_linkable(caller: Principal, name: str, memory_scope: str, target: Entity | Outline) -> None:
+    if name == SUPERSEDES and memory_scope != "private":
+        require_writable(caller, target)
+
+
+def require_target(caller: Principal, wanted: Target, found: Found | None) -> Found:
+    """Check that a target exists for the caller and has an allowed type.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+        InvalidRequest: It is of a wrong type.
+    """
+    if found is None or not may_read(caller, found.visibility) or (wanted.types and not may_reach(caller, found)):
+        raise _unknown(wanted)
+    if wanted.types and found.entity_type not in wanted.types:
+        raise _misplaced(wanted, found)
+    return found
+
+
+def _unknown(wanted: Target) -> EngrainError:
+    if "project" in wanted.types:
+        return no_project(wanted.id)
+    return NotFound(
+        f"{wanted.field} names {wanted.id}, which does not exist.",
+        remediation="Use ids that a search or list returned" + _FORMS.get(wanted.field, "."),
+        details=wanted.details,
+    )
+
+
+_FORMS: Mapping[str, str] = {"related_to": ", plain or as `relationship:id`."}
+
+
+def _misplaced(wanted: Target, found: Entity | Outline) -> EngrainError:
+    if "project" in wanted.types:
+        return no_project(wanted.id)
+    types = " or ".join(sorted(wanted.types))
+    return InvalidRequest(
+        f"{wanted.field} names {found.id}, which is of type {found.entity_type}; it takes the id of: {types}.",
+        remediation="List the records of that type and use one of their ids.",
+        details={**wanted.details, "expected": types, "actual": found.entity_type},
+    )
+
+
+def _draft(link: Link, target: Entity | Outline) -> RelationDraft:
+    return RelationDraft(
+        name=link.name,
+        source_id=link.source.id,
+        target_id=target.id,
+        fact=link.fact or "",
+        visibility=between(link.source.visibility, target.visibility),
+        valid_at=link.valid_at,
+        invalid_at=link.invalid_at,
+        provenance=_stated_in(link.field) if link.provenance is None else link.provenance,
+    )
+
+
+@cache
+def _stated_in(field: str) -> JsonObject:
+    return {"from": field}
+
+
+def related(source: Entity, references: Iterable[str]) -> list[Link]:
+    """Parse `related_to`: `supersedes:<id>`, or a plain id for RELATED_TO."""
+    return [Link(source, *referred(reference), "related_to") for reference in references]
+
+
+def referred(reference: str) -> tuple[str, str]:
+    """Split a reference into relationship and id."""
+    name, separator, target_id = reference.partition(":")
+    if separator and name.upper() in RELATIONSHIP_TYPES:
+        return name.upper(), target_id
+    return "RELATED_TO", reference

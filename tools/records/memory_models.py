@@ -1,0 +1,116 @@
+"""Request and result models of raw memories."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from auth.policy import MemoryScope
+from stores.event_times import unread_dates
+from stores.records import JsonObject, RawMemory, ReviewState
+from tools.frame.json_values import StoredJson
+from tools.frame.operation import Request, Result
+from tools.records.entity_models import BackgroundJobs, EntityId, Label, Labels, MutationReceipt
+
+RAW_CONTENT_LIMIT = 500_000
+SOURCE_ID_LIMIT = 200
+
+RawContent = Annotated[str, StringConstraints(min_length=1, max_length=RAW_CONTENT_LIMIT)]
+MemoryTitle = Annotated[str, StringConstraints(max_length=300)]
+SourceId = Annotated[str, StringConstraints(min_length=1, max_length=SOURCE_ID_LIMIT)]
+Surface = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class RawMemoryFields(Request):
+    """A raw memory to store."""
+
+    raw_content: RawContent = Field(description="What was said, kept verbatim.")
+    title: MemoryTitle = Field("", description="What it is called; it is found by its title, too.")
+    source_id: SourceId | None = Field(
+        None, description="Where it comes from, in your words; without one, the memory's own id."
+    )
+    memory_scope: MemoryScope = Field("private", description="Who may recall it.")
+    scope_key: EntityId | None = Field(
+        None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
+    )
+    diary: bool = Field(False, description="Whether it is an entry of an agent's diary, apart from other memories.")
+    agent_id: Label | None = Field(None, description="Whose diary; letters count in any case.")
+    project_id: EntityId | None = Field(None, description="The project that it is about.")
+    tags: Labels = Field([], description="Browse-only labels, without effect on ranking.")
+    metadata: JsonObject = Field(
+        {},
+        description="Structured data. `captured_at` (a date) is when it was said, where that is not now, and "
+        "`occurred_at` when it happened what it tells of; "
+        "`thread_id` names the thread that it was said in, `ordinal` (a number) its place there, "
+        "`speaker` who said it; "
+        "`capture_mode` is shown with the capture.",
+    )
+    provenance: JsonObject = Field({}, description="How it came to be: session, file, message, …")
+    capture_surface: Surface = Field("api", description="What captured it: `api`, `cli`, `mcp`, …")
+
+
+class RawMemoryView(Result):
+    """A raw memory as its readers see it."""
+
+    id: str
+    organization_id: str
+    source_id: str
+    principal_id: str
+    memory_scope: str
+    scope_key: str | None
+    project_id: str | None
+    title: str
+    raw_content: str
+    tags: list[str]
+    metadata: StoredJson
+    provenance: StoredJson
+    capture_surface: str
+    captured_at: datetime
+    created_at: datetime
+    diary: bool
+    agent_id: str | None
+    unread_dates: list[str] = Field(
+        [],
+        description="Those of `occurred_at` and `captured_at` in `metadata` that are no date, and count as missing.",
+    )
+    review_state: ReviewState
+    entity_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
+    revision: int
+    score: float | None = Field(None, description="0 to 1, of a recall.")
+    policy_reason: str
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+def memory_place(memory: RawMemory) -> JsonObject:
+    """Return the provenance that a search hit shows."""
+    entity, capture = memory.entity, memory.capture
+    return {
+        "memory_scope": entity.memory_scope,
+        "scope_key": entity.scope_key,
+        "project_id": entity.project_id,
+        "source_id": capture.source_id,
+        "capture_surface": capture.capture_surface,
+        "captured_at": capture.captured_at.isoformat(),
+        "review_state": capture.review_state,
+        "hint": f"Read it whole with GET /api/entities/captures/{entity.id}, or with get_entity.",
+    }
+
+
+def memory_fields(memory: RawMemory, *, policy_reason: str) -> dict[str, object]:
+    """Return the fields of every view of a raw memory, except `entity_id`."""
+    entity, capture = memory.entity, memory.capture
+    of_entity = (
+        "id", "organization_id", "principal_id", "memory_scope", "scope_key", "project_id", "tags", "metadata",
+        "created_at", "revision",
+    )  # fmt: skip
+    of_capture = ("source_id", "provenance", "capture_surface", "captured_at", "agent_id", "review_state")
+    return {
+        **{name: getattr(entity, name) for name in of_entity},
+        **{name: getattr(capture, name) for name in of_capture},
+        "title": entity.name,
+        "raw_content": entity.content,
+        "unread_dates": unread_dates(entity.metadata, kept_at=entity.created_at),
+        "diary": capture.agent_id is not None,
+        "policy_reason": policy_reason,
+    }

@@ -1,0 +1,132 @@
+"""Storing new entities, used by every operation that creates some."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from auth.policy import Visibility, require_entry, require_whole, without_stamped, writable_visibility
+from auth.principal import Principal
+from auth.visibility import project_key
+from stores.clock import NeighbouringIds
+from stores.ledger import Transaction
+from stores.records import Entity, EntityDraft
+from tools.app import App
+from tools.frame.operation import Call
+from tools.records.containment import stated_links
+from tools.records.derivation import link, narrowed, source_of
+from tools.records.entity_models import BackgroundJobs, EntityFields
+from tools.records.linking import Link, record, related
+from tools.records.progress import update_epics
+from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
+from tools.records.workflow import moved, with_defaults, workflow_fields
+from tools.runtime.threads import in_thread
+
+SYNC_TIMEOUT_S = 20.0
+BARE_IDS = ("task", "document")
+"""Types whose ids are plain UUIDs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """Created entities, and the feed position that the indexes must reach to show them."""
+
+    entities: Sequence[Entity]
+    sequence: int
+
+    @property
+    def ids(self) -> list[str]:
+        return [entity.id for entity in self.entities]
+
+
+async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync: bool, deferred: bool) -> Created:
+    """Write entities with their relations in one transaction."""
+
+    def write() -> Created:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
+            entities = store_in(call, tx, requests, sync=sync)
+        return Created(entities, tx.sequence)
+
+    return await in_thread(write)
+
+
+def store_in(
+    call: Call,
+    tx: Transaction,
+    requests: Sequence[EntityFields],
+    *,
+    sync: bool,
+    made_of: Collection[Entity | Visibility] = (),
+) -> list[Entity]:
+    """Write entities with their relations in an open transaction.
+
+    `made_of` holds the raw memories they are made of, or the visibility that an unstored one would have; no more people
+    may read the entities. A raw memory named by `metadata.raw_memory_id` counts too, and is linked.
+    """
+    caller = call.caller
+    ids = NeighbouringIds()
+    drafts = [_draft(caller, fields, ids) for fields in requests]
+    for project_id in {draft.project_id for draft in drafts} - {None}:
+        require_live(str(project_id), tx.records.entity(str(project_id)))
+    sources = [source_of(tx, caller, draft) for draft in drafts]
+    mode = "sync" if sync else "async"
+    entities = tx.records.create_entities(
+        [
+            (
+                replace(draft, metadata=moved(draft, draft.metadata, tx.now)),
+                {"mode": mode, **workflow_fields(draft.metadata)},
+            )
+            for draft in (
+                narrowed(caller, draft, [*made_of, *([] if source is None else [source.entity])])
+                for draft, source in zip(drafts, sources, strict=True)
+            )
+        ]
+    )
+    links: list[Link] = []
+    for fields, entity, source in zip(requests, entities, sources, strict=True):
+        require_entry(caller, entity)
+        grant_project(tx, entity)
+        audit_project(tx, call, "project.create", entity, None)
+        if source is not None:
+            link(tx, caller, source, entity)
+        links += related(entity, fields.related_to or ()) + stated_links(None, entity)
+    record(tx, caller, links, created={entity.id for entity in entities})
+    for entity in entities:
+        update_epics(tx, caller, None, entity)
+    return entities
+
+
+async def until_visible(app: App, caller: Principal, sequence: int, ids: Sequence[str] = ()) -> BackgroundJobs:
+    """Wait at most 20 s until every healthy index shows a write; name the indexes that do not.
+
+    Vectors count for the given ids only, and token vectors never do.
+    """
+    pending = await app.indexer.applied_within(caller.organization_id, sequence, ids, SYNC_TIMEOUT_S)
+    return BackgroundJobs(pending_indexes=sorted(pending))
+
+
+def _draft(caller: Principal, fields: EntityFields, ids: NeighbouringIds) -> EntityDraft:
+    metadata = without_stamped(fields.metadata or {})
+    scope = metadata.pop("memory_scope", None)
+    project_id = project_named(metadata)
+    entity_id = ids.uuid() if fields.entity_type in BARE_IDS else ids.typed(fields.entity_type)
+    if fields.entity_type == "project":
+        require_whole(caller, "Making projects")
+        project_id, metadata = None, project_scope(caller, scope, metadata)
+        visibility = Visibility(project_key(entity_id), "project", entity_id)
+    else:
+        visibility = writable_visibility(caller, scope, project_id, scope_key=(fields.metadata or {}).get("scope_key"))
+    return EntityDraft(
+        id=entity_id,
+        entity_type=fields.entity_type,
+        name=fields.name,
+        description=fields.description or "",
+        content=fields.content or "",
+        category=fields.category,
+        languages=tuple(fields.languages or ()),
+        tags=tuple(fields.tags or ()),
+        metadata=with_defaults(fields.entity_type, metadata),
+        visibility=visibility.key,
+        memory_scope=visibility.memory_scope,
+        scope_key=visibility.scope_key,
+        project_id=project_id,
+    )

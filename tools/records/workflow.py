@@ -1,0 +1,158 @@
+"""Workflow of tasks, epics and projects: states, moves and their side effects."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from json import dumps
+
+from pydantic import JsonValue
+
+from stores.errors import InvalidRequest, ValidationFailed
+from stores.language.wording import comparable
+from stores.records import Entity, EntityDraft, JsonObject
+from tools.records.entity_types import COMPLEXITIES, PRIORITIES, PROJECT_VISIBILITIES, STATUSES
+
+STAMPS = {
+    "task": {"doing": "started_at", "review": "reviewed_at", "done": "completed_at", "archived": "archived_at"},
+    "epic": {"in_progress": "started_at", "completed": "completed_at", "archived": "archived_at"},
+}
+"""Metadata key with the time of entering a state."""
+ARCHIVED_AT = "archived_at"
+"""Set by the server on epics archived by hand, not by the archiving of their tasks."""
+SLUG_LENGTH = 40
+
+
+def with_defaults(entity_type: str, metadata: JsonObject) -> JsonObject:
+    """Add the default workflow keys of a new entity.
+
+    Raises:
+        ValidationFailed: A workflow key has a value that is not one of its words.
+    """
+    defaults: JsonObject = {}
+    if entity_type in STATUSES:
+        defaults["status"] = STATUSES[entity_type][0]
+    if entity_type in ("task", "epic"):
+        defaults["priority"] = PRIORITIES[0]
+    if entity_type == "task":
+        defaults["complexity"] = COMPLEXITIES[0]
+    merged = {**defaults, **{key: value for key, value in metadata.items() if value is not None or key not in defaults}}
+    return checked_workflow(entity_type, merged, current={})
+
+
+def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObject) -> JsonObject:
+    """Check workflow values and moves; return the update with each assignee once.
+
+    Null is refused, because filters rely on every workflow entity having a state.
+
+    Raises:
+        ValidationFailed: Unknown status, priority, complexity or project visibility, or what cannot be an epic's id or
+            a list of assignees.
+        InvalidRequest: The task or epic is archived, which is final.
+    """
+    if entity_type not in STATUSES:
+        return update
+    _one_of("status", update, STATUSES[entity_type])
+    if entity_type in ("task", "epic"):
+        _one_of("priority", update, PRIORITIES)
+        _one_of("complexity", update, COMPLEXITIES)
+        _leave_archived(update.get("status"), current.get("status"))
+        _names_an_epic(update.get("epic_id"))
+        return update | {key: _people(value) for key, value in update.items() if key == "assignees"}
+    _one_of("visibility", update, PROJECT_VISIBILITIES)
+    return update
+
+
+def moved(subject: Entity | EntityDraft, update: JsonObject, now: datetime) -> JsonObject:
+    """Add the side effects of a status change to a metadata update.
+
+    They are the time of entering the state (the first start counts), clearing `completed_at` on reopening, and a branch
+    name at the start of a task. Values in the update win, except `archived_at` of an epic. For a new record the update
+    is all its metadata.
+    """
+    if subject.entity_type == "epic":
+        update = {key: value for key, value in update.items() if key != ARCHIVED_AT}
+    status, current = update.get("status"), subject.metadata if isinstance(subject, Entity) else {}
+    stamps = STAMPS.get(subject.entity_type, {})
+    becomes_final = subject.entity_type == "epic" and status == "archived" and not current.get(ARCHIVED_AT)
+    if not isinstance(status, str) or not stamps or (status == current.get("status") and not becomes_final):
+        return update
+    brought: JsonObject = {}
+    if (stamp := stamps.get(status)) and not (stamp == "started_at" and current.get(stamp)):
+        brought[stamp] = now.isoformat()
+    if current.get("completed_at") and stamp not in ("completed_at", "archived_at"):
+        brought["completed_at"] = None
+    if status == "doing" and not current.get("branch_name"):
+        brought["branch_name"] = branch_name(subject.id, subject.name)
+    return {**brought, **update}
+
+
+def joined(known: JsonValue, added: Iterable[str]) -> list[JsonValue]:
+    """Append the values that a metadata list does not hold yet."""
+    present = known if isinstance(known, list) else []
+    texts = {each for each in present if isinstance(each, str)}
+    return [*present, *(each for each in dict.fromkeys(added) if each not in texts)]
+
+
+def branch_name(task_id: str, title: str) -> str:
+    """Return the branch name of a task: `task/<8 hex digits of its id>-<words of its title>`."""
+    digits = re.sub(r"[^0-9a-f]", "", task_id.lower())[:8]
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:SLUG_LENGTH].strip("-")
+    return f"task/{digits}-{words or 'task'}"
+
+
+def derived_status(statuses: Collection[str]) -> str:
+    """Derive the status of an epic from those of its tasks."""
+    present = set(statuses)
+    if present & {"doing", "review"}:
+        return "in_progress"
+    if "blocked" in present:
+        return "blocked"
+    if present and present <= {"done", "archived"}:
+        return "completed" if "done" in present else "archived"
+    return "planning"
+
+
+def workflow_fields(metadata: JsonObject) -> JsonObject:
+    """Return the workflow keys that events carry."""
+    return {key: metadata[key] for key in ("status", "priority") if isinstance(metadata.get(key), str)}
+
+
+def _one_of(key: str, metadata: JsonObject, words: tuple[str, ...]) -> None:
+    if key in metadata and metadata[key] not in words:
+        given = "null" if metadata[key] is None else repr(metadata[key])
+        raise ValidationFailed(
+            f"metadata.{key} is {given}; use one of {', '.join(words)}.",
+            remediation=f"Leave {key} out to keep what it is, or send one of its words.",
+            details={"field": f"body.metadata.{key}", "expected": "enum"},
+        )
+
+
+def _names_an_epic(value: JsonValue) -> None:
+    if value is not None and not (isinstance(value, str) and value):
+        raise ValidationFailed(
+            f"metadata.epic_id is {dumps(value)[:80]}, which is no epic's id.",
+            remediation="Send the id of an epic as a text, or null for none.",
+            details={"field": "body.metadata.epic_id", "expected": "id of an epic, or null"},
+        )
+
+
+def _people(value: JsonValue) -> JsonValue:
+    if value is None:
+        return None
+    names: dict[str, str] = {}
+    for name in value if isinstance(value, list) else [value]:
+        if not isinstance(value, list) or not isinstance(name, str) or not name.strip():
+            raise ValidationFailed(
+                f"metadata.assignees holds {dumps(name)[:80]}; it takes a list of names.",
+                remediation="Send a list with the name of each, or null for nobody.",
+                details={"field": "body.metadata.assignees", "expected": "list of names, or null"},
+            )
+        names.setdefault(comparable(name.strip()), name.strip())
+    return list(names.values())
+
+
+def _leave_archived(new: JsonValue, old: JsonValue) -> None:
+    if old == "archived" and new is not None and new != "archived":
+        raise InvalidRequest(f"Invalid transition: archived -> {new}.", remediation="Create a new one instead.")

@@ -1,0 +1,1 @@
+"""Reflection: candidates, duplicates and promotion."""

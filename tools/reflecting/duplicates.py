@@ -1,0 +1,256 @@
+"""Duplicates and contradictions of a statement among the records that the caller may read."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from heapq import nlargest
+from typing import Literal
+
+from auth.policy import reaches_readers_of, visible_beside
+from auth.principal import Principal
+from stores.ledger import SUPERSEDES, RelationQuery, Transaction
+from stores.records import Entity, IndexFilter, matches
+from tools.app import App
+from tools.records.entity_types import EntityType
+from tools.reflecting.reflection import CERTAIN, KINDS, Duplicate, Kind, contradicts, duplicates_of
+from tools.reflecting.reflection.stating import as_said, stated
+from tools.reflecting.reflection.terms import terms
+from tools.retrieval.plan import Plan
+
+NEAR = 10
+"""Records compared per statement: indexed ones, and as many that no index has yet."""
+LEAST_SHARED = 0.15
+"""Least share of a statement's words, weighed by rarity, that a record must contain."""
+LEAST_STEMS = 0.25
+"""The same for unindexed records, unweighted."""
+DEPTH = 40
+"""Candidates per lane."""
+QUERY_LIMIT = 400
+"""Characters of the query."""
+LATEST = 200
+"""Unindexed records read, the latest first."""
+READ_CHARACTERS, MOST_CHARACTERS = 20_000, 200_000
+"""Characters read of each unindexed record, and of all: about 0.1 s of work."""
+DISTILLED: tuple[EntityType, ...] = (
+    "decision", "rule", "claim", "plan", "idea", "procedure", "pattern", "guide", "artifact", "error_pattern",
+    "preference", "topic", "domain", "template", "tool",
+)  # fmt: skip
+"""Types whose sentences are statements."""
+TOLD: tuple[EntityType, ...] = ("episode", "session", "note", "event")
+"""Narrative types: a long one is a source of the statement, not a duplicate."""
+WORK: tuple[EntityType, ...] = ("task", "epic")
+STATING = frozenset({"decision", "claim", "plan", "procedure", "rule", "pattern"})
+"""Kinds that may contradict a record."""
+DONE = ("done", "archived", "completed")
+CONTRADICTION_CONFIDENCE = 0.8
+STALE_CONFIDENCE = 0.7
+_REPLACING = (
+    "instead of", "no longer", "not any more", "not anymore", "switched", "moved to", "moved from", "migrated",
+    "replaced", "replaces", "changed to", "changed from", "dropped", "upgraded", "from now on", "as of today",
+)  # fmt: skip
+"""Phrases that announce a replacement."""
+
+_KIND_OF: Mapping[str, Kind] = {**{kind: kind for kind in KINDS}, "epic": "task"}
+"""Kind by entity type, where there is one."""
+
+Relationship = Literal["duplicate", "stale", "contradiction", "supersession"]
+OPPOSING: tuple[Relationship, ...] = ("contradiction", "supersession")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement to compare; records of other projects are ignored."""
+
+    content: str
+    kind: str
+    project: str | None = None
+    raw_source_ids: Sequence[str] = ()
+
+    @property
+    def types(self) -> frozenset[str]:
+        """Types of the records to compare with."""
+        return frozenset(WORK if self.kind == "task" else (*DISTILLED, *TOLD))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A record that duplicates or contradicts a statement."""
+
+    entity: Entity
+    kind: Relationship
+    reason: str
+    confidence: float
+    is_for_all: bool = False
+    """True if every reader of the new record may read this one."""
+    beside: Entity | None = None
+    """The current record, if this one was superseded."""
+
+    @property
+    def is_certain(self) -> bool:
+        """True if the duplicate differs in nothing that counts."""
+        return self.confidence >= CERTAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Records related to a statement, up to a sequence number of the ledger."""
+
+    known: Sequence[Known] = ()
+    fault: str | None = None
+    """Reason why the lexical index did not answer."""
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    entity: Entity
+    stems: frozenset[str]
+
+
+def compare(app: App, caller: Principal, statements: Sequence[Statement], visibility: str) -> list[Comparison]:
+    """Compare statements with the nearest records that the caller may read. Blocks.
+
+    `visibility` is the key of the new records. Records that no index has yet are read from the ledger.
+    """
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
+
+    organization, now = caller.organization_id, app.clock()
+    sequence = app.ledger.feed.head(organization).sequence
+    fresh = _unindexed(app, caller)
+    found = []
+    for statement in statements:
+        plan = _plan(caller, statement, now)
+        ranking = retrieve(app, plan)
+        ids = [each.id for each in ranking.best if each.lexical is None or each.coverage >= LEAST_SHARED]
+        read = app.ledger.records.entities(organization, ids)
+        near = {each: read[each] for each in ids if each in read}
+        near |= {each.id: each for each in _nearest(fresh, statement) if each.id not in near}
+        records = [each for each in near.values() if matches(each, plan.filter) and _concerns(each, statement)]
+        found.append(
+            Comparison(_known(app, caller, statement, records, visibility), ranking.degraded.get("lexical"), sequence)
+        )
+    return found
+
+
+def is_overtaken(tx: Transaction, caller: Principal, statement: Statement, compared: Comparison) -> bool:
+    """Return true if a duplicate was written since the comparison."""
+    ids = tx.records.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
+    records = [each for each in tx.records.entities(ids).values() if _concerns(each, statement)]
+    return bool(_same(statement, records, [_text(each, statement) for each in records]))
+
+
+def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
+    return Plan(
+        organization_id=caller.organization_id,
+        query=stated(statement.content).text[:QUERY_LIMIT],
+        filter=IndexFilter(visible_beside(caller, statement.project), {"entity_type": statement.types}),
+        now=now,
+        wanted=NEAR,
+        asks=False,
+        expand=False,
+        boost_recent=False,
+        words_alone=True,
+        depth=DEPTH,
+    )
+
+
+def _unindexed(app: App, caller: Principal) -> list[_Fresh]:
+    """Read the latest records that the lexical index lacks."""
+    organization = caller.organization_id
+    with app.indexer.indexes(organization) as indexes:
+        position = indexes.lexical.position() if indexes.lexical is not None else None
+    after = position.sequence if position is not None and position.epoch == app.ledger.feed.epoch else 0
+    types = frozenset((*DISTILLED, *TOLD, *WORK))
+    ids = app.ledger.records.written_since(organization, after, types=types, visibility=caller.visible, limit=LATEST)
+    retired = app.ledger.records.superseded(organization, ids, visibility=caller.visible)
+    read = app.ledger.records.entities(organization, [each for each in ids if each not in retired])
+    found, left = list[_Fresh](), MOST_CHARACTERS
+    for entity in (read[each] for each in ids if each in read):
+        text = f"{entity.name}\n{entity.content}"[:READ_CHARACTERS]
+        left -= len(text)
+        if left < 0:
+            break
+        found.append(_Fresh(entity, terms(text).stems))
+    return found
+
+
+def _nearest(records: Sequence[_Fresh], statement: Statement) -> list[Entity]:
+    wanted = terms(stated(statement.content).text[:READ_CHARACTERS]).stems
+    shared = [(len(wanted & each.stems), each.entity.id, each.entity) for each in records]
+    near = nlargest(NEAR, (each for each in shared if each[0] >= max(1, LEAST_STEMS * len(wanted))))
+    return [entity for _, _, entity in near]
+
+
+def _concerns(record: Entity, statement: Statement) -> bool:
+    """Exclude records of other projects, and the statement's own notes."""
+    if statement.project is not None and record.project_id not in (None, statement.project):
+        return False
+    return record.entity_type not in TOLD or record.metadata.get("raw_memory_id") not in statement.raw_source_ids
+
+
+def _known(
+    app: App, caller: Principal, statement: Statement, records: Sequence[Entity], visibility: str
+) -> list[Known]:
+    texts = [_text(record, statement) for record in records]
+    reasons = [contradicts(statement.content, text) if statement.kind in STATING else None for text in texts]
+    # A contradiction may differ from a duplicate in one word.
+    found = [
+        _repeated(records[each.index], each.similarity)
+        for each in _same(statement, records, texts)
+        if reasons[each.index] is None
+    ]
+    found += [
+        _opposed(app, caller, statement, record, reason)
+        for record, reason in zip(records, reasons, strict=True)
+        if reason is not None
+    ]
+    return [replace(each, is_for_all=_is_for_all(caller, each, visibility)) for each in found]
+
+
+def _is_for_all(caller: Principal, known: Known, visibility: str) -> bool:
+    records: Collection[Entity] = [known.entity, *([known.beside] if known.beside else [])]
+    return all(reaches_readers_of(caller, record.visibility, visibility) for record in records)
+
+
+def _text(record: Entity, statement: Statement) -> str:
+    """Return the text to compare; only the name of a long narrative."""
+    content = record.content or record.description
+    if record.entity_type in TOLD and len(content) > 2 * len(statement.content) + 200:
+        return record.name
+    said = as_said(record.name, content)
+    return said if record.name.lower() in said.lower() else f"{record.name}\n\n{said}"
+
+
+def _same(statement: Statement, records: Sequence[Entity], texts: Sequence[str]) -> list[Duplicate]:
+    kinds = [_KIND_OF.get(each.entity_type) for each in records]
+    return duplicates_of(statement.content, texts, kind=_KIND_OF.get(statement.kind), kinds=kinds)
+
+
+def _repeated(record: Entity, similarity: float) -> Known:
+    status = record.metadata.get("status")
+    if record.entity_type in WORK and status in DONE:
+        reason = f"{record.id} says the same and is {status}: {record.name}"
+        return Known(record, "stale", reason, similarity)
+    how = "the same" if similarity >= CERTAIN else "nearly the same"
+    return Known(record, "duplicate", f"{record.id} says {how}: {record.name}", similarity)
+
+
+def _opposed(app: App, caller: Principal, statement: Statement, record: Entity, reason: str) -> Known:
+    retired = _retired_by(app, caller, record, statement)
+    if retired is not None:
+        why = f"{record.id} took the place of {retired.id}, which says the same. {reason}"
+        return Known(retired, "stale", why, STALE_CONFIDENCE, beside=record)
+    lower = statement.content.lower()
+    kind: Relationship = "supersession" if any(words in lower for words in _REPLACING) else "contradiction"
+    return Known(record, kind, reason, CONTRADICTION_CONFIDENCE)
+
+
+def _retired_by(app: App, caller: Principal, record: Entity, statement: Statement) -> Entity | None:
+    """Find a superseded record that says the same as the statement."""
+    query = RelationQuery(record.id, caller.visible, name=SUPERSEDES, ways="outgoing", limit=20)
+    relations, _ = app.ledger.relations.list_relations(caller.organization_id, query)
+    ids = [each.relation.target_id for each in relations]
+    read = app.ledger.records.entities(caller.organization_id, ids)
+    retired = [read[each] for each in ids if each in read and read[each].visibility in caller.visible]
+    same = _same(statement, retired, [_text(each, statement) for each in retired])
+    return retired[same[0].index] if same else None

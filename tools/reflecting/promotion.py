@@ -1,0 +1,403 @@
+"""Promotion of reflection candidates, by a person or without one."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar, get_args
+
+from pydantic import Field, JsonValue
+
+from auth.policy import MemoryScope, may_read
+from auth.principal import Principal
+from stores.records import JsonObject, ReviewState
+from tools.app import App
+from tools.frame.operation import WRITERS, Call, Operation, Result, Route
+from tools.memory.memories import entities_made
+from tools.records.entity_models import MutationReceipt
+from tools.records.linking import require_linkable
+from tools.records.receipts import capture_receipt
+from tools.reflecting.duplicates import OPPOSING, Comparison, compare
+from tools.reflecting.promotion_policy import (
+    Action,
+    Considered,
+    InputScope,
+    Outcome,
+    PromoteRequest,
+    Threshold,
+    consider,
+)
+from tools.reflecting.promotion_review import (
+    THRESHOLD,
+    ExceptionReason,
+    PromotionReason,
+    Review,
+    Standing,
+    exceptions_of,
+)
+from tools.reflecting.promotion_writing import (
+    AUTO_PROMOTE,
+    AUTO_REVIEW,
+    DENY,
+    PREVIEW,
+    Overtaken,
+    Written,
+    noted,
+    write_note,
+    write_promotion,
+)
+from tools.runtime.threads import in_thread
+
+
+class Promotion(Result):
+    """What became of a promotion that was asked for."""
+
+    success: bool
+    candidate_id: str
+    promoted_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
+    reason: str
+    review_state: ReviewState
+    memory_scope: MemoryScope | None = None
+    scope_key: str | None = None
+    raw_source_ids: list[str]
+    policy_reasons: list[str]
+    metadata: JsonObject
+    mutation_receipt: MutationReceipt | None = None
+
+
+class PromotionPreview(Result):
+    """What a promotion would do."""
+
+    allowed: bool
+    candidate_id: str
+    reason: str
+    review_state: ReviewState
+    promote_to_scope: MemoryScope | None
+    promote_to_scope_key: str | None
+    raw_source_ids: list[str]
+    policy_reasons: list[str]
+    input_scopes: list[InputScope]
+    source_count: int
+    metadata: JsonObject
+
+
+class AutoReviewRequest(PromoteRequest):
+    """A candidate to review without a person."""
+
+    dry_run: bool = Field(False, description="Say what would be done, and do nothing.")
+    confidence_threshold: Threshold | None = Field(
+        None, description=f"Least confidence that is promoted unseen; without one, {THRESHOLD}."
+    )
+
+
+class AutoReview(Result):
+    """What a review without a person came to."""
+
+    outcome: Outcome
+    recommended_action: Action
+    applied: bool
+    dry_run: bool
+    candidate_id: str
+    reason: str
+    review_state: ReviewState
+    promote_to_scope: MemoryScope | None
+    promote_to_scope_key: str | None
+    promoted_id: str | None = None
+    raw_source_ids: list[str]
+    policy_reasons: list[str]
+    exception_reasons: list[ExceptionReason]
+    confidence: float | None
+    confidence_threshold: float
+    preview: PromotionPreview
+    promotion: Promotion | None = None
+    metadata: JsonObject
+    mutation_receipt: MutationReceipt | None = None
+
+
+SETTLED: tuple[PromotionReason, ...] = ("candidate_already_promoted", "candidate_archived")
+"""Refusals that end a review."""
+Answer = TypeVar("Answer")
+AGAIN = 2
+"""Retries after a concurrent duplicate."""
+
+
+async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
+    """Make a record of a candidate that reflection found, in the scope of its sources, and end its review.
+
+    It is done once, whoever asks at the same time. What speaks against it is named in `reason`, and nothing is written.
+    """
+
+    def run() -> Promotion:
+        considered = considered_now(app, call.caller, request)
+        known = compared(app, call.caller, considered)
+        return promotion_of(app, call, write_promotion(app, call, request, known), known)
+
+    return await in_thread(run)
+
+
+async def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
+    """Say what a promotion would do, where its record would be readable, and what speaks against it.
+
+    What `related_to` names is checked as a promotion would.
+    """
+
+    def run() -> PromotionPreview:
+        considered = considered_now(app, call.caller, request)
+        require_possible(app, call.caller, request, considered)
+        known = compared(app, call.caller, considered)
+        draft = noted(app, call, PREVIEW, considered)
+        write_note(app, call, draft, considered.candidate.id, known.known)
+        return preview_of(considered, known)
+
+    return await in_thread(run)
+
+
+async def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
+    """Promote a candidate if nothing asks for a person to look at it; else say what does."""
+    return await in_thread(again, lambda: review(app, call, request))
+
+
+def again(reviewed: Callable[[], Answer]) -> Answer:
+    """Repeat a review after a concurrent duplicate, twice at most. Blocks.
+
+    Raises:
+        Overtaken: Each attempt met a duplicate.
+    """
+    for _ in range(AGAIN):
+        with suppress(Overtaken):
+            return reviewed()
+    return reviewed()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Result of judging a candidate, before any write."""
+
+    considered: Considered
+    known: Comparison
+    exceptions: Sequence[ExceptionReason]
+    threshold: float
+
+    @property
+    def is_over(self) -> bool:
+        """True if the review has ended already."""
+        return self.considered.refusal in SETTLED
+
+
+def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
+    """Find the reasons for a person to look at a candidate. Blocks.
+
+    Raises:
+        NotFound: There is no such candidate for the caller.
+    """
+    considered = considered_now(app, caller, request)
+    known = compared(app, caller, considered)
+    candidate = considered.candidate
+    threshold = THRESHOLD if request.confidence_threshold is None else request.confidence_threshold
+    review = Review(
+        refusal=considered.refusal,
+        memory_scope=considered.target.memory_scope if considered.target else None,
+        has_source=bool(candidate.sources) and not candidate.lost_sources,
+        confidence=candidate.confidence,
+        kind=candidate.kind,
+        labels=[*candidate.sensitivity_flags, *candidate.tags],
+        standings=_standings(considered, known),
+        threshold=threshold,
+    )
+    return Judgement(considered, known, exceptions_of(review), threshold)
+
+
+def review(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
+    """Review one candidate. Blocks."""
+    return apply(app, call, request, judge(app, call.caller, request))
+
+
+def apply(
+    app: App, call: Call, request: AutoReviewRequest, judgement: Judgement, *, has_audit: bool = True
+) -> AutoReview:
+    """Promote a candidate if nothing asks for a person to look; else say what does. Blocks."""
+    considered, known = judgement.considered, judgement.known
+    if judgement.is_over:
+        return review_of(judgement, request, "skip")
+    if judgement.exceptions or request.dry_run:
+        if not judgement.exceptions:
+            require_possible(app, call.caller, request, considered)
+        if has_audit:
+            said: JsonObject = {"dry_run": request.dry_run}
+            if judgement.exceptions:
+                said["exception_reasons"] = list[JsonValue](judgement.exceptions)
+            action = DENY if considered.refusal else AUTO_REVIEW
+            write_note(app, call, noted(app, call, action, considered, said=said), request.candidate_id, known.known)
+        return review_of(judgement, request, "exception" if judgement.exceptions else "auto_promote")
+    promotion = promotion_of(app, call, write_promotion(app, call, request, known, AUTO_PROMOTE), known)
+    found = review_of(judgement, request, "auto_promote" if promotion.success else "skip")
+    return found.model_copy(
+        update={
+            "applied": promotion.success,
+            "reason": promotion.reason,
+            "review_state": promotion.review_state,
+            "promoted_id": promotion.promoted_id,
+            "promotion": promotion,
+            "mutation_receipt": promotion.mutation_receipt,
+        }
+    )
+
+
+def considered_now(app: App, caller: Principal, request: PromoteRequest) -> Considered:
+    return consider(caller, request, lambda each: app.ledger.memories.memory(caller.organization_id, each))
+
+
+def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:
+    """Check the links of a promotion without writing them.
+
+    Raises:
+        NotFound: A named record does not exist for the caller.
+        Forbidden: The caller may not change a record that would be superseded.
+    """
+    if considered.refusal is None and considered.place is not None:
+        require_linkable(app.ledger, caller, request.related_to, considered.place.memory_scope)
+
+
+def compared(app: App, caller: Principal, considered: Considered) -> Comparison:
+    """Compare a candidate with existing records, unless its review has ended."""
+    if considered.refusal in (*SETTLED, "not_reflection_candidate"):
+        return Comparison()
+    key = considered.place.key if considered.place is not None else ""
+    (found,) = compare(app, caller, [considered.candidate.statement], key)
+    return found
+
+
+def _standings(considered: Considered, known: Comparison) -> set[Standing]:
+    """Collect the relations to records that all readers may read, and every contradiction.
+
+    The stored findings count if the comparison was incomplete.
+    """
+    found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
+    if known.fault is not None:
+        stored = considered.candidate.stored_standings()
+        found |= {each for each in get_args(Standing) if each in stored}
+    return found
+
+
+def promotion_of(app: App, call: Call, written: Written, known: Comparison) -> Promotion:
+    considered, entity, target = written.considered, written.entity, written.considered.target
+    candidate = considered.candidate
+    metadata = _metadata(considered, known)
+    if written.unlinked:
+        metadata["unlinked_ids"] = list[JsonValue](written.unlinked)
+    found = Promotion(
+        success=entity is not None,
+        candidate_id=candidate.id,
+        reason=considered.refusal or "promoted",
+        review_state="promoted" if entity else candidate.memory.capture.review_state,
+        memory_scope=target.memory_scope if target else None,
+        scope_key=target.scope_key if target else None,
+        raw_source_ids=candidate.raw_source_ids,
+        policy_reasons=considered.policy_reasons,
+        metadata=metadata,
+    )
+    if entity is None:
+        made = entities_made(app, call.caller, [candidate.memory]).get(candidate.id)
+        return found.model_copy(update={"promoted_id": made})
+    return found.model_copy(
+        update={
+            "promoted_id": entity.id if may_read(call.caller, entity.visibility) else None,
+            "memory_scope": entity.memory_scope,
+            "scope_key": entity.scope_key,
+            "mutation_receipt": capture_receipt(app, call, [candidate.id], [entity.id]),
+        }
+    )
+
+
+def preview_of(considered: Considered, known: Comparison) -> PromotionPreview:
+    candidate, target = considered.candidate, considered.target
+    metadata = _metadata(considered, known)
+    if considered.place is not None:
+        metadata |= {"memory_scope": considered.place.memory_scope, "scope_key": considered.place.scope_key}
+    return PromotionPreview(
+        allowed=considered.refusal is None,
+        candidate_id=candidate.id,
+        reason=considered.refusal or "promotion_preview_allowed",
+        review_state=candidate.memory.capture.review_state,
+        promote_to_scope=target.memory_scope if target else None,
+        promote_to_scope_key=target.scope_key if target else None,
+        raw_source_ids=candidate.raw_source_ids,
+        policy_reasons=considered.policy_reasons,
+        input_scopes=considered.input_scopes,
+        source_count=len(candidate.raw_source_ids),
+        metadata=metadata,
+    )
+
+
+def review_of(judgement: Judgement, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
+    """Build the result of a review that has applied nothing."""
+    considered = judgement.considered
+    preview = preview_of(considered, judgement.known)
+    reason = judgement.exceptions[0] if outcome == "exception" else preview.reason
+    return AutoReview(
+        outcome=outcome,
+        recommended_action=_ACTIONS[outcome],
+        applied=False,
+        dry_run=request.dry_run,
+        candidate_id=preview.candidate_id,
+        reason=reason,
+        review_state=preview.review_state,
+        promote_to_scope=preview.promote_to_scope,
+        promote_to_scope_key=preview.promote_to_scope_key,
+        raw_source_ids=preview.raw_source_ids,
+        policy_reasons=preview.policy_reasons,
+        exception_reasons=[] if outcome == "skip" else list(judgement.exceptions),
+        confidence=considered.candidate.confidence,
+        confidence_threshold=judgement.threshold,
+        preview=preview,
+        metadata=preview.metadata,
+    )
+
+
+_ACTIONS: dict[Outcome, Action] = {"auto_promote": "promote", "exception": "route_to_review", "skip": "skip"}
+
+
+def _metadata(considered: Considered, known: Comparison) -> JsonObject:
+    candidate = considered.candidate
+    found: JsonObject = {
+        "kind": candidate.kind,
+        "confidence": candidate.confidence,
+        "project": considered.project,
+        "domain": candidate.domain,
+        "findings": [
+            {
+                "kind": each.kind,
+                "target_source_id": each.entity.id,
+                "reason": each.reason,
+                "policy_reasons": [] if each.is_for_all else ["known_to_fewer_readers"],
+            }
+            for each in known.known
+        ],
+    }
+    return found if considered.candidate.memory.capture.candidate is not None else {}
+
+
+_ERRORS = frozenset({400, 404, 409})
+
+OPERATIONS = (
+    Operation(
+        promote_candidate,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/memory/reflection/promote", tag="memory", errors=_ERRORS),
+        mutates=True,
+        events=("entity_pending", "entity_created", "raw_capture_changed"),
+    ),
+    Operation(
+        preview_promotion,
+        roles=WRITERS,
+        route=Route("POST", "/api/memory/reflection/promote/preview", tag="memory", errors=frozenset({400, 404})),
+    ),
+    Operation(
+        review_candidate,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/memory/reflection/review/auto", tag="memory", errors=_ERRORS),
+        mutates=True,
+        events=("entity_pending", "entity_created", "raw_capture_changed"),
+    ),
+)

@@ -1,0 +1,218 @@
+"""Drain of the review queue: review every waiting candidate, the latest first."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from auth.visibility import queue_key
+from stores.errors import EngrainError
+from stores.ledger import CANDIDATE, CaptureQuery
+from stores.records import JsonObject, RawMemory, ReviewState
+from tools.app import App
+from tools.frame.operation import WRITERS, Call, Operation, Result, Route
+from tools.records.entity_models import Label
+from tools.reflecting.candidates import Candidate
+from tools.reflecting.promotion import AutoReview, AutoReviewRequest, Judgement, again, apply, judge, review_of
+from tools.reflecting.promotion_policy import Action, Outcome, PromotionFields, Threshold
+from tools.reflecting.promotion_review import THRESHOLD, ExceptionReason, archivable
+from tools.reflecting.promotion_writing import write_archive
+from tools.runtime.threads import in_thread
+
+
+class DrainRequest(PromotionFields):
+    """Which candidates to review without a person."""
+
+    dry_run: bool = Field(True, description="Say what would be done, and do nothing.")
+    limit: int = Field(50, ge=1, le=200, description="Most candidates, the latest first.")
+    offset: int = Field(
+        0, ge=0, le=1_000_000, description="Candidates to skip; `metadata.next_offset` of the drain before."
+    )
+    confidence_threshold: Threshold | None = Field(
+        None, description=f"Least confidence that is promoted unseen; without one, {THRESHOLD}."
+    )
+    archive_exceptions: bool = Field(False, description="Archive what need not be kept.")
+    archive_exception_reasons: Annotated[list[Label], Field(max_length=20)] = Field(
+        ["duplicate_candidate", "stale_candidate"],
+        description="Why something is archived; other reasons than these two are never enough.",
+    )
+
+
+class Drained(Result):
+    """What became of one candidate."""
+
+    candidate_id: str
+    outcome: Literal[Outcome, "error"]
+    recommended_action: Literal[Action, "error"]
+    applied: bool
+    archived: bool
+    dry_run: bool
+    reason: str
+    review_state: ReviewState
+    promoted_id: str | None = None
+    raw_source_ids: list[str]
+    policy_reasons: list[str]
+    exception_reasons: list[ExceptionReason]
+    confidence: float | None = None
+    error: str | None = None
+
+
+class Drainage(Result):
+    """What became of the candidates that wait."""
+
+    dry_run: bool
+    limit: int
+    scanned_count: int
+    auto_promote_count: int
+    applied_count: int
+    archived_count: int
+    exception_count: int
+    skip_count: int
+    failed_count: int
+    results: list[Drained]
+    metadata: JsonObject
+
+
+OTHER = "other_project"
+"""Reason to skip candidates of other projects."""
+
+
+async def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
+    """Review the candidates that wait, without a person: promote what nothing speaks against, and say what does.
+
+    Unless `dry_run` is false, nothing is done. Each candidate is a write of its own: one that fails stops no other.
+    """
+    waiting, total = await in_thread(_waiting, app, call, request)
+    results = [await in_thread(_drain, app, call, request, memory) for memory in waiting]
+    if call.claim is not None:
+        await in_thread(_sealed, app, call, results)
+    counts = {outcome: sum(each.outcome == outcome for each in results) for outcome in _OUTCOMES}
+    applied, archived = sum(each.applied for each in results), sum(each.archived for each in results)
+    beyond = request.offset + len(results)
+    return Drainage(
+        dry_run=request.dry_run,
+        limit=request.limit,
+        scanned_count=len(results),
+        auto_promote_count=counts["auto_promote"],
+        applied_count=applied,
+        archived_count=archived,
+        exception_count=counts["exception"],
+        skip_count=counts["skip"],
+        failed_count=counts["error"],
+        results=results,
+        # Promoted and archived candidates leave the queue and shift the others.
+        metadata={"waiting_count": total, "next_offset": beyond - applied - archived if beyond < total else None},
+    )
+
+
+_OUTCOMES = ("auto_promote", "exception", "skip", "error")
+
+
+def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemory], int]:
+    caller = call.caller
+    query = CaptureQuery(
+        readable=frozenset({queue_key(key) for key in caller.memories}),
+        visible=caller.visible,
+        entity_type=CANDIDATE,
+        review_state="pending",
+        limit=request.limit,
+        offset=request.offset,
+    )
+    listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
+    return [each.memory for each in listed], total
+
+
+def _sealed(app: App, call: Call, results: Sequence[Drained]) -> None:
+    """Claim the idempotency key at the end, so that an interrupted drain may be repeated. Blocks."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        tx.show_in_answer([each.candidate_id for each in results])
+        tx.show_in_answer([each.promoted_id for each in results if each.promoted_id is not None])
+
+
+def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Drained:
+    candidate = Candidate(memory, (), ())
+    if request.project is not None and candidate.project not in (None, request.project):
+        return _unreviewed(request, candidate, "skip", OTHER)
+    wanted = AutoReviewRequest(
+        candidate_id=candidate.id,
+        dry_run=request.dry_run,
+        **request.model_dump(include=_SHARED, exclude_unset=True),
+    )
+    # The idempotency key stands for the whole drain and is claimed at its end.
+    alone = replace(call, claim=None)
+    try:
+        return again(lambda: _reviewed(app, alone, request, wanted))
+    except EngrainError as error:
+        return _unreviewed(request, candidate, "error", error.code, error.message)
+
+
+_SHARED = {
+    "promote_to_scope", "promote_to_scope_key", "domain", "project", "related_to", "confidence_threshold",
+}  # fmt: skip
+
+
+def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest) -> Drained:
+    judgement = judge(app, call.caller, wanted)
+    reason = _archivable(request, judgement)
+    if reason is not None and write_archive(app, call, wanted, reason):
+        found = review_of(judgement, wanted, "exception")
+        return _drained(found, reason=reason, review_state="archived", archived=True)
+    found = apply(app, call, wanted, judgement, has_audit=not request.dry_run)
+    # A promotion that somebody else made is theirs to name.
+    return _drained(found, promoted_id=found.promoted_id if found.applied else None)
+
+
+def _archivable(request: DrainRequest, judgement: Judgement) -> ExceptionReason | None:
+    """Return the reason to archive a candidate; an uncertain duplicate is left to a person."""
+    if request.dry_run or not request.archive_exceptions or judgement.is_over:
+        return None
+    reason = archivable(judgement.exceptions, request.archive_exception_reasons)
+    known = judgement.known.known
+    if reason == "duplicate_candidate" and not any(each.kind == "duplicate" and each.is_certain for each in known):
+        return None
+    return reason
+
+
+def _drained(found: AutoReview, **changed: object) -> Drained:
+    return Drained.model_validate({"archived": False} | found.model_dump(include=_REPORTED) | changed)
+
+
+_REPORTED = set(Drained.model_fields) & set(AutoReview.model_fields)
+
+
+def _unreviewed(
+    request: DrainRequest,
+    candidate: Candidate,
+    outcome: Literal["skip", "error"],
+    reason: str,
+    error: str | None = None,
+) -> Drained:
+    return Drained(
+        candidate_id=candidate.id,
+        outcome=outcome,
+        recommended_action=outcome,
+        applied=False,
+        archived=False,
+        dry_run=request.dry_run,
+        reason=reason,
+        review_state=candidate.memory.capture.review_state,
+        raw_source_ids=candidate.raw_source_ids,
+        policy_reasons=[],
+        exception_reasons=[],
+        confidence=candidate.confidence,
+        error=error,
+    )
+
+
+OPERATIONS = (
+    Operation(
+        drain_candidates,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),
+        mutates=True,
+        events=("entity_pending", "entity_created", "raw_capture_changed"),
+    ),
+)

@@ -1,0 +1,181 @@
+"""Promotion and archiving of a candidate: one transaction with its audit entry."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from auth.policy import may_reach, may_read
+from auth.principal import Principal
+from stores.errors import Conflict
+from stores.ledger import AuditDraft, Transaction
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.frame.audit_entries import memory_entry
+from tools.frame.operation import Call
+from tools.memory.captures import settle
+from tools.records.entity_models import EntityFields
+from tools.records.linking import Link, record, related
+from tools.records.storing import store_in
+from tools.reflecting.candidates import Candidate
+from tools.reflecting.duplicates import OPPOSING, Comparison, Known, is_overtaken
+from tools.reflecting.promotion_policy import Considered, PromoteRequest, consider
+
+CAPTURE_MODE = "reflect"
+SPACES = ("shared", "delegated")
+"""Scopes that entities only inherit from their sources."""
+PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
+AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_review"
+AUTO_ARCHIVE = "memory.reflect.auto_archive"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Result of a promotion; `entity` is `None` if it was refused."""
+
+    considered: Considered
+    entity: Entity | None = None
+    unlinked: Sequence[str] = ()
+    """Ids of targets that are gone or unreadable."""
+
+
+class Overtaken(Conflict):
+    """A duplicate of the candidate was written during its review."""
+
+
+def write_promotion(
+    app: App, call: Call, request: PromoteRequest, compared: Comparison, action: str = PROMOTE
+) -> Written:
+    """Make a record of a candidate and settle it, unless policy objects. Blocks.
+
+    Raises:
+        Overtaken: A duplicate was written since the comparison; automatic promotions only.
+        NotFound: The candidate or a named record does not exist for the caller.
+        Forbidden: The caller may not change a record that would be superseded.
+    """
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        considered = consider(caller, request, tx.memories.memory)
+        # The stored answer is deleted with the records that it names.
+        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
+        if considered.refusal is not None:
+            tx.audit(noted(app, call, DENY, considered))
+            return Written(considered)
+        candidate = considered.candidate
+        if action == AUTO_PROMOTE and is_overtaken(tx, caller, candidate.statement, compared):
+            raise Overtaken(
+                f"A duplicate of {candidate.id} was written during the review.",
+                remediation="Review the candidate again; you will see the duplicate in its findings.",
+            )
+        made_of = [candidate.memory.entity, *(source.entity for source in candidate.sources)]
+        (entity,) = store_in(call, tx, [_fields(considered, request)], sync=False, made_of=made_of)
+        links, unlinked = _links(tx, caller, candidate, entity, compared.known)
+        record(tx, caller, links, created={entity.id})
+        said: JsonObject = {**candidate.said, "review_state": "promoted"}
+        tx.memories.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
+        tx.audit(noted(app, call, action, considered, entity))
+    return Written(considered, entity, unlinked)
+
+
+def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) -> bool:
+    """Archive a candidate; return false if its review has ended. Blocks."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
+        considered = consider(caller, request, tx.memories.memory)
+        if considered.refusal is not None:
+            return False
+        settle(tx, considered.candidate.memory, "archived")
+        tx.audit(noted(app, call, AUTO_ARCHIVE, considered, said={"exception_reasons": [reason]}))
+    return True
+
+
+def write_note(app: App, call: Call, draft: AuditDraft, candidate_id: str, known: Sequence[Known]) -> None:
+    """Write the audit entry of a review that changes nothing else. Blocks."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        tx.audit(draft)
+        tx.show_in_answer([candidate_id, *(each.entity.id for each in known)])
+
+
+def noted(
+    app: App,
+    call: Call,
+    action: str,
+    considered: Considered,
+    entity: Entity | None = None,
+    *,
+    said: JsonObject | None = None,
+) -> AuditDraft:
+    """Draft the audit entry of an action on a candidate."""
+    candidate, target = considered.candidate, considered.target
+    memory = candidate.memory.entity
+    place = entity or (target if target is not None and considered.refusal is None else memory)
+    details: JsonObject = {
+        "memory_scope": place.memory_scope,
+        "policy_allowed": considered.refusal is None,
+        "policy_reason": considered.refusal,
+        **(said or {}),
+    }
+    is_told = entity is not None and memory.memory_scope in ("private", entity.memory_scope)
+    ids: JsonObject = {
+        "scope_key": place.scope_key,
+        "project_id": considered.project,
+        "source_ids": list[JsonValue](candidate.raw_source_ids),
+        "derived_ids": [entity.id] if entity is not None and is_told else [],
+    }
+    return memory_entry(app.accounts.home_of(call.caller.user_id), call, action, memory, details, ids)
+
+
+def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
+    candidate, target = considered.candidate, considered.target
+    given: JsonObject = {
+        "project_id": considered.project,
+        "raw_memory_id": next(iter(candidate.raw_source_ids), None),
+        "raw_source_ids": list[JsonValue](candidate.raw_source_ids) or None,
+        "candidate_id": candidate.id,
+        "confidence": candidate.confidence,
+        "domain": request.domain or candidate.domain,
+        "sensitivity_flags": list[JsonValue](candidate.sensitivity_flags) or None,
+        "capture_mode": CAPTURE_MODE,
+        **{name: candidate.details.get(name) for name in ("span", "intent")},
+    }
+    if target is not None and target.memory_scope not in SPACES:
+        given |= {"memory_scope": target.memory_scope, "scope_key": target.scope_key}
+    metadata = {name: value for name, value in given.items() if value is not None}
+    return EntityFields(
+        name=candidate.title,
+        content=candidate.content,
+        entity_type=candidate.entity_type,
+        tags=candidate.tags,
+        metadata=metadata,
+        related_to=request.related_to,
+    )
+
+
+def _links(
+    tx: Transaction, caller: Principal, candidate: Candidate, entity: Entity, known: Iterable[Known]
+) -> tuple[list[Link], list[str]]:
+    """Return the links of the candidate, and the ids of missing targets."""
+    wanted = related(entity, candidate.related_to)
+    wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.task_ids]
+    wanted += [
+        Link(
+            entity,
+            "CONTRADICTS",
+            each.entity.id,
+            CAPTURE_MODE,
+            provenance={"from": CAPTURE_MODE, "reason": each.kind},
+        )
+        for each in known
+        if each.kind in OPPOSING
+    ]
+    there = tx.records.entities(link.target_id for link in wanted)
+    links = [link for link in wanted if _is_there(caller, link, there.get(link.target_id))]
+    reached = {link.target_id for link in links}
+    return links, list(dict.fromkeys(link.target_id for link in wanted if link.target_id not in reached))
+
+
+def _is_there(caller: Principal, link: Link, target: Entity | None) -> bool:
+    if target is None or not may_read(caller, target.visibility):
+        return False
+    return not link.types or (target.entity_type in link.types and may_reach(caller, target))

@@ -1,0 +1,231 @@
+"""Reflection: find what is worth keeping in session notes, and keep it on request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import structlog
+
+from auth.policy import Visibility
+from stores.records import JsonObject
+from tools.app import App
+from tools.frame.operation import WRITERS, Call, Operation, Route, Tool
+from tools.llm import ModelFailed, propose
+from tools.llm.proposing import READ_LIMIT
+from tools.records.receipts import capture_receipt
+from tools.reflecting.duplicates import Statement, compare
+from tools.reflecting.reflect_candidates import (
+    ReflectionCandidate,
+    ReflectionFinding,
+    ReflectionPack,
+    ReflectRequest,
+    Setting,
+    candidate,
+    ties,
+)
+from tools.reflecting.reflect_keeping import Keeping, Stored, place_of, store, stores_anything
+from tools.reflecting.reflection import KINDS, Finding, Kind, extract
+from tools.reflecting.reflection.proposals import admit
+from tools.reflecting.reflection.stating import as_said
+from tools.runtime.threads import in_thread, in_turn
+from tools.search.citations import cited
+
+HEADINGS: dict[Kind, str] = {
+    "decision": "Decisions",
+    "task": "Tasks",
+    "plan": "Plans",
+    "idea": "Ideas",
+    "claim": "Claims",
+    "procedure": "Procedures",
+    "artifact": "Artifacts",
+    "session": "Session",
+}
+CONTENT_SHOWN = 600
+"""Characters shown of a candidate."""
+
+
+def markdown(
+    request: ReflectRequest, candidates: Sequence[ReflectionCandidate], source_id: str | None, notes: Sequence[str]
+) -> str:
+    """Render the candidates by kind, with confidence, id and findings."""
+    lines = [f"# {' '.join(request.source_title.split())}", ""]
+    lines += [_summary(candidates, source_id), *notes]
+    order = {kind: number for number, kind in enumerate(KINDS)}
+    ordered = sorted(candidates, key=lambda each: order[each.kind])
+    for kind, group in groupby(ordered, key=lambda each: each.kind):
+        lines += ["", f"## {HEADINGS[kind]}", ""]
+        for each in group:
+            lines += _entry(each)
+    return "\n".join(lines) + "\n"
+
+
+def _summary(candidates: Sequence[ReflectionCandidate], source_id: str | None) -> str:
+    kept = sum(each.persisted_id is not None for each in candidates)
+    known = sum(any(each.kind == "duplicate" for each in found.reflection_findings) for found in candidates)
+    opposed = sum(
+        any(each.kind in ("contradiction", "supersession", "stale") for each in found.reflection_findings)
+        for found in candidates
+    )
+    parts = [f"{len(candidates)} candidate{'' if len(candidates) == 1 else 's'}"]
+    parts += [f"{kept} kept"] if kept else []
+    parts += [f"{known} known already"] if known else []
+    parts += [f"{opposed} at odds with what is known"] if opposed else []
+    source = f" The notes are kept as {source_id}." if source_id else ""
+    return f"{', '.join(parts)}.{source}" if candidates else f"Nothing in the notes is worth keeping.{source}"
+
+
+def _entry(candidate: ReflectionCandidate) -> list[str]:
+    kept = f" → {candidate.persisted_id}" if candidate.persisted_id else ""
+    lines = [f"- **{candidate.title}** ({candidate.confidence:.2f}){kept}"]
+    said = " ".join(candidate.content.split())
+    if said.strip(" .").lower() != candidate.title.strip(" .").lower():
+        lines.append(f"  {said if len(said) <= CONTENT_SHOWN else said[:CONTENT_SHOWN].rsplit(' ', 1)[0] + ' …'}")
+    return [*lines, *(f"  - {_finding(each)}" for each in candidate.reflection_findings)]
+
+
+def _finding(finding: ReflectionFinding) -> str:
+    target = finding.target_source_id
+    named = f" ({target})" if target and target not in finding.reason else ""
+    return f"{finding.kind}{named}: {finding.reason}"
+
+
+def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
+    """Return the next step for the caller, in a sentence."""
+    if not count:
+        return "Nothing to do: state decisions, causes and to-dos in the notes to have them found."
+    if request.persist_review:
+        return "Review the candidates, then promote each by its persisted_id (POST /api/memory/reflection/promote)."
+    if request.persist and kept:
+        return "Kept. What a contradiction names, and is wrong, is retired by a record with related_to supersedes:<id>."
+    if request.persist:
+        return "Nothing was written: every candidate is known already, or sensitive. The findings name the records."
+    return "Nothing of this is in the graph: send the notes again with persist, or persist_review."
+
+
+log = structlog.get_logger("reflect")
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """Findings in the notes; `method` is `rules` or `model`, `said` goes into the pack."""
+
+    findings: Sequence[Finding]
+    method: str
+    said: JsonObject
+
+
+async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPack:
+    """Find what is worth keeping in the notes of a session: decisions, tasks, plans, ideas, claims, procedures.
+
+    Each candidate quotes the notes and says what is known already or speaks against it. `persist` keeps the candidates,
+    `persist_review` lets them wait for a review; the notes themselves are kept unless `persist_source` is false.
+    """
+    place = await in_thread(place_of, app, call.caller, request)
+    extraction = await _extract(app, request)
+    keeping, fault = await in_turn(app.reflection_turns, _compared, app, call, request, place, extraction)
+    stored = Stored()
+    if stores_anything(request) or call.claim is not None:
+        stored = await in_thread(store, app, call, keeping)
+    pack = _pack(keeping, stored, extraction, fault)
+    extra: dict[str, object] = {"citation_usage": await _citation_usage(app, call, request)}
+    if stored.has_written:
+        entity_ids = [entity.id for entity in stored.entities]
+        extra["mutation_receipt"] = capture_receipt(app, call, stored.memory_ids, entity_ids)
+    return pack.model_copy(update=extra)
+
+
+async def _extract(app: App, request: ReflectRequest) -> Extraction:
+    """Ask the language model, if there is one; fall back to the rules."""
+    model = app.language_model
+    if model is None:
+        return await _by_rules(app, request, {})
+    if len(request.content) > READ_LIMIT:
+        return await _by_rules(app, request, {"model": model.name, "fallback_reason": "notes_too_long"})
+    try:
+        proposals = await propose(model, request.content, limit=request.limit)
+    except ModelFailed as failure:
+        return await _by_rules(app, request, {"model": model.name, "fallback_reason": failure.why})
+    admitted = await in_turn(app.reflection_turns, admit, request.content, proposals, limit=request.limit)
+    dropped: JsonObject = {flaw: count for flaw, count in admitted.dropped.items()}  # noqa: C416 - of other types
+    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": dropped}
+    if proposals and not admitted.findings:
+        log.warning("nothing_proposed_is_in_the_notes", model=model.name, proposed=len(proposals))
+        return await _by_rules(app, request, said | {"fallback_reason": "nothing_borne_out"})
+    return Extraction(admitted.findings, "model", {"method": "model", **said})
+
+
+async def _by_rules(app: App, request: ReflectRequest, said: JsonObject) -> Extraction:
+    findings = await in_turn(app.reflection_turns, extract, request.content, limit=request.limit)
+    return Extraction(findings, "rules", {"method": "rules", **said})
+
+
+def _compared(
+    app: App, call: Call, request: ReflectRequest, place: Visibility, extraction: Extraction
+) -> tuple[Keeping, str | None]:
+    """Compare the findings with existing records. Blocks."""
+    linked = ties(app, call.caller, request, place.key)
+    statements = [
+        Statement(as_said(each.title, each.content), each.kind, request.project) for each in extraction.findings
+    ]
+    compared = compare(app, call.caller, statements, place.key)
+    setting = Setting(request, place, linked, app.clock(), extraction.method)
+    fault = next((each.fault for each in compared if each.fault), None)
+    return Keeping(setting, extraction.findings, [each.known for each in compared]), fault
+
+
+def _pack(keeping: Keeping, stored: Stored, extraction: Extraction, fault: str | None) -> ReflectionPack:
+    request = keeping.request
+    candidates = [
+        candidate(keeping.setting, finding, known, stored.kept(place))
+        for place, (finding, known) in enumerate(zip(keeping.findings, keeping.known, strict=True))
+    ]
+    said = extraction.said | ({"not_compared": fault} if fault else {})
+    return ReflectionPack(
+        candidates=candidates,
+        total_candidates=len(candidates),
+        persisted_count=stored.count,
+        markdown=markdown(request, candidates, stored.source_id, _notes(said)),
+        source_title=request.source_title,
+        source_id=stored.source_id,
+        intent=request.intent,
+        domain=request.domain,
+        project=request.project,
+        citation_usage={},
+        usage_hint=usage_hint(request, len(candidates), stored.count),
+        extraction=said,
+    )
+
+
+def _notes(said: JsonObject) -> list[str]:
+    found = []
+    if "fallback_reason" in said:
+        found.append(f"The language model was not used ({said['fallback_reason']}): these were found by rules.")
+    if "not_compared" in said:
+        found.append("Not everything that is known could be looked through.")
+    return found
+
+
+async def _citation_usage(app: App, call: Call, request: ReflectRequest) -> JsonObject:
+    if not request.cited_ids:
+        return {}
+    result = await in_thread(cited, app, call, request.cited_ids, surface="reflect")
+    return result.model_dump(mode="json")
+
+
+OPERATIONS = (
+    Operation(
+        reflect,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/context/reflect", tag="context", errors=frozenset({400, 404, 409})),
+        tool=Tool(
+            "Reflect on session notes",
+            read_only=False,
+            # Its text says all of it.
+            omit_result=frozenset({"candidates"}),
+            render=lambda pack: pack.markdown + pack.usage_hint,
+        ),
+        mutates=True,
+        events=("entity_pending", "entity_created", "raw_capture_changed"),
+    ),
+)

@@ -1,0 +1,375 @@
+"""Reflection candidates: their wire shapes, and the findings, claims and relations of each."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from auth.policy import MemoryScope, Visibility, reaches_readers_of
+from auth.principal import Principal
+from stores.records import Entity, JsonObject, ReviewState
+from tools.app import App
+from tools.frame.operation import Request, Result
+from tools.packs.facets import Intent
+from tools.records.entity_models import EntityId, Label, MutationReceipt, RelatedTo
+from tools.records.linking import Target, referred, require_target
+from tools.reflecting.duplicates import OPPOSING, STATING, Known, Relationship
+from tools.reflecting.reflection import Finding, Kind
+from tools.work.active_task import active_task
+
+NOTES_LIMIT = 500_000
+TITLE_LIMIT = 300
+CITED_LIMIT = 100
+FindingKind = Literal[
+    "claim", "duplicate", "stale", "contradiction", "supersession", "promotion", "correction", "exception"
+]
+Lifecycle = Literal["active", "contested", "superseded", "archived", "deleted"]
+
+
+def _split(cited: object) -> object:
+    """Split a comma-separated text, as agents send it."""
+    return [each for each in cited.replace(",", " ").split() if each] if isinstance(cited, str) else cited
+
+
+CitedIds = Annotated[
+    list[EntityId],
+    BeforeValidator(_split, json_schema_input_type=list[str] | str),
+    Field(max_length=CITED_LIMIT),
+]
+
+
+class ReflectRequest(Request):
+    """Notes to read, and what to do with what is found in them."""
+
+    content: Annotated[str, StringConstraints(min_length=1, max_length=NOTES_LIMIT, pattern=r"\S")] = Field(
+        description="The notes of a session, as plain text."
+    )
+    source_title: Annotated[str, StringConstraints(min_length=1, max_length=TITLE_LIMIT)] = Field(
+        "Session reflection", description="What the notes are called."
+    )
+    intent: Intent = Field("general", description="What the session was for; kept with what is found.")
+    domain: Label | None = Field(None, description="Field of knowledge; kept with what is found.")
+    project: EntityId | None = Field(None, description="Id of the project that the notes belong to.")
+    cited_ids: CitedIds = Field([], description="Ids of records that helped in the session.")
+    related_to: RelatedTo | None = Field(
+        None, description="Ids to link what is kept to, each plain or as `relationship:id`."
+    )
+    task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
+        None, description="Ids of tasks to link what is kept to."
+    )
+    active_task: bool = Field(True, description="Link what is kept to the task that is being worked on.")
+    persist: bool = Field(False, description="Keep the candidates as records of the graph.")
+    persist_source: bool = Field(True, description="Keep the notes to the letter, as a raw memory.")
+    persist_review: bool = Field(False, description="Keep the candidates in the review queue instead of the graph.")
+    limit: int = Field(12, ge=1, le=25, description="Most candidates; the surest are returned.")
+
+
+class ClaimRecord(Result):
+    """Something that a candidate holds to be true."""
+
+    id: str
+    title: str
+    content: str
+    confidence: float
+    source_ids: list[str]
+    raw_source_ids: list[str]
+    memory_scope: MemoryScope
+    scope_key: str | None
+    validity: Lifecycle
+    freshness: Literal["current", "stale"]
+    supports_source_ids: list[str]
+    contradicts_source_ids: list[str]
+    supersedes_source_ids: list[str]
+    superseded_by_source_id: str | None
+    created_at: datetime
+    metadata: JsonObject
+
+
+class ReflectionFinding(Result):
+    """How a candidate stands to what is known already."""
+
+    id: str
+    kind: FindingKind
+    target_source_id: str | None
+    reason: str
+    confidence: float
+    action: str
+    lifecycle_state: Lifecycle
+    source_ids: list[str]
+    related_source_ids: list[str]
+    policy_reasons: list[str]
+    reversible: bool
+    created_at: datetime
+    metadata: JsonObject
+
+
+class RelationshipRecord(Result):
+    """A relation that a candidate has where it is kept, or would have."""
+
+    source_id: str
+    target_id: str
+    relationship_type: str
+    reason: str
+    confidence: float
+    source_ids: list[str]
+    created_at: datetime
+    metadata: JsonObject
+
+
+class ReflectionCandidate(Result):
+    """Something in the notes that is worth keeping."""
+
+    kind: Kind
+    title: str
+    content: str
+    reason: str
+    confidence: float
+    tags: list[str]
+    metadata: JsonObject
+    raw_source_ids: list[str]
+    suggested_memory_scope: MemoryScope | None
+    suggested_scope_key: str | None
+    review_state: ReviewState
+    persisted_id: str | None
+    claim_records: list[ClaimRecord]
+    reflection_findings: list[ReflectionFinding]
+    relationship_records: list[RelationshipRecord]
+    sensitivity_flags: list[str]
+
+
+class ReflectionPack(Result):
+    """What was found in the notes, and what became of it."""
+
+    candidates: list[ReflectionCandidate]
+    total_candidates: int
+    persisted_count: int
+    markdown: str
+    source_title: str
+    source_id: str | None
+    intent: Intent
+    domain: str | None
+    project: str | None
+    citation_usage: JsonObject
+    usage_hint: str
+    extraction: JsonObject
+    mutation_receipt: MutationReceipt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """A relation of every kept record, from one field of the request."""
+
+    name: str
+    target: Entity
+    field: str
+    is_for_all: bool = False
+    """True if every reader of the kept record may read the target."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Allowed entity types of the target; empty for any."""
+        return () if self.field == "related_to" else ("task",)
+
+    @property
+    def reason(self) -> str:
+        """Reason of the relation, in a sentence."""
+        return "The task that was being worked on." if self.field == "active_task" else f"Named in {self.field}."
+
+
+def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) -> list[Tie]:
+    """Read the targets of the requested relations; `visibility` is the key of kept records.
+
+    Raises:
+        NotFound: A record that was named does not exist, or not for this caller.
+        InvalidRequest: One of `task_ids` is no task.
+    """
+    named = [(*referred(each), "related_to") for each in request.related_to or ()]
+    named += [("RELATED_TO", each, "task_ids") for each in request.task_ids or ()]
+    there = app.ledger.records.entities(caller.organization_id, {target_id for _, target_id, _ in named})
+    found: dict[tuple[str, str], Tie] = {}
+    for name, target_id, field in named:
+        wanted = Target(target_id, field, ("task",) if field == "task_ids" else ())
+        target = require_target(caller, wanted, there.get(target_id))
+        found.setdefault((name, target_id), Tie(name, target, field))
+    active = active_task(app, caller, request.project) if request.active_task else None
+    if active is not None:
+        found.setdefault(("RELATED_TO", active.id), Tie("RELATED_TO", active, "active_task"))
+    return [
+        replace(tie, is_for_all=reaches_readers_of(caller, tie.target.visibility, visibility)) for tie in found.values()
+    ]
+
+
+ACTIONS: dict[Relationship, str] = {
+    "duplicate": "link_existing",
+    "stale": "keep_current",
+    "contradiction": "review",
+    "supersession": "supersede",
+}
+"""Recommended action of a reviewer."""
+STATES: dict[Relationship, Lifecycle] = {
+    "duplicate": "active",
+    "stale": "superseded",
+    "contradiction": "contested",
+    "supersession": "contested",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Shared context of the candidates of one reflection."""
+
+    request: ReflectRequest
+    place: Visibility
+    """Visibility of kept records."""
+    ties: Sequence[Tie]
+    now: datetime
+    extractor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Ids of the stored notes and of the record made of a finding."""
+
+    source_id: str | None = None
+    record_id: str | None = None
+
+
+def candidate(setting: Setting, finding: Finding, known: Sequence[Known], kept: Kept) -> ReflectionCandidate:
+    """Build a candidate; `known` holds records that all its readers may read."""
+    sources = [kept.source_id] if kept.source_id else []
+    key = kept.record_id or _id("candidate", finding.kind, finding.content)
+    return ReflectionCandidate(
+        kind=finding.kind,
+        title=finding.title,
+        content=finding.content,
+        reason=finding.reason,
+        confidence=finding.confidence,
+        tags=list(finding.tags),
+        metadata=_metadata(setting, finding),
+        raw_source_ids=list(sources),
+        suggested_memory_scope=setting.place.memory_scope,
+        suggested_scope_key=setting.place.scope_key,
+        review_state="pending",
+        persisted_id=kept.record_id,
+        claim_records=_claims(setting, finding, known, sources),
+        reflection_findings=[*(_said(setting, finding, each, sources) for each in known),
+                             *_exceptions(setting, finding, sources)],
+        relationship_records=_relations(setting, finding, known, key, sources),
+        sensitivity_flags=list(finding.sensitivity_flags),
+    )  # fmt: skip
+
+
+def _metadata(setting: Setting, finding: Finding) -> JsonObject:
+    request = setting.request
+    found: JsonObject = {
+        "span": {"start": finding.start, "end": finding.end},
+        "count": finding.count,
+        "extractor": setting.extractor,
+        "intent": request.intent,
+    }
+    given: JsonObject = {"domain": request.domain, "project_id": request.project}
+    return found | {key: value for key, value in given.items() if value is not None}
+
+
+def _claims(setting: Setting, finding: Finding, known: Sequence[Known], sources: list[str]) -> list[ClaimRecord]:
+    if finding.kind not in STATING:
+        return []
+    by_kind = {kind: [each.entity.id for each in known if each.kind == kind] for kind in ACTIONS}
+    opposed = by_kind["contradiction"] + by_kind["supersession"]
+    retired = [each for each in known if each.kind == "stale"]
+    return [
+        ClaimRecord(
+            id=_id("claim", finding.kind, finding.content),
+            title=finding.title,
+            content=finding.content,
+            confidence=finding.confidence,
+            source_ids=list(sources),
+            raw_source_ids=list(sources),
+            memory_scope=setting.place.memory_scope,
+            scope_key=setting.place.scope_key,
+            validity="superseded" if retired else "contested" if opposed else "active",
+            freshness="stale" if retired else "current",
+            supports_source_ids=by_kind["duplicate"],
+            contradicts_source_ids=by_kind["contradiction"],
+            supersedes_source_ids=by_kind["supersession"],
+            superseded_by_source_id=next((each.beside.id for each in retired if each.beside), None),
+            created_at=setting.now,
+            metadata={"span": {"start": finding.start, "end": finding.end}},
+        )
+    ]
+
+
+def _action(known: Known) -> str:
+    is_other = known.kind == "duplicate" and not (known.is_for_all and known.is_certain)
+    return "keep_both" if is_other else ACTIONS[known.kind]
+
+
+def _said(setting: Setting, finding: Finding, known: Known, sources: list[str]) -> ReflectionFinding:
+    return ReflectionFinding(
+        id=_id("finding", known.kind, finding.content, known.entity.id),
+        kind=known.kind,
+        target_source_id=known.entity.id,
+        reason=known.reason,
+        confidence=known.confidence,
+        action=_action(known),
+        lifecycle_state=STATES[known.kind],
+        source_ids=list(sources),
+        related_source_ids=[known.beside.id] if known.beside else [],
+        policy_reasons=[] if known.kind != "duplicate" or known.is_for_all else ["known_to_fewer_readers"],
+        reversible=True,
+        created_at=setting.now,
+        metadata={"name": known.entity.name, "entity_type": known.entity.entity_type},
+    )
+
+
+def _exceptions(setting: Setting, finding: Finding, sources: list[str]) -> list[ReflectionFinding]:
+    if not finding.sensitivity_flags:
+        return []
+    return [
+        ReflectionFinding(
+            id=_id("finding", "exception", finding.content),
+            kind="exception",
+            target_source_id=None,
+            reason=f"It seems to hold something sensitive: {', '.join(finding.sensitivity_flags)}.",
+            confidence=finding.confidence,
+            action="route_to_review",
+            lifecycle_state="active",
+            source_ids=list(sources),
+            related_source_ids=[],
+            policy_reasons=["sensitive_candidate"],
+            reversible=True,
+            created_at=setting.now,
+            metadata={"sensitivity_flags": list(finding.sensitivity_flags)},
+        )
+    ]
+
+
+def _relations(
+    setting: Setting, finding: Finding, known: Sequence[Known], key: str, sources: list[str]
+) -> list[RelationshipRecord]:
+    found = [(tie.name, tie.target.id, tie.reason, 1.0, tie.field) for tie in setting.ties]
+    found += [
+        ("CONTRADICTS", each.entity.id, each.reason, each.confidence, "reflection")
+        for each in known
+        if each.kind in OPPOSING
+    ]
+    return [
+        RelationshipRecord(
+            source_id=key,
+            target_id=target_id,
+            relationship_type=name,
+            reason=reason,
+            confidence=confidence,
+            source_ids=list(sources),
+            created_at=setting.now,
+            metadata={"from": field},
+        )
+        for name, target_id, reason, confidence, field in found
+    ]
+
+
+def _id(prefix: str, *parts: str) -> str:
+    return f"{prefix}_{hashlib.sha256(chr(31).join(parts).encode()).hexdigest()[:12]}"

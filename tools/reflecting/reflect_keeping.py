@@ -1,0 +1,299 @@
+"""Persistence of a reflection: notes, records and review queue, in one transaction."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from pydantic import JsonValue
+
+from auth.memory_policy import MemoryScopeRequest, writable_memory
+from auth.policy import Visibility, may_read, no_project
+from auth.principal import Principal
+from auth.visibility import members_key, private_key, project_key, queue_key
+from stores.clock import new_id
+from stores.errors import Forbidden
+from stores.ledger import Transaction, content_hash
+from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
+from tools.app import App
+from tools.frame.operation import Call
+from tools.memory.memories import memory_draft
+from tools.records.derivation import link
+from tools.records.entity_models import CONTENT_LIMIT, EntityFields
+from tools.records.linking import Link, record
+from tools.records.memory_models import RawMemoryFields
+from tools.records.projects import require_live_project
+from tools.records.storing import store_in
+from tools.reflecting.duplicates import OPPOSING, Known
+from tools.reflecting.reflect_candidates import Kept, ReflectRequest, Setting, candidate
+from tools.reflecting.reflection import Finding
+
+SURFACE = "reflect"
+LATELY = timedelta(minutes=1)
+"""Age up to which a record may be missing from the indexes."""
+WAITING_LIMIT = 200
+"""Queued candidates compared, so that none is queued twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Findings of one reflection, each with its comparison."""
+
+    setting: Setting
+    findings: Sequence[Finding]
+    known: Sequence[Sequence[Known]]
+
+    @property
+    def request(self) -> ReflectRequest:
+        """Request of the reflection."""
+        return self.setting.request
+
+
+@dataclass(slots=True)
+class Stored:
+    """Records stored by one reflection; `record_ids` by index of the finding."""
+
+    source: RawMemory | None = None
+    memory_ids: list[str] = field(default_factory=list)
+    entities: list[Entity] = field(default_factory=list)
+    record_ids: dict[int, str] = field(default_factory=dict)
+    count: int = 0
+    """Findings that are newly stored."""
+
+    @property
+    def source_id(self) -> str | None:
+        """Id of the stored notes."""
+        return None if self.source is None else self.source.entity.id
+
+    @property
+    def has_written(self) -> bool:
+        """True if anything was written."""
+        return bool(self.memory_ids or self.entities)
+
+    def kept(self, place: int) -> Kept:
+        """Ids for the candidate of a finding."""
+        return Kept(self.source_id, self.record_ids.get(place))
+
+
+def stores_anything(request: ReflectRequest) -> bool:
+    """Return true if the request asks to store something."""
+    return request.persist or request.persist_source or request.persist_review
+
+
+def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility:
+    """Return the visibility of kept records: members of the project, or the caller alone.
+
+    Raises:
+        NotFound: The project does not exist for the caller.
+        Forbidden: Something is to be kept where the caller may not write.
+    """
+    project = request.project
+    if project is None:
+        if stores_anything(request):
+            writable_memory(caller, MemoryScopeRequest())
+        return Visibility(private_key(caller.user_id), "private", None)
+    if not may_read(caller, project_key(project)):
+        raise no_project(project)
+    require_live_project(app, caller.organization_id, project)
+    if stores_anything(request):
+        if not may_read(caller, members_key(project)):
+            raise _no_role(project)
+        writable_memory(caller, MemoryScopeRequest("project", project))
+    return Visibility(members_key(project), "project", project)
+
+
+def _no_role(project: str) -> Forbidden:
+    return Forbidden(
+        f"unverified_membership: you have no role of your own in project {project}.",
+        remediation="Leave `project` out to keep what is found for yourself, or ask a maintainer for a role in it.",
+    )
+
+
+def store(app: App, call: Call, keeping: Keeping) -> Stored:
+    """Store what the request asks for, in one transaction. Blocks.
+
+    Raises:
+        NotFound: A named record is gone.
+        Forbidden: The caller may not change a record that would be superseded.
+    """
+    caller, request, stored = call.caller, keeping.request, Stored()
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        if request.persist_source:
+            stored.source = _kept_notes(app, tx, caller, request, stored)
+        if request.persist_review:
+            _queue(tx, caller, keeping, stored)
+        elif request.persist:
+            _write(app, call, tx, keeping, stored)
+        # The stored answer is deleted with the records that it names.
+        tx.show_in_answer({each.entity.id for known in keeping.known for each in known})
+        tx.show_in_answer({each.beside.id for known in keeping.known for each in known if each.beside is not None})
+        tx.show_in_answer({each for each in (stored.source_id, *stored.record_ids.values()) if each})
+    return stored
+
+
+def _kept_notes(app: App, tx: Transaction, caller: Principal, request: ReflectRequest, stored: Stored) -> RawMemory:
+    """Store the notes, unless the same readers have the same notes already."""
+    place = writable_memory(caller, _scope(request))
+    same = tx.memories.same_memory(place.key, request.content)
+    if same is not None:
+        return same
+    given: JsonObject = {"intent": request.intent, "domain": request.domain, "capture_mode": SURFACE}
+    fields = RawMemoryFields(
+        raw_content=request.content,
+        title=request.source_title,
+        memory_scope=place.memory_scope,
+        scope_key=place.scope_key,
+        project_id=request.project,
+        metadata={key: value for key, value in given.items() if value is not None},
+        capture_surface=SURFACE,
+    )
+    memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))
+    stored.memory_ids.append(memory.entity.id)
+    return memory
+
+
+def _scope(request: ReflectRequest) -> MemoryScopeRequest:
+    return MemoryScopeRequest("private" if request.project is None else "project", request.project)
+
+
+def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stored) -> None:
+    wanted = [place for place in range(len(keeping.findings)) if _is_to_be_written(keeping, place)]
+    stored.record_ids = _just_written(tx, keeping, wanted)
+    new = [place for place in wanted if place not in stored.record_ids]
+    fields = [_fields(keeping, place, stored.source_id) for place in new]
+    notes = stored.source
+    stored.entities = store_in(call, tx, fields, sync=False, made_of=[notes.entity if notes else keeping.setting.place])
+    if notes is not None and stored.entities:
+        link(tx, call.caller, notes, stored.entities[0])
+    stored.record_ids |= {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}
+    stored.count = len(new)
+    links = [
+        each
+        for place, entity in zip(new, stored.entities, strict=True)
+        for each in _links(keeping, keeping.known[place], entity)
+    ]
+    record(tx, call.caller, links, created={entity.id for entity in stored.entities})
+
+
+def _just_written(tx: Transaction, keeping: Keeping, places: Iterable[int]) -> dict[int, str]:
+    """Find identical records that are too new for the indexes."""
+    found = {}
+    for place in places:
+        finding, kept = keeping.findings[place], keeping.setting.place
+        draft = EntityDraft(
+            id="",
+            entity_type=finding.kind,
+            name=finding.title,
+            content=finding.content[:CONTENT_LIMIT],
+            visibility=kept.key,
+            memory_scope=kept.memory_scope,
+        )
+        same = tx.records.same_entity(draft, since=tx.now - LATELY)
+        if same is not None:
+            found[place] = same.id
+    return found
+
+
+def _is_to_be_written(keeping: Keeping, place: int) -> bool:
+    """Skip certain duplicates, and sensitive findings outside private scope."""
+    finding, for_others = keeping.findings[place], keeping.setting.place.memory_scope != "private"
+    if finding.sensitivity_flags and for_others:
+        return False
+    said = (known for known in keeping.known[place] if known.kind == "duplicate" and known.is_for_all)
+    return not any(known.is_certain for known in said)
+
+
+def _fields(keeping: Keeping, place: int, source_id: str | None) -> EntityFields:
+    finding, request = keeping.findings[place], keeping.request
+    given: JsonObject = {
+        "project_id": request.project,
+        "memory_scope": keeping.setting.place.memory_scope,
+        "raw_source_ids": [source_id] if source_id else [],
+        "span": {"start": finding.start, "end": finding.end},
+        "confidence": finding.confidence,
+        "intent": request.intent,
+        "domain": request.domain,
+        "sensitivity_flags": list[JsonValue](finding.sensitivity_flags) or None,
+        "capture_mode": SURFACE,
+    }
+    return EntityFields(
+        name=finding.title,
+        content=finding.content[:CONTENT_LIMIT],
+        entity_type=finding.kind,
+        tags=list(finding.tags),
+        metadata={key: value for key, value in given.items() if value is not None},
+    )
+
+
+def _links(keeping: Keeping, known: Iterable[Known], entity: Entity) -> list[Link]:
+    found = [Link(entity, tie.name, tie.target.id, tie.field, types=tie.types) for tie in keeping.setting.ties]
+    found += [
+        Link(entity, "CONTRADICTS", each.entity.id, SURFACE, provenance={"from": SURFACE, "reason": each.kind})
+        for each in known
+        if each.kind in OPPOSING
+    ]
+    return found
+
+
+def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored) -> None:
+    place = writable_memory(caller, _scope(keeping.request))
+    visibility = queue_key(place.key)
+    waiting = _waiting(tx, visibility, keeping.findings, stored.source_id)
+    for number, finding in enumerate(keeping.findings):
+        if finding.content in waiting:
+            stored.record_ids[number] = waiting[finding.content]
+            continue
+        memory_id = new_id(RAW_MEMORY)
+        stored.record_ids[number] = memory_id
+        stored.memory_ids.append(memory_id)
+        stored.count += 1
+        draft = EntityDraft(
+            id=memory_id,
+            entity_type=RAW_MEMORY,
+            name=finding.title,
+            content=finding.content,
+            tags=finding.tags,
+            metadata={"capture_mode": SURFACE},
+            visibility=visibility,
+            memory_scope=place.memory_scope,
+            scope_key=place.scope_key,
+            project_id=keeping.request.project,
+        )
+        capture = Capture(
+            source_id=stored.source_id or memory_id,
+            capture_surface=SURFACE,
+            captured_at=tx.now,
+            provenance={"span": {"start": finding.start, "end": finding.end}},
+            agent_id=None,
+            content_hash=content_hash(finding.content),
+            candidate=_proposed(keeping, number, stored),
+        )
+        tx.memories.create_memory(draft, capture)
+
+
+def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], source_id: str | None) -> Mapping[str, str]:
+    """Return the ids of queued candidates by content; without stored notes, those of any notes."""
+    found = tx.memories.waiting_candidates(visibility, [each.content for each in findings], limit=WAITING_LIMIT)
+    return {
+        memory.entity.content: memory.entity.id
+        for memory in reversed(found)
+        if source_id is None or memory.capture.source_id == source_id
+    }
+
+
+def _proposed(keeping: Keeping, place: int, stored: Stored) -> JsonObject:
+    """Build the queued candidate; it names only records that all its readers may read."""
+    request = keeping.request
+    known = [each for each in keeping.known[place] if each.is_for_all]
+    ties = [tie for tie in keeping.setting.ties if tie.is_for_all]
+    setting = replace(keeping.setting, ties=ties)
+    shown = candidate(setting, keeping.findings[place], known, stored.kept(place))
+    return {
+        **shown.model_dump(mode="json"),
+        "domain": request.domain,
+        "project": request.project,
+        "related_to": [f"{tie.name}:{tie.target.id}" for tie in ties if tie.field == "related_to"],
+        "task_ids": [tie.target.id for tie in ties if tie.field != "related_to"],
+        "source_ids": [stored.source_id] if stored.source_id else [],
+        "source_title": request.source_title,
+        "intent": request.intent,
+    }

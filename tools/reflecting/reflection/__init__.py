@@ -1,0 +1,21 @@
+"""Rules that find what is worth keeping in session notes: text in, findings out."""
+
+from tools.reflecting.reflection.contradiction import contradicts
+from tools.reflecting.reflection.extract import extract
+from tools.reflecting.reflection.finding import KINDS, SENSITIVITIES, Finding, Kind, Sensitivity
+from tools.reflecting.reflection.sensitivity import sensitivity_flags
+from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, duplicates_of
+
+__all__ = [
+    "CERTAIN",
+    "KINDS",
+    "SENSITIVITIES",
+    "Duplicate",
+    "Finding",
+    "Kind",
+    "Sensitivity",
+    "contradicts",
+    "duplicates_of",
+    "extract",
+    "sensitivity_flags",
+]

@@ -1,0 +1,133 @@
+"""Extraction: plain notes in, findings out. Deterministic and linear, without a model."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tools.reflecting.reflection.finding import CEILINGS, Finding, Kind
+from tools.reflecting.reflection.judging import judge, read
+from tools.reflecting.reflection.layout import Block, blocks
+from tools.reflecting.reflection.sensitivity import sensitivity_flags
+from tools.reflecting.reflection.sentences import sentences
+from tools.reflecting.reflection.similarity import groups
+from tools.reflecting.reflection.stating import as_rejected
+from tools.reflecting.reflection.titles import tags_of, title_of
+
+SENTENCE_LIMIT = 1_200
+"""Characters; anything longer is data, not prose."""
+_SESSION_LIMIT = 2_000
+_SESSION_WORDS = 25
+"""Notes with fewer words and no finding are small talk."""
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LEADS = ("to ", "how to ", "steps", "procedure", "workaround", "fix", "runbook", "the fix", "in order to")
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    kind: Kind
+    start: int
+    end: int
+    reason: str
+    confidence: float
+    is_rejected: bool = False
+
+
+def extract(notes: str, *, limit: int | None = None) -> list[Finding]:
+    """Find decisions, tasks, plans, ideas, claims, procedures and artifacts, in text order.
+
+    Spans never overlap. Repeated statements are found once and counted. With `limit`, the surest stay; the earlier wins
+    a tie. Notes without any finding become one finding of kind `session`, unless they are short. Linear in time and
+    memory.
+    """
+    spans = list(_spans(notes))
+    if not spans:
+        return list(_session(notes))[:limit]
+    leaders = groups([(span.kind, _said(notes, span)) for span in spans])
+    counts = Counter(leaders)
+    found = sorted(counts, key=lambda number: -spans[number].confidence)[: None if limit is None else max(0, limit)]
+    return [_finding(notes, spans[number], counts[number]) for number in sorted(found)]
+
+
+def _spans(notes: str) -> Iterator[_Span]:
+    found = blocks(notes)
+    number = 0
+    while number < len(found):
+        after = _steps_after(found, number, notes)
+        if after > number:
+            yield _steps(found[number:after], notes)
+            number = after
+        else:
+            yield from _in_block(found[number], notes)
+            number += 1
+
+
+def _in_block(block: Block, notes: str) -> Iterator[_Span]:
+    text = notes[block.start : block.end]
+    for index, (start, end) in enumerate(sentences(text)):
+        verdict = judge(read(text[start:end], block), first=index == 0) if end - start <= SENTENCE_LIMIT else None
+        if verdict:
+            place = block.start + start, block.start + end
+            yield _Span(verdict.kind, *place, verdict.reason, verdict.confidence, block.is_rejected)
+
+
+def _steps_after(found: Sequence[Block], number: int, notes: str) -> int:
+    """Return the index after the numbered steps that begin at `number`; `number` itself if none do."""
+    block = found[number]
+    led = block.leads and not block.ordered and notes[block.start : block.end].lower().startswith(_LEADS)
+    if not led and block.context != "procedure":
+        return number
+    first = last = number + led
+    while last < len(found) and found[last].ordered and found[last].checked is None:
+        last += 1
+    return last if last - first > 1 else number
+
+
+def _steps(found: Sequence[Block], notes: str) -> _Span:
+    start = found[0].start
+    if found[0].ordered:
+        line = notes.rfind("\n", 0, start) + 1
+        start = line + len(notes[line:start]) - len(notes[line:start].lstrip())
+    return _Span("procedure", start, found[-1].end, "Numbered steps.", CEILINGS["procedure"])
+
+
+def _session(notes: str) -> Iterator[Finding]:
+    prose = [block for block in blocks(notes) if block.end - block.start >= 12]
+    words = sum(
+        len(_WORD.findall(notes, block.start, min(block.end, block.start + SENTENCE_LIMIT))) for block in prose[:200]
+    )
+    if words < _SESSION_WORDS:
+        return
+    start = end = prose[0].start
+    for block in prose:
+        for _, stop in sentences(notes[block.start : block.end]):
+            if block.start + stop - start > _SESSION_LIMIT:
+                break
+            end = block.start + stop
+        else:
+            continue
+        break
+    if end > start:
+        reason = "The notes hold no cue, so they are kept as one record of the session."
+        yield _finding(notes, _Span("session", start, end, reason, CEILINGS["session"]), 1)
+
+
+def _said(notes: str, span: _Span) -> str:
+    text = notes[span.start : span.end]
+    return as_rejected(text) if span.is_rejected else text
+
+
+def _finding(notes: str, span: _Span, count: int) -> Finding:
+    content = notes[span.start : span.end]
+    return Finding(
+        kind=span.kind,
+        title=title_of(content, is_rejected=span.is_rejected),
+        content=content,
+        start=span.start,
+        end=span.end,
+        reason=span.reason,
+        confidence=span.confidence,
+        tags=tags_of(span.kind, content),
+        sensitivity_flags=sensitivity_flags(content),
+        count=count,
+    )

@@ -1,0 +1,181 @@
+"""Verification of a model's proposals against the notes."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from tools.reflecting.reflection.finding import CEILINGS, KINDS, TITLE_LIMIT, Finding, Kind
+from tools.reflecting.reflection.phrases import mask
+from tools.reflecting.reflection.sensitivity import sensitivity_flags
+from tools.reflecting.reflection.signals import signals
+from tools.reflecting.reflection.similarity import groups
+from tools.reflecting.reflection.stating import stated
+from tools.reflecting.reflection.terms import terms
+from tools.reflecting.reflection.titles import tags_of, title_of
+
+Flaw = Literal["unknown_kind", "no_such_span", "not_stated", "doubtful", "overlapping", "too_many"]
+FLAWS: tuple[Flaw, ...] = get_args(Flaw)
+"""Reasons to drop a proposal."""
+MOST = 100
+"""Proposals read of one answer."""
+QUOTE_LIMIT = 2_000
+"""Characters that one proposal may quote."""
+LEAST_SURE = 0.5
+_LEAST_WORDS = 2
+_PLACES = 20
+"""Occurrences of one quotation that are tried."""
+_UNSURE = 0.05
+"""Deduction for a proposal without a confidence."""
+_TOKEN = re.compile(r"\S+")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One unchecked finding of a model; the white space of `quote` may differ from the notes."""
+
+    kind: str
+    quote: str
+    title: str = ""
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Verified findings, and the count of dropped proposals by reason."""
+
+    findings: list[Finding]
+    dropped: Mapping[Flaw, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Claimed:
+    kind: Kind
+    start: int
+    end: int
+    confidence: float
+    title: str
+
+
+@dataclass(slots=True)
+class _Notes:
+    """Notes with collapsed white space, and the original position of each word."""
+
+    text: str
+    collapsed: str = ""
+    starts: list[int] = field(default_factory=list)
+    origins: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        found = list(_TOKEN.finditer(self.text))
+        self.collapsed = " ".join(match[0] for match in found)
+        at = 0
+        for match in found:
+            self.starts.append(at)
+            self.origins.append(match.start())
+            at += match.end() - match.start() + 1
+
+    def places(self, quote: str) -> Iterable[tuple[int, int]]:
+        """Yield the spans of a quotation in the notes."""
+        wanted = " ".join(quote.split())
+        at = self.collapsed.find(wanted)
+        for _ in range(_PLACES):
+            if at < 0:
+                return
+            yield self._origin(at), self._origin(at + len(wanted) - 1) + 1
+            at = self.collapsed.find(wanted, at + 1)
+
+    def _origin(self, at: int) -> int:
+        token = bisect_right(self.starts, at) - 1
+        return self.origins[token] + at - self.starts[token]
+
+
+def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> Admitted:
+    """Return the surest `limit` proposals that the notes support, in text order.
+
+    A proposal is dropped if its kind is unknown, its quotation is not in the notes or is a question or undecided, its
+    confidence is low, or a surer one overlaps it. Content, tags and sensitivity flags come from the notes. The
+    confidence is capped by kind. A title with other words than the quotation is replaced.
+    """
+    read = _Notes(notes)
+    dropped: Counter[Flaw] = Counter()
+    if len(proposals) > MOST:
+        dropped["too_many"] = len(proposals) - MOST
+    taken: list[_Claimed] = []
+    for proposal in sorted(proposals[:MOST], key=lambda each: -_confidence(each)):
+        found = _claimed(read, proposal, taken)
+        if isinstance(found, _Claimed):
+            taken.append(found)
+        else:
+            dropped[found] += 1
+    folded = _folded(notes, sorted(taken, key=lambda each: each.start))
+    surest = sorted(folded, key=lambda each: (-each.confidence, each.start))[:limit]
+    return Admitted(sorted(surest, key=lambda each: each.start), dict(dropped))
+
+
+def _confidence(proposal: Proposal) -> float:
+    kind = _kind(proposal)
+    ceiling = CEILINGS[kind] if kind else 0.0
+    sure = proposal.confidence
+    return min(ceiling, sure) if sure is not None and 0 <= sure <= 1 else ceiling - _UNSURE
+
+
+def _kind(proposal: Proposal) -> Kind | None:
+    return next((kind for kind in KINDS if kind == proposal.kind), None)
+
+
+def _claimed(notes: _Notes, proposal: Proposal, taken: Sequence[_Claimed]) -> _Claimed | Flaw:
+    kind = _kind(proposal)
+    if kind is None:
+        return "unknown_kind"
+    confidence = round(_confidence(proposal), 2)
+    if confidence < LEAST_SURE:
+        return "doubtful"
+    is_quotation = len(proposal.quote) <= QUOTE_LIMIT and len(_WORD.findall(proposal.quote)) >= _LEAST_WORDS
+    places = list(notes.places(proposal.quote)) if is_quotation else []
+    if not places:
+        return "no_such_span"
+    if not _is_stated(kind, proposal.quote):
+        return "not_stated"
+    free = (place for place in places if all(place[1] <= other.start or place[0] >= other.end for other in taken))
+    found = next(free, None)
+    return _Claimed(kind, *found, confidence, proposal.title) if found else "overlapping"
+
+
+def _is_stated(kind: Kind, quote: str) -> bool:
+    found = signals(mask(quote))
+    if kind in ("idea", "session"):
+        return True
+    return "question" not in found and not (kind == "decision" and "undecided" in found)
+
+
+def _folded(notes: str, claimed: Sequence[_Claimed]) -> list[Finding]:
+    leaders = groups([(each.kind, notes[each.start : each.end]) for each in claimed])
+    counts = Counter(leaders)
+    return [replace(_finding(notes, claimed[number]), count=count) for number, count in counts.items()]
+
+
+def _finding(notes: str, claimed: _Claimed) -> Finding:
+    content = notes[claimed.start : claimed.end]
+    return Finding(
+        kind=claimed.kind,
+        title=_title(claimed.title, content),
+        content=content,
+        start=claimed.start,
+        end=claimed.end,
+        reason="A language model proposed it, and the notes say it in these words.",
+        confidence=claimed.confidence,
+        tags=tags_of(claimed.kind, content),
+        sensitivity_flags=sensitivity_flags(content),
+    )
+
+
+def _title(proposed: str, content: str) -> str:
+    title = " ".join(proposed.split())
+    one, other = terms(title), terms(content)
+    fits = bool(one.stems) and one.stems <= other.stems and one.numbers <= other.numbers
+    says_the_same = fits and one.negated == other.negated and stated(title).is_rejected == stated(content).is_rejected
+    return title if says_the_same and len(title) <= TITLE_LIMIT and title.isprintable() else title_of(content)

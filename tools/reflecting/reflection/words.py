@@ -1,0 +1,121 @@
+"""Words of headings and labels, by the kind that they announce. Add a word here."""
+
+import re
+from typing import Literal
+
+from tools.reflecting.reflection.finding import Kind
+from tools.reflecting.reflection.wordlist import word_set
+
+Announced = Kind | Literal["mute"]
+"""A kind, or `mute` for text that needs a cue of its own."""
+Context = Announced | Literal["rejected"]
+REJECTED: Context = "rejected"
+
+HEADINGS: dict[Context, str] = {
+    "decision": "decision|decisions|decided|agreed|agreement|agreements|resolution|resolutions|conclusion|"
+    "conclusions|we agreed|we decided|what we decided|result of the vote|outcome of the vote|outcome|outcomes",
+    "rejected": "rejected|not in scope|out of scope|non-goals|non-goal|not doing|declined|discarded|vetoed|won't do",
+    "task": "action|actions|action item|action items|task|tasks|todo|todos|to do|to dos|to-do|to-dos|follow up|"
+    "follow-up|follow ups|follow-ups|next actions|open tasks|remaining|remaining work|still to do|left to do|"
+    "homework|checklist",
+    "idea": "idea|ideas|brainstorm|brainstorming|try|to try|things to try|what to try|suggestion|suggestions|"
+    "proposal|proposals|improvement ideas|wishlist|nice to have",
+    "plan": "plan|plans|the plan|roadmap|next|next step|next steps|goal|goals|milestone|milestones|this week|"
+    "next week|week plan|rollout|roll-out|today|tomorrow",
+    "claim": "finding|findings|learning|learnings|lesson|lessons|lessons learned|what we learned|what we found|"
+    "root cause|cause|causes|observation|observations|insight|insights|risk|risks|known issues|facts|gotchas|caveats|"
+    "limitations",
+    "procedure": "how to|howto|procedure|runbook|recipe|instructions|workaround|workarounds|steps to fix|solution|"
+    "recovery|rollback",
+    "artifact": "artifact|artifacts|deliverables|outputs|files changed|files created|created files|pull requests",
+    "mute": "question|questions|open question|open questions|open points|unresolved|attendees|present|"
+    "participants|agenda|went well|what went well|done|yesterday|status|impact|blockers|blocked|steps to reproduce|"
+    "to reproduce|log|logs|environment|parking lot|timeline",
+}
+"""Words that a heading is, begins or ends with."""
+
+LABELS: dict[Context, str] = {
+    "decision": "decision|decisions|decided|agreed|agreement|resolution|verdict|outcome|conclusion",
+    "rejected": "rejected|not doing|declined|discarded|vetoed|dropped|abandoned|out of scope|non-goal|won't do|wontfix",
+    "task": "todo|to do|to-do|action|action item|ai|task|fixme|follow up|follow-up|next action|remaining|"
+    "still to do|left to do|still open|ticket",
+    "plan": "plan|next|next step|next steps|next up|goal|roadmap|today|tomorrow|this week|next week|then",
+    "idea": "idea|proposal|recommendation|my recommendation|suggestion|thought|alternative|alternatively|brainwave",
+    "claim": "finding|cause|cause found|root cause|reason|learning|lesson|lesson learned|insight|observation|"
+    "result|fact|risk|til|note|nb|learned|gotcha|caveat|beware|problem",
+    "procedure": "fix|workaround|solution|how to|howto|recipe|remedy|to fix|to reproduce|steps",
+    "artifact": "artifact|pr|mr|patch|report|draft|design doc|doc|checkpoint|recording|slides|dashboard|link|links|"
+    "branch|script|scripts|photos|code|notes|numbers|data|traces|files|examples|screenshots|video|results|deck|spec|"
+    "issue",
+    "mute": "q|question|open question|open|yesterday|done|status|blocked|blockers|attendees|present|impact|a|env|"
+    "version",
+}
+"""Words before a colon at the start of a sentence."""
+
+NOTHING = word_set("no none nothing n/a na tbd tba unclear open pending unknown later off - – — ?") | {
+    "not yet", "see below", "see above", "to be decided", "not discussed", "no blockers",
+}  # fmt: skip
+"""Texts after a label that announce nothing."""
+TITLES = ("brainstorm", "how to ", "howto", "runbook", "how we ")
+"""Openings of a heading that has no mark of one."""
+_ADDED = re.compile(r" (?:for|of|with|w/|by|from|until|this|next) .*\Z")
+_LAST = word_set("goal fix cause workaround decision idea solution finding action proposal recommendation lesson plan")
+"""Labels that other words may precede (“quick fix”)."""
+_LONGEST = 4
+_SHORT = 3
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+_LABEL = re.compile(
+    r"(?:\*\*|__|_)?([^\W_][\w'/ -]{0,24}?)(?:\*\*|__|_)?(\([^()\n]{1,30}\))?(?:\*\*|__)?[ \t]?(?::|[-–—] "
+    r")(?:\*\*|__)?[ \t]*(?=\S|$)"
+)
+_DAYS = word_set(
+    "mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday january february march april "
+    "may june july august september october november december"
+)
+_DAY = re.compile(r"(?:\*\*)?([^\W\d_]{3,9})(?: ?[–-] ?([^\W\d_]{3,9}))?(?:\*\*)?:[ \t]+(?=\S)")
+
+
+def _table(words: dict[Context, str]) -> dict[str, Context]:
+    return {word: context for context, row in words.items() for word in row.split("|")}
+
+
+_BY_HEADING = _table(HEADINGS)
+_BY_LABEL = _table(LABELS)
+
+
+def announced(context: Context | None) -> Announced | None:
+    """Return the kind; a rejection is a decision."""
+    return "decision" if context == "rejected" else context
+
+
+def day_of(sentence: str) -> int | None:
+    """Return the position after a day or month that opens a sentence."""
+    match = _DAY.match(sentence)
+    return match.end() if match and match[1].lower() in _DAYS else None
+
+
+def heading_context(text: str) -> Context | None:
+    """Return the kind that a heading announces, by its longest known words."""
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:200])]
+    for length in range(min(_LONGEST, len(words)), 0, -1):
+        if length == 1 and len(words) > _SHORT:
+            break
+        first, last = (_BY_HEADING.get(" ".join(part)) for part in (words[:length], words[-length:]))
+        if first or (last and last != "mute"):
+            return first or last
+    return None
+
+
+def label_of(sentence: str) -> tuple[Context, int] | None:
+    """Return the kind that a label at the start of a sentence announces, and the position after it."""
+    match = _LABEL.match(sentence)
+    context = _label_context(match[1]) if match else None
+    return (context, match.end()) if match and context else None
+
+
+def _label_context(text: str) -> Context | None:
+    label = text.strip().lower()
+    if label.startswith(("not ", "option ")):
+        return REJECTED if label.startswith("not ") else "idea"
+    last = label.rsplit(" ", 1)[-1]
+    return _BY_LABEL.get(label) or _BY_LABEL.get(_ADDED.sub("", label)) or (_BY_LABEL[last] if last in _LAST else None)

@@ -1,0 +1,1 @@
+"""Verbs of relations, graph exploration and temporal queries."""

@@ -1,0 +1,339 @@
+"""Listing entities by filters and walking the graph, without semantic search."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from auth.policy import may_read
+from stores.errors import Unavailable, ValidationFailed
+from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
+from stores.ledger import DEPENDS, PRECEDES, SUPERSEDES, Brief, EntityQuery
+from stores.records import JsonObject
+from tools.app import App
+from tools.entities.entities import require_visible
+from tools.frame.json_values import StoredJson
+from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.records.entity_models import CommaSeparated, EntityId, Label, split_list
+from tools.records.entity_types import EntityType
+from tools.records.references import without_hidden
+from tools.relations.relations import RelationName
+from tools.runtime.threads import in_thread
+
+WALK_LIMIT = 1000
+"""Most entities that a walk shows or expands."""
+WIDE = 5
+"""Factor on the limit of a walk whose filters drop some entities."""
+
+Dependency = Literal["needs", "needed_by"]
+
+
+class ExploreRequest(Request):
+    """Filters of a list, or the start of a walk."""
+
+    mode: Literal["list", "related", "traverse", "dependencies"] = Field(
+        "list",
+        description="list: by filters; related: one step from entity_id; traverse: up to `depth` steps; "
+        "dependencies: what it needs and what needs it, up to `depth` steps.",
+    )
+    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(None, description="Only these types.")
+    entity_id: EntityId | None = Field(None, description="Where related, traverse and dependencies start.")
+    relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
+        None, description="Only along these."
+    )
+    depth: int = Field(1, ge=1, le=3, description="Steps of traverse and dependencies.")
+    language: Label | None = Field(None, description="Only this programming language.")
+    category: Label | None = Field(None, description="Only this category.")
+    project: EntityId | None = Field(None, description="Only this project (id).")
+    project_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
+        None, description="Only these projects."
+    )
+    epic: EntityId | None = Field(None, description="Only tasks of this epic (id).")
+    no_epic: bool = Field(
+        False, description="Only tasks without an epic, or whose epic is gone; nothing of another type."
+    )
+    complexity: Label | None = Field(None, description="Only tasks of this complexity.")
+    feature: Label | None = Field(None, description="Only tasks of this feature.")
+    status: CommaSeparated | None = Field(None, description="Only these statuses, comma-separated.")
+    priority: CommaSeparated | None = Field(None, description="Only these priorities, comma-separated.")
+    tags: CommaSeparated | None = Field(None, description="Only with one of these tags, comma-separated.")
+    include_archived: bool = Field(False, description="Whether archived ones are shown.")
+    limit: int = Field(50, ge=1, le=200, description="Most entities.")
+    offset: int = Field(0, ge=0, le=1_000_000, description="Entities to skip.")
+
+
+class OtherRelation(Result):
+    """A further relation between two entities."""
+
+    relationship: str
+    direction: Direction
+
+
+class ExploredEntity(Result):
+    """One entity of a list or walk."""
+
+    id: str
+    type: str
+    name: str
+    description: str
+    metadata: StoredJson
+    relationship: str | None = None
+    direction: Direction | None = None
+    distance: int | None = None
+    other_relations: list[OtherRelation] = Field(
+        default_factory=list,
+        description="In a walk: what else relates it to the record from which it was reached; `relationship` is what "
+        "has been true since last.",
+    )
+    dependency: Dependency | None = Field(
+        None,
+        description="In dependencies: whether the start needs it, or it needs the start. In a cycle it has both rows.",
+    )
+
+
+class Explored(Result):
+    """One page of a list or walk."""
+
+    mode: str
+    entities: list[ExploredEntity]
+    total: int
+    filters: StoredJson
+    limit: int
+    offset: int
+    has_more: bool
+    actual_total: int
+    capped: bool = Field(
+        False,
+        description=f"Whether the walk stopped at a bound, such as {WALK_LIMIT} records that pass the filters, of "
+        "dependencies in each direction: then there may be more than actual_total.",
+    )
+
+
+async def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
+    """List entities by filters, or walk the graph from one entity: related, traverse, dependencies.
+
+    `total` counts the entities of this page, `actual_total` those of all pages.
+    """
+    return await in_thread(_list if request.mode == "list" else _walk, app, call, request)
+
+
+def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
+    query = replace(_query(call, request), limit=request.limit, offset=request.offset)
+    found, total = app.ledger.records.list_briefs(call.caller.organization_id, query)
+    shown = without_hidden(app, call.caller, found)
+    return _page(request, [explored(brief) for brief in shown], total)
+
+
+def _query(call: Call, request: ExploreRequest) -> EntityQuery:
+    if request.epic is not None and request.no_epic:
+        raise ValidationFailed(
+            "no_epic asks for tasks without an epic, and epic for those of one.",
+            remediation="Send one of them.",
+            details={"field": "body.no_epic", "expected": "false, or nothing, together with epic"},
+        )
+    return EntityQuery(
+        visibility=call.caller.visible,
+        types=tuple(request.types or ()),
+        statuses=split_list(request.status),
+        priorities=split_list(request.priority),
+        tags=split_list(request.tags),
+        languages=(request.language,) if request.language else (),
+        category=request.category,
+        project_ids=_projects(request),
+        epic=request.epic,
+        no_epic=request.no_epic,
+        complexity=request.complexity,
+        feature=request.feature,
+        include_archived=request.include_archived,
+    )
+
+
+def _projects(request: ExploreRequest) -> tuple[str, ...]:
+    return (*(request.project_ids or ()), *((request.project,) if request.project else ()))
+
+
+def explored(entity: Brief, step: Reached | None = None, side: Dependency | None = None) -> ExploredEntity:
+    """Show an entity of a list, or of a walk with the step that reached it."""
+    workflow: JsonObject = {
+        "category": entity.category,
+        "languages": list(entity.languages),
+        "tags": list(entity.tags),
+        "project_id": entity.project_id,
+    }
+    metadata = {**workflow, **entity.metadata}
+    if entity.entity_type == "task":
+        metadata["assignees"] = metadata.get("assignees") or []
+    return ExploredEntity(
+        id=entity.id,
+        type=entity.entity_type,
+        name=entity.name,
+        description=entity.description,
+        metadata=metadata,
+        relationship=step and step.name,
+        direction=step and step.direction,
+        distance=step and step.distance,
+        other_relations=other_relations(step) if step else [],
+        dependency=side,
+    )
+
+
+def _page(request: ExploreRequest, shown: list[ExploredEntity], total: int, *, capped: bool = False) -> Explored:
+    given = request.model_dump(mode="json", exclude_none=True, exclude={"mode", "limit", "offset"})
+    return Explored(
+        mode=request.mode,
+        entities=shown,
+        total=len(shown),
+        filters=given,
+        limit=request.limit,
+        offset=request.offset,
+        has_more=request.offset + len(shown) < total,
+        actual_total=total,
+        capped=capped,
+    )
+
+
+def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
+    if request.entity_id is None:
+        raise ValidationFailed(
+            f"entity_id is required for mode {request.mode}.",
+            details={"field": "body.entity_id", "expected": "a value: it is required"},
+        )
+    require_visible(app, call.caller, request.entity_id)
+    depth = 1 if request.mode == "related" else request.depth
+    queries = _queries(call, request, depth)
+    walks = _walks(app, call, request.entity_id, depth, queries)
+    kept = _kept(app, call, request, walks)
+    if depth == 1 and any(
+        walk.capped and any(step.id not in kept for step in walk.entities) for walk in walks.values()
+    ):
+        walks = {
+            side: _nearby(app, call, request, queries[side]) if walk.capped else walk for side, walk in walks.items()
+        }
+        kept = _kept(app, call, request, walks)
+    retired = app.ledger.records.superseded(call.caller.organization_id, kept, visibility=call.caller.visible)
+    by_name = SUPERSEDES in (request.relationship_types or ())
+    rows: list[tuple[Reached, Dependency | None]] = []
+    capped = any(walk.capped for walk in walks.values())
+    for side, walk in walks.items():
+        found = [
+            step
+            for step in walk.entities
+            if step.id in kept
+            and (step.id not in retired or tells_of_supersession(step, by_name or step.distance == 1))
+        ]
+        capped = capped or len(found) > WALK_LIMIT
+        rows += [(step, side) for step in found[:WALK_LIMIT]]
+    rows.sort(key=lambda row: row[0].distance)
+    shown = _shown(app, call, rows[request.offset : request.offset + request.limit])
+    return _page(request, shown, len(rows), capped=capped)
+
+
+def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
+    """Return whether a walk shows a superseded record: only by a wanted supersession."""
+    return is_asked_for and SUPERSEDES in {each.name for each in (step.path[-1], *step.others)}
+
+
+def _kept(app: App, call: Call, request: ExploreRequest, walks: Mapping[Dependency | None, Walk]) -> set[str]:
+    ids = (step.id for walk in walks.values() for step in walk.entities)
+    return app.ledger.records.matching_ids(call.caller.organization_id, _of_walk(call, request), ids)
+
+
+def _of_walk(call: Call, request: ExploreRequest) -> EntityQuery:
+    return replace(_query(call, request), include_chunks=True)
+
+
+def _queries(call: Call, request: ExploreRequest, depth: int) -> dict[Dependency | None, NeighbourQuery]:
+    wanted = frozenset(request.relationship_types or ()) or None
+    query = NeighbourQuery(visibility=call.caller.visible, names=wanted, limit_per_id=_most(request, depth))
+    if depth == 1:
+        types, projects = frozenset(request.types or ()) or None, frozenset(_projects(request)) or None
+        query = replace(query, entity_types=types, project_ids=projects)
+    if request.mode != "dependencies":
+        return {None: query}
+    depends, precedes = (names if wanted is None else names & wanted for names in (DEPENDS, PRECEDES))
+    return {
+        "needs": replace(query, names=depends, incoming_names=precedes),
+        "needed_by": replace(query, names=precedes, incoming_names=depends),
+    }
+
+
+def _most(request: ExploreRequest, depth: int) -> int:
+    filters = (
+        *(request.language, request.category, request.epic, request.no_epic, request.complexity, request.feature),
+        *(request.status, request.priority, request.tags, request.types, _projects(request)),
+    )
+    return WIDE * WALK_LIMIT if depth == 1 or any(filters) else WALK_LIMIT
+
+
+def _walks(
+    app: App, call: Call, start_id: str, depth: int, queries: Mapping[Dependency | None, NeighbourQuery]
+) -> dict[Dependency | None, Walk]:
+    with app.indexer.indexes(call.caller.organization_id) as indexes:
+        if indexes.graph is None:
+            raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
+        graph = indexes.graph
+        return {
+            side: graph.walk(start_id, depth=depth, query=each, cap=each.limit_per_id, most_around=WALK_LIMIT)
+            for side, each in queries.items()
+        }
+
+
+def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery) -> Walk:
+    names = {way: query.towards(way).names for way in query.ways}
+    wanted, most = _of_walk(call, request), WIDE * WALK_LIMIT
+    found = app.ledger.relations.links_to_matching(
+        call.caller.organization_id, str(request.entity_id), wanted, names, most
+    )
+    steps: dict[str, dict[Step, None]] = {}
+    for link in found:
+        steps.setdefault(link.id, {})[Step(link.name, link.way)] = None
+    reached = [Reached(id_, 1, (first,), tuple(others)) for id_, (first, *others) in steps.items()]
+    return Walk(tuple(reached), capped=len(found) == most)
+
+
+def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
+    briefs = app.ledger.records.briefs(call.caller.organization_id, (step.id for step, _ in rows))
+    found = {each.id: each for each in without_hidden(app, call.caller, briefs.values())}
+    return [
+        explored(found[step.id], step, side)
+        for step, side in rows
+        if step.id in found and may_read(call.caller, found[step.id].visibility)
+    ]
+
+
+def other_relations(step: Reached) -> list[OtherRelation]:
+    """Show the further relations of a step."""
+    return [OtherRelation(relationship=each.name, direction=each.direction) for each in step.others]
+
+
+def explored_text(page: Explored) -> str:
+    more = "; there may be more: the walk reached its bound" if page.capped else ""
+    lines = [f"{page.total} of {page.actual_total} ({page.mode}){more}"]
+    for entity in page.entities:
+        also = "".join(f" and {each.relationship} {each.direction}" for each in entity.other_relations)
+        way = f" — {entity.relationship} {entity.direction}{also}, distance {entity.distance}"
+        how = way if entity.relationship else ""
+        how += f" ({entity.dependency.replace('_', ' ')})" if entity.dependency else ""
+        status = f" ({entity.metadata['status']})" if entity.metadata.get("status") else ""
+        lines.append(f"{entity.id} [{entity.type}]{status} {entity.name}{how}")
+    return "\n".join(lines)
+
+
+AGENT_OMITS = frozenset({
+    "epic", "no_epic", "complexity", "feature", "priority", "tags", "include_archived", "offset", "project_ids",
+})  # fmt: skip
+
+OPERATIONS = (
+    Operation(
+        explore,
+        route=Route("POST", "/api/search/explore", tag="search", errors=frozenset({400, 404, 503})),
+        tool=Tool(
+            "Explore the graph",
+            read_only=True,
+            omit=AGENT_OMITS,
+            omit_result=frozenset({"entities"}),
+            render=explored_text,
+        ),
+    ),
+)

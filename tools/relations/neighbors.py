@@ -1,0 +1,175 @@
+"""Expanding the graph neighbours of several ids."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import Field
+
+from auth.policy import may_read
+from stores.errors import NotFound, Unavailable
+from stores.graph import NeighbourQuery, Reached, Walk
+from stores.ledger import SUPERSEDES, RecordStatus
+from stores.records import Entity
+from tools.app import App
+from tools.frame.operation import Call, Operation, Request, Result, Tool
+from tools.records.entity_models import EntityId
+from tools.records.entity_types import EntityType
+from tools.relations.explore import OtherRelation, other_relations, tells_of_supersession
+from tools.relations.relations import RelationName
+from tools.runtime.threads import in_thread
+
+SEEDS_LIMIT = 50
+
+
+class ExpandRequest(Request):
+    """Entities to start from, and the limits of the walk."""
+
+    entity_ids: Annotated[list[EntityId], Field(min_length=1, max_length=SEEDS_LIMIT)] = Field(
+        description="Ids to start from, as search returned them."
+    )
+    relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
+        None, description="Only along these."
+    )
+    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(
+        None, description="Only these entity types."
+    )
+    depth: int = Field(1, ge=1, le=3, description="Steps to go.")
+    limit: int = Field(8, ge=1, le=50, description="Most neighbours of each id.")
+    content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per neighbour.")
+    include_incoming: bool = Field(True, description="Whether relations that point at the ids count.")
+    project: EntityId | None = Field(None, description="Only neighbours in this project.")
+
+
+class Neighbor(Result):
+    """One entity that was reached."""
+
+    id: str
+    type: str
+    name: str
+    content: str
+    relationship: str
+    direction: str
+    distance: int
+    other_relations: list[OtherRelation] = Field(default_factory=list)
+
+
+class Neighborhood(Result):
+    """Neighbours of one of the given ids."""
+
+    entity_id: str
+    name: str
+    neighbors: list[Neighbor]
+    capped: bool = Field(False, description="Whether not everything around it was looked at.")
+
+
+class Expanded(Result):
+    """The neighbourhoods, in the order of the request."""
+
+    results: list[Neighborhood]
+    total: int
+
+
+async def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
+    """Show what is linked to entities that you found: neighbours in the graph, with relationship and direction."""
+    return await in_thread(_expand, app, call, request)
+
+
+def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
+    caller = call.caller
+    seeds = app.ledger.records.entities(caller.organization_id, list(dict.fromkeys(request.entity_ids)))
+    known = [
+        id_ for id_ in dict.fromkeys(request.entity_ids) if id_ in seeds and may_read(caller, seeds[id_].visibility)
+    ]
+    if not known:
+        raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
+    walks = _walks(app, call, request, known)
+    reached = (step.id for walk in walks.values() for step in walk.entities)
+    standings = app.ledger.records.statuses(caller.organization_id, reached, visibility=caller.visible)
+    results = [
+        _neighborhood(app, call, request, seeds[seed_id], _shown(call, request, walks[seed_id], standings)).model_copy(
+            update={"capped": walks[seed_id].capped}
+        )
+        for seed_id in known
+    ]
+    return Expanded(results=results, total=sum(len(result.neighbors) for result in results))
+
+
+def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]) -> dict[str, Walk]:
+    query = NeighbourQuery(
+        visibility=call.caller.visible,
+        names=frozenset(request.relationship_types or ()) or None,
+        include_incoming=request.include_incoming,
+        limit_per_id=200,
+    )
+    if request.depth == 1:
+        # Filter inside the index, so that unwanted neighbours do not use up the limit.
+        projects = None if request.project is None else frozenset({request.project})
+        query = replace(query, entity_types=frozenset(request.types or ()) or None, project_ids=projects)
+    with app.indexer.indexes(call.caller.organization_id) as indexes:
+        if indexes.graph is None:
+            raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
+        return indexes.graph.walks(seed_ids, depth=request.depth, query=query)
+
+
+def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[str, RecordStatus]) -> list[Reached]:
+    by_name = SUPERSEDES in (request.relationship_types or ())
+    kept = [
+        step
+        for step in walk.entities
+        if (standing := standings.get(step.id)) is not None
+        and (not standing.superseded or tells_of_supersession(step, by_name))
+        and may_read(call.caller, standing.visibility)
+        and (not request.types or standing.entity_type in request.types)
+    ]
+    # The project is filtered later, on the entities.
+    return kept[: request.limit] if request.project is None else kept
+
+
+def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity, steps: Sequence[Reached]) -> Neighborhood:
+    entities = app.ledger.records.entities(call.caller.organization_id, [step.id for step in steps])
+    kept = [
+        (step, entities[step.id]) for step in steps if step.id in entities and _wanted(call, request, entities[step.id])
+    ]
+    return Neighborhood(
+        entity_id=seed.id,
+        name=seed.name,
+        neighbors=[
+            Neighbor(
+                id=entity.id,
+                type=entity.entity_type,
+                name=entity.name,
+                content=entity.content[: request.content_max_chars],
+                relationship=step.name,
+                direction=step.direction,
+                distance=step.distance,
+                other_relations=other_relations(step),
+            )
+            for step, entity in kept[: request.limit]
+        ],
+    )
+
+
+def _wanted(call: Call, request: ExpandRequest, entity: Entity) -> bool:
+    placed = request.project is None or entity.project_id == request.project
+    return placed and may_read(call.caller, entity.visibility)
+
+
+def _text(expanded: Expanded) -> str:
+    lines = []
+    for result in expanded.results:
+        lines.append(f"{result.entity_id} {result.name}: {len(result.neighbors)} neighbours")
+        for hit in result.neighbors:
+            also = "".join(f" and {each.relationship} {each.direction}" for each in hit.other_relations)
+            lines.append(f"- {hit.relationship} {hit.direction}{also}: {hit.id} [{hit.type}] {hit.name}")
+            if hit.content:
+                lines.append("  " + " ".join(hit.content.split()))
+    return "\n".join(lines)
+
+
+OPERATIONS = (
+    Operation(
+        expand_neighbors,
+        tool=Tool("Expand neighbours", read_only=True, omit_result=frozenset({"results"}), render=_text),
+    ),
+)

@@ -1,0 +1,357 @@
+"""Adding and listing relations, with their models."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from auth.policy import may_read, require_writable
+from auth.principal import Principal
+from stores.errors import InvalidRequest, NotFound, ValidationFailed
+from stores.ledger import NamedRelation, Recorded, RelationQuery
+from stores.records import Entity, JsonObject, Relation
+from tools.app import App
+from tools.entities.entities import readable
+from tools.frame.dates import WITH_FORMS, optional_moment
+from tools.frame.json_values import StoredJson
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
+from tools.records.containment import stating_field
+from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt
+from tools.records.entity_types import RELATIONSHIP_TYPES, RelationshipType
+from tools.records.linking import BY_HAND, Link, fact_of, record
+from tools.records.receipts import receipt_for
+from tools.records.storing import until_visible
+from tools.runtime.threads import in_thread
+
+BULK_LIMIT = 1000
+FACT_LIMIT = 2_000
+DATE_LIMIT = 100
+
+
+def _known(value: object) -> object:
+    if not isinstance(value, str) or value.upper() in RELATIONSHIP_TYPES:
+        return value.upper() if isinstance(value, str) else value
+    near = difflib.get_close_matches(value.upper(), sorted(RELATIONSHIP_TYPES), n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(RELATIONSHIP_TYPES))}"
+    given = {"given": value[:80], "hint": hint, "expected": "a relationship type"}
+    raise PydanticCustomError("relationship_type", "{given} is no relationship type; {hint}", given)
+
+
+RelationName = Annotated[RelationshipType, BeforeValidator(_known)]
+Fact = Annotated[str, StringConstraints(min_length=1, max_length=FACT_LIMIT, pattern=r"\S")]
+Date = Annotated[str, StringConstraints(min_length=1, max_length=DATE_LIMIT), WITH_FORMS]
+Direction = Literal["outgoing", "incoming", "both"]
+
+
+class RelationFields(Request):
+    """A fact that somebody states of two entities."""
+
+    source_id: EntityId = Field(description="Id of the entity of which it is said; one that you may change.")
+    name: RelationName = Field(description="The relationship, such as DEPENDS_ON, SUPERSEDES or RELATED_TO.")
+    target_id: EntityId = Field(description="Id of the entity that it is related to.")
+    fact: Fact | None = Field(None, description="The fact in a sentence; without one, it is made of the two names.")
+    valid_at: Date | None = Field(
+        None, description="Since when it is true: an ISO 8601 date or time, or how long ago (`7d`, `2w`). Default: now."
+    )
+    invalid_at: Date | None = Field(None, description="Until when it is true; later than valid_at. Default: no end.")
+    reason: Fact | None = Field(None, description="Why you say so; kept in its provenance.")
+
+
+class RelationView(Result):
+    """A fact with its four times."""
+
+    id: str
+    name: str
+    source_id: str
+    source_name: str
+    target_id: str
+    target_name: str
+    fact: str
+    created_at: datetime
+    valid_at: datetime
+    expired_at: datetime | None
+    invalid_at: datetime | None
+    is_current: bool
+    provenance: StoredJson
+
+
+class RelationWritten(RelationView):
+    """A fact after a write."""
+
+    is_new: bool
+    ended: list[str]
+    """Ids of the facts that it replaced."""
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+def relation_view(named: NamedRelation, now: datetime) -> RelationView:
+    relation = named.relation
+    return RelationView.of(
+        relation,
+        source_name=named.source_name,
+        target_name=named.target_name,
+        fact=fact_of(relation, named.source_name, named.target_name),
+        is_current=is_current(relation, now),
+    )
+
+
+def is_current(relation: Relation, now: datetime) -> bool:
+    """Return whether a fact is open and true now. One recorded as true has begun, whatever the clock says."""
+    begun = relation.valid_at <= max(now, relation.created_at)
+    return relation.expired_at is None and begun and (relation.invalid_at is None or relation.invalid_at > now)
+
+
+SYNC = "Wait until the graph shows it, at most 20 s."
+
+
+class AddRelationRequest(RelationFields):
+    """A fact to record."""
+
+    sync: bool = Field(True, description=SYNC)
+
+
+async def add_relation(app: App, call: Call, request: AddRelationRequest) -> RelationWritten:
+    """Record that one entity is related to another: a fact, with the time since when it is true.
+
+    Of BELONGS_TO, PART_OF and CHILD_OF an entity has one at a time to each type of target: a new one ends the one
+    before, and one with an earlier `valid_at` ends where the known one begins. SUPERSEDES takes its target out of
+    search. What is known already is not stored twice.
+    """
+    written = await in_thread(_write, app, call, [request])
+    one = written.recorded[0]
+    view = relation_view(written.named(one.relation), app.clock())
+    return RelationWritten(
+        **dict(view),
+        is_new=one.is_new,
+        ended=[each.id for each in (*one.ended, *one.moved) if may_read(call.caller, each.visibility)],
+        background_jobs=await until_visible(app, call.caller, written.sequence) if request.sync else None,
+        mutation_receipt=receipt(app, call, [one.relation]),
+    )
+
+
+class BulkRelationsRequest(Request):
+    """Facts to record together."""
+
+    relations: Annotated[list[RelationFields], Field(min_length=1, max_length=BULK_LIMIT)] = Field(
+        description=f"1 to {BULK_LIMIT} facts; all are stored or none."
+    )
+    sync: bool = Field(False, description="Wait until the graph shows them, at most 20 s.")
+
+
+class BulkRecorded(Result):
+    """Ids of the recorded facts, in the order of the request."""
+
+    relation_ids: list[str]
+    total: int
+    new: int
+    """Number of facts that are new."""
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+async def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) -> BulkRecorded:
+    """Record up to 1000 facts in one transaction: all of them or none."""
+    written = await in_thread(_write, app, call, request.relations)
+    return BulkRecorded(
+        relation_ids=[each.relation.id for each in written.recorded],
+        total=len(written.recorded),
+        new=sum(each.is_new for each in written.recorded),
+        background_jobs=await until_visible(app, call.caller, written.sequence) if request.sync else None,
+        mutation_receipt=receipt(app, call, [each.relation for each in written.recorded]),
+    )
+
+
+class ListRelationsRequest(Request):
+    """An entity whose relations to list."""
+
+    entity_id: EntityId = Field(description="The entity's id.")
+    name: RelationName | None = Field(None, description="Only this relationship, such as DEPENDS_ON.")
+    direction: Direction = Field(
+        "both", description="outgoing: what it says of others; incoming: what others say of it."
+    )
+    include_expired: bool = Field(False, description="Also those that have ended, or have not begun.")
+    limit: int = Field(50, ge=1, le=200, description="Most relations.")
+    offset: int = Field(0, ge=0, le=1_000_000, description="Relations to skip.")
+
+
+class RelationPage(Result):
+    """One page of an entity's relations, the latest first."""
+
+    relations: list[RelationView]
+    total: int
+    """At most 10,000."""
+    limit: int
+    offset: int
+    has_more: bool
+
+
+async def list_relations(app: App, call: Call, request: ListRelationsRequest) -> RelationPage:
+    """List the facts about one entity, with their ids, times and provenance; the latest first."""
+    query = RelationQuery(
+        entity_id=request.entity_id,
+        visibility=call.caller.visible,
+        name=request.name,
+        ways=request.direction,
+        include_ended=request.include_expired,
+        # One extra row tells `has_more` where the total is capped.
+        limit=request.limit + 1,
+        offset=request.offset,
+    )
+
+    def read() -> tuple[Sequence[NamedRelation], int]:
+        readable(app, call.caller, request.entity_id)
+        return app.ledger.relations.list_relations(call.caller.organization_id, query)
+
+    found, total = await in_thread(read)
+    now = app.clock()
+    return RelationPage(
+        relations=[relation_view(each, now) for each in found[: request.limit]],
+        total=total,
+        limit=request.limit,
+        offset=request.offset,
+        has_more=len(found) > request.limit,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    recorded: Sequence[Recorded]
+    names: Mapping[str, str]
+    sequence: int
+
+    def named(self, relation: Relation) -> NamedRelation:
+        return NamedRelation(relation, self.names[relation.source_id], self.names[relation.target_id])
+
+
+def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> _Written:
+    caller, now = call.caller, app.clock()
+    where = [
+        f"relations.{place}." if len(facts) > 1 or type(facts[0]) is RelationFields else ""
+        for place in range(len(facts))
+    ]
+    dates = [_dates(fields, now, place) for fields, place in zip(facts, where, strict=True)]
+    with app.ledger.transaction(
+        caller.organization_id, caller.user_id, claim=call.claim, deferred=len(facts) > 1
+    ) as tx:
+        ends = tx.records.entities(end for fields in facts for end in (fields.source_id, fields.target_id))
+        links = [
+            _link(caller, fields, ends, (place, *span)) for fields, place, span in zip(facts, where, dates, strict=True)
+        ]
+        tx.show_in_answer(ends)
+        recorded = record(tx, caller, links, known=ends)
+        for each in recorded:
+            for ended in each.ended:
+                refuse_stated(ends[ended.source_id], ended)
+    return _Written(recorded, {each.id: each.name for each in ends.values()}, tx.sequence)
+
+
+def _dates(fields: RelationFields, now: datetime, place: str) -> tuple[datetime | None, datetime | None]:
+    valid_at = optional_moment(fields.valid_at, now=now, field=f"{place}valid_at")
+    invalid_at = optional_moment(fields.invalid_at, now=now, field=f"{place}invalid_at")
+    if invalid_at is not None and invalid_at <= (valid_at or now):
+        since = "now, because valid_at is missing" if valid_at is None else f"{valid_at.isoformat()}"
+        raise ValidationFailed(
+            f"{place}invalid_at is not later than the beginning of the fact, which is {since}.",
+            remediation="Send valid_at, too, for a fact about a time that is over.",
+            details={"field": f"body.{place}invalid_at", "expected": "a moment after valid_at"},
+        )
+    return valid_at, invalid_at
+
+
+def _link(
+    caller: Principal,
+    fields: RelationFields,
+    ends: Mapping[str, Entity],
+    when: tuple[str, datetime | None, datetime | None],
+) -> Link:
+    place, valid_at, invalid_at = when
+    source = ends.get(fields.source_id)
+    if source is None or not may_read(caller, source.visibility):
+        raise NotFound(
+            f"{place}source_id names {fields.source_id}, which does not exist.",
+            remediation="Use ids that a search or list returned.",
+            details={"field": f"body.{place}source_id"},
+        )
+    require_writable(caller, source)
+    if fields.source_id == fields.target_id:
+        raise InvalidRequest(
+            f"{place}target_id is the source itself: an entity is not related to itself.",
+            remediation="Name two different entities.",
+            details={"field": f"body.{place}target_id"},
+        )
+    said: JsonObject = {"from": BY_HAND}
+    if fields.reason is not None:
+        said["reason"] = fields.reason
+    return Link(
+        source,
+        fields.name,
+        fields.target_id,
+        f"{place}target_id",
+        provenance=said,
+        fact=fields.fact,
+        valid_at=valid_at,
+        invalid_at=invalid_at,
+    )
+
+
+def refuse_stated(source: Entity, relation: Relation) -> None:
+    """Refuse to end a relation that a field states, except by that field."""
+    field = stating_field(source, relation.name, relation.target_id)
+    if field is not None:
+        raise InvalidRequest(
+            f"{field} of {source.id} states that it {relation.name} {relation.target_id}.",
+            remediation=f"Change {field} with PATCH /api/entities/{source.id}; the relation follows.",
+            details={"field": f"body.{field}", "relationship_type": relation.name},
+        )
+
+
+def receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:
+    return receipt_for(app, call, [f"relation:{each.id}" for each in relations])
+
+
+def _line(view: RelationView) -> str:
+    until = f" until {view.invalid_at.isoformat()}" if view.invalid_at else ""
+    state = "" if view.is_current else " (not current)"
+    ends = f"{view.source_id} -> {view.target_id}"
+    return f"{view.id} {view.name} {ends}: {view.fact} — since {view.valid_at.isoformat()}{until}{state}"
+
+
+def written_text(written: RelationWritten) -> str:
+    return _line(written)
+
+
+def _page_text(page: RelationPage) -> str:
+    return "\n".join([f"{page.total} relations", *map(_line, page.relations)])
+
+
+REFUSALS = frozenset({400, 404, 409})
+
+OPERATIONS = (
+    Operation(
+        add_relation,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
+        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=written_text),
+        mutates=True,
+    ),
+    Operation(
+        bulk_relations,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "POST", "/api/relations/bulk", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS
+        ),
+        mutates=True,
+    ),
+    Operation(
+        list_relations,
+        route=Route("GET", "/api/relations", tag="relations", errors=frozenset({404})),
+        tool=Tool("List facts", read_only=True, omit_result=frozenset({"relations"}), render=_page_text),
+    ),
+)

@@ -1,0 +1,191 @@
+"""Temporal queries: facts at a time, their versions, and their conflicts."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from auth.principal import Principal
+from stores.ledger import HistoryQuery, Recalled
+from tools.app import App
+from tools.entities.entities import require_visible
+from tools.frame.dates import Date, optional_moment
+from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.records.entity_models import EntityId
+from tools.records.linking import fact_of
+from tools.relations.relations import is_current
+from tools.runtime.threads import in_thread
+
+LIMIT = 200
+
+
+class TemporalRequest(Request):
+    """A question about facts over time."""
+
+    mode: Literal["history", "timeline", "conflicts"] = Field(
+        "history",
+        description="history: the facts that held at `as_of`; timeline: every version of them, ended ones too; "
+        "conflicts: those that were invalidated, and those by which one record superseded another.",
+    )
+    entity_id: EntityId | None = Field(None, description="Only facts from or to this entity.")
+    as_of: Date | None = Field(
+        None,
+        description="Answer as at this moment: ISO date or time, or relative like 7d (that long ago). "
+        "Without it: the present.",
+    )
+    known_at: Date | None = Field(
+        None,
+        description="For `as_of`: answer from what was known at this moment, such as 0d for today's knowledge of then. "
+        "Without it: from what was known at `as_of`.",
+    )
+    include_expired: bool = Field(False, description="Whether a history also shows facts that had ended by then.")
+    limit: int = Field(50, ge=1, le=LIMIT, description="Most facts; the latest known come first.")
+
+
+class FormerEnd(Result):
+    """An earlier end of a fact, with the time in which it was known."""
+
+    known_from: datetime
+    known_to: datetime
+    invalid_at: datetime | None
+
+
+class TemporalEdge(Result):
+    """A fact: known from `created_at` to `expired_at`, true from `valid_at` to `invalid_at`, as known at the moment."""
+
+    id: str
+    name: str
+    source_id: str
+    source_name: str
+    target_id: str
+    target_name: str
+    created_at: datetime
+    expired_at: datetime | None
+    valid_at: datetime
+    invalid_at: datetime | None
+    fact: str
+    is_current: bool = Field(description="Whether it is true today, by what is known today.")
+    earlier_ends: list[FormerEnd] | None = Field(
+        None, description="In a timeline, of a fact whose end was announced: what was known of it before, oldest first."
+    )
+
+
+class TemporalAnswer(Result):
+    """The facts, the latest known first."""
+
+    mode: str
+    entity_id: str | None
+    edges: list[TemporalEdge]
+    total: int
+    as_of: datetime
+    message: str
+    has_more: bool
+
+
+async def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
+    """Ask what was related to what at a moment, how that changed over time, and which facts were called off.
+
+    `total` counts the edges of the answer; where there are more, `has_more` is true.
+    """
+    return await in_thread(_temporal, app, call.caller, request)
+
+
+def _temporal(app: App, caller: Principal, request: TemporalRequest) -> TemporalAnswer:
+    now = app.clock()
+    as_of = optional_moment(request.as_of, now=now, field="as_of")
+    known_at = optional_moment(request.known_at, now=now, field="known_at")
+    if request.entity_id is not None:
+        require_visible(app, caller, request.entity_id)
+    query = HistoryQuery(
+        mode=request.mode,
+        visibility=caller.visible,
+        limit=request.limit + 1,
+        entity_id=request.entity_id,
+        as_of=as_of,
+        known_at=known_at,
+        include_ended=request.include_expired,
+    )
+    found = app.ledger.relations.relation_history(caller.organization_id, query)
+    shown = found[: request.limit]
+    ends = {end for each in shown for end in (each.then.source_id, each.then.target_id)}
+    ends |= set() if request.entity_id is None else {request.entity_id}
+    names = app.ledger.relations.entity_names(caller.organization_id, ends, as_of)
+    edges = [_edge(each, names, now) for each in shown if {each.then.source_id, each.then.target_id} <= names.keys()]
+    if request.mode == "timeline":
+        edges = _with_earlier_ends(app, caller, edges, known_at or as_of)
+    has_more = len(found) > request.limit
+    name = None if request.entity_id is None else names.get(request.entity_id)
+    return TemporalAnswer(
+        mode=request.mode,
+        entity_id=request.entity_id,
+        edges=edges,
+        total=len(edges),
+        as_of=as_of or now,
+        message=_message(request, edges, name, has_more),
+        has_more=has_more,
+    )
+
+
+def _with_earlier_ends(
+    app: App, caller: Principal, edges: Sequence[TemporalEdge], known_at: datetime | None
+) -> list[TemporalEdge]:
+    found = app.ledger.relations.earlier_ends(caller.organization_id, [edge.id for edge in edges], known_at)
+    former = {relation_id: [FormerEnd(**end._asdict()) for end in ends] for relation_id, ends in found.items()}
+    return [edge.model_copy(update={"earlier_ends": former.get(edge.id)}) for edge in edges]
+
+
+def _edge(known: Recalled, names: dict[str, str], now: datetime) -> TemporalEdge:
+    relation = known.then
+    source, target = names[relation.source_id], names[relation.target_id]
+    return TemporalEdge.of(
+        relation,
+        source_name=source,
+        target_name=target,
+        fact=fact_of(relation, source, target),
+        is_current=is_current(known.today, now),
+    )
+
+
+_FOUND = {
+    "history": "{} that held",
+    "timeline": "{} of every time",
+    "conflicts": "{} that ended, or by which a record superseded another",
+}
+
+
+def _message(request: TemporalRequest, edges: Sequence[TemporalEdge], name: str | None, has_more: bool) -> str:
+    counted = f"{len(edges) or 'No'} fact{'' if len(edges) == 1 else 's'}"
+    said = _FOUND[request.mode].format(counted)
+    if request.mode == "history" and request.include_expired:
+        said += ", or had ended"
+    about = f" of {name}" if name is not None else ""
+    when = f", as at {request.as_of}" if request.as_of is not None else ""
+    more = f"; there are more: {_way_on(request)}" if has_more else ""
+    return f"{said}{about}{when}{more}."
+
+
+def _way_on(request: TemporalRequest) -> str:
+    ways = ["raise limit"] if request.limit < LIMIT else []
+    ways += ["name an entity"] if request.entity_id is None else []
+    return ", or ".join(ways) or "send as known_at an earlier moment for those that were known by then"
+
+
+def temporal_text(answer: TemporalAnswer) -> str:
+    lines = [answer.message]
+    for edge in answer.edges:
+        until = edge.invalid_at or edge.expired_at
+        span = f"{edge.valid_at:%Y-%m-%d %H:%M} to {f'{until:%Y-%m-%d %H:%M}' if until else 'now'}"
+        state = "" if edge.is_current else ", not current"
+        ends = f"{edge.source_id} {edge.source_name} -{edge.name}-> {edge.target_id} {edge.target_name}"
+        lines.append(f"{edge.id}: {ends} ({span}{state})")
+    return "\n".join(lines)
+
+
+OPERATIONS = (
+    Operation(
+        temporal,
+        route=Route("POST", "/api/search/temporal", tag="search", errors=frozenset({404})),
+        tool=Tool("Facts over time", read_only=True, omit_result=frozenset({"edges"}), render=temporal_text),
+    ),
+)

@@ -1,0 +1,56 @@
+"""Events about changed rights, which also renew the rights of open subscriptions."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from auth.visibility import project_key
+from stores.records import ORGANIZATION, JsonObject, ProjectRole, Role
+from tools.app import App
+from tools.runtime.events import Event
+from tools.runtime.threads import in_thread
+
+MemberChange = Literal["org_member_added", "org_role_changed", "org_member_removed"]
+ProjectChange = Literal["project_member_added", "project_role_changed", "project_member_removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectNews:
+    """A change of a user's role in a project."""
+
+    user_id: str
+    project_id: str
+    change: ProjectChange
+    role: ProjectRole
+    """The new role; for a removal, the former one."""
+
+
+async def announce_member(app: App, organization_id: str, user_id: str, change: MemberChange, role: Role) -> None:
+    """Announce a change of members to everybody in the organization."""
+    data: JsonObject = {"user_id": user_id, "change_type": change, "org_role": role}
+    await app.events.announce(organization_id, [(Event("permission_changed", data, app.clock()), ORGANIZATION)])
+
+
+async def renew_account(app: App, user_id: str) -> None:
+    """Renew the subscriptions of a user, and of others in its personal organization."""
+    await app.events.renew_user(user_id)
+    home = await in_thread(app.accounts.home_of, user_id)
+    if home is not None:
+        await app.events.renew(home)
+
+
+async def announce_project_members(app: App, organization_id: str, news: Iterable[ProjectNews]) -> None:
+    """Announce changes of project members to present and former readers."""
+    await app.events.announce(
+        organization_id, [(_project_event(app, each), project_key(each.project_id)) for each in news]
+    )
+
+
+def _project_event(app: App, news: ProjectNews) -> Event:
+    data: JsonObject = {
+        "user_id": news.user_id,
+        "change_type": news.change,
+        "project_role": news.role,
+        "project_id": news.project_id,
+    }
+    return Event("permission_changed", data, app.clock())

@@ -1,0 +1,55 @@
+"""The sign-in providers of a server, made from its settings."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from auth.external.addresses import Destinations
+from auth.external.attempts import Attempts
+from auth.external.codehost import CodeHost, CodeHostSite
+from auth.external.oidc import OidcClient
+from auth.external.outbound import Outbound
+from stores.ledger import Ledger
+from tools.runtime.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """The sign-in providers of one server, and what they share."""
+
+    codehost: CodeHost | None
+    oidc: Mapping[str, OidcClient]
+    attempts: Attempts
+    destinations: Destinations
+    outbound: Outbound
+
+    def load(self) -> None:
+        """Load the libraries of the first sign-in, if there is a provider. Blocks."""
+        if self.codehost is not None or self.oidc:
+            self.outbound.load()
+
+
+def build_providers(settings: Settings, ledger: Ledger, clock: Callable[[], datetime]) -> Providers:
+    """Make the providers without calling any."""
+    outbound = Outbound()
+    configured = settings.oidc.resolved() if settings.oidc else ()
+    site = _site(settings)
+    return Providers(
+        codehost=CodeHost(site, outbound) if site else None,
+        oidc={provider.name: OidcClient(provider, outbound, clock) for provider in configured},
+        attempts=Attempts(ledger, clock),
+        destinations=Destinations(settings.frontend_url),
+        outbound=outbound,
+    )
+
+
+def _site(settings: Settings) -> CodeHostSite | None:
+    values = (
+        settings.codehost_client_id,
+        settings.codehost_client_secret,
+        settings.codehost_authorize_url,
+        settings.codehost_token_url,
+        settings.codehost_api_url,
+    )
+    given = [value for value in values if value]
+    return CodeHostSite(*given) if len(given) == len(values) else None

@@ -1,0 +1,1 @@
+"""The search verb, citations and exposure."""

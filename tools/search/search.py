@@ -1,0 +1,392 @@
+"""The verb search: one retrieval over graph, documents and raw memories."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.memory_policy import MemoryScopeRequest, readable_memory
+from auth.policy import MemoryScope
+from auth.principal import Principal
+from auth.visibility import memory_key, private_key
+from stores.analytics import Shown
+from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
+from tools.app import App
+from tools.entities.entities import chunk_metadata
+from tools.frame.dates import Date, optional_moment
+from tools.frame.json_values import StoredJson
+from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.records.entity_models import EntityId, Label, Labels
+from tools.records.entity_types import ENTITY_TYPES, EntityType
+from tools.records.memory_models import memory_place
+from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
+from tools.retrieval.imported import EVERYTHING, Imported
+from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
+from tools.retrieval.ranking import Candidate, Ranking
+from tools.retrieval.turns import answered
+from tools.search.exposure import exposed, stamp
+
+SearchType = Literal[EntityType, "raw_memory"]
+QUERY_LIMIT = 100_000
+Origin = Literal["graph", "document", "raw_memory"]
+ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
+"""Origin by type; all other types are of the graph."""
+
+
+class SearchRequest(Request):
+    """A query with its filters."""
+
+    query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
+        description='What to find, in plain words; exact identifiers and "quoted phrases" work too.'
+    )
+    types: Annotated[list[SearchType], Field(max_length=50)] | None = Field(None, description="Only these types.")
+    language: Label | None = Field(None, description="Only this programming language.")
+    category: Label | None = Field(None, description="Only this category.")
+    status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
+    project: EntityId | None = Field(None, description="Only this project (id).")
+    source: Label | None = Field(None, description="Only documents of the source with this name.")
+    source_id: EntityId | None = Field(None, description="Only documents or raw memories of this source (id).")
+    source_name: Label | None = Field(None, description="Only documents of sources whose name contains this.")
+    assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
+    since: Date | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
+    reference_time: Date | None = Field(None, description="What recency and relative dates are counted from.")
+    as_of: Date | None = Field(None, description="Answer from what was valid at this moment.")
+    limit: int = Field(10, ge=1, le=50, description="Most results.")
+    offset: int = Field(0, ge=0, le=1_000_000, description="Results to skip.")
+    include_content: bool = Field(True, description="Whether results carry content.")
+    content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per result.")
+    include_documents: bool = Field(True, description="Whether to search documentation chunks.")
+    include_graph: bool = Field(True, description="Whether to search the entities of the graph.")
+    include_raw_memory: bool = Field(True, description="Whether to search raw memories.")
+    memory_scope: MemoryScope = Field("private", description="Scope of the raw memories.")
+    scope_key: EntityId | None = Field(None, description="Key of that scope: a project, team or space id.")
+    participants: Labels = Field(
+        [], description="Of raw memories, only those with one of these in metadata.participants."
+    )
+    labels: Labels = Field([], description="Of raw memories, only those with one of these in metadata.labels.")
+    thread_id: EntityId | None = Field(None, description="Of raw memories, only those with this metadata.thread_id.")
+    occurred_after: Date | None = Field(
+        None,
+        description="Of raw memories, only those whose metadata.occurred_at lies then or later, or a part of it.",
+    )
+    occurred_before: Date | None = Field(
+        None, description="Of raw memories, only those whose metadata.occurred_at lies earlier, or a part of it."
+    )
+    use_enhanced: bool = Field(True, description="Whether the graph contributes to the ranking.")
+    boost_recent: bool = Field(True, description="Whether newer records rank slightly higher.")
+    temporal_decay_days: float | None = Field(None, gt=0, le=36_500, description="Days in which recency halves.")
+    include_retrieval_diagnostics: bool = Field(False, description="Whether to say how each result was found.")
+    record_exposure: bool = Field(True, description="Whether to record what was returned.")
+
+
+class SearchResult(Result):
+    """One hit."""
+
+    id: str
+    type: str
+    name: str
+    content: str
+    score: float
+    source: str | None
+    url: str | None
+    result_origin: Origin
+    metadata: StoredJson
+
+
+class SearchResponse(Result):
+    """One page of hits, best first."""
+
+    results: list[SearchResult]
+    total: int
+    query: str
+    filters: dict[str, Any]
+    graph_count: int
+    document_count: int
+    raw_memory_count: int
+    limit: int
+    offset: int
+    has_more: bool
+
+
+async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
+    """Search the shared memory by meaning, words and relations; best hits first, scores comparable between queries.
+
+    `total` counts the permitted candidates of a pool of at most 1,000, not everything that matches.
+    """
+    return await answered(app, call.caller.organization_id, partial(searched, app, call, request))
+
+
+def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
+    """Answer a search. Blocks. `naive` is the control: no graph, no recency, fusion by rank."""
+    memories = _memories(call.caller, request)
+    if request.types and RAW_MEMORY not in request.types:
+        memories = None
+    plan = _plan(app, call, request, memories, mode)
+    ranking = Ranking()
+    if plan is not None:
+        from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
+
+        ranking = retrieve(app, plan)
+    page = ranking.best[request.offset : request.offset + request.limit]
+    kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
+    results = _results(app, call, request, kept)
+    filters = _echo(request, plan, ranking) | (naive_arm(ranking) if mode == "naive" else {})
+    if request.record_exposure:
+        with ranking.timed("exposure"):
+            placed = enumerate(kept, start=request.offset + 1)
+            shown = [Shown(entity.id, entity.visibility, place, hit.score) for place, (hit, entity) in placed]
+            filters["usage_exposure"] = exposed(app, call, "search", shown)
+    stamp(filters.get("usage_exposure", {}), [(result.id, result.metadata) for result in results])
+    return SearchResponse(
+        results=results,
+        total=ranking.total,
+        query=request.query,
+        filters=filters,
+        graph_count=ranking.total - ranking.documents - ranking.memories,
+        document_count=ranking.documents,
+        raw_memory_count=ranking.memories,
+        limit=request.limit,
+        offset=request.offset,
+        has_more=request.offset + request.limit < ranking.total,
+    )
+
+
+def _memories(caller: Principal, request: SearchRequest) -> str | None:
+    if not request.include_raw_memory:
+        return None
+    project_id = request.project if request.scope_key is None else None
+    wanted = MemoryScopeRequest(request.memory_scope, request.scope_key, project_id)
+    if "memory_scope" in request.model_fields_set:
+        return readable_memory(caller, wanted).key
+    own = memory_key(private_key(caller.user_id))
+    return own if own in caller.memories else None
+
+
+def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode) -> Plan | None:
+    now = app.clock()
+    reference = optional_moment(request.reference_time, now=now, field="reference_time")
+    updated_since = optional_moment(request.since, now=reference or now, field="since")
+    as_of = optional_moment(request.as_of, now=now, field="as_of")
+    imported, types = _imported(request, reference or now), _types(request)
+    sources = _sources(app, call, request)
+    if (types == () and memories is None) or sources == ():
+        return None
+    single: dict[Facet, str | None] = {
+        "language": request.language,
+        "category": request.category,
+        "status": request.status,
+        "project_id": request.project,
+        "assignee": request.assignee,
+    }
+    any_of = {facet: frozenset({value.lower()}) for facet, value in single.items() if value is not None}
+    if types:
+        any_of["entity_type"] = frozenset(types if memories is None else (*types, RAW_MEMORY))
+    said = _memories_of_source(app, call, request, memories)
+    visible = frozenset[str]() if types == () else call.caller.visible
+    if sources is not None and said is None:
+        any_of["source_id"] = frozenset(source.lower() for source in sources)
+    return Plan(
+        organization_id=call.caller.organization_id,
+        query=request.query,
+        filter=IndexFilter(
+            visibility=visible if memories is None else visible | {memories},
+            any_of=any_of,
+            updated_since=updated_since,
+            ids=said,
+        ),
+        now=reference or now,
+        wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
+        sight=call.caller.visible,
+        # The filter is for memories; without them it would starve the lanes.
+        imported=imported if memories is not None else EVERYTHING,
+        as_of=as_of,
+        expand=request.use_enhanced,
+        boost_recent=request.boost_recent,
+        newest_first=request.boost_recent,
+        boost_cited=app.settings.usage_signal and as_of is None,
+        decay_days=request.temporal_decay_days or DECAY_DAYS,
+        mode=mode,
+    )
+
+
+def _memories_of_source(app: App, call: Call, request: SearchRequest, memories: str | None) -> frozenset[str] | None:
+    """Return the raw memories of the wanted source; None if it is not one of memories."""
+    if request.source_id is None or memories is None or request.source is not None or request.source_name is not None:
+        return None
+    found = app.ledger.memories.memories_from(call.caller.organization_id, request.source_id)
+    return frozenset(each.entity.id for each in found if each.entity.visibility == memories) or None
+
+
+def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | None:
+    """Return the ids of the readable sources that match all filters; None without a filter."""
+    found: list[set[str]] = []
+    organization, visible = call.caller.organization_id, call.caller.visible
+    if request.source_id is not None:
+        found.append({request.source_id})
+    if request.source is not None:
+        found.append(set(app.ledger.records.sources(organization, visibility=visible, name=request.source)))
+    if request.source_name is not None:
+        found.append(
+            set(app.ledger.records.sources(organization, visibility=visible, name_contains=request.source_name))
+        )
+    return tuple(sorted(set.intersection(*found))) if found else None
+
+
+def _imported(request: SearchRequest, now: datetime) -> Imported:
+    return Imported(
+        participants=frozenset(word.lower() for word in request.participants),
+        labels=frozenset(word.lower() for word in request.labels),
+        thread_id=request.thread_id,
+        after=optional_moment(request.occurred_after, now=now, field="occurred_after"),
+        before=optional_moment(request.occurred_before, now=now, field="occurred_before"),
+    )
+
+
+def _types(request: SearchRequest) -> tuple[str, ...] | None:
+    wanted = [name for name in request.types or ENTITY_TYPES if name != RAW_MEMORY]
+    kept = tuple(
+        name for name in wanted if (request.include_documents if name == "document" else request.include_graph)
+    )
+    return None if len(kept) == len(ENTITY_TYPES) else kept
+
+
+def _kept(
+    app: App, call: Call, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
+) -> list[tuple[Candidate, Entity]]:
+    from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
+
+    organization = call.caller.organization_id
+    ids = [candidate.id for candidate in page]
+    if plan.as_of is None:
+        read = app.ledger.records.entities(organization, ids)
+        kept = [(hit, read[hit.id]) for hit in page if hit.id in read and matches(read[hit.id], plan.filter)]
+    else:
+        # A revision that was private then stays private, whoever may read the record now.
+        read = app.ledger.records.entities_at(organization, ids, plan.as_of)
+        kept = [
+            (hit, read[hit.id]) for hit in page if hit.id in read and read[hit.id].visibility in plan.filter.visibility
+        ]
+    return with_passages(app, organization, kept, terms)
+
+
+def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[SearchResult]:
+    organization = call.caller.organization_id
+    places = app.ledger.records.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
+    found: dict[str, JsonObject] = {chunk_id: chunk_metadata(place) for chunk_id, place in places.items()}
+    memories = app.ledger.memories.by_ids(
+        organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY]
+    )
+    found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
+    return [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
+
+
+def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonObject | None) -> SearchResult:
+    origin = ORIGINS.get(entity.entity_type, "graph")
+    metadata = _metadata(origin, entity, place)
+    if hit.passage is not None:
+        metadata["passage"] = passage(entity, hit.passage, request)
+    metadata["retrieval_signals"] = [*hit.sources]
+    source, url = (place or {}).get("source_name"), (place or {}).get("document_url")
+    return SearchResult(
+        id=entity.id,
+        type=entity.entity_type,
+        name=entity.name,
+        content=entity.content[: request.content_max_chars] if request.include_content else "",
+        score=hit.score,
+        source=source if isinstance(source, str) else None,
+        url=url if isinstance(url, str) else entity.source_file,
+        result_origin=origin,
+        metadata=metadata,
+    )
+
+
+def _metadata(origin: Origin, entity: Entity, place: JsonObject | None) -> JsonObject:
+    if origin == "document":
+        return _document_metadata(entity, place)
+    if origin == "raw_memory":
+        return place or {}
+    return {
+        "category": entity.category,
+        "languages": list(entity.languages),
+        "status": entity.metadata.get("status"),
+        "priority": entity.metadata.get("priority"),
+    }
+
+
+def _document_metadata(entity: Entity, place: JsonObject | None) -> JsonObject:
+    found = entity.metadata if place is None else place
+    shown: JsonObject = {key: found.get(key) for key in ("document_id", "source_id", "chunk_type", "heading_path")}
+    whole = f"GET /api/entities/{entity.id}"
+    shown["hint"] = (
+        f"Read it whole with {whole}; it was not ingested, so nothing stands around it."
+        if place is None
+        else f"Read the whole chunk with {whole}, or with fetch_slice what stands around it."
+    )
+    return shown
+
+
+def passage(entity: Entity, span: tuple[int, int], request: SearchRequest) -> JsonObject:
+    """Return the character range of the best passage, and its text if content is wanted."""
+    start, end = span
+    shown: JsonObject = {"start": start, "end": end}
+    if request.include_content and request.content_max_chars:
+        shown["text"] = searchable_text(entity)[start:end][: min(PASSAGE_LIMIT, request.content_max_chars)]
+    return shown
+
+
+def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[str, Any]:
+    given = request.model_dump(mode="json", include=ECHOED, exclude_none=True)
+    filters: dict[str, Any] = {key: value for key, value in given.items() if value != []}
+    filters |= {
+        "include_raw_memory": request.include_raw_memory,
+        "memory_scope": request.memory_scope,
+        "content_max_chars": request.content_max_chars,
+        "stage_timings_ms": ranking.timings_ms,
+        "pool_limit": POOL_LIMIT,
+        **faults(ranking),
+    }
+    if plan is not None and plan.expand and not plan.is_naive:
+        detailed_from = request.offset if request.include_retrieval_diagnostics else None
+        filters["graph_retrieval"] = graph_retrieval(ranking, detailed_from=detailed_from)
+    elif request.include_retrieval_diagnostics:
+        filters["retrieval"] = graph_retrieval(ranking, detailed_from=request.offset)
+    return filters
+
+
+ECHOED = {
+    "types", "language", "category", "status", "project", "source", "source_id", "source_name", "assignee", "since",
+    "reference_time", "as_of", "include_documents", "include_graph", "scope_key", "participants", "labels", "thread_id",
+    "occurred_after", "occurred_before", "use_enhanced", "boost_recent",
+}  # fmt: skip
+PASSAGE_LIMIT = 1200
+REST_ONLY = frozenset({
+    "reference_time", "as_of", "offset", "include_raw_memory", "participants", "labels",
+    "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",
+})  # fmt: skip
+
+
+def search_text(response: SearchResponse) -> str:
+    faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
+    missing = [f"Not all could be searched: {', '.join(faults)}."] if faults else []
+    if not response.results:
+        return "\n".join(["Nothing found.", *missing])
+    lines = [f"{len(response.results)} of {response.total} hits", *missing]
+    for hit in response.results:
+        path = hit.metadata.get("heading_path")
+        name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
+        origin = f" — {hit.source}, {hit.url}" if hit.source else ""
+        lines.append(f"{hit.score:.2f} {hit.id} [{hit.type}] {name}{origin}")
+        if hit.content:
+            lines.append("  " + " ".join(hit.content.split()))
+    return "\n".join(lines)
+
+
+OPERATIONS = (
+    Operation(
+        search,
+        route=Route("POST", "/api/search", tag="search", errors=frozenset({400})),
+        tool=Tool("Search the memory", read_only=True, omit=REST_ONLY, render=search_text),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Tasks, epics and project metrics."""

@@ -1,0 +1,129 @@
+"""Changing, starting, completing and archiving epics."""
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import Field
+
+from stores.records import Entity, JsonObject, ProjectRole
+from tools.app import App
+from tools.frame.json_values import without_none
+from tools.frame.operation import WRITERS, Call, Operation, Route, Run
+from tools.records.entity_models import Assignees, Content, Description, Labels, Name
+from tools.work.tasks import nothing_to_change
+from tools.work.work_changes import (
+    IF_MATCH,
+    REFUSALS,
+    EpicDone,
+    OnEpic,
+    Priority,
+    Reason,
+    WorkChange,
+    apply_change,
+    epic_done,
+    epic_route,
+    episode_of,
+    learn,
+    nonblank,
+    nothing,
+)
+
+EpicStatus = Literal["planning", "in_progress", "blocked", "completed", "archived"]
+
+
+class UpdateEpicRequest(OnEpic):
+    """The fields of an epic to change; those that are absent stay."""
+
+    title: Name | None = Field(None, description="New title.")
+    description: Description | None = Field(None, description="New description.")
+    status: EpicStatus | None = Field(
+        None, description="New state; `completed` and `archived` are for maintainers of the project."
+    )
+    priority: Priority | None = Field(None, description="New priority.")
+    assignees: Assignees | None = Field(None, description="Who answers for it from now on.")
+    tags: Labels | None = Field(None, description="New labels.")
+
+
+async def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicDone:
+    """Change the given fields of an epic. Its status holds until one of its tasks moves."""
+
+    def plan(_: Entity) -> dict[str, Any]:
+        metadata = {name: getattr(request, name) for name in ("status", "priority", "assignees")}
+        given = {
+            "name": request.title,
+            "description": request.description,
+            "tags": request.tags,
+            "metadata": without_none(metadata) or None,
+        }
+        if not any(value is not None for value in given.values()):
+            raise nothing_to_change(UpdateEpicRequest, {"epic_id", "expected_revision"})
+        return without_none(given)
+
+    done = await apply_change(
+        app, call, WorkChange("update_epic", "epic", request.epic_id, request.expected_revision, plan)
+    )
+    return epic_done(app, call, "update_epic", "Epic updated", done)
+
+
+class StartEpicRequest(OnEpic):
+    """An epic to start."""
+
+
+async def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
+    """Begin an epic: it is in progress. The start of one of its tasks does that, too."""
+    done = await apply_change(app, call, _move("start_epic", request, {"status": "in_progress"}))
+    return epic_done(app, call, "start_epic", "Epic started", done, started_at=done.entity.metadata.get("started_at"))
+
+
+class CompleteEpicRequest(OnEpic):
+    """An epic that is done."""
+
+    learnings: Content | None = Field(
+        None, description="What was learned. It is kept as an episode that whoever reads the epic can read."
+    )
+
+
+async def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
+    """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
+    learnings = nonblank(request.learnings)
+    metadata: JsonObject = {"status": "completed", **({} if learnings is None else {"learnings": learnings})}
+    deed = _move("complete_epic", request, metadata, "project_maintainer")
+    done = await apply_change(app, call, replace(deed, beside=learn if learnings else nothing))
+    known = done.entity.metadata
+    data: JsonObject = {key: known.get(key) for key in ("completed_at", "learnings")}
+    return epic_done(app, call, "complete_epic", "Epic completed", done, **data, episode_id=episode_of(done))
+
+
+class ArchiveEpicRequest(OnEpic):
+    """An epic that is put away."""
+
+    reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
+
+
+async def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
+    """Put an epic away for good; for maintainers. Its tasks stay as they are."""
+    reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
+    done = await apply_change(
+        app, call, _move("archive_epic", request, {"status": "archived", **reason}, "project_maintainer")
+    )
+    return epic_done(app, call, "archive_epic", "Epic archived", done, reason=request.reason)
+
+
+def _move(action: str, request: OnEpic, metadata: JsonObject, least: ProjectRole = "project_contributor") -> WorkChange:
+    return WorkChange(
+        action, "epic", request.epic_id, request.expected_revision, lambda _: {"metadata": metadata}, least=least
+    )
+
+
+def _operation(route: Route, run: Run, *more_events: str) -> Operation:
+    return Operation(
+        run, roles=WRITERS, scope="write", route=route, mutates=True, events=("entity_updated", *more_events)
+    )
+
+
+OPERATIONS = (
+    _operation(Route("PATCH", "/api/epics/{epic_id}", tag="epics", headers=IF_MATCH, errors=REFUSALS), update_epic),
+    _operation(epic_route("start"), start_epic),
+    _operation(epic_route("complete"), complete_epic, "entity_pending", "entity_created"),
+    _operation(epic_route("archive"), archive_epic),
+)

@@ -1,0 +1,174 @@
+"""The verb manage: all task and epic operations in one tool."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from stores.errors import ValidationFailed
+from stores.records import JsonObject
+from tools.app import App
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Run, Tool
+from tools.frame.parsing import parse
+from tools.records.entity_models import EntityId, MutationReceipt
+from tools.work import epics, notes, planning, task_moves, tasks
+from tools.work.notes import NoteView
+from tools.work.planning import Advice
+from tools.work.work_changes import EpicDone, TaskDone
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action: its request model, the field that `entity_id` fills, and its function."""
+
+    request: type[Request]
+    key: str
+    run: Run
+
+
+ACTIONS: Mapping[str, Action] = {
+    "start_task": Action(task_moves.StartTaskRequest, "task_id", task_moves.start_task),
+    "block_task": Action(task_moves.BlockTaskRequest, "task_id", task_moves.block_task),
+    "unblock_task": Action(task_moves.UnblockTaskRequest, "task_id", task_moves.unblock_task),
+    "submit_review": Action(task_moves.SubmitReviewRequest, "task_id", task_moves.submit_review),
+    "complete_task": Action(task_moves.CompleteTaskRequest, "task_id", task_moves.complete_task),
+    "archive_task": Action(task_moves.ArchiveTaskRequest, "task_id", task_moves.archive_task),
+    "update_task": Action(tasks.UpdateTaskRequest, "task_id", tasks.update_task),
+    "add_note": Action(notes.AddNoteRequest, "task_id", notes.add_note),
+    "start_epic": Action(epics.StartEpicRequest, "epic_id", epics.start_epic),
+    "complete_epic": Action(epics.CompleteEpicRequest, "epic_id", epics.complete_epic),
+    "archive_epic": Action(epics.ArchiveEpicRequest, "epic_id", epics.archive_epic),
+    "update_epic": Action(epics.UpdateEpicRequest, "epic_id", epics.update_epic),
+    "estimate": Action(planning.EstimateRequest, "task_id", planning.estimate),
+    "prioritize": Action(planning.PrioritizeRequest, "entity_id", planning.prioritize),
+    "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
+    "detect_cycles": Action(planning.PlanRequest, "entity_id", planning.detect_cycles),
+}
+ABSENT: Mapping[str, str] = {
+    "crawl": "Engrain does not fetch pages; ingest documents with POST /api/ingestion/documents.",
+    "sync": "Engrain does not fetch pages; ingest a source's documents again to renew them.",
+    "refresh": "Nothing has to be refreshed: the indexes follow every write by themselves.",
+    "link_graph": "Records are not linked by guessing; say what belongs together with `related_to` of `add`.",
+    "link_graph_status": "Records are not linked by guessing, so there is no such work to report on.",
+    "correct_memory": 'Memories cannot be corrected yet; add the right one with `related_to`: ["supersedes:<id>"].',
+}
+"""Unsupported actions of this interface, with the way to do the same here."""
+
+
+class ManageRequest(Request):
+    """An action, what it is done to, and what it needs to know."""
+
+    action: Annotated[str, StringConstraints(min_length=1, max_length=100)] = Field(
+        description=f"One of {', '.join(ACTIONS)}."
+    )
+    entity_id: EntityId | None = Field(
+        None, description="Id of the task or epic; for prioritize, suggest and detect_cycles of the epic or project."
+    )
+    data: JsonObject | None = Field(
+        None,
+        description="What the action needs. start_task: assignee. block_task: reason. submit_review: pr_url, "
+        "commit_shas. complete_task: actual_hours, learnings, cited_ids. archive_task, archive_epic: reason. "
+        "update_task: title, description, status, priority, complexity, assignees, epic_id, parent_task_id, feature, "
+        "tags, technologies, add_depends_on, remove_depends_on. add_note: content, author_type, author_name. "
+        "complete_epic: learnings. update_epic: title, description, status, priority, assignees, tags. "
+        "prioritize: limit. suggest: assignee, limit. Deeds on tasks and epics: expected_revision.",
+    )
+    idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
+        None, description="Send the same key again to repeat a call whose answer was lost: it is done once."
+    )
+
+
+class Managed(Result):
+    """Result of an action."""
+
+    success: bool
+    action: str
+    entity_id: str | None
+    message: str
+    data: JsonObject
+    timestamp: datetime
+    mutation_receipt: MutationReceipt | None = None
+
+
+async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
+    """Work on a task or epic: start, block, unblock, hand in for review, complete, archive, change, add a note, plan.
+
+    An unknown action is answered with success false and the list of actions.
+    """
+    if (action := ACTIONS.get(request.action)) is None:
+        return _unknown(app, request)
+    if request.entity_id is None:
+        raise _misused("entity_id", f"entity_id is required for {request.action}.", "id of a task or epic")
+    given = request.data or {}
+    if action.key in given:
+        raise _misused(
+            f"data.{action.key}", f"data names {action.key}; that is what entity_id is for.", "no such field"
+        )
+    fields = parse(action.request, {**given, action.key: request.entity_id}, strict_names=True, where="arguments.data")
+    done = await action.run(app, call, fields)
+    return _managed(app, request, done)
+
+
+def _managed(app: App, request: ManageRequest, done: TaskDone | EpicDone | NoteView | Advice) -> Managed:
+    if isinstance(done, NoteView):
+        message, data = "Note added", done.model_dump(mode="json", exclude={"mutation_receipt"})
+    else:
+        message, data = done.message, done.data
+    return Managed(
+        success=not isinstance(done, Advice) or done.success,
+        action=request.action,
+        entity_id=request.entity_id,
+        message=message,
+        data=data,
+        timestamp=app.clock(),
+        mutation_receipt=None if isinstance(done, Advice) else done.mutation_receipt,
+    )
+
+
+def _unknown(app: App, request: ManageRequest) -> Managed:
+    known = list(ACTIONS)
+    missing = ABSENT.get(request.action, f"There is no action {request.action}.")
+    return Managed(
+        success=False,
+        action=request.action,
+        entity_id=request.entity_id,
+        message=f"{missing} Actions are {', '.join(known)}.",
+        data={"actions": [*known]},
+        timestamp=app.clock(),
+    )
+
+
+def _misused(field: str, message: str, expected: str) -> ValidationFailed:
+    return ValidationFailed(message, details={"field": f"arguments.{field}", "expected": expected})
+
+
+def managed_text(done: Managed) -> str:
+    if not done.success:
+        return done.message
+    told = [f"{key}: {value}" for key, value in done.data.items() if not isinstance(value, dict | list)]
+    return "\n".join([f"{done.message}: {done.entity_id}", *told, *_advised(done.data)])
+
+
+def _advised(data: JsonObject) -> Iterator[str]:
+    tasks = data.get("tasks")
+    for task in tasks if isinstance(tasks, list) else ():
+        if isinstance(task, dict):
+            waits = "" if task["ready"] else " — waits" if task["waits_for"] else " — blocked"
+            yield f"{task['id']} ({task['status']}, {task['priority']}) {task['name']}{waits}"
+    cycles = data.get("cycles")
+    for cycle in cycles if isinstance(cycles, list) else ():
+        yield " -> ".join(map(str, cycle if isinstance(cycle, list) else ()))
+
+
+OPERATIONS = (
+    Operation(
+        manage,
+        roles=WRITERS,
+        scope="write",
+        tool=Tool("Work on tasks and epics", read_only=False, render=managed_text),
+        mutates=True,
+        events=("entity_updated", "note_pending", "note_created", "entity_pending", "entity_created"),
+    ),
+)

@@ -1,0 +1,137 @@
+"""Notes on tasks, readable by whoever may read the task."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from auth.policy import may_reach, require_work
+from stores.clock import new_id
+from stores.ledger import ABOUT
+from stores.records import Entity, EntityDraft
+from tools.app import App
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route
+from tools.records.entity_models import Content, EntityId, MutationReceipt, Wanted
+from tools.records.receipts import receipt
+from tools.runtime.threads import in_thread
+from tools.work.work_changes import Said, no_such, of_project, present, store_beside
+
+TITLE_LENGTH = 80
+
+AuthorType = Literal["agent", "user"]
+
+
+class AddNoteRequest(Request):
+    """A note on a task."""
+
+    task_id: EntityId = Field(description="The task's id.")
+    content: Said = Field(description="What there is to say.")
+    author_type: AuthorType = Field("user", description="Whether an agent or a person says it.")
+    author_name: Wanted = Field("", description="What the author is called.")
+
+
+class NoteView(Result):
+    """A note on a task."""
+
+    id: str
+    task_id: str
+    content: Content
+    author_type: AuthorType
+    author_name: str
+    created_at: datetime
+    status: Literal["pending"] | None = Field(None, description="`pending` while search does not find it yet.")
+    mutation_receipt: MutationReceipt | None = None
+
+
+async def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
+    """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
+
+    def write() -> Entity:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            task = present(tx, caller, "task", request.task_id)
+            require_work(caller, task)
+            return store_beside(tx, caller, _draft(task, request), ABOUT, task, fields={"task_id": task.id})
+
+    note = await in_thread(write)
+    shown = note_view(note, request.task_id)
+    return shown.model_copy(update={"status": "pending", "mutation_receipt": receipt(app, call, [note])})
+
+
+def _draft(task: Entity, request: AddNoteRequest) -> EntityDraft:
+    return EntityDraft(
+        id=new_id("note"),
+        entity_type="note",
+        name=request.content.strip().splitlines()[0][:TITLE_LENGTH].rstrip(),
+        content=request.content,
+        metadata={
+            **of_project(task),
+            "task_id": task.id,
+            "author_type": request.author_type,
+            "author_name": request.author_name,
+        },
+        visibility=task.visibility,
+        memory_scope=task.memory_scope,
+        scope_key=task.scope_key,
+        project_id=task.project_id,
+    )
+
+
+def note_view(note: Entity, task_id: str) -> NoteView:
+    name = note.metadata.get("author_name")
+    return NoteView(
+        id=note.id,
+        task_id=task_id,
+        content=note.content,
+        author_type="agent" if note.metadata.get("author_type") == "agent" else "user",
+        author_name=name if isinstance(name, str) else "",
+        created_at=note.created_at,
+    )
+
+
+class ListNotesRequest(Request):
+    """A task whose notes to read."""
+
+    task_id: EntityId = Field(description="The task's id.")
+    limit: int = Field(50, ge=1, le=200, description="Most notes.")
+
+
+class NotesView(Result):
+    """The latest notes on a task, the newest first."""
+
+    notes: Sequence[NoteView]
+    count: int = Field(description="How many notes are in this answer.")
+
+
+async def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
+    """Read the notes that were written on a task, the newest first."""
+
+    def read() -> list[NoteView]:
+        caller = call.caller
+        task = app.ledger.records.entity(caller.organization_id, request.task_id)
+        if task is None or task.entity_type != "task" or not may_reach(caller, task):
+            raise no_such("task", request.task_id)
+        notes = app.ledger.records.notes_about(
+            caller.organization_id, task.id, visibility=caller.visible, limit=request.limit
+        )
+        return [note_view(note, task.id) for note in notes]
+
+    notes = await in_thread(read)
+    return NotesView(notes=notes, count=len(notes))
+
+
+OPERATIONS = (
+    Operation(
+        add_note,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404, 409})),
+        mutates=True,
+        events=("note_pending", "note_created", "entity_pending", "entity_created"),
+    ),
+    Operation(
+        list_notes,
+        route=Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404})),
+    ),
+)

@@ -1,0 +1,258 @@
+"""Planning of open tasks: order, suggestions, dependency cycles and estimates."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from pydantic import Field
+
+from auth.policy import may_reach, may_read
+from auth.principal import Principal
+from stores.language.wording import comparable
+from stores.ledger import EntityQuery
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.frame.json_values import texts_in
+from tools.frame.operation import Call, Request, Result
+from tools.records.entity_models import EntityId, Label
+from tools.runtime.threads import in_thread
+from tools.search.similar import alike
+from tools.work.work_changes import MOST_HOURS, no_such
+
+ORDER = ("critical", "high", "medium", "low", "someday")
+WAITING = ("todo", "backlog")
+OPEN = ("doing", "review", "blocked", *WAITING)
+CONSIDERED = 1000
+"""Most tasks of a project or epic that are read, the oldest first."""
+ALIKE = 0.3
+"""Least score of a similar task; unrelated best hits score lower."""
+SAMPLE = 10
+
+
+class Advice(Result):
+    """Advice with its data."""
+
+    success: bool = True
+    message: str
+    data: JsonObject
+
+
+class PlanRequest(Request):
+    """A project or epic whose tasks to read."""
+
+    entity_id: EntityId = Field(description="Id of a project or an epic.")
+
+
+class PrioritizeRequest(PlanRequest):
+    """A project or epic whose open tasks to rank."""
+
+    limit: int = Field(20, ge=1, le=100, description="Most tasks.")
+
+
+class SuggestRequest(PlanRequest):
+    """A project or epic to choose tasks from."""
+
+    assignee: Label | None = Field(None, description="Leave out what is assigned to others than this person.")
+    limit: int = Field(5, ge=1, le=100, description="Most tasks.")
+
+
+class EstimateRequest(Request):
+    """A task to estimate."""
+
+    task_id: EntityId = Field(description="The task's id.")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """An open task with its open dependencies."""
+
+    task: Entity
+    waits_for: tuple[str, ...]
+    """Open tasks that it depends on."""
+    holds_up: int
+    """Number of open tasks that depend on it."""
+
+    @property
+    def is_ready(self) -> bool:
+        return not self.waits_for and self.task.metadata.get("status") != "blocked"
+
+    def shown(self) -> JsonObject:
+        found = self.task.metadata
+        return {
+            "id": self.task.id,
+            "name": self.task.name,
+            **{key: found.get(key) for key in ("status", "priority", "due_date", "assignees")},
+            "ready": self.is_ready,
+            "waits_for": list(self.waits_for),
+            "holds_up": self.holds_up,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A similar done task with its actual hours."""
+
+    task: Entity
+    similarity: float
+    hours: float
+
+    def shown(self) -> JsonObject:
+        found = {"actual_hours": self.hours, "similarity": self.similarity}
+        return {"id": self.task.id, "name": self.task.name, **found}
+
+
+async def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
+    """Put the open tasks of a project or epic in order.
+
+    What can go on comes before what waits or is blocked; then by priority, due date, how many tasks wait for it, age.
+    """
+    ranked = await in_thread(_ranked, app, call.caller, request.entity_id)
+    shown = ranked[: request.limit]
+    message = f"{len(ranked)} open tasks, {sum(each.is_ready for each in ranked)} of them can go on"
+    return Advice(message=message, data={"tasks": [each.shown() for each in shown], "total": len(ranked)})
+
+
+async def suggest(app: App, call: Call, request: SuggestRequest) -> Advice:
+    """Suggest which tasks to take up next: not begun yet, and waiting for nothing."""
+    ranked = await in_thread(_ranked, app, call.caller, request.entity_id)
+    free = [
+        each
+        for each in ranked
+        if each.is_ready
+        and each.task.metadata.get("status") in WAITING
+        and (request.assignee is None or _is_free(each.task, request.assignee))
+    ]
+    message = f"{len(free)} tasks can be taken up" if free else "No task can be taken up now"
+    return Advice(message=message, data={"tasks": [each.shown() for each in free[: request.limit]], "total": len(free)})
+
+
+async def detect_cycles(app: App, call: Call, request: PlanRequest) -> Advice:
+    """Find tasks of a project or epic that wait for each other in a circle."""
+
+    def read() -> list[list[str]]:
+        tasks = _tasks(app, call.caller, request.entity_id)
+        return circles(_before(app, call.caller, tasks))
+
+    found = await in_thread(read)
+    message = f"{len(found)} circles of dependencies" if found else "No circle of dependencies"
+    return Advice(message=message, data={"cycles": [[*circle] for circle in found]})
+
+
+async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
+    """Estimate a task by the hours that done tasks like it took."""
+    task = await in_thread(app.ledger.records.entity, call.caller.organization_id, request.task_id)
+    if task is None or task.entity_type != "task" or not may_reach(call.caller, task):
+        raise no_such("task", request.task_id)
+    found = await alike(app, call.caller, f"{task.name}\n{task.description}", "task", limit=50, status="done")
+    sample = [
+        Taken(each, score, hours)
+        for each, score in found
+        if score >= ALIKE and each.id != task.id and (hours := _hours(each)) is not None
+    ][:SAMPLE]
+    if not sample:
+        message = "No done task like this one says how long it took; give actual_hours when completing tasks."
+        return Advice(success=False, message=message, data={"sample": []})
+    taken = [each.hours for each in sample]
+    data: JsonObject = {
+        "estimated_hours": median(taken),
+        "least_hours": min(taken),
+        "most_hours": max(taken),
+        "sample": [each.shown() for each in sample],
+    }
+    return Advice(message=f"About {median(taken):g} h, by {len(sample)} done tasks like it", data=data)
+
+
+def _hours(task: Entity) -> float | None:
+    value = task.metadata.get("actual_hours")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_HOURS:
+        return None
+    return float(value)
+
+
+def _is_free(task: Entity, person: str) -> bool:
+    assignees = task.metadata.get("assignees")
+    return not assignees or comparable(person.strip()) in {comparable(name.strip()) for name in texts_in(assignees)}
+
+
+def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
+    place = app.ledger.records.entity(caller.organization_id, entity_id)
+    if place is None or not may_reach(caller, place) or place.entity_type not in ("project", "epic"):
+        raise no_such("project or epic", entity_id)
+    is_epic = place.entity_type == "epic"
+    query = EntityQuery(
+        visibility=caller.visible,
+        types=("task",),
+        statuses=OPEN,
+        project_ids=() if is_epic else (entity_id,),
+        epic=entity_id if is_epic else None,
+        sort_by="created_at",
+        sort_order="asc",
+        limit=CONSIDERED,
+    )
+    return app.ledger.records.list_entities(caller.organization_id, query)[0]
+
+
+def _ranked(app: App, caller: Principal, entity_id: str) -> list[Ranked]:
+    tasks = _tasks(app, caller, entity_id)
+    before = _before(app, caller, tasks)
+    named = {each for ids in before.values() for each in ids}
+    first = {
+        each.id
+        for each in app.ledger.records.entities(caller.organization_id, named).values()
+        if may_read(caller, each.visibility) and each.metadata.get("status") in OPEN
+    }
+    waiting = Counter(each for ids in before.values() for each in ids)
+    ranked = [
+        Ranked(task, tuple(each for each in before[task.id] if each in first), waiting[task.id]) for task in tasks
+    ]
+    return sorted(ranked, key=_place)
+
+
+def _place(each: Ranked) -> tuple[bool, int, str, int]:
+    priority, due = each.task.metadata.get("priority"), each.task.metadata.get("due_date")
+    rank = ORDER.index(priority) if priority in ORDER else len(ORDER)
+    return (not each.is_ready, rank, due if isinstance(due, str) and due else "9999", -each.holds_up)
+
+
+def _before(app: App, caller: Principal, tasks: Sequence[Entity]) -> dict[str, tuple[str, ...]]:
+    facts = app.ledger.records.dependencies(
+        caller.organization_id, [task.id for task in tasks], visibility=caller.visible
+    )
+    return {task.id: tuple(dict.fromkeys([*_named(task), *facts.get(task.id, ())])) for task in tasks}
+
+
+def _named(task: Entity) -> list[str]:
+    return texts_in(task.metadata.get("depends_on"))
+
+
+def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """Find disjoint cycles; each is a path whose first and last id are the same."""
+    left = _entangled(edges)
+    found: list[list[str]] = []
+    done: set[str] = set()
+    for start in sorted(left):
+        if start not in done and (way := _way_back(left, start)):
+            found.append(way)
+            done.update(way)
+    return found
+
+
+def _entangled(edges: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+    left = {node: [each for each in there if each in edges] for node, there in edges.items()}
+    while ends := {node for node, there in left.items() if not there}:
+        left = {node: [each for each in there if each not in ends] for node, there in left.items() if there}
+    return left
+
+
+def _way_back(edges: Mapping[str, Collection[str]], start: str) -> list[str]:
+    ways: list[list[str]] = [[start]]
+    seen: set[str] = set()
+    for way in ways:
+        for there in edges.get(way[-1], ()):
+            if there == start:
+                return [*way, start]
+            if there not in seen:
+                seen.add(there)
+                ways.append([*way, there])
+    return []

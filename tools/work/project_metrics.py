@@ -1,0 +1,136 @@
+"""Project metrics: task counts and completions per day."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+
+from pydantic import Field
+
+from auth.policy import may_read, no_project
+from stores.analytics import Activity, ActivityQuery
+from stores.ledger import TaskTally
+from stores.records import Entity
+from tools.app import App
+from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.records.entity_models import EntityId
+from tools.runtime.threads import in_thread
+
+
+class ProjectMetricsRequest(Request):
+    """A project to measure."""
+
+    project_id: EntityId = Field(description="The project's id.")
+
+
+class StatusDistribution(Result):
+    """Number of tasks by status."""
+
+    backlog: int = 0
+    todo: int = 0
+    doing: int = 0
+    blocked: int = 0
+    review: int = 0
+    done: int = 0
+
+
+class PriorityDistribution(Result):
+    """Number of tasks by priority."""
+
+    critical: int = 0
+    high: int = 0
+    medium: int = 0
+    low: int = 0
+    someday: int = 0
+
+
+class AssigneeMetrics(Result):
+    """Task counts of one assignee; a task counts for each of its assignees."""
+
+    name: str
+    total: int
+    completed: int
+    in_progress: int = Field(description="Tasks in status `doing`.")
+
+
+class TrendPoint(Result):
+    """One day, in UTC."""
+
+    date: date
+    value: int
+
+
+class ProjectMetrics(Result):
+    """Metrics of the tasks of a project that the caller may read. Present counts leave archived tasks out."""
+
+    project_id: str
+    project_name: str
+    total_tasks: int
+    status_distribution: StatusDistribution
+    priority_distribution: PriorityDistribution
+    completion_rate: float = Field(description="Tasks that are done, in percent of all, to one decimal; 0 of none.")
+    assignees: list[AssigneeMetrics] = Field(description="Those with the most tasks first, at most 200.")
+    tasks_created_last_7d: int = Field(description="Within 7 times 24 hours, those archived since among them.")
+    tasks_completed_last_7d: int = Field(description="Likewise, by the last time that each was completed.")
+    velocity_trend: list[TrendPoint] = Field(
+        description="Tasks completed per day of UTC, the last 30 days with today, oldest first; days without are 0. "
+        "A task counts on the day of its last completion while it is done, or archived as done."
+    )
+
+
+class ProjectMetricsView(Result):
+    """The metrics of one project."""
+
+    metrics: ProjectMetrics
+
+
+async def project_metrics(app: App, call: Call, request: ProjectMetricsRequest) -> ProjectMetricsView:
+    """Count the tasks of a project by status, priority and assignee, and completions on each of the last 30 days.
+
+    Only tasks that the caller may read count.
+    """
+    return await in_thread(_metrics, app, call, request.project_id, app.clock())
+
+
+def _metrics(app: App, call: Call, project_id: str, now: datetime) -> ProjectMetricsView:
+    caller, organization = call.caller, call.caller.organization_id
+    project = app.ledger.records.entity(organization, project_id)
+    if project is None or project.entity_type != "project" or not may_read(caller, project.visibility):
+        raise no_project(project_id)
+    tally = app.ledger.records.task_tally(organization, project_id, caller.visible)
+    activity = app.analytics.activity(organization, ActivityQuery(project_id, caller.visible, now))
+    return ProjectMetricsView(metrics=_view(project, tally, activity))
+
+
+def _view(project: Entity, tally: TaskTally, activity: Activity) -> ProjectMetrics:
+    total, done = sum(tally.by_status.values()), tally.by_status.get("done", 0)
+    return ProjectMetrics(
+        project_id=project.id,
+        project_name=project.name,
+        total_tasks=total,
+        status_distribution=StatusDistribution.model_validate(_known(StatusDistribution, tally.by_status)),
+        priority_distribution=PriorityDistribution.model_validate(_known(PriorityDistribution, tally.by_priority)),
+        completion_rate=round(100 * done / total, 1) if total else 0.0,
+        assignees=[
+            AssigneeMetrics(
+                name=each.name,
+                total=each.total,
+                completed=each.by_status.get("done", 0),
+                in_progress=each.by_status.get("doing", 0),
+            )
+            for each in tally.assignees
+        ],
+        tasks_created_last_7d=activity.created_recently,
+        tasks_completed_last_7d=activity.completed_recently,
+        velocity_trend=[TrendPoint(date=day, value=value) for day, value in activity.completed_per_day],
+    )
+
+
+def _known(model: type[Result], counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: counts.get(name, 0) for name in model.model_fields}
+
+
+OPERATIONS = (
+    Operation(
+        project_metrics,
+        route=Route("GET", "/api/metrics/projects/{project_id}", tag="projects", errors=frozenset({404, 503})),
+    ),
+)

@@ -1,0 +1,184 @@
+"""Moves of a task: start, block, unblock, review, complete, archive."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from auth.principal import Principal
+from stores.ledger import Cited, Transaction
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.frame.json_values import without_none
+from tools.frame.operation import WRITERS, Call, Operation, Run
+from tools.records.entity_models import Assignee, Content
+from tools.records.workflow import joined
+from tools.runtime.threads import in_thread
+from tools.search.citations import announce, count
+from tools.search.exposure import session_of
+from tools.work.work_changes import (
+    MOST_HOURS,
+    Ids,
+    OnTask,
+    Reason,
+    TaskDone,
+    change_task,
+    cite,
+    episode_of,
+    learn,
+    nonblank,
+    task_done,
+    task_route,
+)
+
+Commits = Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=100)]], Field(max_length=200)]
+
+
+def _listed(value: JsonValue) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+class StartTaskRequest(OnTask):
+    """A task to start."""
+
+    assignee: Assignee | None = Field(None, description="Who works on it; the caller when absent.")
+
+
+async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
+    """Begin work on a task: it is `doing`, has an assignee and the name of a branch, and its epic is in progress."""
+    assignee = request.assignee or _name_of(call.caller)
+
+    def plan(task: Entity) -> JsonObject:
+        known = [each for each in _listed(task.metadata.get("assignees")) if isinstance(each, str) and each.strip()]
+        return {"metadata": {"status": "doing", "assignees": [*known, assignee]}}
+
+    done = await change_task(app, call, "start_task", request, plan)
+    known = done.entity.metadata
+    data: JsonObject = {key: known.get(key) for key in ("branch_name", "assignees", "started_at")}
+    return task_done(app, call, "start_task", "Task started", done, **data)
+
+
+def _name_of(caller: Principal) -> str:
+    return caller.user.name.strip() or caller.user.email
+
+
+class BlockTaskRequest(OnTask):
+    """A task that cannot go on."""
+
+    reason: Reason = Field(description="What is in the way.")
+
+
+async def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDone:
+    """Say that a task cannot go on, and why; the reasons are kept in `metadata.blockers_encountered`."""
+
+    def plan(task: Entity) -> JsonObject:
+        reasons = [*_listed(task.metadata.get("blockers_encountered")), request.reason]
+        return {"metadata": {"status": "blocked", "blockers_encountered": reasons}}
+
+    done = await change_task(app, call, "block_task", request, plan)
+    return task_done(app, call, "block_task", "Task blocked", done, reason=request.reason)
+
+
+class UnblockTaskRequest(OnTask):
+    """A task that can go on."""
+
+
+async def unblock_task(app: App, call: Call, request: UnblockTaskRequest) -> TaskDone:
+    """Say that a task can go on: it is `doing` again."""
+    done = await change_task(app, call, "unblock_task", request, lambda _: {"metadata": {"status": "doing"}})
+    return task_done(app, call, "unblock_task", "Task unblocked", done)
+
+
+class SubmitReviewRequest(OnTask):
+    """A task whose work is to be looked at."""
+
+    pr_url: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = Field(
+        None, description="Address of the pull request."
+    )
+    commit_shas: Commits | None = Field(None, description="Commits that belong to it, beside those known already.")
+
+
+async def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> TaskDone:
+    """Hand a task's work over for review."""
+
+    def plan(task: Entity) -> JsonObject:
+        given: JsonObject = {"status": "review", "pr_url": request.pr_url}
+        if request.commit_shas:
+            given["commit_shas"] = joined(task.metadata.get("commit_shas"), request.commit_shas)
+        return {"metadata": without_none(given)}
+
+    done = await change_task(app, call, "submit_review", request, plan)
+    known = done.entity.metadata
+    data: JsonObject = {key: known.get(key) for key in ("pr_url", "commit_shas", "reviewed_at")}
+    return task_done(app, call, "submit_review", "Task submitted for review", done, **data)
+
+
+class CompleteTaskRequest(OnTask):
+    """A task that is done."""
+
+    actual_hours: Annotated[float, Field(ge=0, le=MOST_HOURS)] | None = Field(None, description="Hours that it took.")
+    learnings: Content | None = Field(
+        None, description="What was learned. It is kept as an episode that whoever reads the task can read."
+    )
+    cited_ids: Ids | None = Field(
+        None, description="Ids of records that helped: the task refers to them then, and they count as cited."
+    )
+
+
+async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
+    """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
+    learnings = nonblank(request.learnings)
+    session_key = session_of(app, call)
+    counted: list[Cited] = []
+
+    def plan(_: Entity) -> JsonObject:
+        given: JsonObject = {"status": "done", "actual_hours": request.actual_hours, "learnings": learnings}
+        return {"metadata": without_none(given)}
+
+    def beside(tx: Transaction, caller: Principal, before: Entity, task: Entity) -> list[Entity]:
+        cited = [each for each in request.cited_ids or () if each != task.id]
+        cite(tx, caller, task, cited)
+        if cited:
+            counted.append(count(tx, call, cited, "task", session_key))
+        return learn(tx, caller, before, task) if learnings else []
+
+    done = await change_task(app, call, "complete_task", request, plan, beside)
+    for found in counted:
+        await in_thread(announce, app, call, found, "task", session_key)
+    known = done.entity.metadata
+    data: JsonObject = {key: known.get(key) for key in ("completed_at", "actual_hours", "learnings")}
+    return task_done(app, call, "complete_task", "Task completed", done, **data, episode_id=episode_of(done))
+
+
+class ArchiveTaskRequest(OnTask):
+    """A task that is put away."""
+
+    reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
+
+
+async def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
+    """Put a task away for good: lists hide it, and it moves to no other status any more."""
+    reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
+    metadata = {"status": "archived", **reason}
+    done = await change_task(app, call, "archive_task", request, lambda _: {"metadata": metadata})
+    return task_done(app, call, "archive_task", "Task archived", done, reason=request.reason)
+
+
+def _move(route: str, run: Run, *more_events: str) -> Operation:
+    return Operation(
+        run,
+        roles=WRITERS,
+        scope="write",
+        route=task_route(route),
+        mutates=True,
+        events=("entity_updated", *more_events),
+    )
+
+
+OPERATIONS = (
+    _move("start", start_task),
+    _move("block", block_task),
+    _move("unblock", unblock_task),
+    _move("review", submit_review),
+    _move("complete", complete_task, "entity_pending", "entity_created"),
+    _move("archive", archive_task),
+)

@@ -1,0 +1,282 @@
+"""Changes of tasks and epics: one transaction each, with its checks and side effects."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.policy import may_reach, may_read, require_work
+from auth.principal import Principal
+from stores.clock import new_id
+from stores.errors import EngrainError, NotFound
+from stores.ledger import BESIDE, DERIVED_FROM, RelationDraft, Transaction, between
+from stores.records import Entity, EntityDraft, JsonObject, ProjectRole
+from tools.app import App
+from tools.entities.change import UpdateEntityRequest, revise
+from tools.frame.json_values import without_none
+from tools.frame.operation import Call, Request, Result, Route
+from tools.records.containment import contain
+from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT, EntityId, MutationReceipt
+from tools.records.receipts import receipt
+from tools.runtime.threads import in_thread
+
+Kind = Literal["task", "epic"]
+Priority = Literal["critical", "high", "medium", "low", "someday"]
+Ids = Annotated[list[EntityId], Field(max_length=100)]
+Said = Annotated[str, StringConstraints(min_length=1, max_length=CONTENT_LIMIT, pattern=r"\S")]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=5000, pattern=r"\S")]
+Revision = Annotated[int, Field(ge=1)]
+Plan = Callable[[Entity], dict[str, Any]]
+Beside = Callable[[Transaction, Principal, Entity, Entity], list[Entity]]
+
+IF_MATCH = {"if-match": "expected_revision"}
+REFUSALS = frozenset({400, 404, 409})
+MOST_HOURS = 1_000_000
+REVISION = "Refuse with 409 unless this is the revision now."
+
+
+class OnTask(Request):
+    """A deed on one task."""
+
+    task_id: EntityId = Field(description="The task's id.")
+    expected_revision: Revision | None = Field(None, description=REVISION)
+
+
+class OnEpic(Request):
+    """A deed on one epic."""
+
+    epic_id: EntityId = Field(description="The epic's id.")
+    expected_revision: Revision | None = Field(None, description=REVISION)
+
+
+class TaskDone(Result):
+    """Result of a change of a task."""
+
+    success: bool = True
+    action: str
+    task_id: str
+    message: str
+    data: JsonObject
+    mutation_receipt: MutationReceipt
+
+
+class EpicDone(Result):
+    """Result of a change of an epic."""
+
+    success: bool = True
+    action: str
+    epic_id: str
+    message: str
+    data: JsonObject
+    mutation_receipt: MutationReceipt
+
+
+def nothing(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> list[Entity]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class WorkChange:
+    """A change of one task or epic."""
+
+    action: str
+    """Name of the change in events and answers."""
+    kind: Kind
+    entity_id: str
+    expected_revision: int | None
+    plan: Plan
+    """Return the fields of an `UpdateEntityRequest` for the present entity."""
+    beside: Beside = nothing
+    """Store side effects, given the caller and the entity before and after; return them."""
+    least: ProjectRole = "project_contributor"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The changed entity, its side effects, and the feed position."""
+
+    entity: Entity
+    followed: list[Entity]
+    sequence: int
+
+
+async def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
+    """Apply a change in one transaction.
+
+    Raises:
+        NotFound: There is no such task or epic for this caller.
+        Forbidden: The caller's role in its project is not enough.
+        Conflict: It is not at the expected revision.
+        InvalidRequest: The move is none that there is, or nothing would change.
+    """
+
+    def write() -> Done:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            found = present(tx, caller, deed.kind, deed.entity_id)
+            require_work(caller, found, deed.least)
+            change = UpdateEntityRequest(
+                entity_id=found.id, expected_revision=deed.expected_revision, **deed.plan(found)
+            )
+            entity, *followed = revise(call, tx, change, action=deed.action)
+            followed += deed.beside(tx, caller, found, entity)
+        return Done(entity, followed, tx.sequence)
+
+    return await in_thread(write)
+
+
+async def change_task(app: App, call: Call, action: str, request: OnTask, plan: Plan, beside: Beside = nothing) -> Done:
+    """Apply a change to a task, as `apply_change` does."""
+    return await apply_change(
+        app, call, WorkChange(action, "task", request.task_id, request.expected_revision, plan, beside)
+    )
+
+
+@contextmanager
+def naming_fields_of(request: Request) -> Iterator[None]:
+    """Rename `metadata` fields in errors to the request's own fields."""
+    try:
+        yield
+    except EngrainError as error:
+        key = str(error.details.get("field", "")).removeprefix("body.metadata.")
+        for name in (key, f"add_{key}"):
+            if name in type(request).model_fields:
+                error.details["field"] = f"body.{name}"
+                error.message = error.message.replace(f"metadata.{key}", name)
+                error.args = (error.message,)
+        raise
+
+
+def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> Entity:
+    """Read the task or epic to change.
+
+    Raises:
+        NotFound: There is none with this id for the caller, or its project is out of the caller's sight.
+    """
+    entity = tx.records.entity(entity_id)
+    if entity is None or entity.entity_type != kind or not may_reach(caller, entity):
+        raise no_such(kind, entity_id)
+    return entity
+
+
+def no_such(kind: str, entity_id: str) -> NotFound:
+    """Return the error for a task or epic that is missing or invisible."""
+    return NotFound(f"There is no {kind} {entity_id}.", remediation="Check the id: `explore` with `types` lists them.")
+
+
+def task_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> TaskDone:
+    """Build the result; `data` is merged with status and revision."""
+    return TaskDone(
+        action=action,
+        task_id=done.entity.id,
+        message=message,
+        data=shown(done, data),
+        mutation_receipt=receipt(app, call, [done.entity], done.followed),
+    )
+
+
+def epic_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> EpicDone:
+    return EpicDone(
+        action=action,
+        epic_id=done.entity.id,
+        message=message,
+        data=shown(done, data),
+        mutation_receipt=receipt(app, call, [done.entity], done.followed),
+    )
+
+
+def shown(done: Done, data: JsonObject) -> JsonObject:
+    """Merge status and revision with the data that is not null."""
+    given: JsonObject = without_none(data)
+    return {"status": done.entity.metadata.get("status"), "revision": done.entity.revision, **given}
+
+
+def nonblank(learnings: str | None) -> str | None:
+    """Return the learnings, or None if they are blank."""
+    return learnings if learnings and learnings.strip() else None
+
+
+def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -> list[Entity]:
+    """Store learnings as an episode derived from a task or epic, unless its readers have it."""
+    text = subject.metadata.get("learnings")
+    if not isinstance(text, str) or not text.strip():
+        return []
+    if any((each.content, each.visibility) == (text, subject.visibility) for each in tx.records.learned_on(subject.id)):
+        return []
+    draft = EntityDraft(
+        id=new_id("episode"),
+        entity_type="episode",
+        name=f"Learnings: {subject.name}"[:NAME_LIMIT],
+        content=text,
+        category="learnings",
+        languages=subject.languages,
+        metadata={**of_project(subject), f"{subject.entity_type}_id": subject.id},
+        visibility=subject.visibility,
+        memory_scope=subject.memory_scope,
+        scope_key=subject.scope_key,
+        project_id=subject.project_id,
+    )
+    return [store_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
+
+
+def store_beside(
+    tx: Transaction, caller: Principal, draft: EntityDraft, name: str, subject: Entity, *, fields: JsonObject
+) -> Entity:
+    """Store a note or episode with its relation to a task or epic.
+
+    Records of a deleted project can be added to its remaining tasks.
+    """
+    entity = tx.records.create_entity(draft, fields={"mode": "async", **fields})
+    relate(tx, entity, name, subject)
+    if entity.project_id is not None and tx.records.entity(entity.project_id) is not None:
+        contain(tx, caller, None, entity)
+    return entity
+
+
+def episode_of(done: Done) -> str | None:
+    return next((entity.id for entity in done.followed if entity.entity_type == "episode"), None)
+
+
+def of_project(subject: Entity) -> JsonObject:
+    return {} if subject.project_id is None else {"project_id": subject.project_id}
+
+
+def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) -> None:
+    """Relate a task to the records that helped with it.
+
+    Raises:
+        NotFound: One of them does not exist for the caller.
+    """
+    for cited in dict.fromkeys(ids):
+        record = tx.records.entity(cited)
+        if record is None or not may_read(caller, record.visibility):
+            raise NotFound(
+                f"cited_ids names {cited}, which does not exist.",
+                remediation="Cite ids that a search or list returned, or leave them out.",
+                details={"field": "body.cited_ids"},
+            )
+        if cited != subject.id:
+            relate(tx, subject, "REFERENCES", record)
+
+
+def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
+    """Store a relation that is visible to those who may read both ends."""
+    tx.relations.add_relation(
+        RelationDraft(
+            name=name,
+            source_id=source.id,
+            target_id=target.id,
+            visibility=between(source.visibility, target.visibility),
+            provenance=BESIDE,
+        )
+    )
+
+
+def task_route(deed: str) -> Route:
+    return Route("POST", f"/api/tasks/{{task_id}}/{deed}", tag="tasks", headers=IF_MATCH, errors=REFUSALS)
+
+
+def epic_route(deed: str) -> Route:
+    return Route("POST", f"/api/epics/{{epic_id}}/{deed}", tag="epics", headers=IF_MATCH, errors=REFUSALS)
