@@ -16,7 +16,7 @@ ORGANIZATION = "organization"
 """The visibility key of what every member of the organization may read."""
 
 Kind = Literal["entity", "relation", "capture"]
-"""What a change is about; a capture is what became of a raw memory, whose text is an entity."""
+"""Kind of a changed record. A capture is the provenance and state of a raw memory."""
 ReviewState = Literal["pending", "promoted", "archived", "deferred"]
 REVIEW_STATES: tuple[ReviewState, ...] = get_args(ReviewState)
 RAW_MEMORY = "raw_memory"

@@ -1,4 +1,4 @@
-"""What is asked of a language model: instructions and a text in, an object of a given shape out."""
+"""Interface of a language model: instructions and a text in, an object of a given shape out."""
 
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar

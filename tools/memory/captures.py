@@ -24,7 +24,7 @@ SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
 
 
 class ListCapturesRequest(Request):
-    """Which captures to list."""
+    """Select captures."""
 
     entity_type: Wanted | None = Field(
         None,
@@ -95,7 +95,7 @@ async def get_capture(app: App, call: Call, request: CaptureRequest) -> CaptureV
 
 
 class ReviewCaptureRequest(CaptureRequest):
-    """What a review decides."""
+    """Decide on a capture."""
 
     review_state: ReviewState = Field(description="The new state.")
 

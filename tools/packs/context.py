@@ -60,7 +60,7 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
 
 
 ALL_WORDS = 0.999
-"""Of the coverage, which is a sum of shares."""
+"""Coverage from which all words are held; a sum of shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """What a search found that may stand in a pack."""
+    """A hit that may stand in a pack."""
 
     plan: Plan
     ranking: "Ranking"

@@ -28,7 +28,7 @@ def _no_longer_accurate(mode: object) -> object:
 
 
 class EvidenceRequest(Request):
-    """What to search for beside the pack."""
+    """Evidence to search for beside the pack."""
 
     types: Annotated[list[SearchType], Field(max_length=50)] = Field(
         ["session"], description="Types of the evidence: any entity type, `document`, `raw_memory`."
@@ -47,7 +47,7 @@ class EvidenceRequest(Request):
 
 
 class ContextRequest(Request):
-    """What somebody is about to do."""
+    """A goal for which to compile a context pack."""
 
     goal: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT, pattern=r"\S")] = Field(
         description="What you are about to do, in plain words."
@@ -85,7 +85,7 @@ class ContextRequest(Request):
 
 
 class Quality(Result):
-    """Where an item comes from, and from when it is."""
+    """Origin and date of an item."""
 
     origin: Literal["graph", "document"]
     source: str | None
@@ -141,7 +141,7 @@ class ExcludedResponse(Result):
 
 
 class UsageExposure(Result):
-    """What was recorded of what was returned."""
+    """Recorded exposure of the returned records."""
 
     source_surface: str
     signal_type: str

@@ -1,4 +1,4 @@
-"""What is linked to the items of a context pack: one step along present relations, read from the ledger. Blocks."""
+"""Relations of the items of a context pack: one step, read from the ledger. Blocks."""
 
 from collections.abc import Collection, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What a context pack is made of: which facets an intent has, which types a facet takes, how much a layer holds."""
+"""Facets of a context pack, as tables: by intent, by entity type, and sizes by layer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ MORE_SPACES = 25
 
 
 class PreviewMemorySpaceAccessRequest(MemorySpaceRequest):
-    """Of whom to tell what it would read in some memory spaces."""
+    """Preview a principal's access to memory spaces."""
 
     target_principal_type: Literal["user", "agent", "delegated"] = Field("agent", description="What it is.")
     target_principal_id: PrincipalId = Field(description="The user's id, or the name of the agent.")
@@ -36,7 +36,7 @@ class PreviewMemorySpaceAccessRequest(MemorySpaceRequest):
 
 
 class AccessPreview(Result):
-    """What somebody would read as a member of some memory spaces."""
+    """Preview of a principal's access to memory spaces."""
 
     allowed: bool = Field(description="Whether every one of the spaces would let it read.")
     reason: str = Field(description="`access_preview_allowed`, or why the first that does not lets nobody in.")

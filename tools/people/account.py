@@ -80,7 +80,7 @@ class RefreshRequest(Request):
 
 
 class SignedInView(Result):
-    """Who signed in, where, and both tokens."""
+    """The user, the organization and both tokens."""
 
     user: UserBrief
     organization: OrganizationView

@@ -33,14 +33,14 @@ class OrganizationHealthRequest(Request):
 
 
 class IndexState(Result):
-    """How far one index of the organization is."""
+    """Progress of one index of the organization."""
 
     name: str = Field(description="`lexical`, `graph` or `vectors`; one that is not configured is not named.")
     state: State = Field(description="`ready` holds everything, `catching_up` and `rebuilding` will, `failed` not.")
 
 
 class OrganizationHealth(Result):
-    """Whether the organization is served with everything that it has."""
+    """Health of the organization's indexes."""
 
     status: str = Field(description="`healthy`, or `degraded` while an index is missing or incomplete.")
     server_name: str

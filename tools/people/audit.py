@@ -21,7 +21,7 @@ LAST_OFFSET = 100_000
 
 
 class AuditRequest(Request):
-    """Which entries to list."""
+    """Select audit entries."""
 
     action: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = Field(
         None, description="Only this action; one that ends in a dot stands for all that begin with it: `member.`."
@@ -42,7 +42,7 @@ class AuditRequest(Request):
 
 
 class AuditedUser(Result):
-    """Who did something; e-mail address and name are null where the account is gone."""
+    """The acting user; address and name are null if the account is gone."""
 
     id: str
     email: str | None

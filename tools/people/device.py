@@ -66,7 +66,7 @@ class DescribeDeviceRequest(Request):
 
 
 class DecideDeviceRequest(DescribeDeviceRequest):
-    """Whether the program that shows a code is let in."""
+    """Decide on a device login."""
 
     approve: bool = Field(description="True lets the program act as you; false turns it away.")
     organization: Slug | None = Field(
@@ -86,7 +86,7 @@ class WaitingDeviceView(Result):
 
 
 class DecidedDeviceView(Result):
-    """What was decided."""
+    """The decision."""
 
     approved: bool
     client_name: str

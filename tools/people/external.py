@@ -33,7 +33,7 @@ State = Annotated[str, StringConstraints(max_length=512, pattern=r"^[\x20-\x7e]*
 
 
 class CodehostRequest(Request):
-    """Where to go after signing in."""
+    """Start a sign-in by the code host."""
 
     redirect_uri: Place | None = Field(
         None, description="Where the browser goes in the end: a path of this server, or a page of the frontend."
@@ -41,7 +41,7 @@ class CodehostRequest(Request):
 
 
 class CallbackRequest(Request):
-    """What a provider gives the browser to bring back."""
+    """Callback parameters of a provider."""
 
     code: Code | None = Field(None, description="The provider's code.")
     state: State | None = Field(None, description="What the sign-in began with; holds once, for ten minutes.")

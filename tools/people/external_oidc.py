@@ -39,7 +39,7 @@ ProviderName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class OidcRequest(Request):
-    """By whom to sign in, and where to go then."""
+    """Start a sign-in by an OpenID Connect provider."""
 
     provider: ProviderName = Field(description="The provider's name.")
     redirect: Place | None = Field(
@@ -49,7 +49,7 @@ class OidcRequest(Request):
 
 
 class OidcCallbackRequest(CallbackRequest):
-    """What a provider gives the browser to bring back."""
+    """Callback parameters of a provider."""
 
     provider: ProviderName = Field(description="The provider's name.")
     iss: Issuer | None = Field(None, description="The provider's issuer (RFC 9207).")

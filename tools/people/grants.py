@@ -22,7 +22,7 @@ class GrantRequest(Request):
 
 
 class GrantView(Result):
-    """What a program may do in somebody's name."""
+    """A grant: a program that acts for a person."""
 
     id: str
     client_id: str
@@ -36,7 +36,7 @@ class GrantView(Result):
 
 
 class GrantsView(Result):
-    """What the caller allowed, the newest first."""
+    """The caller's grants, newest first."""
 
     grants: list[GrantView]
 

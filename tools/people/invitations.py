@@ -56,7 +56,7 @@ class MadeInvitationView(Result):
 
 
 class InvitedView(Result):
-    """What was mailed to whom."""
+    """The invitation and the state of its mail."""
 
     invitation: MadeInvitationView
     mail: Delivery = Field(
@@ -82,7 +82,7 @@ class InvitationsView(Result):
 
 
 class AcceptedView(TokensView):
-    """Where the session is now, and both tokens."""
+    """The session's organization and both tokens."""
 
     organization_id: str
 

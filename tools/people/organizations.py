@@ -76,7 +76,7 @@ class MembershipView(Result):
 
 
 class SwitchedView(TokensView):
-    """Where the session is now, and both tokens."""
+    """The session's organization and both tokens."""
 
     organization: OrganizationView
     token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol

@@ -22,7 +22,7 @@ ANSWER = "If the address belongs to an account, a mail with further instructions
 
 
 class ResetRequest(Request):
-    """Who forgot a password."""
+    """Ask for a password reset."""
 
     email: Email = Field(description="E-mail address of the account.")
 

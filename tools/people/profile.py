@@ -63,7 +63,7 @@ class PreferencesView(Result):
 
 
 class DeletionView(Result):
-    """What becomes of an account that was deleted."""
+    """Effect of deleting the account."""
 
     message: str
 

@@ -72,7 +72,7 @@ class ProvidersRequest(Request):
 
 
 class ProvidersView(Result):
-    """By what one can sign in."""
+    """Available sign-in providers."""
 
     local_auth_enabled: bool
     break_glass_enabled: bool

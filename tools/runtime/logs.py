@@ -113,7 +113,7 @@ def _unchanged(_logger: object, _method: str, entry: MutableMapping[str, Any]) -
 
 
 class LogFilter(Request):
-    """Which entries are wanted."""
+    """Filter of log entries."""
 
     service: str | None = Field(None, max_length=200, description="Only entries of this part of the server.")
     level: Level | None = Field(None, description="Only entries of this level.")
@@ -123,7 +123,7 @@ class LogFilter(Request):
 
 
 class LogsRequest(LogFilter):
-    """Which entries to show."""
+    """Select log entries."""
 
     limit: int = Field(50, ge=1, le=500, description="Most entries, newest first.")
 

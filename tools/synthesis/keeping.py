@@ -99,7 +99,7 @@ def keep(app: App, call: Call, request: DraftRequest, place: Visibility | None, 
 
 
 def narrowest(caller: Principal, place: Visibility, sources: Iterable[str]) -> Visibility:
-    """Where a document may be read: where it was asked for, if all who read there may read each source; else private.
+    """Return the narrowest scope: the requested one if all its readers may read each source, else private.
 
     Raises:
         Forbidden: The caller has no private memories, because its API key is narrowed.

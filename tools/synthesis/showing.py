@@ -1,4 +1,4 @@
-"""What agents read of a run: a text that stands alone."""
+"""Render a run as text for agents."""
 
 from collections.abc import Iterable, Iterator
 

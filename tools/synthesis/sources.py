@@ -1,4 +1,4 @@
-"""What a section rests on: records as sources, with all that is said of them. Pure."""
+"""Sources of a section. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which records are counted where they are withheld: those of projects, teams and shared spaces, by their keys.
+"""Visibility keys whose withheld records are counted: projects, teams and shared spaces.
 
 What is anybody's own, private or in a diary or delegated, is counted for nobody else.
 """
