@@ -14,7 +14,7 @@ MEASURES: tuple[str, ...] = (
     "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10",
 )  # fmt: skip
 DOUBTFUL = 0.3
-"""Scores below it mean that nothing answers the question (docs/search.md)."""
+"""Scores below it mean that nothing answers the question (docs/explain/search.md)."""
 RESAMPLES = 2000
 SEED = 20_240_501
 TAILS = (2.5, 97.5)

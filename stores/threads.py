@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 THREAD_HINTS = ("thread_id", "session_id")
 """Metadata keys that name the thread of a raw memory; the first one present counts."""
 LONGEST = 1_000
-"""Characters, about a passage. The neighbours of longer texts added nothing (`docs/retrieval.md`)."""
+"""Characters, about a passage. The neighbours of longer texts added nothing (`docs/experiments/threads.md`)."""
 # Ordinals up to 4 * 10^15, the microseconds since 1970 of this century, keep three decimals; larger ones, as the ids of
 # messages are that hold a time, are told apart where they differ by three. Times come after them, within 64 bits.
 _FINE_UNTIL, _STEPS, _COARSE = 4 * 10**15, 1_000, 3

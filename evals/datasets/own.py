@@ -1,4 +1,4 @@
-"""Our own form of a labelled set: one file of JSON Lines (docs/evaluation.md), checked line by line."""
+"""Our own form of a labelled set: one file of JSON Lines (docs/guide/evaluation.md), checked line by line."""
 
 import gzip
 import re

@@ -70,7 +70,7 @@ def _names(options: Options) -> Sequence[str]:
     if unknown := [name for name in options.sets if name not in READERS and not _is_file(name)]:
         raise EngrainError(
             f"There is no data set {', '.join(unknown)}; there are {', '.join(READERS)}, and files of JSON Lines"
-            " (docs/evaluation.md) by their path."
+            " (docs/guide/evaluation.md) by their path."
         )
     if options.sets:
         return list(dict.fromkeys(options.sets))

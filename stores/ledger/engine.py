@@ -32,7 +32,7 @@ IN_CHUNK = 500
 _DAMAGED = frozenset({SQLITE_CORRUPT, SQLITE_NOTADB})
 _OF_A_CELL = re.compile("Could not decode to UTF-8|JSON cannot hold BLOB values")
 """How SQLite and its driver begin what they say of a cell whose bytes are no text."""
-_BACKUP = "Stop the server, put a backup of ledger.sqlite back, and start again: see docs/operations.md."
+_BACKUP = "Stop the server, put a backup of ledger.sqlite back, and start again: see docs/guide/operations.md."
 _RETRYABLE = frozenset({"40001", "40P01"})
 
 _SQLITE_PRAGMAS = (

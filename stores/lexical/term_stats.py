@@ -1,4 +1,4 @@
-"""BM25 statistics of an index, shared within its organization (docs/security.md)."""
+"""BM25 statistics of an index, shared within its organization (docs/explain/security.md)."""
 
 import math
 from collections.abc import Sequence

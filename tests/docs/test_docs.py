@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 HAND_WRITTEN = [
     *(ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").glob("*/*.md")),
     *sorted((ROOT / "docs" / "decisions").glob("*.md")),
 ]
 EVERY_PAGE = [*HAND_WRITTEN, *sorted(REFERENCE.glob("*.md"))]

@@ -17,7 +17,7 @@ REFRESH = "/api/auth/refresh"
 
 
 async def test_of_twenty_exchanges_at_once_at_most_one_succeeds_and_the_session_ends(world: World, ada: Person) -> None:
-    """An honest client must therefore send one exchange at a time; `docs/security.md` says so."""
+    """An honest client must therefore send one exchange at a time; `docs/explain/security.md` says so."""
     answers: list[tuple[int, dict[str, str]]] = []
 
     async def exchange() -> None:

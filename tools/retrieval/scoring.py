@@ -3,7 +3,7 @@
 Lanes are fused by a weighted sum of normalised scores. They are normalised by the maximum that the query could reach,
 not by its best hit (theoretical min-max: Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval",
 ACM TOIS 2023), so that scores compare between queries. The weights were chosen on four labelled collections; figures
-are in `docs/decisions/0002-scores.md`.
+are in `docs/experiments/0002-scores.md`.
 """
 
 from collections.abc import Iterable, Sequence
