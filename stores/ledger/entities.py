@@ -191,31 +191,21 @@ class EntityReads(Store):
     def replaced_since(
         self, organization_id: str, as_of: datetime, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return the revisions that were current then and are no longer; what changed last comes first.
-
-        Only of records that have one of the visibility keys now: others take no place among them. Who could read a
-        revision then is the caller's business.
-        """
+        """Return replaced revisions that were current then, of records visible now; the latest change first."""
         values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
         return sound(self._all(_replaced_since, values | {"visibility": sorted(visibility)}), to_entity)
 
     def written_since(
         self, organization_id: str, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int
     ) -> list[str]:
-        """Return the ids of what was created or changed after a sequence number, with these types and keys.
-
-        What changed last comes first; of more changes than the limit the earlier ones are left out.
-        """
+        """Return the ids of records created or changed after a sequence number, the latest change first."""
         values = _since(after, types, visibility, limit) | {"organization": organization_id}
         return list(dict.fromkeys(row.record_id for row in self._all(_written_since, values)))
 
     def readable_with_prefix(
         self, organization_id: str, prefixes: Iterable[str], *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return the first entities with such a visibility key whose id begins with one of the prefixes.
-
-        What is hidden takes no place among them. They come prefix by prefix, by id within each.
-        """
+        """Return the first visible entities whose id begins with one of the prefixes, by prefix, then by id."""
         values = {"organization": organization_id, "visibility": sorted(visibility)}
         found: dict[str, Entity] = {}
         # One by one: by several ranges at once SQLite reads every id.
