@@ -87,7 +87,6 @@ class RemoteEmbedder:
         return split_passages(text, self._tokenizer, limit=PASSAGE_TOKENS, characters_per_token=_CHARACTERS_PER_TOKEN)
 
     def close(self) -> None:
-        """Close the connections; running calls fail."""
         self._endpoint.close()
 
     @cached_property

@@ -172,7 +172,7 @@ async def test_the_past_and_ranks_alone_heed_no_thread(member: Person) -> None:
 async def test_pages_never_overlap_and_hold_everything(member: Person) -> None:
     for number in range(40):
         await say(member, f"The walrus counts {number} icebergs." if number % 4 == 0 else f"Yes, {number}.", number)
-    await caught_up(member)
+    await tokens_made(member)
     first = await member.call("search", query="walrus icebergs", limit=50, boost_recent=False)
     pages = [
         await member.call("search", query="walrus icebergs", limit=7, offset=at, boost_recent=False)

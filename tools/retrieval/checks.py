@@ -20,7 +20,6 @@ class Checks:
         self._matched: set[str] = set()
         self._unmatched: set[str] = set()
         self.standings: dict[str, RecordStatus] = {}
-        """Status of the existing records, by id."""
         self.left_out: set[str] = set()
         """Outlived records, and raw memories that the import filter excludes."""
 
@@ -29,7 +28,6 @@ class Checks:
         self._expected = [*record_ids]
 
     def ask(self, record_ids: Iterable[str]) -> None:
-        """Read the status of records."""
         record_ids, self._expected = [*record_ids, *self._expected], []
         if self._asked.issuperset(record_ids):
             return
@@ -47,7 +45,6 @@ class Checks:
 
     @property
     def replaced(self) -> set[str]:
-        """Readable records that are superseded."""
         visible = self._plan.filter.visibility
         return {each.id for each in self.standings.values() if each.superseded and each.visibility in visible}
 

@@ -31,7 +31,6 @@ def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str,
 
 
 def faults(ranking: Ranking) -> dict[str, Any]:
-    """Describe the lanes that failed."""
     shown: dict[str, Any] = {"search_source_degraded": bool(ranking.degraded)}
     if ranking.degraded:
         shown["search_source_failure_count"] = len(ranking.degraded)
@@ -47,7 +46,6 @@ CALLED = {"vectors": "vector"}
 
 
 def naive_arm(ranking: Ranking) -> dict[str, Any]:
-    """Describe a search in the mode `naive`."""
     counts = {lane: ranking.counts[lane] for lane in ("lexical", "vector")}
     return {
         "retrieval_mode": "naive",

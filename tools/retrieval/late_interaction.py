@@ -44,10 +44,8 @@ class Near(NamedTuple):
     """Pairs of a candidate and a neighbour in its thread, grouped by candidate."""
 
     owners: list[int]
-    """Indexes of candidates, ascending."""
     others: list[str]
     distances: list[int]
-    """Positions between them."""
 
     def nearest_first(self) -> list[str]:
         return [other for _, other in sorted(zip(self.distances, self.others, strict=True), key=itemgetter(0))]
@@ -57,8 +55,6 @@ NOBODY_NEAR = Near([], [], [])
 
 
 class Matches(NamedTuple):
-    """Matches between the tokens of a query and of records."""
-
     best: QueryTokens
     """(records, query tokens): greatest cosine with a token of the record."""
     back: Scores
@@ -139,7 +135,6 @@ def _with_neighbours(best: QueryTokens, rows: Mapping[str, int], ids: Sequence[s
 
 
 def _near(index: LexicalIndex, ids: Sequence[str], checks: Checks) -> Near:
-    """Return the neighbours that may be shown."""
     found = index.around(ids, REACH)
     if not found.keys:
         return NOBODY_NEAR

@@ -11,8 +11,6 @@ SUCCESSION = "SUPERSEDES"
 
 
 class Link(NamedTuple):
-    """A relation of a candidate, in either direction."""
-
     seed: str
     record_id: str
     name: str
@@ -21,8 +19,6 @@ class Link(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """A graph neighbour of a candidate."""
-
     record_id: str
     lead: float
     """Score of the best candidate that leads to it."""

@@ -15,7 +15,6 @@ from tools.retrieval.pool import Places, Pool
 from tools.retrieval.scoring import HELD_ONCE, Scores, ThreadContext, ranked
 
 DEEP = 200
-"""Candidates whose threads are read."""
 DISCOUNT = 0.7
 """Weight of a word one position away; two positions away its square."""
 
@@ -29,9 +28,7 @@ class Pairs:
     """Candidates and their permitted neighbours, grouped by candidate."""
 
     owners: Places
-    """Indexes of candidates."""
     marks: Places
-    """Terms that the neighbours hold, a bit for each."""
     factors: Values
 
 
@@ -75,7 +72,6 @@ def thread_context(
 def _spoken(
     index: LexicalIndex, plan: Plan, pool: Pool, is_threaded: NDArray[np.bool_], checks: Checks
 ) -> NDArray[np.bool_] | None:
-    """Return which candidates in threads are said by the speaker that the query is about."""
     places = np.flatnonzero(is_threaded)
     ids = [pool.ids[place] for place in places]
     allowed, numbers = checks.found(ids), index.speakers_of(ids)
@@ -112,7 +108,6 @@ def _pairs(index: LexicalIndex, near: Alongside, held: HeldTerms, own: Places, c
 
 
 def _lent(pairs: Pairs, held: HeldTerms, own: Places) -> Scores:
-    """Return the idf share of borrowed terms, each weighted by the nearest neighbour that holds it."""
     best = np.zeros((len(own), len(held.shares)))
     first = np.flatnonzero(np.diff(pairs.owners, prepend=-1))
     values = _bits(pairs.marks, held) * pairs.factors[:, None]

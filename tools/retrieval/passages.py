@@ -76,7 +76,6 @@ def divided(text: str) -> list[Span]:
 
 
 def _promising(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> list[Span]:
-    """Preselect spans by substring search."""
     rarest = nlargest(WORDS_LOOKED_FOR, terms.items(), key=lambda item: item[1])
     roots = [(_root(term), weight) for term, weight in rarest]
 

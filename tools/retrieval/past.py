@@ -20,7 +20,6 @@ class Past:
     """Records that existed then and have changed since."""
 
     replaced: frozenset[str]
-    """All of them. Index hits count only for those in `same_words`."""
     entities: Mapping[str, Entity]
     """Past revisions that pass the filter."""
     same_words: frozenset[str]
@@ -64,7 +63,6 @@ def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[Link]:
 
 
 def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
-    """Search the words of the past revisions."""
     query, uses_names = plan.query, plan.uses_names
     found = index.search(query, filter=plan.prefilter, limit=LANE_DEPTH, heed_names=uses_names)
     parts = [_without(found, past)]

@@ -148,7 +148,6 @@ def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | N
 
 
 def _question_tokens(app: App, indexes: OpenIndexes, plan: Plan) -> Future[QueryTokens] | None:
-    """Start encoding the tokens of the query; None if they are not compared."""
     encoder = app.token_encoder
     has_tokens = indexes.vectors is not None and indexes.vectors.tokens is not None
     if encoder is None or not has_tokens or not plan.rescores:
@@ -204,10 +203,7 @@ def _dates(plan: Plan) -> DatePhrases:
 
 
 class Followed(NamedTuple):
-    """Options of the graph lane."""
-
     spans: Sequence[Span]
-    """Named days."""
     certain: Callable[[], Scores]
     """Scores without dates; computed only if some candidate has relations."""
 

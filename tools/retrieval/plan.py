@@ -35,8 +35,6 @@ POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH + 2 * RADIUS * LEADING
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A search in one organization."""
-
     organization_id: str
     query: str
     filter: IndexFilter
@@ -54,7 +52,6 @@ class Plan:
     asks: bool = True
     """The query is a question, not a statement to compare with what is known."""
     expand: bool = True
-    """Add graph neighbours."""
     boost_recent: bool = True
     newest_first: bool = True
     """Break ties by time; unlike the bonus, this does not depend on `now`."""

@@ -21,7 +21,6 @@ class Pool:
     """Results of every lane for every candidate. A place is the index of a candidate in every column."""
 
     def __init__(self, words: LexicalResult, dense: DenseHits) -> None:
-        """Join two lanes, each best first."""
         lexical = words.hits
         self.ids = list(dict.fromkeys(chain(lexical.ids, dense.ids)))
         size, held = len(self.ids), len(lexical)
@@ -37,7 +36,6 @@ class Pool:
         self.is_named = np.array(list(map(words.named.__contains__, self.ids)), np.bool_)
         """The query is the whole name of the record."""
         self.cosine = np.full(size, np.nan)
-        """NaN where unknown."""
         self.cosine[near] = dense.scores
         self.ranks = {lane: np.full(size, ABSENT, np.int64) for lane in LANES}
         self.ranks["lexical"][:held] = np.arange(1, held + 1)
@@ -52,7 +50,6 @@ class Pool:
 
     @property
     def unmeasured(self) -> list[str]:
-        """Records without a cosine."""
         return [self.ids[place] for place in np.flatnonzero(np.isnan(self.cosine)).tolist()]
 
     def measure(self, hits: Iterable[DenseHit]) -> None:
@@ -80,7 +77,6 @@ class Pool:
         return np.array([known[record_id] for record_id in wanted], np.int64)
 
     def keep(self, places: Places) -> None:
-        """Drop all other candidates."""
         self.ids = [self.ids[place] for place in places.tolist()]
         self.lexical, self.coverage = self.lexical[places], self.coverage[places]
         self.is_named, self.date_share = self.is_named[places], self.date_share[places]
@@ -88,12 +84,10 @@ class Pool:
         self.ranks = {lane: column[places] for lane, column in self.ranks.items()}
 
     def only_of(self, lane: str) -> list[str]:
-        """Return the records that no other lane found."""
         others = sum(column for name, column in self.ranks.items() if name != lane)
         return [self.ids[place] for place in np.flatnonzero((self.ranks[lane] > 0) & (others == 0)).tolist()]
 
     def found_by(self, lane: str) -> int:
-        """Return the number of records that a lane found."""
         return int(np.count_nonzero(self.ranks[lane]))
 
     def passage_starts(self, places: Sequence[int]) -> list[int]:

@@ -15,11 +15,8 @@ HELD_WHOLLY = 0.9999
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A record that some lane found, with the result of each lane."""
-
     id: str
     lexical: float | None = None
-    """BM25."""
     coverage: float = 0.0
     """Idf-weighted share of the query's terms that the record holds, 0 to 1."""
     cosine: float | None = None
@@ -39,12 +36,10 @@ class Candidate:
 
     @property
     def sources(self) -> list[str]:
-        """Lanes that found it."""
         return [*self.ranks]
 
     @property
     def ranks(self) -> dict[str, int]:
-        """Rank in each lane that found it."""
         ranks = {
             "lexical": self.lexical_rank,
             "vector": self.dense_rank,
@@ -56,20 +51,15 @@ class Candidate:
 
 @dataclass(slots=True)
 class Ranking:
-    """Permitted candidates, best first, and how they were found."""
-
     total: int = 0
-    """Number of candidates."""
     documents: int = 0
     """Document chunks among them."""
     memories: int = 0
     """Raw memories among them."""
     best: list[Candidate] = field(default_factory=list)
-    """As many as were asked for."""
     standings: Mapping[str, RecordStatus] = field(default_factory=dict)
     """Ledger status of the candidates, and of some other records."""
     counts: Counter[str] = field(default_factory=Counter)
-    """Candidates by lane."""
     degraded: dict[str, str] = field(default_factory=dict)
     """Failed parts, with a code."""
     terms: Mapping[str, float] = field(default_factory=dict)
@@ -83,7 +73,6 @@ class Ranking:
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Record the duration of a stage in milliseconds."""
         start = time.perf_counter()
         try:
             yield

@@ -39,7 +39,6 @@ class Rescorer:
     words: LexicalResult
     checks: Checks
     has_vector: bool
-    """The query has a vector."""
     signals: Signals
     _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
     _has_dates: bool = field(default=False, init=False)
@@ -47,7 +46,6 @@ class Rescorer:
     """For code with every word of the query: it has them as a phrase or identifier."""
 
     def fuse(self) -> None:
-        """Score every candidate by the signals found so far."""
         pool = self.pool
         if self.plan.is_naive:
             pool.fused = fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
@@ -74,7 +72,6 @@ class Rescorer:
             self._learn(replace(self.signals, context=found))
 
     def by_tokens(self, query: Future[QueryTokens] | None, ranking: Ranking) -> None:
-        """Compare the best candidates with the query token by token."""
         if query is None or not self.has_vector:
             return
         try:
@@ -87,7 +84,6 @@ class Rescorer:
             self._learn(replace(self.signals, token_match=found[0], code_match=found[1]))
 
     def by_similarity(self) -> None:
-        """Smooth the scores of the best candidates over similar ones."""
         vectors = self.indexes.vectors
         if vectors is None or not self.has_vector or not self.plan.rescores:
             return

@@ -66,9 +66,7 @@ FILED_SHARE = 0.3
 NEIGHBOUR_BONUS = 0.2
 """Largest lift for being linked to a good hit, times its score; see `lifted`."""
 RECENCY_BONUS = 0.2
-"""Largest lift for being new."""
 DATED_BONUS = 0.2
-"""Lift for records of the named days."""
 DATED_AMONG = 200
 """Candidates whose event times are looked up: 1 ms, against 5 for a whole large pool."""
 TOKEN_WEIGHT = 3.0
@@ -84,7 +82,6 @@ UNKNOWN = 0.7
 the query, from this share on:"""
 MOSTLY = 0.5
 USAGE_BONUS = 0.1
-"""Largest lift for citations."""
 USAGE_HALF = 2.0
 """Weight of citations that gives half of the bonus; one user's weigh at most 1."""
 
@@ -102,10 +99,7 @@ class ThreadContext:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alike:
-    """Similarity of the best candidates."""
-
     places: NDArray[np.int64]
-    """Their places among all candidates."""
     shares: Scores
     """(places, places): weight of each candidate for each; rows sum to 1."""
 
@@ -126,7 +120,6 @@ class Signals:
     date_share: Scores | None = None
     """Share of the query that matches by event time instead of words."""
     unrelated: float = BACKGROUND
-    """Cosine of unrelated texts."""
     is_unread: bool = False
     """The query is in a script in which token matches give an order, but no certainty."""
 
@@ -180,7 +173,6 @@ def _with_tokens(evidence: Scores, match: Scores, signals: Signals, is_code: NDA
 
 
 def _exact(held: Scores, density: Scores, evidence: Scores, signals: Signals) -> Scores:
-    """Return the evidence of records as exact answers."""
     exact: Scores = EXACT_EVIDENCE * density * held**EXACTNESS + EXACT_SHARE * evidence
     is_scattered, context = signals.is_scattered, signals.context
     if is_scattered is None:

@@ -16,7 +16,6 @@ MOST_ORGANIZATIONS = 32
 REFRESH_S = 300.0
 """Age at which the cache is read again in the background: other processes write, and records are erased."""
 DECAY_DAYS = 90.0
-"""Half-life of a citation."""
 _DAY_US = 86_400 * 1_000_000
 
 Weights = dict[str, tuple[tuple[str, float], ...]]
@@ -27,9 +26,7 @@ Weights = dict[str, tuple[tuple[str, float], ...]]
 class _Known:
     weights: Weights
     read_at: float
-    """Monotonic clock."""
     is_renewed: bool = False
-    """A refresh is under way."""
 
 
 class Usage:
