@@ -86,11 +86,11 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=False)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def shared_app(
     tmp_path_factory: pytest.TempPathFactory, embedder: Embedder, anyio_backend: str
 ) -> AsyncIterator[App]:
-    """The worker's application, whose admin is nobody's test."""
+    """The application of a module's tests, whose admin is nobody's test."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("shared"), rate_limit_enabled=False, late_interaction=False)
     new_ledger(settings.data_dir)
     async with open_app(settings, logs=LogRing(), embedder=embedder) as opened:
@@ -109,7 +109,7 @@ async def own_app(settings: Settings, embedder: Embedder) -> AsyncIterator[App]:
 
 @pytest.fixture
 def app(request: pytest.FixtureRequest) -> Iterator[App]:
-    """The worker's application, or one of the test's own where it asks for `own_app` or `settings`."""
+    """The module's application, or one of the test's own where it asks for `own_app` or `settings`."""
     if not {"own_app", "settings"}.isdisjoint(request.fixturenames):
         yield request.getfixturevalue("own_app")
         return

@@ -83,7 +83,9 @@ def test_our_own_documents_are_read_from_a_checkout_and_the_handbook_without_one
 ) -> None:
     own, from_checkout = own_corpus()
     assert from_checkout
-    assert {"README.md", "docs/explain/search.md", "docs/experiments/0002-scores.md"} <= {text.path for text in own.texts}
+    assert {"README.md", "docs/explain/search.md", "docs/experiments/0002-scores.md"} <= {
+        text.path for text in own.texts
+    }
     assert not any(text.path.startswith("docs/reference/") for text in own.texts)
     monkeypatch.setattr(corpora, "checkout", lambda: None)
     handbook, from_checkout = own_corpus()

@@ -8,9 +8,9 @@ import pytest
 from auth.policy import narrowed_to
 from stores.errors import EngrainError
 from tests.people import Person
-from tests.tools.test_containment import PRIVATE, made
-from tests.tools.test_relations import add
-from tests.tools.test_tasks import give_role
+from tests.tools.records.test_containment import PRIVATE, made
+from tests.tools.relations.test_relations import add
+from tests.tools.work.test_tasks import give_role
 from tools.catalogue import by_name
 from tools.frame.execute import execute
 from tools.frame.operation import Call

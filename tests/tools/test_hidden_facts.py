@@ -8,8 +8,8 @@ import pytest
 from stores.clock import utc_now
 from stores.errors import Conflict, Forbidden, InvalidRequest
 from tests.people import Person, caught_up
-from tests.tools.test_containment import PRIVATE, made
-from tests.tools.test_relations import add, listed
+from tests.tools.records.test_containment import PRIVATE, made
+from tests.tools.relations.test_relations import add, listed
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ import pytest
 
 from stores.errors import ValidationFailed
 from tests.people import Person
-from tests.tools.test_epics import epic_of
-from tests.tools.test_tasks import project_of, read, task_of
+from tests.tools.work.test_epics import epic_of
+from tests.tools.work.test_tasks import project_of, read, task_of
 
 pytestmark = pytest.mark.anyio
 

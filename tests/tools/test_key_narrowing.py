@@ -8,9 +8,9 @@ import pytest
 
 from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound
 from tests.people import Person, person
-from tests.tools.test_events import collect
-from tests.tools.test_memories import WALRUS, a_project, keep
-from tests.tools.test_spaces import CREW, a_space, let_in, switch
+from tests.tools.memory.test_memories import WALRUS, a_project, keep
+from tests.tools.memory.test_spaces import CREW, a_space, let_in, switch
+from tests.tools.runtime.test_events import collect
 from tools.app import App
 from tools.runtime.threads import in_thread
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.people import Person, caught_up
-from tests.tools.test_search import names
+from tests.tools.search.test_search import names
 
 pytestmark = pytest.mark.anyio
 

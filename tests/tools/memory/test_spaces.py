@@ -11,8 +11,8 @@ import pytest
 from stores.errors import Conflict, EngrainError, Forbidden, InvalidRequest, NotFound
 from stores.ledger import AuditQuery
 from tests.people import Person, caught_up, person
-from tests.tools.test_events import collect
-from tests.tools.test_memories import WALRUS, a_project, keep, recalled
+from tests.tools.memory.test_memories import WALRUS, a_project, keep, recalled
+from tests.tools.runtime.test_events import collect
 from tools.app import App
 from tools.runtime.threads import in_thread
 

@@ -6,9 +6,9 @@ import pytest
 
 from stores.errors import NotFound, ValidationFailed
 from tests.people import Person, caught_up
-from tests.tools.test_containment import PRIVATE, made
+from tests.tools.records.test_containment import PRIVATE, made
+from tests.tools.relations.test_relations import listed
 from tests.tools.test_hidden_epics import project_for
-from tests.tools.test_relations import listed
 from tools.records.containment import DEPENDENCIES_LIMIT
 
 pytestmark = pytest.mark.anyio

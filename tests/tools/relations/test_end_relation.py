@@ -7,7 +7,7 @@ import pytest
 
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up
-from tests.tools.test_relations import add, listed, made
+from tests.tools.relations.test_relations import add, listed, made
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 
 from stores.errors import Conflict, EngrainError, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up
-from tests.tools.test_containment import PRIVATE, made
+from tests.tools.records.test_containment import PRIVATE, made
 from tests.tools.test_record_scopes import field_of
 
 pytestmark = pytest.mark.anyio

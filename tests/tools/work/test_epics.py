@@ -8,7 +8,7 @@ import pytest
 
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from tests.people import Person
-from tests.tools.test_tasks import give_role, project_of, read, task_of
+from tests.tools.work.test_tasks import give_role, project_of, read, task_of
 from tools.records.workflow import derived_status
 from tools.runtime.threads import in_thread
 

@@ -6,8 +6,8 @@ import pytest
 
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person
-from tests.tools.test_epics import epic_of
-from tests.tools.test_tasks import project_of, read, task_of
+from tests.tools.work.test_epics import epic_of
+from tests.tools.work.test_tasks import project_of, read, task_of
 from tools.catalogue import by_name
 from tools.work.manage import ABSENT, ACTIONS, Managed, ManageRequest, managed_text
 

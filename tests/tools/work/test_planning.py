@@ -6,9 +6,9 @@ import pytest
 
 from stores.errors import NotFound
 from tests.people import Person, caught_up
-from tests.tools.test_epics import epic_of
-from tests.tools.test_manage import manage
-from tests.tools.test_tasks import project_of, task_of
+from tests.tools.work.test_epics import epic_of
+from tests.tools.work.test_manage import manage
+from tests.tools.work.test_tasks import project_of, task_of
 from tools.work.manage import Managed, managed_text
 from tools.work.planning import circles
 
