@@ -137,7 +137,7 @@ def baseline(
 
 
 @group.command()
-def validate(files: Annotated[list[Path], typer.Argument(help="Files of our own form (docs/guide/evaluation.md).")]) -> None:
+def validate(files: Annotated[list[Path], typer.Argument(help="Files of our own form, see guide/evaluation.")]) -> None:
     """Check labelled sets of our own form: each problem is named with file, line and field. Exit code 1 for some."""
     from evals.commands import check_files  # noqa: PLC0415 - as above
 

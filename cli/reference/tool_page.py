@@ -11,7 +11,7 @@ INTRO = """\
 
 Every tool is served at `/mcp` (streamable HTTP). Unknown arguments are refused and the nearest known one is named. A
 tool's answer is a text for the model and the same as structured content; a refusal is a result with `isError` and a
-text that says what to change. How to connect an agent: [Connecting agents](../mcp.md)."""
+text that says what to change. How to connect an agent: [Connecting agents](../guide/mcp.md)."""
 
 
 def page() -> str:

@@ -130,11 +130,11 @@ def test_hand_written_pages_name_commands_and_verbs_that_exist(page: Path) -> No
 
 
 def test_the_page_on_search_gives_the_figures_that_the_code_works_by() -> None:
-    page = " ".join((ROOT / "docs" / "search.md").read_text(encoding="utf-8").split())
+    page = " ".join((ROOT / "docs" / "explain" / "search.md").read_text(encoding="utf-8").split())
     for figure in (
         f"up to {LANE_DEPTH} candidates",
         f"a pool of at most {POOL_LIMIT:,}",
-        f"at most {lifted(0.5, RECENCY_BONUS) - 0.5:.2f} each",
+        f"by at most {lifted(0.5, RECENCY_BONUS) - 0.5:.2f} each",
         f"at least {NEIGHBOUR_SHARE} times the square of that one's score",
         f"beside a certain answer (0.95) that is {NEIGHBOUR_SHARE * 0.95**2:.2f}",
         f"counts for {SPOKEN} more",
@@ -143,6 +143,11 @@ def test_the_page_on_search_gives_the_figures_that_the_code_works_by() -> None:
     assert RECENCY_BONUS == NEIGHBOUR_BONUS
     assert SEEDS == 6, "the page says six"
     assert (ALIKE_SHARE, NEAREST, ALIKE_AMONG) == (0.4, 4, 50), "the page says four tenths, four, 50"
+
+
+def test_a_hand_written_page_is_short() -> None:
+    long = [page.name for page in HAND_WRITTEN if len(page.read_text(encoding="utf-8").splitlines()) > 250]
+    assert long == []
 
 
 def test_the_agents_page_is_short() -> None:

@@ -138,7 +138,7 @@ class Settings(BaseModel):
         None, description="Base URL of the code host's API, with `/user` and `/user/emails`."
     )
     oidc: Annotated[OidcSetting, WithJsonSchema({"type": "string"})] | None = Field(
-        None, description="OpenID Connect providers as JSON: see [Signing in by a provider](../sign-in.md)."
+        None, description="OpenID Connect providers as JSON: see [Signing in by a provider](../guide/sign-in.md)."
     )
 
     smtp_host: str | None = Field(
