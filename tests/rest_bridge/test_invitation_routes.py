@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections.abc import AsyncIterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -21,7 +22,14 @@ from tests.rest_bridge.harness import Person, assert_envelope, client_of, opened
 from tools.app import App
 from tools.runtime.threads import in_thread
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of an application whose limits nobody has used."""
+    async with client_of(build_asgi(app)) as client:
+        yield client
 
 
 def path_of(app: App, person: Person) -> str:
