@@ -18,7 +18,7 @@ ROUND_TRIP = """
 import sys, tempfile
 from pathlib import Path
 import httpx2
-from tools.launch import server_process
+from tools.runtime.launch import server_process
 import stores
 assert not Path(stores.__file__).is_relative_to(sys.argv[1]), stores.__file__
 with tempfile.TemporaryDirectory() as folder, server_process(Path(folder)) as server:

@@ -20,7 +20,7 @@ from stores.folder import holder
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 15.0
 LAST_WORDS_BYTES = 16_384
-_COMMAND = "from tools.launch import end_with_parent; end_with_parent(); from cli.main import app; app()"
+_COMMAND = "from tools.runtime.launch import end_with_parent; end_with_parent(); from cli.main import app; app()"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Ignores proxies of the environment."""
 
