@@ -126,7 +126,7 @@ def test_the_analytics_are_checked_and_rebuilt_like_the_indexes(data: Path) -> N
     assert run("check", "--data-dir", str(data)).exit_code == 0
     (data / "analytics.duckdb").write_bytes(b"no database at all" * 1000)
     result = run("check", "--data-dir", str(data))
-    assert (result.exit_code, "  analytics: The analytics cannot be used" in result.stdout) == (1, True)
+    assert (result.exit_code, "  analytics: The analytics file cannot be used" in result.stdout) == (1, True)
     assert run("reindex", "--data-dir", str(data)).exit_code == 0
     assert run("check", "--data-dir", str(data)).exit_code == 0
 
