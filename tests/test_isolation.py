@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from stores.embedding import Embedder
 from stores.errors import EngrainError
-from tests.people import Person, caught_up, person
+from tests.people import Person, caught_up, person, tokens_made
 from tools.app import open_app
 from tools.catalogue import OPERATIONS
 from tools.runtime.logs import LogRing
@@ -278,9 +278,6 @@ def test_every_read_operation_is_covered_here() -> None:
 records = st.tuples(st.sampled_from(TYPES), st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))
 
 
-@pytest.mark.xfail(
-    reason="term statistics are shared within an organization: reasons and relevance floors move", strict=False
-)
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
 def test_a_private_record_shows_to_its_author_alone(
@@ -314,9 +311,6 @@ def test_a_record_of_a_shared_space_shows_to_its_members_alone(
         assert hidden in hits(world, member, query)
 
 
-@pytest.mark.xfail(
-    reason="term statistics are shared within an organization: reasons and relevance floors move", strict=False
-)
 @pytest.mark.parametrize(("scope", "kind"), [*zip(SCOPES, TYPES, strict=True)])
 def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
     world: World, scope: str, kind: str
@@ -333,6 +327,7 @@ def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
     secret, plain = f"raw{scope}x", " ".join(WORDS[SCOPES.index(scope) :][:3])
     query = f"{secret} {plain}"
     world.run(world.author.call, "create_entity", name=plain, entity_type=kind, sync=True)
+    world.run(tokens_made, world.author)
     before = [answers(world, reader, query, "entity_000000000000") for reader in readers]
     kept = world.run(world.author.call, "store_raw_memory", raw_content=query, title=secret, sync=True, **fields)
     metadata = {"raw_memory_id": kept["id"]} | ({"project_id": world.project_id} if scope == "project" else {})
@@ -382,6 +377,7 @@ def hide(
     kind, words, linked, serial = record
     secret = f"secret{serial}x"
     public = world.run(world.author.call, "create_entity", name=" ".join(words), entity_type=kind, sync=True)
+    world.run(tokens_made, world.author)
     query = f"{secret} {' '.join(words)}"
     before = [answers(world, reader, query, "entity_000000000000") for reader in readers]
     hidden = world.run(
@@ -394,6 +390,7 @@ def hide(
         related_to=[public["id"]] if linked else None,
         sync=True,
     )
+    world.run(tokens_made, world.author)
     world.run(world.author.call, "cite", cited_ids=[hidden["id"]])
     for reader, earlier in zip(readers, before, strict=True):
         said = answers(world, reader, query, hidden["id"])

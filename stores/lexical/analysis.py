@@ -65,8 +65,13 @@ def prepare(text: str) -> str:
     return in_one_spelling(" ".join([word if _is_plain(word) else _split(word) for word in words]))
 
 
+def analysed(prepared: str) -> list[str]:
+    """Return the terms of a prepared text, in order, with repetitions, without stop words."""
+    return word_analyser().analyze(prepared)
+
+
 def analyse(text: str) -> list[str]:
-    return word_analyser().analyze(prepare(text))
+    return analysed(prepare(text))
 
 
 def positions(text: str) -> list[tuple[int, str]]:

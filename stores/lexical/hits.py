@@ -1,22 +1,24 @@
-"""Hits of the engine, and the terms of a question that they hold."""
+"""Hits of the engine, the terms of a question that they hold, and their scores by the visible statistics."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from tantivy import DocAddress, Document, Occur, Query, Schema, Searcher
 
+from stores.lexical.lengths import Lengths, Norms, Part, rescored
 from stores.lexical.queries import Plan, any_of, any_of_numbers, covering, filters, phrase
 from stores.lexical.results import Numbers
-from stores.lexical.schema import HAPPENED
+from stores.lexical.schema import HAPPENED, LENGTHS, Field
+from stores.lexical.visible_stats import VisibleStats
 from stores.records import IndexFilter
 
 MOST_HELD = 2_000
 """Records whose terms `held` reads, those with most of the question first."""
+_AT_ONCE = 1_000
 # Records whose share of a question is read at once. With half or twice as many, a search of 5,000 abstracts takes a
 # tenth longer.
-_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,17 +99,43 @@ def records_of(searcher: Searcher) -> Iterator[Document]:
             yield document
 
 
-def masses(
-    searcher: Searcher, schema: Schema, question: Plan, accepted: IndexFilter, *found: Scored
-) -> dict[int, float]:
-    """Return the summed idf of the question's terms that each hit holds, by key; a hit that holds none may lack."""
-    if not question.present or not any(hits.ids for hits in found):
-        return {}
-    # Nearly every hit is among those that hold most of the question; asking for all by id takes three times as long.
-    held = scores_by_key(searcher, covering(schema, question, filters(schema, accepted)), _AT_ONCE)
-    pairs = (pair for hits in found for pair in zip(hits.ids, hits.keys, strict=True))
-    others = [record_id for record_id, key in pairs if key not in held] if len(held) == _AT_ONCE else []
-    if others:
-        query = covering(schema, question, [any_of(schema, "id", others)])
-        held |= scores_by_key(searcher, query, len(others))
-    return held
+class Holding:
+    """Matching terms and visible scores of the hits of one question."""
+
+    def __init__(self, searcher: Searcher, schema: Schema, question: Plan, accepted: IndexFilter) -> None:
+        self._searcher, self._schema = searcher, schema
+        self._question, self._accepted = question, accepted
+
+    def masses(self, *found: Scored, question: Plan | None = None) -> dict[int, float]:
+        """Return the summed idf of the question's terms that each hit holds, by key; a hit that holds none may lack."""
+        question = question or self._question
+        if not question.present or not any(hits.ids for hits in found):
+            return {}
+        # Nearly every hit is among those that hold most of the question; by id it takes three times as long.
+        query = covering(self._schema, question, filters(self._schema, self._accepted))
+        held = scores_by_key(self._searcher, query, _AT_ONCE)
+        pairs = (pair for hits in found for pair in zip(hits.ids, hits.keys, strict=True))
+        others = [record_id for record_id, key in pairs if key not in held] if len(held) == _AT_ONCE else []
+        if others:
+            query = covering(self._schema, question, [any_of(self._schema, "id", others)])
+            held |= scores_by_key(self._searcher, query, len(others))
+        return held
+
+    def as_seen(self, stats: VisibleStats, hits: Scored, held: Mapping[int, float]) -> Scored:
+        """Rescore hits by the visible average length, best first, ties by id; `held` is what `masses` returned."""
+        lengths, question = stats.lengths, self._question
+        if lengths is None or not hits.ids or not question.present:
+            return hits
+        tokens = self._part(lengths, hits, "exact", self.masses(hits, question=question.within("exact")))
+        words = self._part(lengths, hits, "text", held)
+        words = words._replace(masses=np.maximum(words.masses - tokens.masses, 0.0))
+        return replace(hits, scores=rescored(hits.scores, words, tokens)).in_order()
+
+    def _part(self, lengths: Lengths, hits: Scored, field: Field, masses: Mapping[int, float]) -> Part:
+        present = self._question.within(field).present
+        if not present:
+            nothing = np.zeros(len(hits.ids))
+            return Part(nothing, Norms(nothing, nothing))
+        sizes = self._searcher.fast_field_values(LENGTHS[field], hits.addresses)
+        norms = lengths.norms(field, present[0].value, [int(size or 0) for size in sizes])
+        return Part(np.array([masses.get(key, 0.0) for key in hits.keys]), norms)

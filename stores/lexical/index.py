@@ -13,10 +13,10 @@ from stores.lexical.generations import Generations
 from stores.lexical.hits import (
     MOST_HELD,
     NO_HITS,
+    Holding,
     Scored,
     happened,
     keys_of,
-    masses,
     records_of,
     saying,
     scores_by_key,
@@ -52,7 +52,7 @@ from stores.lexical.schema import (
     read_progress,
     to_document,
 )
-from stores.lexical.term_stats import TermStats
+from stores.lexical.visible_stats import VisibleStats, VisibleStatsCache
 from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
 from stores.threads import ThreadPlace, thread_place
@@ -82,6 +82,7 @@ class LexicalIndex:
         self._threads = Threads(self._placed)
         self._code = Marked(lambda: self._columns(CODE, "key")[0])
         self._searcher: Searcher
+        self._stats_cache = VisibleStatsCache(self._schema)
         self._adopt(generations.current())
 
     @classmethod
@@ -140,12 +141,15 @@ class LexicalIndex:
         `heed_names`.
         """
         searcher = self._searcher
-        question = plan(self._stats(searcher, filter.visibility), text, heed_names=heed_names)
+        stats = self._stats(searcher, filter.visibility)
+        question = plan(stats, text, heed_names=heed_names)
         if limit < 1:
             return _result(question, LexicalHits.of(()), frozenset())
         named = self._named_so(searcher, question, filter, limit)
         others = self._holding(searcher, question, filter, limit) if question.present else NO_HITS
-        held = masses(searcher, self._schema, question, filter, named, others)
+        holding = Holding(searcher, self._schema, question, filter)
+        held = holding.masses(named, others)
+        named, others = (holding.as_seen(stats, hits, held) for hits in (named, others))
         chosen = frozenset(named.ids)
         others = others.without(chosen)
         shares = np.array([held.get(key, 0.0) for key in others.keys]) / (question.mass or 1.0)
@@ -282,6 +286,7 @@ class LexicalIndex:
         self._writer.wait_merging_threads()
         # Free them now: this object is in reference cycles.
         del self._writer, self._searcher, self._index
+        self._stats_cache.forget()
         self._names.clear()
         self._threads, self._code = Threads(tuple), Marked(tuple)
 
@@ -319,8 +324,8 @@ class LexicalIndex:
             return NO_HITS
         return self._best(searcher, named(self._schema, question, accepted), limit)
 
-    def _stats(self, searcher: Searcher, visibility: frozenset[str]) -> TermStats:
-        return TermStats(searcher, self._schema, any_of(self._schema, "visibility", visibility))
+    def _stats(self, searcher: Searcher, visibility: frozenset[str]) -> VisibleStats:
+        return self._stats_cache.of(searcher, visibility, any_of(self._schema, "visibility", visibility))
 
     def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Scored:
         """Return the best hits by score or column; ties by id, wherever they lie in the index."""

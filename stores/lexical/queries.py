@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import get_args
+from typing import Self, get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
@@ -18,9 +18,10 @@ from stores.lexical.analysis import (
     several,
     written_tokens,
 )
+from stores.lexical.lengths import K1
 from stores.lexical.names import is_year, numbered
 from stores.lexical.schema import HAPPENED, Field, microseconds
-from stores.lexical.term_stats import K1, TermStats
+from stores.lexical.visible_stats import VisibleStats
 from stores.records import IndexFilter
 
 LONGEST_QUERY = 20_000
@@ -54,9 +55,9 @@ class Term:
     field: Field
     value: str
     documents: int
-    """Number of records that hold it."""
+    """Number of visible records that hold it."""
     idf: float
-    boost: float = 1.0
+    boost: float
     """Factor on Tantivy's score."""
 
 
@@ -93,9 +94,13 @@ class Plan:
         """Terms that the index holds."""
         return [term for term in self.terms if term.documents]
 
+    def within(self, field: Field) -> Self:
+        """Return the question restricted to one field."""
+        return replace(self, terms=tuple(term for term in self.terms if term.field == field))
 
-def plan(stats: TermStats, text: str, *, heed_names: bool = True) -> Plan:
-    """Analyse a question with the index's term statistics.
+
+def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> Plan:
+    """Analyse a question with the statistics of what the caller sees.
 
     Numbers of names count for more with `heed_names`. A missing word stays, with the highest idf, since a record
     without it covers less of the question. A missing exact token is dropped: its parts speak for it.
@@ -157,7 +162,7 @@ def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
     ]
 
 
-def _unknown(stats: TermStats, names: Names, plain: Sequence[Term], terms: Sequence[Term]) -> float:
+def _unknown(stats: VisibleStats, names: Names, plain: Sequence[Term], terms: Sequence[Term]) -> float:
     """Return the share of the question in names with numbers that no visible record has.
 
     A name is one thing: where no record has its words in order, records with some of them are about something else. Its
@@ -178,11 +183,12 @@ def _version(name: str, words: Words) -> Words:
     return [(place - 1, word) for place, word in words[1:]] if is_version else words
 
 
-def _weigher(stats: TermStats) -> Callable[[Field], Callable[[str], Term]]:
+def _weigher(stats: VisibleStats) -> Callable[[Field], Callable[[str], Term]]:
     def in_field(field: Field) -> Callable[[str], Term]:
         def weigh(value: str) -> Term:
             documents = stats.documents(field, value)
-            return Term(field, value, documents, stats.idf(documents))
+            idf = stats.idf(documents)
+            return Term(field, value, documents, idf, stats.boost(field, value, idf) if documents else 1.0)
 
         return weigh
 

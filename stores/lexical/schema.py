@@ -1,7 +1,7 @@
 """Schema of the lexical index."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
@@ -12,11 +12,11 @@ from stores.event_times import event_span
 from stores.hashing import hash64
 from stores.indexed_text import indexed_parts
 from stores.language.code import is_code
-from stores.lexical.analysis import identifiers, name_key, prepare, token_analyser, word_analyser
+from stores.lexical.analysis import analysed, identifiers, name_key, prepare, token_analyser, word_analyser
 from stores.records import Entity, Facet, Position, facets
 from stores.threads import ThreadPlace
 
-FORMAT = 16
+FORMAT = 17
 """Increment when older indexes cannot be read or would answer differently: they are rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -33,6 +33,8 @@ CODE = "code"
 
 Field = Literal["text", "exact"]
 """Searched fields: words, and identifiers as they are written."""
+LENGTHS: Mapping[Field, str] = {"text": "text_length", "exact": "exact_length"}
+"""Columns with the number of terms in each searched field."""
 HAPPENED = ("happened_from", "happened_until")
 """Columns with the first and last microsecond of the event that a record tells of."""
 
@@ -54,7 +56,7 @@ def build_schema() -> Schema:
     builder.add_integer_field("key", stored=True, indexed=True, fast=True)
     builder.add_integer_field("revision", stored=True)
     builder.add_integer_field("updated_at", stored=True, indexed=True, fast=True)
-    for name in (*HAPPENED, "thread", "place", "speaker"):
+    for name in (*LENGTHS.values(), *HAPPENED, "thread", "place", "speaker"):
         builder.add_integer_field(name, stored=True, fast=True)
     builder.add_text_field("text", stored=True, tokenizer_name="words", index_option="position")
     builder.add_text_field("exact", stored=True, tokenizer_name="tokens", index_option="freq")
@@ -91,9 +93,13 @@ def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
 
 
 def _add_searched(document: Document, parts: Sequence[str]) -> None:
-    for part in parts:
-        document.add_text("text", prepare(part))
-    document.add_text("exact", " ".join(identifiers("\n".join(parts))))
+    words = [prepare(part) for part in parts]
+    for each in words:
+        document.add_text("text", each)
+    tokens = identifiers("\n".join(parts))
+    document.add_text("exact", " ".join(tokens))
+    document.add_integer(LENGTHS["text"], sum(len(analysed(each)) for each in words))
+    document.add_integer(LENGTHS["exact"], len(tokens))
 
 
 def names(entity: Entity) -> set[str]:

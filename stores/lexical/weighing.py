@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from stores.indexed_text import indexed_parts
 from stores.lexical.analysis import identifiers, positions
+from stores.lexical.lengths import K1, norm, usual
 from stores.lexical.queries import Plan
 from stores.lexical.results import LexicalHit
 from stores.lexical.schema import names
-from stores.lexical.term_stats import K1, norm
 from stores.records import Entity
 
 
@@ -34,7 +34,7 @@ def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit],
     """
     texts = [_read(entity, question.name) for entity in entities]
     average = sum(text.length for text in texts) / len(texts) if texts else 0.0
-    hits = [hit for text in texts if (hit := _hit(question, text, average)) is not None]
+    hits = [hit for text in texts if (hit := _hit(question, text, usual(average))) is not None]
     named = frozenset(text.record_id for text in texts if text.is_named)
     return sorted(hits, key=lambda hit: (hit.record_id not in named, -hit.score, hit.record_id)), named
 

@@ -1,4 +1,4 @@
-"""Private records of others never come back; they may move scores, since an organization shares its term statistics."""
+"""What somebody else keeps private does not move a score, however many and however long their texts are."""
 
 import pytest
 
@@ -24,7 +24,7 @@ QUESTIONS = (
 
 
 @pytest.mark.parametrize("hidden", ["Upstream, meadow, Foo_Bar-7.", "A xylograph of tea and a meadow. " * 40])
-async def test_what_others_keep_private_adds_no_record_to_an_answer(world: World, hidden: str) -> None:
+async def test_what_others_keep_private_changes_no_answer(world: World, hidden: str) -> None:
     ada = await world.person("member")
     bob = await world.person("member", of=ada, role="member")
 
@@ -35,14 +35,14 @@ async def test_what_others_keep_private_adds_no_record_to_an_answer(world: World
             written = await world.post(f"/api/{path}?sync=true", body, ada.token)
             assert written.is_success, written.text
 
-    async def ask() -> list[set[str]]:
+    async def ask() -> list[list[tuple[str, object]]]:
         paths = {"search": "results", "memory/raw/recall": "memories"}
         return [await found(*each, question) for each in paths.items() for question in QUESTIONS]
 
-    async def found(path: str, hits: str, question: str) -> set[str]:
+    async def found(path: str, hits: str, question: str) -> list[tuple[str, object]]:
         answer = await world.post(f"/api/{path}", {"query": question, "limit": 10}, bob.token)
         assert answer.status_code == 200, answer.text
-        return {hit["id"] for hit in answer.json()[hits]}
+        return [(hit["id"], pytest.approx(hit["score"], abs=1e-5)) for hit in answer.json()[hits]]
 
     for place, text in enumerate(NOTES):
         await write(f"note-{place}", text, "organization")

@@ -84,9 +84,6 @@ async def test_fields_of_other_versions_are_ignored_over_rest(world: World, ada:
     assert (await world.post(PATHS[0], {"goal": GOAL, "tone": "cheerful"}, ada.token)).status_code == 200
 
 
-@pytest.mark.xfail(
-    reason="term statistics are shared within an organization: reasons and relevance floors move", strict=False
-)
 async def test_what_is_private_shows_to_its_author_alone(owner: Person, member: Person) -> None:
     ids = await records(owner)
     before = with_scores_about(await plan(member, depth="deep"))

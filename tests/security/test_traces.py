@@ -161,9 +161,6 @@ def differences(one: object, other: object, path: str = "") -> Iterator[str]:
         yield f"{path}: {one} and {other}"
 
 
-@pytest.mark.xfail(
-    reason="term statistics are shared within an organization: reasons and relevance floors move", strict=False
-)
 @pytest.mark.parametrize("scope", ["private", "organization"])
 async def test_what_somebody_else_keeps_private_leaves_no_trace(world: World, scope: str) -> None:
     ada = await world.person("ada")

@@ -1,0 +1,118 @@
+"""BM25 statistics of the records that a caller may read; hidden records count for nothing."""
+
+import math
+from collections.abc import Sequence
+
+from tantivy import Occur, Query, Schema, Searcher
+
+from stores.lexical.lengths import Lengths
+from stores.lexical.schema import POSITION_KEY, RECORD, RESERVED
+
+MOST_COUNTED = 10_000
+"""Document frequency up to which visible records are counted (0.2 ms); above it their share is estimated."""
+# Callers and terms cached until the next commit, 20 MB at most.
+_MOST_CALLERS = 64
+_MOST_TERMS = 2_000
+# Share of deleted position documents below which they do not change the average length.
+_NEGLIGIBLE = 0.001
+
+
+class VisibleStats:
+    """Term statistics of the records that a query of visibility keys finds. Thread-safe."""
+
+    def __init__(self, searcher: Searcher, schema: Schema, visible: Query) -> None:
+        self._searcher, self._schema, self._visible = searcher, schema, visible
+        records, positions = (searcher.doc_freq(RESERVED, each) for each in (RECORD, POSITION_KEY))
+        self._written = records + positions
+        """Tantivy's total; deleted records count until their segment is merged."""
+        # Tantivy counts the position document too; without it a term of all records would have an idf near 0.
+        self._total = _count(searcher, visible) + 1
+        # Nothing is hidden or deleted, and deleted position documents are negligible: Tantivy's statistics hold.
+        self._sees_all = self._total == searcher.num_docs == records + 1 and positions <= 1 + records * _NEGLIGIBLE
+        self._known: dict[tuple[str, str], int] = {}
+        self._lengths: Lengths | None = None
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """Average lengths; None if Tantivy's own hold."""
+        if self._lengths is None:
+            self._lengths = Lengths(self._searcher, self._schema, self._visible, self._total)
+        return None if self._sees_all and not self._lengths.are_long else self._lengths
+
+    def documents(self, field: str, value: str) -> int:
+        """Count the visible records that hold a term."""
+        written = self._searcher.doc_freq(field, value)
+        if self._sees_all or not written:
+            return written
+        if written > MOST_COUNTED:
+            return max(round(written * self._total / self._written), 1)
+        known = self._known.get((field, value))
+        if known is None:
+            if len(self._known) >= _MOST_TERMS:
+                self._known = {}
+            known = self._known[field, value] = _count(
+                self._searcher, Query.term_query(self._schema, field, value), self._visible
+            )
+        return known
+
+    def is_written(self, token: str, words: Sequence[tuple[int, str]]) -> bool:
+        """Return whether a visible record has an exact token, or its words at these places. Counted, not estimated.
+
+        Where a stop word is missing among the words, as in `it-204`, the token alone counts. An id counts as written
+        in its record.
+        """
+        ways = []
+        if [place for place, _ in words] != list(range(len(words))):
+            words = ()
+        if self._searcher.doc_freq("id", token):
+            ways.append(Query.term_query(self._schema, "id", token, "basic"))
+        if self._searcher.doc_freq("exact", token):
+            ways.append(Query.term_query(self._schema, "exact", token))
+        if words and all(self._searcher.doc_freq("text", word) for _, word in words):
+            ways.append(
+                Query.phrase_query(self._schema, "text", list(words))
+                if len(words) > 1
+                else Query.term_query(self._schema, "text", words[0][1])
+            )
+        return any(_count(self._searcher, way, self._visible) for way in ways)
+
+    def idf(self, documents: int) -> float:
+        """Return the idf of a term that so many visible records hold."""
+        return _idf(self._total, documents)
+
+    def boost(self, field: str, value: str, idf: float) -> float:
+        """Return the factor that corrects Tantivy's score of a term, which counts hidden and deleted records."""
+        written = self._searcher.doc_freq(field, value)
+        return idf / _idf(self._written, written)
+
+
+class VisibleStatsCache:
+    """Statistics of the callers since the last commit."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._kept: tuple[Searcher | None, dict[frozenset[str], VisibleStats]] = (None, {})
+
+    def of(self, searcher: Searcher, visibility: frozenset[str], visible: Query) -> VisibleStats:
+        """Return the statistics for a set of visibility keys; `visible` finds their records."""
+        owner, cached = self._kept
+        if owner is not searcher or len(cached) >= _MOST_CALLERS:
+            cached = {}
+            self._kept = searcher, cached
+        stats = cached.get(visibility)
+        if stats is None:
+            stats = cached[visibility] = VisibleStats(searcher, self._schema, visible)
+        return stats
+
+    def forget(self) -> None:
+        """Release the searcher."""
+        self._kept = (None, {})
+
+
+def _count(searcher: Searcher, *required: Query) -> int:
+    found = Query.boolean_query([(Occur.Must, Query.const_score_query(query, 0.0)) for query in required])
+    return int(searcher.search(found, limit=1, count=True).count)  # type: ignore[attr-defined]  # missing in the stubs
+
+
+def _idf(total: int, documents: int) -> float:
+    return math.log1p((max(total, documents) - documents + 0.5) / (documents + 0.5))
