@@ -119,7 +119,6 @@ class Devices:
         return self._hash(user_code)
 
     def _hash(self, user_code: str) -> str:
-        """Hash a code with the server's secret: alone it is open to brute force."""
         return keyed_hash(self.accounts.tokens.secret, _PURPOSE, user_code)
 
 

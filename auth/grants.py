@@ -188,7 +188,6 @@ def _require_resource(asked: str | None, granted: str | None) -> None:
 
 
 def _proves(verifier: str, challenge: str) -> bool:
-    """Check a PKCE verifier, method S256 (RFC 7636, section 4.6)."""
     if not _VERIFIER.fullmatch(verifier):
         return False
     digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")

@@ -43,7 +43,6 @@ class Passwords:
 
 
 def _decoy_of(hasher: PasswordHasher) -> str:
-    """Make up a hash with the parameters of real ones, without computing one."""
     salt, digest = (
         base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode() for size in (hasher.salt_len, hasher.hash_len)
     )

@@ -24,7 +24,6 @@ class _Group(TyperGroup):
     """Measures retrieval if no command is named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401, RUF100 - typer brings its own click
-        """Insert the default command."""
         if not args or (args[0].startswith("-") and args[0] != "--help"):
             args = [DEFAULT, *args]
         parsed: list[str] = super().parse_args(ctx, args)
@@ -46,8 +45,6 @@ def evaluate() -> None:
 
 
 def _add_suite(suite: str, summary: str) -> None:
-    """Add the command of a suite; a suite refuses options that it does not take."""
-
     @group.command(name=suite, help=summary)
     def measure(  # noqa: PLR0913 - the options of a command
         data: Annotated[Path | None, typer.Option(help="Folder of the public sets, one subfolder each.")] = None,
@@ -160,7 +157,6 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _settings(given: list[str] | None) -> dict[str, str]:
-    """Parse settings; a server would only warn of an unknown one, and measure something else."""
     from stores.errors import InvalidSetting  # noqa: PLC0415 - as above
     from tools.runtime.settings import unknown_settings  # noqa: PLC0415 - as above
 

@@ -106,7 +106,6 @@ def _keep(client: Client, credential: Credential, who: JsonObject) -> None:
 
 
 def _secret(what: str) -> str:
-    """Prompt for a secret without echo; from a pipe, read its first line."""
     if sys.stdin.isatty():
         return str(typer.prompt(what, hide_input=True))
     text = sys.stdin.readline().rstrip("\r\n")
@@ -137,7 +136,6 @@ def run_logout(environ: Mapping[str, str], *, url: str | None) -> int:
 
 
 def _end(client: Client, credential: Credential) -> CommandFailed | None:
-    """End a session on the server; return the failure, if any."""
     if credential.refresh_token is None:
         return None
     try:

@@ -60,7 +60,6 @@ def _body(client: Client, options: Options) -> JsonObject:
 
 
 def _project_id(client: Client, named: str) -> str:
-    """Return the id of a project that is named by its id or its name."""
     if named.startswith("project_"):
         return named
     path = f"/api/entities?entity_type=project&page_size={MOST_PROJECTS}&search={quote(named)}"

@@ -93,7 +93,6 @@ def _paired(before: Run, after: Run, arms: tuple[str, str] | None) -> tuple[Grou
 
 
 def _lines(key: tuple[str, tuple[str, str]], pairs: Pairs, judged_by: str, answered: Pairs) -> list[Line]:
-    """Compare every measure of the headline, and the judged one of each category."""
     old = {new.id: old for old, new in pairs}
     lines = []
     for category, group in by_category([new for _, new in pairs]).items():

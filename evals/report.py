@@ -178,7 +178,6 @@ def _number(value: float | None) -> str:
 
 
 def _measures(name: str, found: Sequence[Summary]) -> str:
-    """Tabulate all measures of a set by arm and category, and say how its arms asked."""
     same = [each for each in found if each.part.set == name]
     measures = list(dict.fromkeys(figure.measure for each in same for figure in each.figures))
     rows = []
@@ -196,7 +195,6 @@ def _measures(name: str, found: Sequence[Summary]) -> str:
 
 
 def _facts(record: Record) -> str:
-    """List the circumstances of a run."""
     facts = {
         "started": record.started_at, "finished": record.finished_at, "version": record.version,
         "commit": record.commit or "an installed package", "model": record.model, "command": record.command,

@@ -94,7 +94,6 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
 
 
 def _cors(origins: Iterable[str]) -> list[Middleware]:
-    """Allow these origins; without any, browsers keep other sites out."""
     allowed = list(origins)
     if not allowed:
         return []

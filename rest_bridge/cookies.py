@@ -83,5 +83,4 @@ def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:
 
 
 def _is_ours(origin: str | None, headers: Headers, site: str | None) -> bool:
-    """Compare Origin with Host, unless the browser sends Sec-Fetch-Site."""
     return site is not None or origin is None or urlsplit(origin).netloc == headers.get("host")

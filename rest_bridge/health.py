@@ -41,7 +41,6 @@ class Liveness:
         self._body: bytes | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with fixed facts; the first answer looks up the commit of the checkout, for half a second."""
         if self._body is None:
             self._body = to_json(await in_thread(health))
         await Response(self._body, headers=_UNCACHED, media_type="application/json")(scope, receive, send)

@@ -153,13 +153,11 @@ def _opens_session(body: bytes) -> bool:
 
 
 def _accepting_json(scope: Scope) -> Scope:
-    """Accept JSON for a caller that names no media type, or only some."""
     headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
     return {**scope, "headers": [*headers, (b"accept", b"application/json")]}
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
-    """Replay a body that was read, then receive."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

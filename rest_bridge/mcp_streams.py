@@ -64,7 +64,6 @@ class Revocable:
         self.over.set()
 
     async def _heard(self, receive: Receive) -> Message:
-        """Receive from the client, or a disconnect once the credential is invalid."""
         heard: Message = {"type": "http.disconnect"}
 
         async def hear() -> None:

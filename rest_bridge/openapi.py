@@ -217,7 +217,6 @@ def _responses(operation: Operation, route: Route, placement: Placement, models:
 
 
 def _statuses(operation: Operation, route: Route, placement: Placement) -> set[int]:
-    """Return every error status of an operation."""
     found = {405, 422, 500, 503} | route.errors
     if operation.roles is not None or route.cookies:
         found |= {401, 403}

@@ -314,5 +314,4 @@ def build_routes(app: App, operations: Iterable[Operation]) -> list[StarletteRou
 
 
 def _specificity(path: str) -> list[tuple[bool, str]]:
-    """Order paths so that a fixed segment is tried before a field at the same place."""
     return [("{" in segment, segment) for segment in path.split("/")]

@@ -46,7 +46,6 @@ def serve(settings: Settings, on_listening: Listening | None = None) -> None:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Use libuv's loop, which takes half the time per request; Windows has none."""
     try:
         import uvloop  # noqa: PLC0415 - absent on Windows
     except ImportError:

@@ -31,7 +31,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def _chance() -> int:
-    """Return 80 random bits, drawn some hundred at a time: each system call lets other threads run."""
     while True:
         try:
             return _drawn.pop()

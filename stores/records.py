@@ -27,7 +27,7 @@ GIVEN_BY: Mapping[Role, frozenset[Role]] = {
     "owner": frozenset({"owner", "admin", "member", "viewer"}),
     "admin": frozenset({"admin", "member", "viewer"}),
 }
-"""Which roles the holder of a role may give and take; whoever is not named gives none."""
+"""Roles that each role may give and take; roles that are missing give none."""
 ProjectRole = Literal["project_viewer", "project_contributor", "project_maintainer", "project_owner"]
 PROJECT_ROLES: tuple[ProjectRole, ...] = get_args(ProjectRole)
 """From the least to the most."""
@@ -88,19 +88,19 @@ class Capture:
     """Origin and review state of a raw memory."""
 
     source_id: str
-    """Where it came from, in the sender's words; the memory's own id where the sender says nothing."""
+    """Provenance id from the sender; by default the memory's own id."""
     capture_surface: str
     captured_at: datetime
     provenance: JsonObject
     agent_id: str | None
-    """Whose diary it is an entry of."""
+    """Owner of the diary."""
     content_hash: str
     """SHA-256 of the text, in hexadecimal digits."""
     review_state: ReviewState = "pending"
     entity_id: str | None = None
     """The entity that was made of it."""
     candidate: JsonObject | None = None
-    """What reflection proposed, while it waits for a review; None for what was said verbatim."""
+    """Reflection's proposal while it waits for a review; None for verbatim memories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class ExternalIdentity:
 
     provider: str
     subject: str
-    """What the provider calls the account, unique with the provider and never reused by it."""
+    """The provider's id of the account, unique and never reused."""
     user_id: str
     email: str | None
     created_at: datetime
@@ -273,7 +273,7 @@ class Access:
 
     projects: tuple[ProjectAccess, ...]
     roles: Mapping[str, ProjectRole]
-    """By project: the greatest of what was granted to the user, to a team of the user, and to its creator."""
+    """Greatest role by project, from direct grants, teams and creation."""
     team_ids: frozenset[str]
     spaces: SpaceAccess = NO_SPACES
 

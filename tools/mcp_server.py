@@ -251,5 +251,4 @@ def _request_id(context: Context) -> str:
 
 
 def _scope(context: Context) -> Mapping[str, Any]:
-    """Return the ASGI scope of the message's request; empty without HTTP."""
     return getattr(context.request, "scope", None) or {}

@@ -123,7 +123,6 @@ class OidcClient:
     async def _verified(
         self, exchange: Exchange, published: Published, token: str, expected: Expected
     ) -> dict[str, Any]:
-        """Verify a token; if no cached key signed it, read the keys again, once."""
         if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
             with suppress(UnknownKey):
                 return await run_sync(verified, token, self._keys[0], expected)
@@ -148,7 +147,6 @@ class OidcClient:
 
 
 async def _completed(exchange: Exchange, url: str, access_token: str, claims: dict[str, Any]) -> dict[str, Any]:
-    """Add claims of the userinfo endpoint; the ID token wins (Core, section 5.3)."""
     more = await exchange.read_object(url, "user information", token=access_token)
     if more.get("sub") != claims["sub"]:
         raise exchange.failed("answered with information about another user")

@@ -163,7 +163,6 @@ def _bad(provider: str, happened: str) -> BadGateway:
 
 @contextmanager
 def _translated(provider: str) -> Iterator[None]:
-    """Turn errors of the transport into `Unavailable` and `BadGateway`."""
     import httpx2  # noqa: PLC0415 - loaded before
 
     try:

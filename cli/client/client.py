@@ -68,11 +68,6 @@ class Client:
             ) from None
 
     def _renewed(self, stale: Credential) -> Credential:
-        """Replace a credential that has expired.
-
-        Of several commands at once, one asks the server and the others take what it got: a refresh token works once,
-        and using it again ends the session.
-        """
         with self.file.locked() as credentials:
             current = credentials.servers.get(self.server.address)
             if current is not None and current.token != stale.token and not is_over(current):

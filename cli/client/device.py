@@ -52,11 +52,6 @@ def start(server: Server, client_name: str) -> Started:
 
 
 def _web_address(text: str) -> str:
-    """Check an address that a browser is sent to.
-
-    Raises:
-        ValueError: It is no web address: a browser might run it, or open a file.
-    """
     if urlsplit(text).scheme not in ("http", "https") or not text.isprintable():
         raise ValueError(text)
     return text
@@ -95,7 +90,6 @@ class Waiting:
         raise _expired()
 
     def _ask(self) -> JsonObject | float:
-        """Poll once; return the tokens, or the seconds until the next try."""
         body: JsonObject = {"grant_type": GRANT_TYPE, "device_code": self.started.device_code}
         try:
             return self.server.request("POST", "/api/auth/device/token", body)

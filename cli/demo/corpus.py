@@ -105,7 +105,6 @@ def _corpus(name: str, root: Path, files: list[Path]) -> Corpus:
 
 
 def _content(path: Path) -> str:
-    """Return the text of a file, empty if it has none."""
     try:
         if path.stat().st_size > FILE_BYTES_LIMIT:
             return ""

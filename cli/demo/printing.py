@@ -54,6 +54,5 @@ def _named(hit: Mapping[str, Any]) -> str:
 
 
 def _beginning(hit: Mapping[str, Any]) -> str:
-    """Return the text of a hit without headings and rules of tables."""
     lines = [line for line in str(hit["content"]).splitlines() if not line.startswith(("#", "| ---", "```"))]
     return " ".join(" ".join(lines).replace("|", " ").split())

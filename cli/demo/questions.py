@@ -64,7 +64,6 @@ def _asked(heading: str) -> str:
 
 
 def _telling_headings(content: str) -> Iterator[str]:
-    """Yield specific headings, those below the title first."""
     paths = [piece.heading_path for piece in chunks(content) if piece.heading_path]
     for path in sorted(dict.fromkeys(paths), key=lambda path: len(path) == 1):
         heading = _NUMBER.sub("", path[-1]).strip(" .:?!*#")

@@ -78,7 +78,6 @@ def _play(temporary: Path, environ: Mapping[str, str], folder: Path | None) -> N
 
 
 def _first_failure(group: BaseExceptionGroup) -> BaseException:
-    """Unwrap the failure from the task groups of the MCP client."""
     failures = group.subgroup(DemoFailed)
     first: BaseException = failures if failures is not None else group
     while isinstance(first, BaseExceptionGroup):
@@ -169,7 +168,6 @@ async def _teach(visit: Visit, agent: AgentClient) -> None:
 
 
 async def _until_indexed(visit: Visit) -> None:
-    """Wait for the indexes; the vectors take longest."""
     start = time.perf_counter()
     most = 0
     while time.perf_counter() - start < INDEX_LIMIT_S:
@@ -198,7 +196,6 @@ async def _ask_over_rest(visit: Visit) -> None:
 
 
 def _require_sense(question: Question, response: Mapping[str, Any], retired: str) -> None:
-    """Fail if the memory does not do what the demo promises."""
     results = response["results"]
     best = max((hit["score"] for hit in results), default=0.0)
     if question.answered and not results:

@@ -112,7 +112,6 @@ def _classes() -> list[type[EngrainError]]:
 
 
 def _given() -> Iterator[Described]:
-    """Yield the codes given where an error is raised: `Forbidden("…", code="signup_disabled", …)`."""
     names = {kind.__name__: kind for kind in _classes()}
     for room in (stores, auth, tools, rest_bridge):
         for path in sorted(Path(str(room.__file__)).parent.rglob("*.py")):

@@ -58,7 +58,6 @@ def _typed(schema: Schema) -> str:
 
 
 def _list(schema: Schema) -> str:
-    """Put the bounds of a list before those of its items, which would read as the list's."""
     bounds = _bounds(schema, "minItems", "maxItems", "").removeprefix(", ")
     return f"list{f' ({bounds})' if bounds else ''} of {in_words(schema.get('items', {}))}"
 

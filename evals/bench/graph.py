@@ -68,7 +68,6 @@ def draw_links(count: int) -> list[list[Link]]:
 
 
 def _load(client: Client, texts: Sequence[Record], links: Sequence[Sequence[Link]]) -> tuple[list[str], str, float]:
-    """Return the ids, a moment in the middle, and the seconds until the graph can be walked."""
     ids: list[str] = []
     middle = ""
     start = time.perf_counter()

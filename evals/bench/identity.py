@@ -38,7 +38,6 @@ def measure_identity(measurement: Measurement, address: str) -> None:
 
 
 def _measure_log_ins(measurement: Measurement, address: str) -> None:
-    """Log in as fast as the server takes it; before and after, verify the same passwords without a server."""
     count = measurement.times(100)
     passwords = Passwords()
     stored = passwords.hash(PASSWORD)

@@ -78,7 +78,6 @@ def _measure_agents(measurement: Measurement, server: ServerProcess, first: Clie
 
 
 def _recalls_of_agent(server: ServerProcess, token: str, number: int, begin: float, texts: list[Record]) -> list[float]:
-    """Remember and recall every two seconds, at a moment of the agent's own; return the times of the recalls."""
     phase = random.Random(number).uniform(0, EVERY_S)  # noqa: S311 - the same on every run
     times = []
     with Client(server.address, token) as client:

@@ -95,7 +95,6 @@ def _floors(measurement: Measurement) -> Floors:
 
 
 def _complete(figures: list[Figure], floors: Floors) -> list[Figure]:
-    """Put single requests first, each with its floor."""
     known = {
         GET: floors.get(),
         ACKNOWLEDGED: floors.acknowledged(),

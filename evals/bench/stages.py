@@ -83,7 +83,6 @@ def _memory(measurement: Measurement) -> None:
 
 
 def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -> None:
-    """Write in bulk until the last vector; before and after, give some of the texts to the bare models."""
     measurement.say(f"ingest of {len(texts)} entities …")
     sample = texts[: measurement.times(400)]
     before = _bare_rate(sample)
@@ -126,7 +125,6 @@ def _asking(client: Client) -> Callable[[bytes], object]:
 
 
 def _two_tenants(measurement: Measurement, first: Client, second: Client, texts: Sequence[Record]) -> None:
-    """Compare a tenant's searches in a quiet server with those while another writes as fast as it can."""
     measurement.say("a second tenant's searches, quiet and while the first ingests …")
     own = records(measurement.times(500), seed=21)
     for body in _bodies(own):
@@ -147,8 +145,6 @@ def _two_tenants(measurement: Measurement, first: Client, second: Client, texts:
 def _search_while_ingesting(
     first: Client, second: Client, asked: Sequence[bytes], bodies: Sequence[bytes]
 ) -> list[float]:
-    """Search until the first tenant's records are all embedded; return the milliseconds."""
-
     def ingest() -> None:
         for body in bodies:
             first.post("/api/entities/bulk", body)
@@ -196,7 +192,6 @@ def _searches(measurement: Measurement, client: Client) -> None:
 
 
 def _packs(measurement: Measurement, client: Client) -> None:
-    """Relate records that searches find together; then ask for packs of 24 items with related ones."""
     measurement.say("context packs …")
     goals = questions(measurement.texts, measurement.times(300) + WARM_UP, seed=3)
     for goal in goals[: measurement.times(100)]:

@@ -63,11 +63,6 @@ def _read(folder: Path, name: str, entity_type: str, aim: Aim, named: Callable[[
 
 
 def _identified(path: Path) -> dict[str, dict[str, Any]]:
-    """Read lines by their id.
-
-    Raises:
-        EngrainError: An id comes twice.
-    """
     lines: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(json_lines(path), start=1):
         if line["_id"] in lines:
@@ -77,7 +72,6 @@ def _identified(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _grades(path: Path) -> dict[str, dict[str, int]]:
-    """Read judgements; a text with a grade above 0 answers a query."""
     grades: defaultdict[str, dict[str, int]] = defaultdict(dict)
     # Ids may begin with a quotation mark, and mean it.
     with path.open(encoding="utf-8-sig", newline="") as file:

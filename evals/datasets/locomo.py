@@ -56,7 +56,6 @@ def read_locomo(folder: Path) -> Collection:
 
 
 def _asked(conversations: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the questions of conversations as published; evidence is written in several ways."""
     for sample in conversations:
         for number, asked in enumerate(sample["qa"]):
             # One entry may name several turns ("D8:6; D9:17").

@@ -63,7 +63,6 @@ class TextLine(_Line):
     @field_validator("captured_at")
     @classmethod
     def _is_a_moment(cls, text: str | None) -> str | None:
-        """Take days and times only, not `7d` as the server does: a set means the same on every day."""
         if text is None:
             return None
         if len(text) <= LONGEST_READ and _DAY_OR_TIME.match(text) and span_of(text, now=utc_now()) is not None:
@@ -166,7 +165,6 @@ def _lines(found: Checked) -> Iterator[tuple[int, SetLine | TextLine | QuestionL
 
 
 def _field(location: tuple[Any, ...]) -> str:
-    """Name the field: a location begins with the kind of the line, and may end with the branch of a union."""
     return str(location[1]) if len(location) > 1 else "kind"
 
 

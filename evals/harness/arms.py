@@ -50,8 +50,6 @@ class Arm:
 
 
 def _as_whole(ask: Asker) -> Asker:
-    """Ask again until every part of the search has answered: without one of them it is another arm."""
-
     @wraps(ask)
     def asked(client: Client, collection: Collection, query: str) -> Answer:
         start = time.monotonic()
@@ -93,7 +91,6 @@ def _mcp(client: Client, collection: Collection, query: str) -> Answer:
 
 @_as_whole
 def _naive(client: Client, collection: Collection, query: str) -> Answer:
-    """Return the evidence of a context pack, without the time, which includes making the pack."""
     types = ["raw_memory"] if collection.door == "recall" else [collection.entity_type]
     evidence = {"types": types, "limit": LIMIT, "retrieval_mode": "naive"}
     answer = client.post("/api/context/pack", {"goal": query, "limit": 1, "evidence": evidence})
@@ -101,8 +98,6 @@ def _naive(client: Client, collection: Collection, query: str) -> Answer:
 
 
 def _lane(name: str) -> Asker:
-    """Return the order of one lane, as diagnostics report it; pages are read until its first ten are known."""
-
     @_as_whole
     def ask(client: Client, collection: Collection, query: str) -> Answer:
         texts: dict[int, tuple[str, str]] = {}

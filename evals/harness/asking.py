@@ -53,7 +53,6 @@ class Asking:
         return self.arm.doors[self.collection.door](client, self.collection, query)
 
     def _answers(self, questions: Sequence[Question]) -> Iterator[tuple[Question, Answer]]:
-        """Yield answers as they come: in order on one connection, or from several threads."""
         local = threading.local()
         with ExitStack() as clients:
 
@@ -99,7 +98,6 @@ class Asking:
 
 
 def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
-    """Group questions by haystack, a few haystacks at a time."""
     by_haystack: dict[str, list[Question]] = {}
     for question in questions:
         by_haystack.setdefault(question.haystack, []).append(question)

@@ -74,6 +74,5 @@ def batches(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
 
 
 def _hints(text: Text) -> Mapping[str, object]:
-    """Return the metadata that any client may send, and nothing of the data set's own."""
     hints = {"thread_id": text.thread_id, "ordinal": text.ordinal, "captured_at": text.captured_at}
     return {name: value for name, value in hints.items() if value is not None}

@@ -49,7 +49,6 @@ def first_sentence(body: str) -> str:
 
 
 def _relation(project: Project) -> Iterator[Question]:
-    """Ask for the commits of a file whose name is in none of their subjects."""
     for path, commits in project.files.items():
         name = path.rpartition("/")[2].lower()
         if len(commits) <= MOST_COMMITS and not any(name in commit.subject.lower() for commit in commits):
@@ -57,7 +56,6 @@ def _relation(project: Project) -> Iterator[Question]:
 
 
 def _latest(project: Project) -> Iterator[Question]:
-    """Ask for the newest of a group, unless two are of its last day."""
     groups: dict[str, list[Commit]] = {}
     for commit in project.commits:
         groups.setdefault(common(commit.subject), []).append(commit)
@@ -69,7 +67,6 @@ def _latest(project: Project) -> Iterator[Question]:
 
 
 def _plain(project: Project) -> Iterator[Question]:
-    """Ask by the body for a commit whose subject is unique."""
     subjects = Counter(common(commit.subject) for commit in project.commits)
     sentences = {commit.sha: first_sentence(commit.body) for commit in project.commits}
     times = Counter(map(common, sentences.values()))

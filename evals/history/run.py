@@ -59,7 +59,6 @@ def _read(log: Path) -> Project:
 
 
 def _collections(projects: Sequence[Project]) -> list[Collection]:
-    """Make one for each kind of question, over the same records."""
     texts = [Text(commit.sha, project.name, commit.subject) for project in projects for commit in project.commits]
     texts += [Text(path, project.name, path) for project in projects for path in project.files]
     asked = [questions_of(project) for project in projects]
@@ -94,7 +93,6 @@ def _measure(
 
 
 def _stored(client: Client, project: Project) -> Place:
-    """Store each day's new files, then its commits, in an organization of the project's own."""
     place, files, records = opened(client), project.files, DatedRecords()
     for days_ago, commits in project.days:
         touched = dict.fromkeys(path for commit in commits for path in commit.files if path in files)

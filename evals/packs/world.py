@@ -61,7 +61,6 @@ def settled(journal: Journal, name: str, options: Options) -> Iterator[tuple[Wor
 
 
 def _stored(clients: Mapping[Person, Client], records: Sequence[Kept]) -> dict[str, str]:
-    """Store the records in an organization of Ada's, which Bob joins; return the ids by key."""
     stored, ada = DatedRecords(), clients["ada"]
     opened(ada)
     names = sorted({record.project for record in records if record.project is not None})

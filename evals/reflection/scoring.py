@@ -107,7 +107,6 @@ def overlap(one: tuple[int, int], other: tuple[int, int]) -> float:
 
 
 def _labels_met(note: Note, found: Sequence[Found]) -> list[Label | None]:
-    """Match findings and labels of the same kind, one to one, in the order of the findings."""
     left, met = list(note.expected), []
     for kind, *span in found:
         near = (label for label in left if overlap((span[0], span[1]), (label.start, label.end)) >= OVERLAP)

@@ -59,5 +59,4 @@ def changes_in(notes: str, shas: Collection[str]) -> Iterator[Change]:
 
 
 def _is_change(section: str, text: str) -> bool:
-    """Skip repetitions of breaking changes, and counts of what was left out."""
     return section == BREAKING or (section in LISTS and not text.startswith(("**Breaking:**", "**Breaking,", "… and ")))

@@ -109,6 +109,5 @@ def _challenge(query: Query) -> str:
 
 
 def _require_scope(asked: str | None) -> None:
-    """Let a client ask for more scopes than there are (RFC 6749, section 3.3)."""
     if asked is not None and SCOPE not in asked.split():
         raise OAuthRefused("invalid_scope", f"The only scope is {SCOPE}.")

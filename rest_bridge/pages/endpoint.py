@@ -18,7 +18,6 @@ class Page:
         self.operations = operations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with a page, refusals included."""
         try:
             response = await self.answer(scope, receive)
         except EngrainError as error:

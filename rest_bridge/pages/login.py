@@ -75,7 +75,6 @@ class Home(Page):
 
 
 def _failure(word: str) -> str:
-    """Report a failed provider login; repeat the reason only if it is a plain word."""
     reason = f" ({word})" if _WORD.fullmatch(word) else ""
     return f"Signing in did not work{reason}. Try again, or choose another way."
 

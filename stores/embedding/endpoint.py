@@ -193,7 +193,6 @@ def _key(spec: EmbeddingSpec) -> str:
 
 
 def _pause(setback: _Setback, tries: int) -> float:
-    """Return seconds to wait: `Retry-After`, else exponential backoff with jitter."""
     if setback.pause_s is not None:
         return setback.pause_s
     longest = min(_FIRST_PAUSE_S * 2.0 ** (tries - 1), LONGEST_PAUSE_S)
@@ -201,7 +200,6 @@ def _pause(setback: _Setback, tries: int) -> float:
 
 
 def _asked_pause(retry_after: str | None) -> float | None:
-    """Parse a Retry-After header: seconds or a date (RFC 9110, 10.2.3)."""
     if not retry_after:
         return None
     try:
@@ -213,7 +211,6 @@ def _asked_pause(retry_after: str | None) -> float | None:
 
 
 def _explanation(body: bytes) -> str:
-    """Return the server's message, which both dialects put into `error`."""
     try:
         error = json.loads(body)["error"]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -55,7 +55,6 @@ class _Boundaries:
         return len(self._spans)
 
     def rank(self, token: int) -> int:
-        """4 for a paragraph, 3 for a line, 2 for a sentence, 1 for a space, 0 for a word, -1 inside of a word."""
         if self._words[token] == self._words[token - 1]:
             return -1
         end, start = self._spans[token - 1][1], self._spans[token][0]

@@ -21,7 +21,6 @@ class Workers:
     """Threads that help the calling one. Thread-safe."""
 
     def __init__(self, most: int) -> None:
-        """Allow so many texts at once, the calling thread's included."""
         self._most = most
         self._lock = threading.Lock()
         self._helpers: ThreadPoolExecutor | None = None

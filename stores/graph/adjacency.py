@@ -29,10 +29,6 @@ class Adjacency:
     """Snapshot of a graph. `put` and `bury` keep its entities current; `changed` names those with newer edges."""
 
     def __init__(self, ids: list[str], first: Ints, edges: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take the ids, the offset of each entity's edges (and the end), and the edges as columns.
-
-        Edges of an entity are sorted by `valid_at`, latest first, then by relation id.
-        """
         self.changed: set[str] = set()
         self._ids = ids
         self._places = {each: place for place, each in enumerate(ids)}
@@ -131,7 +127,6 @@ class Adjacency:
         return list(found.values())
 
     def _leading_on(self, rows: Ints, whose: Ints, is_seen: Bools, most: int) -> tuple[Ints, Ints, Codes]:
-        """Keep edges to the first `most` unseen entities, each from its first origin; return all unseen ones, too."""
         is_new = ~is_seen[self._edges["other"][rows]]
         rows, whose = rows[is_new], whose[is_new]
         others, first, which = np.unique(self._edges["other"][rows], return_index=True, return_inverse=True)
@@ -142,7 +137,6 @@ class Adjacency:
         return rows[leads_on], whose[leads_on], others[order]
 
     def _rows(self, places: Ints, visible: Bools, query: NeighbourQuery, now: datetime) -> tuple[Ints, Ints, bool]:
-        """Return the edges of entities, up to each one's limit, their origins, and whether one had more."""
         asked = _is_in(visible, self._visibility[places])
         at = self._first[places]
         counts = np.where(asked, self._first[places + 1] - at, 0)
@@ -187,7 +181,6 @@ class Adjacency:
         return passes
 
     def _table(self, words: Iterable[str]) -> Bools:
-        """Return a lookup table from code to membership; its last place stands for codes added later."""
         wanted = [code for word in words if (code := self._codes.get(word)) is not None]
         table = np.zeros(len(self._words) + 1, np.bool_)
         table[wanted] = True

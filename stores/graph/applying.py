@@ -53,7 +53,6 @@ def write(session: Session, batch: IndexBatch) -> set[str]:
 
 
 def _known_entities(session: Session, entities: Sequence[Entity]) -> Sequence[Entity]:
-    """Create the new ones; return the rest, or all where they are not worth a list."""
     if not session.finds_rows_by_key or len(entities) < _WORTH_A_LIST:
         return entities
     known = _existing(session, [entity.id for entity in entities])
@@ -63,7 +62,6 @@ def _known_entities(session: Session, entities: Sequence[Entity]) -> Sequence[En
 
 
 def _known_relations(session: Session, relations: Sequence[Relation]) -> Sequence[Relation]:
-    """Create the new ones; return the rest, or all where they are not worth a list."""
     if not session.finds_rows_by_key or len(relations) < _WORTH_A_LIST:
         return relations
     known = {row[0] for row in session.rows(FIND_LINKS, ids=[relation.id for relation in relations])}
@@ -84,7 +82,6 @@ def _existing(session: Session, entity_ids: Sequence[str]) -> set[str]:
 
 
 def _put_relation(session: Session, relation: Relation) -> list[str]:
-    """Create or update; return the old ends where they changed."""
     ends = [relation.source_id, relation.target_id]
     values = edge_values(relation)
     known = session.rows(FIND_LINK, id=relation.id)

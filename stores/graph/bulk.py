@@ -124,7 +124,6 @@ def _copy_stand_ins(session: Session, edges: pa.Table, known: set[str]) -> None:
 
 
 def _sized(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Regroup into few large tables: each COPY rewrites parts of the file."""
     held: list[pa.Table] = []
     for table in tables:
         for start in range(0, table.num_rows, _ROWS_PER_COPY):

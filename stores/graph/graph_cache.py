@@ -71,7 +71,6 @@ class GraphCache:
     def __init__(
         self, room: Room, count: Callable[[], tuple[int, int]], read: "Callable[[], tuple[pa.Table, pa.Table]]"
     ) -> None:
-        """Take the budget, and how to count and to read the entities and the edges of the graph."""
         self._room = room
         self._count = count
         self._read = read

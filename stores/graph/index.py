@@ -162,7 +162,6 @@ class GraphIndex:
         return {start: walked(start) for start in entity_ids}
 
     def _hop(self, ids: Iterable[str], query: NeighbourQuery) -> dict[str, list[Neighbour]]:
-        """Return the neighbours of each entity, one more than the limit where there are more."""
         origins = dict.fromkeys(ids)
         if query.finds_nothing():
             return {origin_id: [] for origin_id in origins}
@@ -277,7 +276,6 @@ class GraphIndex:
 
     @contextmanager
     def _transaction(self) -> Iterator[Session]:
-        """Commit at the end, or roll back and drop the connection: a next statement would commit by itself (K6)."""
         session = self._sessions.writer
         try:
             session.command("BEGIN TRANSACTION")

@@ -105,10 +105,6 @@ def _sorted(found: Iterable[Neighbour]) -> list[Neighbour]:
 
 
 def _around(session: Session, query: NeighbourQuery, values: Mapping[str, Value]) -> list[Neighbour]:
-    """Query both directions in one statement, which takes less than half the time of two.
-
-    Above the limit, each direction gets its own share, so that neither hides the other.
-    """
     found = _both(values, session.rows(_statement(query, "both", session.hop_hint), **values))
     if len(found) <= query.limit_per_id:
         return found
@@ -187,7 +183,6 @@ def _values(query: NeighbourQuery, now: datetime) -> dict[str, Value]:
 
 
 def _rounded(limit: int) -> int:
-    """Round up to a power of two, so that few statements are prepared."""
     return 1 << (limit - 1).bit_length()
 
 

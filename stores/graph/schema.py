@@ -146,7 +146,6 @@ def edge_row(relation: Relation) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _written_time(moment: datetime | None) -> str:
-    """Relations that were recorded together share their times."""
     return stored_time(moment).isoformat(sep=" ", timespec="microseconds")
 
 

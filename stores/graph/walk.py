@@ -85,7 +85,6 @@ def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_aro
 
 
 def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
-    """Order edges by origin; leave out those of other origins."""
     of: dict[str, list[Edge]] = {origin: [] for origin in origins}
     for edge in found:
         if (edges := of.get(edge[0])) is not None:

@@ -166,7 +166,6 @@ class EmbeddingWorker:
         return "" if self.late is None else self.late.model
 
     def _token_turn(self) -> None:
-        """Encode tokens of the next organization that lacks some, unless a write may follow the last one."""
         if self.late is None:
             return
         now = time.monotonic()
@@ -214,7 +213,6 @@ class EmbeddingWorker:
             self._tell_all()
 
     def _failed(self, works: EmbeddingQueue, slices: list[Slice], error: Exception) -> None:
-        """Pause, unless the record is to blame: it failed before, in a turn of its own."""
         if any(not each.work.failures for each in slices):
             self._failures += 1
             self._not_before = time.monotonic() + self._pause_s(self._failures)

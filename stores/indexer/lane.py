@@ -172,12 +172,10 @@ class Lane(ABC):
         return [f"it cannot be used: {self._detail}"] if self._state == "failed" else []
 
     @abstractmethod
-    def _step(self) -> float:
-        """Do one piece of work; return the seconds until there is more, 0 for at once."""
+    def _step(self) -> float: ...
 
     @abstractmethod
-    def _release(self) -> Path | None:
-        """Close what is open; return the folder that served."""
+    def _release(self) -> Path | None: ...
 
     @abstractmethod
     def _contains(self, sequence: int, record_ids: Collection[str]) -> bool: ...
@@ -186,8 +184,7 @@ class Lane(ABC):
     def _hopeful(self) -> bool: ...
 
     @abstractmethod
-    def _recorded(self) -> Watermark | None:
-        """Return the watermark on disk; None where it cannot be relied on."""
+    def _recorded(self) -> Watermark | None: ...
 
     @abstractmethod
     def _watermark(self) -> int: ...
@@ -196,12 +193,10 @@ class Lane(ABC):
     def _pending(self, head: int) -> int: ...
 
     @abstractmethod
-    def _refused(self) -> Collection[str]:
-        """Return the reason of each refused record."""
+    def _refused(self) -> Collection[str]: ...
 
     @abstractmethod
-    def _left_out(self) -> str:
-        """Say in a line that there are such records; empty where there are none."""
+    def _left_out(self) -> str: ...
 
     def _remark(self) -> str:
         return ""
@@ -213,8 +208,7 @@ class Lane(ABC):
         return self._hindrance() or (f"it failed: {self._trouble}" if self._trouble else self._left_out())
 
     @abstractmethod
-    def _hindrance(self) -> str:
-        """Why the index, which has not failed, cannot be relied on; empty when it can."""
+    def _hindrance(self) -> str: ...
 
     def _run(self) -> None:
         while not self._closing.is_set():

@@ -280,7 +280,6 @@ class VectorLane(Lane):
         self._done()
 
     def _without_refused(self, index: VectorIndex, done: Sequence[Work], why: str) -> list[Work]:
-        """Set refused records aside and return the others; raise where the index itself is at fault."""
         state = self._state_with([])
         newest = {work.item.record_id: work for work in done}
         refused = divide(list(newest.values()), lambda some: write_works(index, some, state), why)

@@ -70,7 +70,6 @@ def instant(moment: datetime) -> Span:
 
 
 def _iso(text: str) -> Span:
-    """Parse ISO 8601, including what Python 3.11 lacks: months, years, ordinal days, 24:00."""
     if alone := _MONTH_OR_YEAR.fullmatch(text):
         return _month_or_year(int(alone[1]), int(alone[2]) if alone[2] else None)
     if in_zone := _DAY_IN_ZONE.fullmatch(text):
@@ -97,7 +96,6 @@ def _day_of_year(year: int, number: int) -> date:
 
 
 def _precision(text: str) -> timedelta:
-    """Return the length of the smallest unit that the text gives."""
     parts = _PARTS.match(text)
     if parts is None or parts["second"]:
         return _INSTANT

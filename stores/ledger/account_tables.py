@@ -122,7 +122,7 @@ project_members = Table(
         ["organization_id", "project_id"], ["project_access.organization_id", "project_access.project_id"]
     ),
 )
-"""What was granted. The creator of a project owns it without a row."""
+"""Granted project roles. The creator of a project owns it without a row."""
 
 teams = Table(
     "teams",
@@ -232,7 +232,7 @@ tickets = Table(
     words("data"),
     micros("expires_at", index=True),
 )
-"""What one step of a sign-in leaves for the next: the state of an OAuth login, a request for consent."""
+"""Short-lived state between steps of a sign-in: an OAuth login, a request for consent."""
 
 device_logins = Table(
     "device_logins",

@@ -79,7 +79,7 @@ _note = update(_keys).where(
 
 @dataclass(frozen=True, slots=True)
 class KeyIdentity:
-    """Whose key a prefix belongs to, and the hash that a presented key must have."""
+    """Owner of a key prefix, and the hash that the presented key must have."""
 
     identity: Identity
     key: ApiKey

@@ -29,7 +29,7 @@ class CitedBy(NamedTuple):
 
     record_id: str
     visibility: str
-    """Of the record when it was cited: whoever has this key could have seen what was cited."""
+    """Visibility key of the record when it was cited."""
     sessions: int
     """In how many distinct ones."""
     last_us: int

@@ -9,7 +9,7 @@ T = TypeVar("T")
 Row = TypeVar("Row", bound=Sequence[Any])
 
 DAMAGE = (ValueError, TypeError, OverflowError, RecursionError)
-"""What cells that make no sense raise where they are turned into values."""
+"""Errors that a damaged cell raises when it is decoded."""
 
 
 class Read(NamedTuple, Generic[T]):

@@ -31,7 +31,7 @@ IN_CHUNK = 500
 
 _DAMAGED = frozenset({SQLITE_CORRUPT, SQLITE_NOTADB})
 _OF_A_CELL = re.compile("Could not decode to UTF-8|JSON cannot hold BLOB values")
-"""How SQLite and its driver begin what they say of a cell whose bytes are no text."""
+"""Beginnings of SQLite's errors for cells that are no valid text."""
 _BACKUP = "Stop the server, put a backup of ledger.sqlite back, and start again: see docs/guide/operations.md."
 _RETRYABLE = frozenset({"40001", "40P01"})
 
@@ -177,7 +177,6 @@ _SHARED_BY_THREADS = {"check_same_thread": False}
 
 
 def _create_private(path: Path) -> None:
-    """Create the file with mode 0600; its log inherits that."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:

@@ -81,7 +81,7 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
 
 
 Place = tuple[str, str, str]
-"""What facts share that may be the same or contradict each other: source, name and, where many may be, target."""
+"""Key of facts that may repeat or contradict each other: source, name and, for many-valued names, target."""
 
 
 class Recorded(NamedTuple):
@@ -91,9 +91,9 @@ class Recorded(NamedTuple):
     is_new: bool
     """False where the same fact with the same dates was known."""
     ended: tuple[Relation, ...]
-    """What it took the place of, as that is now."""
+    """Facts that it replaced, as they are now."""
     moved: tuple[Relation, ...] = ()
-    """What had ended already, and ends earlier now: where this one begins, of which nobody had known."""
+    """Ended facts whose end moved to the beginning of this one."""
 
 
 class RelationWrites(EndWrites):

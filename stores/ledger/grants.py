@@ -122,9 +122,9 @@ class AuthorizationCode:
     organization_id: str
     redirect_uri: str
     redirect_uri_explicit: bool
-    """Whether the client named it: then it must name it again."""
+    """True if the client named it and must name it again."""
     code_challenge: str
-    """Of PKCE, method S256."""
+    """PKCE challenge, method S256."""
     resource: str | None
     scopes: tuple[str, ...]
     expires_at: datetime
@@ -156,7 +156,7 @@ class TokenPair:
     refresh_hash: str
     refresh_expires_at: datetime
     scopes: tuple[str, ...]
-    """Of the access token: those of the grant, or fewer."""
+    """Scopes of the access token: those of the grant, or fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +166,9 @@ class GrantIdentity:
     identity: Identity
     grant: Grant
     scopes: tuple[str, ...]
-    """Of the access token."""
+    """Belongs to the access token."""
     expires_at: datetime
-    """Of the access token."""
+    """Belongs to the access token."""
 
 
 class Grants(Store):

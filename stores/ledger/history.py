@@ -47,7 +47,7 @@ class HistoryQuery:
     as_of: datetime | None = None
     """The moment asked about; None: the present."""
     known_at: datetime | None = None
-    """What was known at this moment; None: at `as_of`."""
+    """Transaction time; `as_of` if None."""
     include_ended: bool = False
     """In a history also what had ended by then."""
 
@@ -143,7 +143,6 @@ def _names(dialect: str, is_past: bool) -> Select[Any]:
 
 @cache
 def _history(mode: Mode, of_entity: bool, is_past: bool, include_ended: bool) -> Select[Any]:
-    """Query each direction of an entity by its own index, so that work ends with the limit."""
     asked = _past(mode, include_ended) if is_past else _present(mode, include_ended)
     entity: BindParameter[str] = bindparam("entity")
     ways: tuple[tuple[ColumnElement[bool], ...], ...] = ((),)
@@ -181,7 +180,6 @@ def _known_then(joined: FromClause, *conditions: ColumnElement[bool]) -> Select[
 
 
 def _past(mode: Mode, include_ended: bool) -> Select[Any]:
-    """Query the ends known at a moment. Relations ruled out by their only end are dropped before visibility checks."""
     recorded, begun = _table.c.created_at <= _known, _table.c.valid_at <= _at
     joined = _table.outerjoin(_ends, believed(_known))
     match mode:
@@ -203,10 +201,6 @@ def _past(mode: Mode, include_ended: bool) -> Select[Any]:
 
 
 def _withdrawn() -> Select[Any]:
-    """Query ends that were known at a moment and taken back since; `relation_ends` leads to them.
-
-    The limit, which is none, keeps SQLite from reading all relations in order.
-    """
     endless = (_open, _table.c.invalid_at.is_(None), _table.c.name != SUPERSEDES)
     found = _known_then(_table.join(_ends, believed(_known))).where(*endless, _table.c.id.in_(_ended_then))
     return found.limit(NO_LIMIT)

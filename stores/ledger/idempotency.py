@@ -73,7 +73,7 @@ class Replay:
     status: int
     body: JsonValue
     records: tuple[str, ...]
-    """What the request wrote, each as `entity:<id>`: whoever may not read all of it any more must not get the body."""
+    """Written records as `entity:<id>`; only those who may read all of them get the stored body."""
 
     def gone(self) -> Conflict:
         """Say what is said once a record of the answer has been deleted: whether it is there is nobody's business."""

@@ -84,7 +84,6 @@ def _around(dialect: str) -> Select[Any]:
 
 
 def _towards(dialect: str, way: Way) -> Select[Any]:
-    """Query the latest relations of each record in one direction, in the order of an index."""
     origins = listed(dialect, "ids").subquery()
     origin = origins.c.value
     near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]

@@ -71,7 +71,6 @@ class Listing(StatusReads):
             return (_page(connection, query, matching) if query.offset < total else []), total
 
     def _labelled(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int] | None:
-        """Filter the records of a rare label: SQLite itself would read all records that pass the other filters."""
         for kind, words, others in (
             ("tag", query.tags, replace(query, tags=())),
             ("language", query.languages, replace(query, languages=())),
@@ -88,7 +87,6 @@ class Listing(StatusReads):
 
 
 def _few(query: EntityQuery, matching: ColumnElement[bool]) -> Select[Any]:
-    """Sort all matches: `ix_entities_kept` holds every column that this needs."""
     found = select(_table.c.id, _SORT_COLUMNS[query.sort_by].label("place")).where(matching).limit(FEW + 1).subquery()
     key, tie = (found.c.place, found.c.id) if query.sort_order == "asc" else (found.c.place.desc(), found.c.id.desc())
     page = select(found.c.id, func.count().over().label("total")).order_by(key, tie)
@@ -110,7 +108,6 @@ def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bo
 
 
 def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[str], int]:
-    """Skip the count where the first page holds all matches."""
     found = _page(connection, query, matching)
     if query.offset == 0 and len(found) < query.limit:
         return found, len(found)
@@ -140,7 +137,6 @@ def conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnEleme
 
 
 def _epics(organization_id: str, query: EntityQuery, epic_id: str | None = None) -> Select[tuple[str]]:
-    """Query visible epics: a task that names another one belongs to none."""
     epics = _table.alias("epics")
     there = select(epics.c.id).where(
         epics.c.organization_id == organization_id,

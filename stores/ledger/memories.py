@@ -29,7 +29,7 @@ from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, EntityDraft, JsonObject, RawMemory, ReviewState
 
 CANDIDATE = "reflection_candidate"
-"""What the list of captures calls a candidate that waits for a review."""
+"""Name of a waiting candidate in the list of captures."""
 
 _table = schema.raw_memories
 _entities = schema.entities

@@ -42,7 +42,7 @@ PEOPLE = (
     account_tables.memberships,
     account_tables.audit_entries,
 )
-"""What ends when an organization does, each table after those that refer to it."""
+"""Tables to clear with an organization, each after those that refer to it."""
 
 CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.chunks, "id"),
@@ -61,7 +61,7 @@ CONTENT: tuple[tuple[Table, str], ...] = (
 """Each table after those that refer to it, with the column by which it is erased in pages."""
 
 PERSONAL_SLUG = "u-"
-"""How the slugs of personal organizations begin, and no others."""
+"""Slug prefix reserved for personal organizations."""
 
 DeletionListener = Callable[[str], None]
 

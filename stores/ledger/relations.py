@@ -133,11 +133,6 @@ _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
 def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Select[Any]:
-    """Query the relations of an `entity`, the latest first.
-
-    Each direction uses its own index: for both at once, SQLite reads all relations along the order. A relation of an
-    entity to itself counts as outgoing.
-    """
     entity: BindParameter[str] = bindparam("entity")
     ends = (
         (_table.c.target_id, (_table.c.source_id == entity,)),
@@ -219,7 +214,6 @@ class NamedRelation(NamedTuple):
 
 @cache
 def _listed(ways: Ways, *, named: bool, include_ended: bool) -> CompoundSelect[Any]:
-    """Query one page, each direction by its own index. A relation of an entity to itself counts as outgoing."""
     entity: BindParameter[str] = bindparam("entity")
     organization: BindParameter[str] = bindparam("organization")
     source, target = schema.entities.alias("source"), schema.entities.alias("target")
@@ -260,7 +254,6 @@ def _size(ways: Ways, *, named: bool, include_ended: bool) -> Select[Any]:
 
 @cache
 def _linked(dialect: str) -> Select[Any]:
-    """Query the ids that are an end, each direction by its own index: for both at once, SQLite reads all relations."""
     origin = listed(dialect, "ids").subquery().c.value
     ends = (
         exists().where(_table.c.organization_id == bindparam("organization"), end == origin)

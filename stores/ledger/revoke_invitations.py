@@ -16,7 +16,7 @@ vouched = exists(
     )
     .correlate(invitations)
 )
-"""Whether the member who made an invitation may still give its role."""
+"""SQL condition: the inviting member may still give the role."""
 
 _open = (invitations.c.accepted_at.is_(None), invitations.c.revoked_at.is_(None))
 

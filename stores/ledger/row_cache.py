@@ -60,7 +60,6 @@ class RowCache:
     def __init__(
         self, feed: FeedReads, commits: Callable[[], int | None], read: Callable[[str, list[str]], list[RecordStatus]]
     ) -> None:
-        """Take the feed, a cheap counter of commits (None: unknown), and the reader of the ledger's rows."""
         self._feed, self._commits, self._read = feed, commits, read
         self._lock = Lock()
         self._organizations: OrderedDict[str, _Organization] = OrderedDict()
@@ -79,7 +78,6 @@ class RowCache:
         return found
 
     def _follow(self, organization_id: str) -> Position | None:
-        """Drop changed rows; return the position that the others are valid for, None for no organization."""
         # Asked first: the head that is read then is as fresh, or fresher.
         commits = self._commits()
         with self._lock:

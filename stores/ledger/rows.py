@@ -62,7 +62,7 @@ REMAINS: Mapping[str, Any] = {
     "created_at": datetime.min.replace(tzinfo=UTC),
     "updated_at": datetime.min.replace(tzinfo=UTC),
 }
-"""What stands for the cells of a damaged row that only readers need."""
+"""Placeholders for damaged cells that only readers need."""
 _TEXT = {str}
 
 

@@ -49,7 +49,6 @@ def _belongs_to_entity(column: str) -> ForeignKeyConstraint:
 
 
 def _partial_index(column: str, *counted: str) -> Index:
-    """Index rows with a value only: SQLite would prefer this index to better ones for the others."""
     present = text(f"{column} IS NOT NULL")
     return _index_where(present, f"ix_entities_{column.removesuffix('_id')}", column, *counted)
 
@@ -59,10 +58,10 @@ def _index_where(condition: TextClause, name: str, *columns: str) -> Index:
 
 
 MAY_CONFLICT = text("(expired_at IS NOT NULL OR invalid_at IS NOT NULL OR name = 'SUPERSEDES')")
-"""Which relations can be a conflict. A query repeats it to the letter, or SQLite does not use the index."""
+"""SQL condition of conflicting relations. Queries repeat it literally, or SQLite does not use the index."""
 
 SUPERSEDING = text("name = 'SUPERSEDES'")
-"""Which relations retire their target; repeated to the letter, too, and not with a parameter."""
+"""SQL condition of relations that retire their target; repeated literally, without parameters."""
 
 _NARROWING = ("visibility", "status_key", "source_id")
 _WORKFLOW = ("priority_key", "complexity_key", "feature_key", "category_key")
@@ -215,7 +214,7 @@ relation_ends = Table(
         ["organization_id", "relation_id"], ["relations.organization_id", "relations.id"], ondelete="CASCADE"
     ),
 )
-"""What was known of the end of a relation, from one moment until another one; what is known since is in `relations`.
+"""Earlier ends of relations by transaction time; the current end is in `relations`.
 
 A relation that had no end until it was closed needs no row: before its closing none was known.
 """
@@ -261,7 +260,7 @@ citations = Table(
     micros("cited_at"),
     _belongs_to_entity("record_id"),
 )
-"""What somebody found of use. `visibility` is that of the record when it was cited."""
+"""Citations. `visibility` is that of the record when it was cited."""
 
 raw_memories = Table(
     "raw_memories",
@@ -284,7 +283,7 @@ raw_memories = Table(
     Index("ix_raw_memories_entity", "organization_id", "entity_id"),
     _belongs_to_entity("id"),
 )
-"""How each raw memory was captured and what became of it; its text is the entity with the same id."""
+"""Capture and review state of raw memories; the text is the entity with the same id."""
 
 project_access = Table(
     "project_access",

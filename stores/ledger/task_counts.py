@@ -125,7 +125,6 @@ class TaskCountReads(Store):
 
 
 def _spelt(label: str, entity: Entity | None) -> str:
-    """Return an assignee's name as one of the tasks spells it: labels have no case."""
     names = entity.metadata.get("assignees") if entity is not None else None
     texts = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
     return next((name for name in texts if key_of(name) == label), label)

@@ -54,11 +54,11 @@ class DeviceLogin:
     device_hash: str
     user_code_hash: str
     details: JsonObject = field(default_factory=dict)
-    """What the person who decides is shown: name of the program, address."""
+    """Details for the person who decides: program name, address."""
     interval_s: int = 5
     expires_at: datetime = field(kw_only=True)
     user_id: str | None = None
-    """Who approved it."""
+    """The approving user."""
     organization_id: str | None = None
 
 

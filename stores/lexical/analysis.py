@@ -171,7 +171,6 @@ def _bigrams(run: re.Match[str]) -> str:
 
 
 def _parts(word: str) -> list[str]:
-    """The word without the punctuation around it, and its pieces if it has several."""
     trimmed = _trim(word)
     pieces = _PIECES.split(trimmed)
     return [trimmed, *map(_trim, pieces)] if len(pieces) > 1 else [trimmed]

@@ -328,7 +328,6 @@ class LexicalIndex:
         return self._stats_cache.of(searcher, visibility, any_of(self._schema, "visibility", visibility))
 
     def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Scored:
-        """Return the best hits by score or column; ties by id, wherever they lie in the index."""
         depth = limit + 1
         while True:
             found = searcher.search(query, limit=depth, count=False, order_by_field=by).hits

@@ -83,7 +83,6 @@ def is_numbered(token: str) -> bool:
 
 
 def _is_date(token: str) -> bool:
-    """Match a day, month or year, with or without a word before it: `2026-05-04`, `mid-2023`, `backup2023`."""
     day = _WORD_BEFORE.sub("", token)
     return any(pattern.fullmatch(day) for pattern in (_DATE, _DAY_IN_A_ROW))
 
@@ -93,7 +92,6 @@ def is_year(word: str) -> bool:
 
 
 def _is_long(token: str) -> bool:
-    """Match digits with separators that are no range or date: `77-20418`, `2026-211`."""
     chunks = _SEPARATOR.split(token)
     first, *_, last = chunks
     rises = len(chunks) == 2 and int(first) < int(last)
@@ -103,7 +101,6 @@ def _is_long(token: str) -> bool:
 
 
 def _is_code(token: str) -> bool:
-    """Match letters and digits with separators: `l-26/40773`, `ws-2026-14`, `node-07`, `sensor_1`."""
     chunks = _SEPARATOR.split(token)
     # `cd40/cd4` are two things.
     is_several = not all(part.isdigit() for part in token.split("/")[1:])

@@ -134,11 +134,6 @@ def _exact(
     plain: Mapping[str, Term],
     weigh: Callable[[str], Term],
 ) -> tuple[list[Term], set[str]]:
-    """Return the exact tokens to look for, and the words that they replace.
-
-    A plain word is looked for exactly only where no record holds it as a word: an odd spelling of a common word must
-    not count as rare, and `tiktok` must find `TikTok`.
-    """
     exact: list[Term] = []
     spoken_for: set[str] = set()
     for token in islice(tokens, MOST_CONSIDERED):
@@ -153,7 +148,6 @@ def _exact(
 
 
 def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
-    """Raise the weight of names with numbers and of their words with digits, except years."""
     words = {word for words in names.values() for _, word in words if not is_year(word)}
     telling = {word for word in words if sum(map(str.isdigit, word)) >= FEWEST_DIGITS} | names.keys()
     return [
@@ -163,11 +157,6 @@ def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
 
 
 def _unknown(stats: VisibleStats, names: Names, plain: Sequence[Term], terms: Sequence[Term]) -> float:
-    """Return the share of the question in names with numbers that no visible record has.
-
-    A name is one thing: where no record has its words in order, records with some of them are about something else. Its
-    rarest word counts, with the weight of a name. `terms` are the `plain` ones as they count.
-    """
     rarity, known, unknown = {term.value: term.idf for term in plain}, {term.value: term.idf for term in terms}, 0.0
     for name, words in islice(names.items(), MOST_LOOKED_UP):
         values = {name, *(word for _, word in words)} & known.keys()
@@ -178,7 +167,6 @@ def _unknown(stats: VisibleStats, names: Names, plain: Sequence[Term], terms: Se
 
 
 def _version(name: str, words: Words) -> Words:
-    """Return the words of a name; of `v2.4.1` those without the letter, as in change logs."""
     is_version = name[0] == "v" and name[1].isdigit() and words[:1] == [(0, "v")]
     return [(place - 1, word) for place, word in words[1:]] if is_version else words
 

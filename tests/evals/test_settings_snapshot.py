@@ -1,4 +1,4 @@
-"""Of secret settings a run keeps only that they were set."""
+"""A run records that secret settings were set, not their values."""
 
 import json
 

@@ -177,7 +177,6 @@ def no_entity(entity_id: str) -> NotFound:
 
 
 def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: datetime | None) -> list[RelatedEntity]:
-    """Read the neighbours of an entity with their names, now or at a time, the newest relation first."""
     organization = caller.organization_id
     if not limit:
         return []

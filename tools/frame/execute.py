@@ -67,7 +67,6 @@ async def execute(
 
 
 def _hidden(error: RecordUnreadable, principal: Principal | None) -> EngrainError:
-    """Hide a damaged record from callers who may not read it."""
     if not error.visibility or (principal is not None and error.visibility in principal.readable):
         return error
     return no_entity(error.record_id)
@@ -111,7 +110,6 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
 
 
 def _require_readable(app: App, caller: Principal, replay: Replay) -> None:
-    """Refuse to replay a record that the caller may not read any more."""
     ids = [record.removeprefix("entity:") for record in replay.records]
     there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
     if not all(standing.visibility in caller.readable for standing in there.values()):
@@ -125,7 +123,6 @@ def body_hash(request: BaseModel) -> str:
 
 
 def _replayed(answer: JsonValue) -> bytes:
-    """Mark the mutation receipt of a stored answer as replayed."""
     if not isinstance(answer, dict) or not answer:
         return b""
     mutation = answer.get("mutation_receipt")

@@ -64,7 +64,6 @@ def parse_json(model: type[R], data: dict[str, Any]) -> R:
 
 
 def _make_whole(data: dict[str, Any], error: ValidationError) -> bool:
-    """Replace 5.0 by 5 where it was refused as an integer."""
     found = False
     for each in error.errors(include_url=False, include_context=False):
         value = each["input"]
@@ -106,7 +105,6 @@ def refuse_unstorable(value: object, path: str) -> None:
 
 
 def _is_plain(value: object) -> bool:
-    """Return True for most valid values, quickly: no path is built for them."""
     return isinstance(value, str) and value.isascii() and "\x00" not in value
 
 

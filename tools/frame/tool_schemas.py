@@ -54,7 +54,6 @@ def output_schema(model: type[BaseModel], omit: frozenset[str] = frozenset()) ->
 
 
 def _plain(schema: Any, unwanted: tuple[str, ...], *, offer_null: bool) -> Any:
-    """Drop the unwanted keywords and, unless `offer_null`, the null in `anyOf`."""
     if isinstance(schema, list):
         return [_plain(item, unwanted, offer_null=offer_null) for item in schema]
     if not isinstance(schema, dict):
@@ -80,7 +79,6 @@ def _folded(schema: Schema, *, offer_null: bool) -> Schema:
 
 
 def _compacted(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    """Inline definitions that are short or used once; drop unused ones."""
     counts = _references(schema, definitions)
     inline = {
         name
@@ -112,7 +110,6 @@ def _inlined(node: Any, definitions: Mapping[str, Schema], inline: set[str]) -> 
 
 
 def _references(schema: Any, definitions: Mapping[str, Schema]) -> Counter[str]:
-    """Count the references to each definition that is reachable from a schema."""
     counts: Counter[str] = Counter()
     pending = [schema]
     while pending:

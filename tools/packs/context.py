@@ -71,7 +71,7 @@ class _Found:
     entities: Mapping[str, Entity]
     candidates: Mapping[str, "Candidate"]
     places: Mapping[str, JsonObject]
-    """Where document chunks stand, by id."""
+    """Places of document chunks, by id."""
     strongest: float
     """The highest BM25 among the candidates."""
 
@@ -124,7 +124,6 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
 
 
 def _missing(degraded: Mapping[str, str]) -> str:
-    """Say to an agent what it would have to ask again for."""
     faults = ", ".join(f"{name} ({why})" for name, why in sorted(degraded.items()))
     return f"Not all could be searched: {faults}." if faults else ""
 
@@ -137,7 +136,7 @@ class Packed:
     gone: Sequence[str]
     """The states of what would be among them if it was not out of use."""
     degraded: Mapping[str, str]
-    """What could not answer, and a word for why."""
+    """Parts that could not answer, with a word for the reason."""
 
 
 Keep = Callable[[Iterable[Option]], list[Option]]
@@ -182,7 +181,6 @@ def withheld(
 def _exposed(
     app: App, call: Call, request: ContextRequest, items: Sequence[PackItem], found: _Found
 ) -> dict[str, UsageExposure]:
-    """Record what is returned, the most useful first; say what was recorded."""
     if not request.record_exposure:
         return {}
     shown = [
@@ -233,7 +231,6 @@ def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence
 
 
 def _plan(app: App, call: Call, request: ContextRequest, query: str, facets: Sequence[Facet]) -> Plan:
-    """One search for everything; in a project without what only readers of other projects may read."""
     visible = call.caller.visible
     if request.project is not None:
         others = call.caller.project_roles.keys() - {request.project}
@@ -259,7 +256,6 @@ def _options(request: ContextRequest, ranking: "Ranking", leading: set[str]) -> 
 
 
 def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
-    """The cosine to the goal; 1 for what holds each of its words, what is linked to the best, or without vectors."""
     holds_all = candidate.coverage >= ALL_WORDS
     linked = candidate.cosine is None and candidate.graph_rank is not None
     if holds_all or linked or not ranking.counts["vector"]:
@@ -313,7 +309,6 @@ def _lean(metadata: JsonObject) -> JsonObject:
 
 
 def _audited(entity: Entity, metadata: JsonObject, hit: "Candidate | None", found: _Found) -> JsonObject:
-    """Everything that is known of an item, and how it was found."""
     shown: JsonObject = {
         **metadata,
         "memory_scope": entity.memory_scope,
@@ -330,7 +325,6 @@ def _audited(entity: Entity, metadata: JsonObject, hit: "Candidate | None", foun
 
 
 def _content(entity: Entity, hit: "Candidate | None") -> str:
-    """The text of an item around what matches; the description of what has no other text."""
     text = entity.content or entity.description
     before = len(searchable_text(entity)) - len(text)
     start = hit.passage[0] - before if hit is not None and hit.passage is not None else 0

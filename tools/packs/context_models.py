@@ -71,7 +71,7 @@ class ContextRequest(Request):
     )
     evidence: EvidenceRequest | None = Field(None, description="Search for evidence as well.")
     is_steady: ClassVar[bool] = False
-    """Whether neither what is new nor what was cited ranks higher, so that the order is that of the records alone."""
+    """True to rank without recency and citations."""
 
     @property
     def led_by(self) -> str | None:
@@ -162,7 +162,7 @@ class Evidence(SearchResponse):
 
 
 class ContextPack(Result):
-    """What is known for a goal."""
+    """Knowledge compiled for a goal."""
 
     goal: str
     intent: Intent

@@ -121,7 +121,6 @@ def _target(app: App, caller: Principal, request: PreviewMemorySpaceAccessReques
 
 
 def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int) -> tuple[list[str], list[str]]:
-    """Return ids of the latest readable memories: readable for the target, and not."""
     active = [each for each in judged if each.space.state == "active"]
     keys = {key for each in active for key in memory_keys(place_of(each.space))} & caller.memories
     open_keys = {key for each in active if each.verdict.allowed for key in memory_keys(place_of(each.space))}
@@ -132,7 +131,6 @@ def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int)
 
 
 def _hidden(app: App, caller: Principal, judged: Sequence[_Judged]) -> int:
-    """Count memories that the caller may not read, except private ones."""
     keys = frozenset(key for each in judged for key in counted_keys(each.space)) - caller.memories
     return (
         app.ledger.memories.list_captures(caller.organization_id, CaptureQuery(keys, frozenset(), limit=0))[1]

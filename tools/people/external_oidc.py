@@ -123,7 +123,6 @@ async def _admit(
 
 
 async def _dismiss(app: App, call: Call, provider: OidcProvider, person: Vouched) -> None:
-    """End the membership of a person without a claimed role, and announce it."""
     entrance = Entrance(app.accounts, provider.name, call.origin)
     ended = await in_thread(entrance.dismiss, provider, person)
     if ended is not None:
@@ -132,7 +131,6 @@ async def _dismiss(app: App, call: Call, provider: OidcProvider, person: Vouched
 
 
 def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> None:
-    """Record the refusal in the organization's audit log. Blocks."""
     organization = app.ledger.people.organization_by_slug(provider.organization_slug)
     details: JsonObject = {"provider": provider.name, "reason": reason}
     home = organization.id if organization else None
@@ -142,7 +140,6 @@ def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> 
 def _enter(
     app: App, call: Call, client: OidcClient, attempt: Attempt, claimed: tuple[Vouched, Role]
 ) -> tuple[SignedIn, Role | None] | None:
-    """Start the session and end the one that it replaces, if it is still valid."""
     person, role = claimed
     if attempt.session_id is not None and attempt.user_id is not None:
         known = app.ledger.people.user_by_link(person.link_provider, person.subject)
@@ -180,7 +177,6 @@ def _client(app: App, name: str) -> OidcClient:
 
 
 def _name(client: OidcClient) -> str:
-    """Name a provider in attempts, apart from the code host."""
     return f"oidc:{client.provider.name}"
 
 

@@ -144,7 +144,6 @@ def _letter(app: App, call: Call, organization: Organization, invitation: Invita
 
 
 def _one_line(text: str) -> str:
-    """Shorten a name to one line that no mail program turns into a link."""
     return " ".join(text.split())[:80].replace("://", ": //")
 
 

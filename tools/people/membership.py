@@ -184,8 +184,6 @@ def _project_member_view(member: ProjectMember) -> ProjectMemberView:
 
 
 def _project_permit(call: Call, request: ProjectRequest) -> ProjectPermit:
-    """Check the role again in the transaction, where it can no longer change."""
-
     def check(identity: Identity | None, access: Access) -> None:
         if identity is None:
             raise AuthenticationRequired("The session has ended.")

@@ -184,7 +184,6 @@ def _unique(slug: str) -> str:
 
 
 def _slug_made_of(app: App, name: str) -> str:
-    """Make a slug that is neither a provider's nor like a personal one."""
     slug = slug_of(name, "org")
     reserved = slug.startswith(PERSONAL_SLUG) or slug in _bound_slugs(app)
     return f"org-{_unique(slug)}" if reserved else slug
@@ -195,7 +194,6 @@ def _bound_slugs(app: App) -> frozenset[str]:
 
 
 def _require_unbound(app: App, caller: Principal, *slugs: str) -> None:
-    """Refuse a slug that a sign-in provider sends another company's people to."""
     if not caller.user.is_admin and (bound := _bound_slugs(app) & set(slugs)):
         raise Forbidden(
             f"A sign-in provider is bound to the slug {min(bound)}.",

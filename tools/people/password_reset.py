@@ -41,7 +41,6 @@ class ResetView(Result):
 
 
 def _letter(app: App, email: str) -> Letter | None:
-    """Return a letter if the account has a password and got none for two minutes."""
     user = app.ledger.people.user_by_email(email.strip())
     if user is None or user.password_hash is None:
         return None

@@ -284,8 +284,6 @@ async def remove_team_project(app: App, call: Call, request: TeamProjectRequest)
 async def _change(
     app: App, call: Call, request: TeamRequest, action: str, write: Callable[[Team, AuditDraft], Done]
 ) -> Done:
-    """Change a team, and announce the project roles that change with it."""
-
     def run() -> tuple[Done, list[ProjectNews]]:
         require_session(call.caller)
         team = present_team(app, call.caller, request.team_id)

@@ -155,7 +155,6 @@ def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
 
 
 def _unindexed(app: App, caller: Principal) -> list[_Fresh]:
-    """Read the latest records that the lexical index lacks."""
     organization = caller.organization_id
     with app.indexer.indexes(organization) as indexes:
         position = indexes.lexical.position() if indexes.lexical is not None else None
@@ -182,7 +181,6 @@ def _nearest(records: Sequence[_Fresh], statement: Statement) -> list[Entity]:
 
 
 def _concerns(record: Entity, statement: Statement) -> bool:
-    """Exclude records of other projects, and the statement's own notes."""
     if statement.project is not None and record.project_id not in (None, statement.project):
         return False
     return record.entity_type not in TOLD or record.metadata.get("raw_memory_id") not in statement.raw_source_ids
@@ -213,7 +211,6 @@ def _is_for_all(caller: Principal, known: Known, visibility: str) -> bool:
 
 
 def _text(record: Entity, statement: Statement) -> str:
-    """Return the text to compare; only the name of a long narrative."""
     content = record.content or record.description
     if record.entity_type in TOLD and len(content) > 2 * len(statement.content) + 200:
         return record.name
@@ -246,7 +243,6 @@ def _opposed(app: App, caller: Principal, statement: Statement, record: Entity, 
 
 
 def _retired_by(app: App, caller: Principal, record: Entity, statement: Statement) -> Entity | None:
-    """Find a superseded record that says the same as the statement."""
     query = RelationQuery(record.id, caller.visible, name=SUPERSEDES, ways="outgoing", limit=20)
     relations, _ = app.ledger.relations.list_relations(caller.organization_id, query)
     ids = [each.relation.target_id for each in relations]

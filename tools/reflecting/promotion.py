@@ -49,7 +49,7 @@ from tools.runtime.threads import in_thread
 
 
 class Promotion(Result):
-    """What became of a promotion that was asked for."""
+    """Outcome of a promotion."""
 
     success: bool
     candidate_id: str
@@ -65,7 +65,7 @@ class Promotion(Result):
 
 
 class PromotionPreview(Result):
-    """What a promotion would do."""
+    """Preview of a promotion."""
 
     allowed: bool
     candidate_id: str
@@ -90,7 +90,7 @@ class AutoReviewRequest(PromoteRequest):
 
 
 class AutoReview(Result):
-    """What a review without a person came to."""
+    """Outcome of an automatic review."""
 
     outcome: Outcome
     recommended_action: Action
@@ -267,10 +267,6 @@ def compared(app: App, caller: Principal, considered: Considered) -> Comparison:
 
 
 def _standings(considered: Considered, known: Comparison) -> set[Standing]:
-    """Collect the relations to records that all readers may read, and every contradiction.
-
-    The stored findings count if the comparison was incomplete.
-    """
     found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
     if known.fault is not None:
         stored = considered.candidate.stored_standings()

@@ -22,7 +22,7 @@ from tools.runtime.threads import in_thread
 
 
 class DrainRequest(PromotionFields):
-    """Which candidates to review without a person."""
+    """Select candidates for automatic review."""
 
     dry_run: bool = Field(True, description="Say what would be done, and do nothing.")
     limit: int = Field(50, ge=1, le=200, description="Most candidates, the latest first.")
@@ -40,7 +40,7 @@ class DrainRequest(PromotionFields):
 
 
 class Drained(Result):
-    """What became of one candidate."""
+    """Outcome for one candidate."""
 
     candidate_id: str
     outcome: Literal[Outcome, "error"]
@@ -59,7 +59,7 @@ class Drained(Result):
 
 
 class Drainage(Result):
-    """What became of the candidates that wait."""
+    """Outcomes for the waiting candidates."""
 
     dry_run: bool
     limit: int
@@ -124,7 +124,6 @@ def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemor
 
 
 def _sealed(app: App, call: Call, results: Sequence[Drained]) -> None:
-    """Claim the idempotency key at the end, so that an interrupted drain may be repeated. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         tx.show_in_answer([each.candidate_id for each in results])
@@ -165,7 +164,6 @@ def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewReq
 
 
 def _archivable(request: DrainRequest, judgement: Judgement) -> ExceptionReason | None:
-    """Return the reason to archive a candidate; an uncertain duplicate is left to a person."""
     if request.dry_run or not request.archive_exceptions or judgement.is_over:
         return None
     reason = archivable(judgement.exceptions, request.archive_exception_reasons)

@@ -31,7 +31,7 @@ Action = Literal["promote", "route_to_review", "skip"]
 
 
 class PromotionFields(Request):
-    """Where what is promoted goes, and what it is linked to."""
+    """Target and links of a promotion."""
 
     promote_to_scope: MemoryScope | None = Field(
         None, description="Scope of what is made of it; without one, that which reflection suggested."
@@ -121,7 +121,6 @@ def consider(caller: Principal, request: PromoteRequest, read: Read) -> Consider
 def _wanted(
     caller: Principal, candidate: Candidate, request: PromoteRequest
 ) -> tuple[MemoryScope | None, str | None, str | None]:
-    """Return scope, key and project, with the suggested ones as defaults."""
     scope = request.promote_to_scope or candidate.suggested_scope
     key = request.promote_to_scope_key
     if key is None and scope == candidate.suggested_scope:

@@ -155,7 +155,6 @@ def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
 def _links(
     tx: Transaction, caller: Principal, candidate: Candidate, entity: Entity, known: Iterable[Known]
 ) -> tuple[list[Link], list[str]]:
-    """Return the links of the candidate, and the ids of missing targets."""
     wanted = related(entity, candidate.related_to)
     wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.task_ids]
     wanted += [

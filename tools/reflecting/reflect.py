@@ -135,7 +135,6 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
 
 
 async def _extract(app: App, request: ReflectRequest) -> Extraction:
-    """Ask the language model, if there is one; fall back to the rules."""
     model = app.language_model
     if model is None:
         return await _by_rules(app, request, {})
@@ -162,7 +161,6 @@ async def _by_rules(app: App, request: ReflectRequest, said: JsonObject) -> Extr
 def _compared(
     app: App, call: Call, request: ReflectRequest, place: Visibility, extraction: Extraction
 ) -> tuple[Keeping, str | None]:
-    """Compare the findings with existing records. Blocks."""
     linked = ties(app, call.caller, request, place.key)
     statements = [
         Statement(as_said(each.title, each.content), each.kind, request.project) for each in extraction.findings

@@ -30,7 +30,6 @@ Lifecycle = Literal["active", "contested", "superseded", "archived", "deleted"]
 
 
 def _split(cited: object) -> object:
-    """Split a comma-separated text, as agents send it."""
     return [each for each in cited.replace(",", " ").split() if each] if isinstance(cited, str) else cited
 
 
@@ -89,7 +88,7 @@ class ClaimRecord(Result):
 
 
 class ReflectionFinding(Result):
-    """How a candidate stands to what is known already."""
+    """Relation of a candidate to existing knowledge."""
 
     id: str
     kind: FindingKind
@@ -141,7 +140,7 @@ class ReflectionCandidate(Result):
 
 
 class ReflectionPack(Result):
-    """What was found in the notes, and what became of it."""
+    """Candidates found in the notes, and their outcome."""
 
     candidates: list[ReflectionCandidate]
     total_candidates: int

@@ -131,7 +131,6 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
 
 
 def _kept_notes(app: App, tx: Transaction, caller: Principal, request: ReflectRequest, stored: Stored) -> RawMemory:
-    """Store the notes, unless the same readers have the same notes already."""
     place = writable_memory(caller, _scope(request))
     same = tx.memories.same_memory(place.key, request.content)
     if same is not None:
@@ -175,7 +174,6 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
 
 
 def _just_written(tx: Transaction, keeping: Keeping, places: Iterable[int]) -> dict[int, str]:
-    """Find identical records that are too new for the indexes."""
     found = {}
     for place in places:
         finding, kept = keeping.findings[place], keeping.setting.place
@@ -194,7 +192,6 @@ def _just_written(tx: Transaction, keeping: Keeping, places: Iterable[int]) -> d
 
 
 def _is_to_be_written(keeping: Keeping, place: int) -> bool:
-    """Skip certain duplicates, and sensitive findings outside private scope."""
     finding, for_others = keeping.findings[place], keeping.setting.place.memory_scope != "private"
     if finding.sensitivity_flags and for_others:
         return False
@@ -271,7 +268,6 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
 
 
 def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], source_id: str | None) -> Mapping[str, str]:
-    """Return the ids of queued candidates by content; without stored notes, those of any notes."""
     found = tx.memories.waiting_candidates(visibility, [each.content for each in findings], limit=WAITING_LIMIT)
     return {
         memory.entity.content: memory.entity.id
@@ -281,7 +277,6 @@ def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], sour
 
 
 def _proposed(keeping: Keeping, place: int, stored: Stored) -> JsonObject:
-    """Build the queued candidate; it names only records that all its readers may read."""
     request = keeping.request
     known = [each for each in keeping.known[place] if each.is_for_all]
     ties = [tie for tie in keeping.setting.ties if tie.is_for_all]

@@ -96,7 +96,6 @@ def _in_order(record_ids: Sequence[str], checks: Checks) -> list[str]:
 
 
 def _pairs(index: LexicalIndex, near: Alongside, held: HeldTerms, own: Places, checks: Checks) -> Pairs:
-    """Keep adjacent neighbours, and others that hold a term that the candidate lacks, if they may be shown."""
     owners, keys = np.array(near.owners, np.int64), np.array(near.keys, np.int64)
     marks, distances = np.array(held.of(near.keys), np.int64), np.array(near.distances, np.int64)
     chosen = np.flatnonzero((marks & ~own[owners] != 0) | (distances == 1))
@@ -126,7 +125,6 @@ def _bits(marks: Places, held: HeldTerms) -> Values:
 
 
 def _note_held(pool: Pool, places: Places, coverage: Scores, ceiling: float) -> None:
-    """Estimate BM25 of candidates that the lexical lane did not find, as of one occurrence in an average text."""
     unknown = np.isnan(pool.lexical[places]) & (coverage > 0)
     found = places[unknown]
     pool.coverage[found] = coverage[unknown]
@@ -134,7 +132,6 @@ def _note_held(pool: Pool, places: Places, coverage: Scores, ceiling: float) -> 
 
 
 def _note_lane(pool: Pool, share: Scores, brought: Places) -> None:
-    """Rank candidates in the thread lane: those that borrow words, then those that were added."""
     lent = np.union1d(np.flatnonzero(share > 0), brought).tolist()
     order = sorted(lent, key=lambda place: (-share[place], pool.ids[place]))
     pool.ranks["thread"][order] = np.arange(1, len(order) + 1)

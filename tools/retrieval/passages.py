@@ -87,7 +87,6 @@ def _promising(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> 
 
 
 def _root(term: str) -> str:
-    """Return the common beginning of words with this stem, which may end in another letter ("happi", "happy")."""
     folded = _folded(term)
     return folded[:-1] if len(folded) > 3 and folded.isalpha() and folded.isascii() else folded
 
@@ -97,7 +96,6 @@ def _folded(text: str) -> str:
 
 
 def _indexed(app: App, organization_id: str, record_id: str, length: int) -> list[Span]:
-    """Return the passages of the vector index; none if they are of another text."""
     with app.indexer.indexes(organization_id) as indexes:
         known = indexes.vectors.spans(record_id) if indexes.vectors is not None else []
     return known if known and known[-1][1] == length else []

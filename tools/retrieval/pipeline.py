@@ -139,7 +139,6 @@ def _lexical_lane(indexes: OpenIndexes, plan: Plan, past: Past | None) -> Lexica
 
 
 def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | None:
-    """Start embedding the query; None if vectors are not searched."""
     if indexes.vectors is None or app.embedder is None or not plan.query.strip():
         return None
     if plan.words_alone and indexes.lexical is not None:
@@ -163,7 +162,6 @@ def _dense_lane(
     ranking: Ranking,
     meanwhile: Callable[[], None],
 ) -> DenseHits | None:
-    """Return the nearest records; None without a vector. Runs `meanwhile` before it waits for the vector."""
     if indexes.vectors is None or question is None:
         return None
     try:
@@ -182,7 +180,6 @@ def _dense_lane(
 
 
 def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
-    """Return a function that computes cosines of records that a short dense lane did not reach."""
     vectors = indexes.vectors
     if vectors is None or question is None:
         return lambda _: ()
@@ -209,7 +206,6 @@ class Followed(NamedTuple):
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, followed: Followed) -> None:
-    """Add the graph neighbours of the best candidates, and lift candidates that are linked to them."""
     if indexes.graph is None:
         return
     first = ranked(pool.ids, pool.fused, SEEDS)
@@ -234,7 +230,6 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: 
 
 
 def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequence[Span]) -> list[Link]:
-    """Return the relations of records on the named days, and those of now."""
     now = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH + 1)
     then = (replace(now, as_of=span.start, until=span.end) for span in spans[-SPANS_FOLLOWED:])
     return dated([link for query in then for link in _followed(graph, seeds, query)], _followed(graph, seeds, now))
@@ -245,7 +240,6 @@ def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) ->
 
 
 def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Times:
-    """Drop candidates that the ledger does not have, or that may not be shown: an index may lag behind."""
     visible = plan.filter.visibility
     standings = checks.standings
     shown = checks.found(pool.ids) - unwanted(app, plan, pool.only_of("graph"))
@@ -272,11 +266,6 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
 
 
 def _starves(plan: Plan, ranking: Ranking) -> bool:
-    """Return whether too few candidates, or too few raw memories, passed the checks.
-
-    Import filters and archiving drop raw memories only, for which other records are no substitute. Without an import
-    filter, many must have been dropped.
-    """
     enough = min(ENOUGH, plan.depth // 2)
     left_out = ranking.memories_left_out if plan.imported.wants_nothing else enough
     return ranking.total < enough or ranking.memories < enough <= left_out

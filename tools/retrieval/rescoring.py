@@ -130,10 +130,6 @@ class Rescorer:
         return self._is_code
 
     def _scattered(self, is_code: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-        """Return which candidates are code that holds the words of a prose query, but not as a phrase.
-
-        None for queries with dates or of the past, whose words the index does not hold.
-        """
         index, question, pool = self.indexes.lexical, self.words.question, self.pool
         if index is None or question is None or self._has_dates or self.plan.as_of is not None:
             return None

@@ -186,7 +186,6 @@ def _nearness(cosine: Scores, unrelated: float) -> Scores:
 
 
 def _beyond(cosine: Scores, unrelated: float) -> Scores:
-    """Rescale cosines so that unrelated texts have `BACKGROUND` and a cosine of 1 stays."""
     if unrelated == BACKGROUND:
         return cosine
     stretched: Scores = BACKGROUND + (cosine - unrelated) * (1 - BACKGROUND) / (1 - unrelated)
@@ -203,10 +202,6 @@ def _matched(match: Scores, code_match: Scores | None, is_code: NDArray[np.bool_
 
 
 def _smoothed(evidence: Scores, alike: Alike, is_open: NDArray[np.bool_]) -> Scores:
-    """Reorder candidates by evidence that is mixed with that of similar ones.
-
-    Exact matches lend evidence but keep their own score.
-    """
     own, order, among = evidence[alike.places], evidence.copy(), np.zeros(len(evidence), np.bool_)
     order[alike.places] = own + ALIKE_SHARE * (alike.shares @ own - own)
     among[alike.places] = True
@@ -214,7 +209,6 @@ def _smoothed(evidence: Scores, alike: Alike, is_open: NDArray[np.bool_]) -> Sco
 
 
 def _reordered(evidence: Scores, order: Scores, among: NDArray[np.bool_]) -> Scores:
-    """Permute the evidence of some records, so that the first by `order` gets the most."""
     places = np.flatnonzero(among)
     turned = evidence.copy()
     turned[places[np.argsort(-order[places], kind="stable")]] = np.sort(evidence[places])[::-1]
@@ -237,10 +231,6 @@ def _strength(lexical: Scores, ceiling: float) -> Scores:
 
 
 def _density(strength: Scores, coverage: Scores) -> Scores:
-    """Return how densely each record holds its query words, 0 to 1; 1 if few other records hold all of them.
-
-    A long page holds every word of many queries by chance.
-    """
     enough, is_whole = DENSELY * HELD_ONCE * coverage, coverage >= HELD_WHOLLY
     # Not counting the record itself, so that gaining a word never lowers its score.
     has_others = is_whole.sum() - is_whole >= FEW

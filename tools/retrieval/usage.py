@@ -135,7 +135,6 @@ def worth(sessions: int) -> float:
 
 
 def _faded(later_us: float) -> float:
-    """Return the decay factor of a time that is later by so many microseconds; negative for ages."""
     return float(2.0 ** (later_us / _DAY_US / DECAY_DAYS))
 
 

@@ -208,7 +208,6 @@ class EventHub:
                 subscription.cut_off(signed_out=True)
 
     async def _renew_one(self, subscription: Subscription, earlier: Principal) -> bool:
-        """Renew the rights of a subscription; return False if its session has ended."""
         principal = await in_thread(self._renewed, earlier)
         subscription.principal = principal or earlier
         return principal is not None
@@ -235,7 +234,6 @@ class EventHub:
 
 
 async def _let_read(channel: _Channel) -> None:
-    """Wait for slow subscribers, so that a bulk write cuts off none that reads."""
     await checkpoint()
     with anyio.move_on_after(PATIENCE_S) as waiting:
         while any(subscription.is_behind for subscription in channel.subscribers):  # noqa: ASYNC110 - nobody tells

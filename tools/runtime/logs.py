@@ -31,7 +31,6 @@ class LogRing:
         self._listeners: list[tuple[str, LogListener]] = []
 
     def __call__(self, _logger: object, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        """Keep a copy of the entry, as a structlog processor."""
         organization_id = entry.get("organization_id")
         if isinstance(organization_id, str):
             shown = _shown(entry)

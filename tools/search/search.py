@@ -212,7 +212,6 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
 
 
 def _memories_of_source(app: App, call: Call, request: SearchRequest, memories: str | None) -> frozenset[str] | None:
-    """Return the raw memories of the wanted source; None if it is not one of memories."""
     if request.source_id is None or memories is None or request.source is not None or request.source_name is not None:
         return None
     found = app.ledger.memories.memories_from(call.caller.organization_id, request.source_id)
@@ -220,7 +219,6 @@ def _memories_of_source(app: App, call: Call, request: SearchRequest, memories: 
 
 
 def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | None:
-    """Return the ids of the readable sources that match all filters; None without a filter."""
     found: list[set[str]] = []
     organization, visible = call.caller.organization_id, call.caller.visible
     if request.source_id is not None:

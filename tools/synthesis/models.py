@@ -47,7 +47,7 @@ class RequiredSection(Request):
 
 
 class PlanRequest(Request):
-    """What a document is to be about."""
+    """Plan a document."""
 
     goal: Annotated[str, StringConstraints(min_length=1, max_length=GOAL_LIMIT, pattern=r"\S")] = Field(
         description="What it is about, in plain words."
@@ -77,7 +77,7 @@ class PlanRequest(Request):
 
 
 class DraftRequest(PlanRequest):
-    """What a document is to be about, and what becomes of it."""
+    """Draft a document, and optionally keep it."""
 
     output_format: OutputFormat = Field("markdown", description="`json`: sections as data.")
     remember: bool = Field(False, description="Keep it as a raw memory.")
@@ -89,7 +89,7 @@ class DraftRequest(PlanRequest):
 
 
 class HandbookRequest(Request):
-    """Whose handbook is wanted."""
+    """Select the handbook of a project or organization."""
 
     project: EntityId | None = Field(None, description="Id of the project; without one, of the whole organization.")
     depth: Depth = Field("standard", description="4, 8 or 16 sources a section.")
@@ -116,7 +116,7 @@ class OutlineSection(Result):
 
 
 class Outline(Result):
-    """What the document is made of."""
+    """Outline of the document."""
 
     title: str
     output_type: OutputType
@@ -156,7 +156,7 @@ class SourcePack(Result):
 
 
 class Verification(Result):
-    """How the document, or its plan, stands to its sources."""
+    """Verification of the document or plan against its sources."""
 
     status: Literal["pending", "gaps", "pass"]
     source_count: int

@@ -13,7 +13,7 @@ from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, org
 __all__ = ["postgres"]
 
 CONTRACT = frozenset({"concurrency", "engine", "feed", "idempotency", "leases", "listing", "migrating", "tickets"})
-"""Where databases differ: locks, order of the feed, JSON, migrations. The rest runs on PostgreSQL in CI."""
+"""Tests of what differs between databases: locks, feed order, JSON, migrations. CI runs the rest too."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""Which days the date phrases of a query name."""
+"""Date phrases of a query, and the days that they name."""
 
 from datetime import UTC, datetime, timedelta
 

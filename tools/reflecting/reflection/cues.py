@@ -48,7 +48,6 @@ def hits(masked: str, words: list[str]) -> Iterator[Hit]:
 
 @lru_cache(maxsize=1)
 def _by_word() -> dict[str, list[tuple[Row, re.Pattern[str]]]]:
-    """Index the patterns by their first words, so that a sentence is searched for few of them."""
     found: dict[str, list[tuple[Row, re.Pattern[str]]]] = {}
     for row in ROWS:
         for phrase in row.split():

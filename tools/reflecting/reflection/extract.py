@@ -72,7 +72,6 @@ def _in_block(block: Block, notes: str) -> Iterator[_Span]:
 
 
 def _steps_after(found: Sequence[Block], number: int, notes: str) -> int:
-    """Return the index after the numbered steps that begin at `number`; `number` itself if none do."""
     block = found[number]
     led = block.leads and not block.ordered and notes[block.start : block.end].lower().startswith(_LEADS)
     if not led and block.context != "procedure":

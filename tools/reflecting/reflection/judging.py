@@ -100,7 +100,6 @@ def _says_something(statement: Statement) -> bool:
 
 
 def _announced(statement: Statement, *, first: bool) -> Iterator[_Vote]:
-    """Vote by label, date, check box and heading."""
     block, label = statement.block, statement.label
     if label and label != "mute":
         yield _Vote(label, SURE, f"A label announces {_a(label)}.", CEILINGS[label])
@@ -116,7 +115,6 @@ def _announced(statement: Statement, *, first: bool) -> Iterator[_Vote]:
 
 
 def _owned(statement: Statement) -> Iterator[_Vote]:
-    """Vote for a task with an owner: “Tobias: load test”, “Yuki to check”, “Petra sets up”."""
     match = _OWNER.search(statement.text)
     if not match or (match[1] or match[2]).lower() in _NO_OWNERS:
         return
@@ -135,7 +133,6 @@ def _owned(statement: Statement) -> Iterator[_Vote]:
 
 
 def _shaped(statement: Statement) -> Iterator[_Vote]:
-    """Vote by form: an order, or a thing and a verb in the third person."""
     words = statement.words
     opening = words[:_SUBJECT]
     if _orders(words):
@@ -174,7 +171,6 @@ _MUTED: dict[str, frozenset[Kind]] = {
 
 
 def _weighed(vote: _Vote, statement: Statement) -> float:
-    """Return the confidence of a vote in its sentence; 0 if something rules it out."""
     found, block = statement.signals, statement.block
     is_label = vote.strength == SURE and statement.label == vote.kind
     if not is_label and any(vote.kind in _MUTED[name] for name in found & _MUTED.keys()):

@@ -111,7 +111,6 @@ _PLAIN_END = re.compile(r"[.!?:;…]['\"”’»)\]*_`]*\Z")
 
 
 def _wrapped(notes: str, lines: list[tuple[int, int]]) -> Iterator[int]:
-    """Yield the starts of lines that continue hard-wrapped prose."""
     run: list[tuple[int, int]] = []
     for start, end in [*lines, (len(notes), len(notes))]:
         is_blank = not notes[start : min(end, start + 200)].strip()
@@ -123,7 +122,6 @@ def _wrapped(notes: str, lines: list[tuple[int, int]]) -> Iterator[int]:
 
 
 def _in_run(notes: str, run: list[tuple[int, int]]) -> Iterator[int]:
-    """Prose is wrapped if most lines in mid-sentence had no room for the next line's first word."""
     width = max((end - start for start, end in run), default=0)
     if width < _WRAPPED:
         return
@@ -144,7 +142,6 @@ def _first_word(notes: str, start: int, end: int) -> int:
 
 
 def _speakers(notes: str, lines: list[tuple[int, int]]) -> frozenset[str]:
-    """Return the names that open several lines, or one line after a time."""
     found: Counter[str] = Counter()
     for start, end in lines:
         bullet = _BULLET.match(notes, start, end)
@@ -186,7 +183,6 @@ def _is_code(reader: _Reader, start: int, end: int) -> bool:
 
 
 def _heading(reader: _Reader, start: int, end: int, following: tuple[int, int]) -> tuple[int, Context | None] | None:
-    """Return level and meaning of a heading; `None` for any other line."""
     notes = reader.notes
     mark = _HEADING.match(notes, start, end)
     if mark:
@@ -200,7 +196,6 @@ def _heading(reader: _Reader, start: int, end: int, following: tuple[int, int]) 
 
 
 def _bare_heading(reader: _Reader, text: str, following: tuple[int, int]) -> tuple[int, Context | None] | None:
-    """Accept a short line above a list, a line in bold, or a known heading with a colon."""
     notes = reader.notes
     is_alone = not notes[following[0] : following[1]].strip()
     if text.lower().startswith(TITLES) and (is_alone or _NUMBER.match(notes, *following)):

@@ -58,7 +58,6 @@ def mask(text: str) -> str:
 
 
 def _blot(found: str, mark: str) -> str:
-    """Mask a match but for its final punctuation; “and/or” is no path."""
     kept = len(found.rstrip(".,;:!?")) if mark in (URL, PATH) else len(found)
     if mark == PATH and re.fullmatch(r"[a-zA-Z]{1,12}/[a-zA-Z]{0,12}", found[:kept]):
         return found

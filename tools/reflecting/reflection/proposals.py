@@ -79,7 +79,6 @@ class _Notes:
             at += match.end() - match.start() + 1
 
     def places(self, quote: str) -> Iterable[tuple[int, int]]:
-        """Yield the spans of a quotation in the notes."""
         wanted = " ".join(quote.split())
         at = self.collapsed.find(wanted)
         for _ in range(_PLACES):

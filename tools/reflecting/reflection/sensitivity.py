@@ -57,14 +57,12 @@ def sensitivity_flags(text: str) -> tuple[Sensitivity, ...]:
 
 
 def _is_iban(text: str) -> bool:
-    """Check an account number (ISO 13616)."""
     packed = text.replace(" ", "")
     turned = packed[4:] + packed[:4]
     return 15 <= len(packed) <= 34 and int("".join(str(int(c, 36)) for c in turned)) % 97 == 1
 
 
 def _is_card(text: str) -> bool:
-    """Check a card number (Luhn)."""
     digits = [int(c) for c in text if c.isdigit()]
     doubled = [d if i % 2 == 0 else d * 2 - 9 * (d > 4) for i, d in enumerate(reversed(digits))]
     return text[0] in "3456" and sum(doubled) % 10 == 0 and len(set(digits)) > 1
