@@ -3,6 +3,7 @@
 import importlib
 import importlib.util  # kuzu's COPY from Arrow looks it up and fails if nobody imported it
 import sys
+import threading
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +33,9 @@ _HOP_HINTS: Mapping[Engine, str] = {
 }
 
 
+_LOADING = threading.Lock()
+
+
 def load_engine(name: Engine) -> ModuleType:
     """Import an engine on first use.
 
@@ -43,7 +47,12 @@ def load_engine(name: Engine) -> ModuleType:
             f"The graph engine {_RIVAL[name]!r} is loaded already; {name!r} cannot share a process with it.",
             remediation="Choose one graph engine for the whole server and restart it.",
         )
-    return importlib.import_module(name)
+    with _LOADING:
+        module = importlib.import_module(name)
+        if name == "ladybug":
+            # Its own lazy import of the native module fails in a second thread that comes meanwhile.
+            module.get_pybind_module()
+        return module
 
 
 def database_options(engine: Engine, pool_mb: int) -> dict[str, int | bool]:

@@ -28,6 +28,15 @@ def test_importing_the_graph_loads_no_engine() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=True, timeout=60)
 
 
+def test_an_engine_is_whole_for_every_thread_that_loads_it() -> None:
+    code = (
+        "import sys; from concurrent.futures import ThreadPoolExecutor; from stores.graph.engine import load_engine\n"
+        "def load(_): return load_engine('ladybug').get_pybind_module() is not None\n"
+        "with ThreadPoolExecutor(8) as pool: sys.exit(not all(pool.map(load, range(8))))"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=True, timeout=60)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(ENGINE_VARIABLE in os.environ, reason="this is the run on a chosen engine")
 def test_every_graph_test_passes_on_the_other_engine_too() -> None:
