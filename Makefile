@@ -40,12 +40,13 @@ test: $(VENV)/.dev ## Run the tests without the slow ones.
 test-all: $(VENV)/.dev ## Run all tests, as CI does: also the wheel, the demo, servers that are killed, real corpora.
 	$(TESTS)
 
-check: $(VENV)/.dev ## Lint, types, architecture, documentation drift.
+check: $(VENV)/.dev ## Lint, types, architecture, documentation drift, budgets.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/engrain reference --check docs/reference
+	$(BIN)/python scripts/house.py
 
 serve: $(VENV)/.run ## Serve on loopback from the default data folder.
 	$(BIN)/engrain serve
