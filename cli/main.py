@@ -274,4 +274,4 @@ def reference(
     """Generate the reference pages of the documentation from the code."""
     from cli.reference import run_reference  # noqa: PLC0415 - the catalogue loads only when it is used
 
-    raise typer.Exit(run_reference(write=write, check=check))
+    raise typer.Exit(run_reference(app, write=write, check=check))

@@ -16,7 +16,7 @@ from stores.indexer.status import NAMES, Examined
 from stores.ledger import Ledger
 from stores.records import Organization
 from tools.app import ANALYTICS_FILE, open_stores
-from tools.runtime.logs import LogRing, configure_logs
+from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import read_settings
 
 SHOWN = 10

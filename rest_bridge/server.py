@@ -18,7 +18,7 @@ from rest_bridge.protocol import BoundedProtocol, BoundedSocket
 from stores.errors import InvalidSetting
 from tools.app import open_app
 from tools.runtime.health import OPEN_MCP
-from tools.runtime.logs import LogRing, configure_logs
+from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
 
 GRACE_S = 6

@@ -1,16 +1,26 @@
 """Texts of a record that are indexed: its fields and retrieval keys, but no tags."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from stores.records import Entity
+from typing import Protocol
 
 RETRIEVAL_KEYS = "retrieval_keys"
 """Metadata key of a list of further words to find a record by."""
 
 
-def indexed_parts(entity: "Entity") -> list[str]:
+class Indexed(Protocol):
+    """A record with indexed texts."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def metadata(self) -> Mapping[str, object]: ...
+
+
+def indexed_parts(entity: Indexed) -> list[str]:
     """Return the indexed texts, without repetitions, in the order of `searchable_text`."""
     parts = (entity.name, entity.description, entity.content, _keys(entity.metadata))
     return [part for part in dict.fromkeys(parts) if part]

@@ -19,7 +19,7 @@ from tests.embedders import CachingEmbedder
 from tests.ledgers import new_ledger
 from tests.people import Person, person
 from tools.app import App, open_app
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 # The token model costs each server a second and 70 MB: tests that are about it switch it on.

@@ -17,7 +17,7 @@ from stores.errors import EngrainError
 from tests.people import Person, caught_up, person, tokens_made
 from tools.app import open_app
 from tools.catalogue import OPERATIONS
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 WORDS = ("orchid", "walrus", "granite", "lantern", "velvet", "cobalt", "meadow", "pepper")

@@ -38,7 +38,7 @@ from tools.runtime.providers import Providers, build_providers
 from tools.runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from tools.runtime.logs import LogRing
+    from tools.runtime.log_ring import LogRing
 
 KEPT_LENGTH = 32
 """Minimum length of the files `instance` and `jwt_secret`."""

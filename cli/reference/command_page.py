@@ -10,7 +10,6 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from typer import Typer
 from typer.models import ArgumentInfo, ParameterInfo
 
-from cli.main import app
 from cli.reference.markdown import code, spoken, table
 
 INTRO = """\
@@ -24,7 +23,7 @@ when no Engrain server answers: [The command line](../guide/command-line.md)."""
 Command = Callable[..., object]
 
 
-def commands() -> dict[str, Command]:
+def commands(app: Typer) -> dict[str, Command]:
     found = _commands(app)
     for group in app.registered_groups:
         if group.typer_instance is not None and (info := group.typer_instance.registered_callback) is not None:
@@ -43,8 +42,8 @@ def _commands(typer: Typer) -> dict[str, Command]:
     }
 
 
-def page() -> str:
-    return "\n\n".join([INTRO, *[_section(name, command) for name, command in commands().items()]]) + "\n"
+def page(app: Typer) -> str:
+    return "\n\n".join([INTRO, *[_section(name, command) for name, command in commands(app).items()]]) + "\n"
 
 
 def _section(name: str, command: Command) -> str:

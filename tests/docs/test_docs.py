@@ -33,7 +33,7 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _MENTIONED = re.compile(rf"\b{PREFIX}[A-Z_]+[A-Z]\b")
 
-WRITTEN = pages()
+WRITTEN = pages(app)
 
 
 def headings(path: Path) -> list[str]:
@@ -72,7 +72,7 @@ def test_every_error_code_has_its_heading() -> None:
 
 
 def test_every_command_has_its_heading() -> None:
-    names = commands()
+    names = commands(app)
     assert {"serve", "check", "reindex", "demo", "version"} <= set(names)
     assert headings(REFERENCE / "commands.md")[1:] == [f"engrain {name}" for name in names]
 
@@ -89,7 +89,7 @@ def test_a_generated_page_is_as_the_code_would_write_it(name: str) -> None:
 
 
 def test_a_drifted_a_missing_and_a_stray_page_are_named(tmp_path: Path) -> None:
-    assert run_reference(write=tmp_path, check=tmp_path) == 0
+    assert run_reference(app, write=tmp_path, check=tmp_path) == 0
     (tmp_path / "tools.md").write_text("old")
     (tmp_path / "words.md").unlink()
     (tmp_path / "gone.md").write_text((tmp_path / "events.md").read_text())
@@ -98,7 +98,7 @@ def test_a_drifted_a_missing_and_a_stray_page_are_named(tmp_path: Path) -> None:
     assert checked.exit_code == 1
     lines = checked.output.splitlines()
     assert [line.split()[0] for line in lines] == [str(tmp_path / name) for name in ("tools.md", "words.md", "gone.md")]
-    assert run_reference(write=tmp_path, check=tmp_path) == 0
+    assert run_reference(app, write=tmp_path, check=tmp_path) == 0
     assert (tmp_path / "mine.md").exists()
 
 
@@ -124,7 +124,7 @@ def test_hand_written_pages_name_settings_that_exist(page: Path) -> None:
 def test_hand_written_pages_name_commands_and_verbs_that_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     spoken = set(re.findall(r"(?:^|`)engrain ([a-z][a-z-]*)", text, re.MULTILINE))
-    assert spoken <= {*commands(), "reference"}
+    assert spoken <= {*commands(app), "reference"}
     verbs = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= verbs
 

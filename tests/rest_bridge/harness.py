@@ -19,7 +19,7 @@ from stores.records import Organization, Role, Session, User
 from tests.ledgers import new_ledger
 from tools.app import App, open_app
 from tools.frame.operation import Operation
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 BASE = "http://127.0.0.1:8420"

@@ -20,7 +20,7 @@ from tools.catalogue import by_name
 from tools.entities.create import AddRequest
 from tools.frame.execute import execute
 from tools.frame.operation import Call
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 
 pytestmark = pytest.mark.anyio
 

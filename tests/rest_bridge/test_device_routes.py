@@ -16,7 +16,7 @@ from stores.records import Organization
 from tests.rest_bridge.harness import BASE, Person, assert_envelope, client_of, settings_at, sign_up
 from tools.app import App, open_app
 from tools.people.device import GRANT_TYPE
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 
 pytestmark = pytest.mark.anyio
 

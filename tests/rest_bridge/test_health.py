@@ -14,7 +14,7 @@ from stores.errors import Unavailable
 from tests.rest_bridge.harness import client_of, settings_at
 from tests.rest_bridge.notes import Notes
 from tools.app import App, open_app
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.revision import commit
 from tools.runtime.version import VERSION
 

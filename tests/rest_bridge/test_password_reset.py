@@ -16,7 +16,7 @@ from tests.mail_server import MailServer, make_certificate
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import assert_envelope, client_of, settings_at
 from tools.app import App, open_app
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.mail import Letter, Mailer
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ import pytest
 from tests.people import Person, person
 from tools.app import App
 from tools.runtime.health import readiness
-from tools.runtime.logs import LogRing, configure_logs
+from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
 from tools.search.search import SearchResponse, search_text

@@ -26,7 +26,7 @@ from tools.catalogue import by_name
 from tools.frame.execute import execute
 from tools.frame.operation import Call
 from tools.frame.parsing import parse
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 NAMES = st.sampled_from(("RELATED_TO", "DEPENDS_ON", "SUPERSEDES", "PART_OF", "PART_OF", "CHILD_OF"))

@@ -8,7 +8,7 @@ import pytest
 from tests.people import Person, person
 from tests.stores.embedding.servers import Reply, running
 from tools.app import open_app
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from tools.app import App, open_app
 from tools.catalogue import OPERATIONS
 from tools.people.device import GRANT_TYPE
 from tools.people.device import OPERATIONS as DEVICE_OPERATIONS
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 
 
 @dataclass

@@ -11,7 +11,7 @@ from tests.people import Person, person
 from tests.rest_bridge.harness import settings_at
 from tests.rest_bridge.oauth.flow import Flow
 from tools.app import App, open_app
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 
 
 @dataclass

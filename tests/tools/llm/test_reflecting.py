@@ -10,7 +10,7 @@ from tests.model_server import ModelServer, model_server
 from tests.people import Person, person
 from tools.app import open_app
 from tools.llm.model import LIBRARY
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 pytest.importorskip(LIBRARY, reason="the extra `llm` is not installed")

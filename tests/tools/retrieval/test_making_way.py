@@ -8,7 +8,7 @@ from tests.ledgers import new_ledger
 from tests.people import Person
 from tools.app import App, open_app
 from tools.runtime import settings as module
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from tests.people import Person, person
 from tools.app import open_app
 from tools.retrieval import passages
 from tools.retrieval.passages import PASSAGE_CHARACTERS, READ_CLOSELY, best_passage, divided
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 PLAIN = "Nothing of note happened on the quay, and the tide went out again. "

@@ -14,7 +14,7 @@ from tests.people import person
 from tests.stores.indexer.samples import draft
 from tools.app import open_app
 from tools.runtime.housekeeping import FEED_KEPT, SESSIONS_KEPT, keep_house, tidy
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
 

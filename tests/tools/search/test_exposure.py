@@ -19,7 +19,7 @@ from tools.frame.operation import Call
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 from tools.retrieval.scoring import USAGE_BONUS, lifted
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
 from tools.search.exposure import exposed

@@ -9,7 +9,7 @@ import pytest
 from stores.errors import NotFound
 from tests.people import Person, person
 from tools.app import open_app
-from tools.runtime.logs import LogRing
+from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 pytestmark = pytest.mark.anyio
