@@ -10,7 +10,7 @@ import pytest
 from stores.embedding import Embedder
 from stores.ledger import Ledger
 from stores.records import ApiKey, Organization
-from tests.people import person
+from tests.people import person, tokens_made
 from tests.stores.indexer.samples import draft
 from tools.app import open_app
 from tools.runtime.housekeeping import FEED_KEPT, SESSIONS_KEPT, keep_house, tidy
@@ -29,6 +29,7 @@ async def test_old_feed_rows_and_sessions_go_and_search_goes_on(tmp_path: Path, 
         owner = await person(app, "owner")
         for number in range(3):
             await owner.call("create_entity", name=f"Note {number}", sync=True)
+        await tokens_made(owner)
         now = START + FEED_KEPT - timedelta(hours=1)
         await in_thread(tidy, app.ledger, app.indexer, app.clock)
         assert len(app.ledger.feed.changes(owner.organization_id, 0, 10)) == 3
