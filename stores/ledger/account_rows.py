@@ -1,4 +1,4 @@
-"""Rows of users, organizations and sessions to records and back."""
+"""Conversion of users, organizations and sessions to rows and back."""
 
 import re
 from collections.abc import Sequence
@@ -59,11 +59,7 @@ _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def check_slug(slug: str) -> None:
-    """Refuse what cannot be a part of a path.
-
-    Raises:
-        ValidationFailed: It is not 1 to 64 lower-case letters, digits and single hyphens between them.
-    """
+    """Raise ValidationFailed unless it is 1 to 64 of a-z, 0-9 and single inner hyphens."""
     if len(slug) > SLUG_LENGTH or not _SLUG.fullmatch(slug):
         raise ValidationFailed(
             f"A slug has 1 to {SLUG_LENGTH} lower-case letters, digits and single hyphens between them.",
@@ -72,11 +68,7 @@ def check_slug(slug: str) -> None:
 
 
 def user_values(user: User) -> Values:
-    """Return every column of a user but the preferences.
-
-    Raises:
-        ValidationFailed: A text cannot be stored.
-    """
+    """Return every column of a user except the preferences."""
     check_id(user.id)
     check_keys((address_key(user.email),))
     check_text((user.email, user.name, user.avatar_url, user.bio))
@@ -102,11 +94,7 @@ def to_user(row: Sequence[Any]) -> User:
 
 
 def organization_values(organization: Organization) -> Values:
-    """Return every column of an organization in which nothing has been written.
-
-    Raises:
-        ValidationFailed: A text cannot be stored.
-    """
+    """Return every column of an organization with an empty feed."""
     check_id(organization.id)
     check_keys((organization.slug,))
     check_text((organization.name,))
@@ -128,11 +116,6 @@ def to_organization(row: Sequence[Any]) -> Organization:
 
 
 def session_values(session: Session) -> Values:
-    """Return every column of a session.
-
-    Raises:
-        ValidationFailed: A text cannot be stored.
-    """
     check_id(session.id)
     check_keys((session.refresh_id, session.provider))
     check_text((session.user_agent, session.ip_address))

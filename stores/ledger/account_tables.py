@@ -1,4 +1,4 @@
-"""The tables of people and credentials: who belongs where, and what proves who somebody is. They write no feed rows."""
+"""Tables of people, memberships and credentials. They write no feed rows."""
 
 from sqlalchemy import (
     BigInteger,
@@ -26,8 +26,7 @@ organizations = Table(
     key("batch"),
     micros("deleted_at", nullable=True),
 )
-"""`seq` is the head of the change feed and `batch` that of its last row, which outlives pruning. With `deleted_at` it
-is gone for everybody, and what it held is being erased."""
+"""`seq` and `batch` are the head of the change feed. With `deleted_at` it is gone and being erased."""
 
 users = Table(
     "users",
@@ -182,7 +181,6 @@ memory_spaces = Table(
     micros("updated_at"),
     UniqueConstraint("organization_id", "memory_scope", "scope_key"),
 )
-"""`scope_key` is empty where the scope has none."""
 
 memory_space_members = Table(
     "memory_space_members",
@@ -203,7 +201,7 @@ memory_space_members = Table(
         ["organization_id", "space_id"], ["memory_spaces.organization_id", "memory_spaces.id"], ondelete="CASCADE"
     ),
 )
-"""Principals are no rows of another table: agents have none, and users leave by `end_membership`."""
+"""Principals have no foreign key: agents have no table, and `end_membership` removes users."""
 
 api_keys = Table(
     "api_keys",
@@ -232,7 +230,7 @@ tickets = Table(
     words("data"),
     micros("expires_at", index=True),
 )
-"""Short-lived state between steps of a sign-in: an OAuth login, a request for consent."""
+"""Short-lived state between steps of a sign-in."""
 
 device_logins = Table(
     "device_logins",
@@ -273,7 +271,7 @@ oauth_codes = Table(
     micros("expires_at", index=True),
     key("grant_id", nullable=True),
 )
-"""With `grant_id` it is spent, and that is what it was spent for."""
+"""A code with a `grant_id` is spent."""
 
 oauth_grants = Table(
     "oauth_grants",
@@ -314,4 +312,4 @@ audit_entries = Table(
     micros("created_at"),
     Index("ix_audit_entries_newest", "organization_id", "created_at", "id"),
 )
-"""Outlives the users that it names. Without an organization it concerns the server."""
+"""Outlives its users. Without an organization it concerns the server."""

@@ -1,4 +1,4 @@
-"""Accounts: users, what they say about themselves, and their passwords. They write no feed rows."""
+"""User accounts, profiles and passwords."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,8 +36,6 @@ EMAIL_TAKEN = "Email is already in use"
 
 
 class Accounts(Store):
-    """Users."""
-
     def create_account(
         self,
         user: User,
@@ -45,13 +43,12 @@ class Accounts(Store):
         link: ExternalIdentity | None = None,
         audit: AuditDraft | None = None,
     ) -> User:
-        """Store a user as the owner of a new organization; the first user of the ledger becomes its admin.
+        """Store a user as the owner of a new organization; the first user becomes the server's admin.
 
         With a link, the user signs in through that provider. Returns the user as stored.
 
         Raises:
-            Conflict: The e-mail is in use, in whatever case, an id or the slug is taken, or the link is another
-                user's.
+            Conflict: The e-mail (case ignored), an id, the slug or the link is taken.
         """
         with self._database.write() as connection:
             connection.execute(lock_accounts)
@@ -77,12 +74,10 @@ class Accounts(Store):
         return None if row is None else to_user(row)
 
     def user_by_email(self, email: str) -> User | None:
-        """Return the user of an e-mail address, in whatever case it is written."""
         row = self._first(_by_email, {"email": address_key(email)})
         return None if row is None else to_user(row)
 
     def user_by_codehost(self, codehost_id: int) -> User | None:
-        """Return the user that is linked to an account of the code host."""
         row = self._first(_by_codehost, {"codehost": codehost_id})
         return None if row is None else to_user(row)
 
@@ -96,14 +91,13 @@ class Accounts(Store):
         return 0 if row is None else row[0]
 
     def edit_user(self, user_id: str, edit: Callable[[User], User], audit: AuditDraft | None = None) -> User:
-        """Change what a user says about itself: e-mail, name, avatar, bio, code-host account, verification.
+        """Edit a user's profile: e-mail, name, avatar, bio, code-host account, verification.
 
-        What `edit` does to id, password, admin right and time of creation is ignored. A new address is not verified
-        unless `edit` says when it was, and ends the password resets that were mailed to the old one.
+        Other changes by `edit` are ignored. A new address counts as unverified unless `edit` sets the time, and ends
+        the password resets mailed to the old one.
 
         Raises:
-            NotFound: There is no such user.
-            Conflict: The e-mail or the code-host account is another user's.
+            Conflict: The e-mail or the code-host account belongs to another user.
         """
         with self._database.write() as connection:
             before = _locked_user(connection, user_id)
@@ -118,10 +112,9 @@ class Accounts(Store):
             return after
 
     def set_admin(self, user_id: str, is_admin: bool, audit: AuditDraft | None = None) -> None:
-        """Make a user an admin of the server, or no longer.
+        """Grant or revoke the admin right.
 
         Raises:
-            NotFound: There is no such user.
             Conflict: It is the last admin.
         """
         with self._database.write() as connection:
@@ -133,13 +126,9 @@ class Accounts(Store):
             append_audit(connection, self._clock(), audit)
 
     def set_password_hash(self, user_id: str, password_hash: str | None, audit: AuditDraft | None = None) -> int:
-        """Replace a user's password, and end what was signed in by the old one; return how many sessions ended.
+        """Replace a password and end sessions, MCP grants and mailed resets; return the number of sessions.
 
-        Ended are all sessions, what MCP clients were granted, and mailed password resets. API
-        keys stay.
-
-        Raises:
-            NotFound: There is no such user.
+        API keys stay.
         """
         with self._database.write() as connection:
             _locked_user(connection, user_id)
@@ -149,7 +138,7 @@ class Accounts(Store):
             return ended
 
     def upgrade_password_hash(self, user_id: str, old_hash: str, new_hash: str) -> bool:
-        """Replace a hash by a costlier one of the same password; tell whether the old one was still there."""
+        """Rehash the same password; tell whether the old hash was still current."""
         statement = update(_users).where(_users.c.id == user_id, _users.c.password_hash == old_hash)
         with self._database.write() as connection:
             return connection.execute(statement.values(password_hash=new_hash)).rowcount == 1
@@ -159,12 +148,7 @@ class Accounts(Store):
         return {} if row is None or row[0] is None else load_object(row[0])
 
     def edit_preferences(self, user_id: str, changes: JsonObject) -> JsonObject:
-        """Merge top-level keys into a user's preferences and return all of them; null values are stored.
-
-        Raises:
-            NotFound: There is no such user.
-            ValidationFailed: A value cannot be stored as JSON.
-        """
+        """Merge top-level keys into a user's preferences and return all; null values are stored."""
         with self._database.write() as connection:
             row = connection.execute(_preferences.with_for_update(), {"user": user_id}).first()
             if row is None:
@@ -176,14 +160,14 @@ class Accounts(Store):
 
 
 def replace_password(connection: Connection, now: int, user_id: str, password_hash: str | None) -> int:
-    """Do the work of `Accounts.set_password_hash` in a transaction; the user is locked."""
+    """Implement `Accounts.set_password_hash` in a transaction; the user is locked."""
     connection.execute(update(_users).where(_users.c.id == user_id).values(password_hash=password_hash))
     connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
     return end_sign_ins(connection, now, user_id)
 
 
 def require_other_admin(connection: Connection, user_id: str) -> None:
-    """Refuse to leave users without an admin; the accounts are locked.
+    """Protect the last admin; the accounts are locked.
 
     Raises:
         Conflict: The user is the only admin, and not the only user.

@@ -1,4 +1,4 @@
-"""API keys: found by their prefix, proved by a keyed hash that the caller compares. Their use is noted in memory."""
+"""API keys: found by prefix, verified by the caller against a keyed hash. Uses are buffered in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -79,7 +79,7 @@ _note = update(_keys).where(
 
 @dataclass(frozen=True, slots=True)
 class KeyIdentity:
-    """Owner of a key prefix, and the hash that the presented key must have."""
+    """Owner of a key prefix, and the expected key hash."""
 
     identity: Identity
     key: ApiKey
@@ -87,13 +87,11 @@ class KeyIdentity:
 
 
 class ApiKeys(Store):
-    """API keys of every organization."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self._lock = Lock()
         self._noted: dict[str, int] = {}
-        """The last noted use of each key in microseconds, in the database or on its way there."""
+        """Last use of each key in microseconds, stored or pending."""
         self._unwritten: set[str] = set()
 
     def create(self, key: ApiKey, key_hash: str, audit: AuditDraft | None = None) -> None:
@@ -101,7 +99,6 @@ class ApiKeys(Store):
 
         Raises:
             Conflict: The id or the prefix is taken: make another key.
-            NotFound: The user or the organization does not exist.
         """
         values = _values(key, key_hash)
         with self._database.write() as connection:
@@ -110,10 +107,7 @@ class ApiKeys(Store):
             append_audit(connection, self._clock(), audit)
 
     def find(self, prefix: str) -> KeyIdentity | None:
-        """Return whose key has a prefix, with the role of this moment, in one query; compare the hash next.
-
-        None when there is none, it was revoked or has expired, or its user is no member any more.
-        """
+        """Return the owner of a valid key with the present role, in one query; None for any other prefix."""
         row = self._first(_by_prefix, {"prefix": prefix, "now": to_micros(self._clock())})
         if row is None:
             return None
@@ -124,18 +118,14 @@ class ApiKeys(Store):
         return None if row is None else self._to_key(row)
 
     def of_organization(self, organization_id: str, *, user_id: str | None = None) -> list[ApiKey]:
-        """Return the keys of an organization, of all its members or of one, valid or not; the newest first."""
+        """List the keys of an organization or of one member, ended ones too, newest first."""
         statement: Select[Any] = _of_organization
         if user_id is not None:
             statement = statement.where(_keys.c.user_id == user_id)
         return [self._to_key(row) for row in self._all(statement, {"organization": organization_id})]
 
     def revoke(self, organization_id: str, key_id: str, audit: AuditDraft | None = None) -> None:
-        """End a key at once; one that has ended already is left as it is, and no audit entry written.
-
-        Raises:
-            NotFound: There is no such key.
-        """
+        """Revoke a key; if it had ended, change nothing and write no audit entry."""
         with self._database.write() as connection:
             if connection.execute(_one, {"organization": organization_id, "key": key_id}).first() is None:
                 raise NotFound(f"There is no API key {key_id}.")
@@ -145,7 +135,7 @@ class ApiKeys(Store):
                 append_audit(connection, now, audit)
 
     def note_use(self, key_id: str) -> None:
-        """Take note that a key is used now: in memory, without waiting for anybody."""
+        """Note a use in memory, without I/O."""
         now = to_micros(self._clock())
         with self._lock:
             if now - self._noted.get(key_id, 0) >= USE_NOTED_EVERY // timedelta(microseconds=1):
@@ -153,7 +143,7 @@ class ApiKeys(Store):
                 self._unwritten.add(key_id)
 
     def write_uses(self) -> int:
-        """Write the noted uses, at most one per key and minute however often this is called; return how many.
+        """Write the noted uses, at most one per key and minute; return how many.
 
         Raises:
             Unavailable: The ledger cannot be written to; the uses stay noted.

@@ -1,4 +1,4 @@
-"""The audit log: who did what to what, written with the deed and never changed."""
+"""Audit log: append-only, written in the transaction of the action."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,25 +22,22 @@ _columns = [
 
 @dataclass(frozen=True, slots=True)
 class AuditDraft:
-    """Audit entry before the ledger adds id and time."""
+    """Audit entry without id and time."""
 
     action: str
     """`<noun>.<verb>`: `project.create`, `member.remove`."""
     organization_id: str | None
-    """None for what concerns the server."""
+    """None for the server."""
     actor_id: str | None
-    """The user who did it; None where nobody is known."""
+    """None if unknown."""
     resource: str | None = None
-    """The id of what it was done to."""
+    """Id of the affected resource."""
     details: JsonObject = field(default_factory=dict)
     request: JsonObject = field(default_factory=dict)
-    """Request id, address, user agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One deed."""
-
     id: str
     created_at: datetime
     draft: AuditDraft
@@ -51,28 +48,26 @@ class AuditQuery:
     """Filter of audit entries; None matches all."""
 
     organization_id: str | None
-    """None for what concerns the server: never all organizations."""
+    """None for the server's entries, never those of all organizations."""
     actor_id: str | None = None
     action: str | None = None
-    """An action that ends in a dot stands for all that begin with it."""
+    """With a final dot, a prefix."""
     resource: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    """The first instant that is too late."""
+    """Exclusive."""
     limit: int = 50
     offset: int = 0
 
 
 class Audit(Store):
-    """The log of every organization, and of the server."""
-
     def append(self, draft: AuditDraft) -> None:
-        """Remember a deed that no transaction of the ledger belongs to."""
+        """Write an entry outside of a transaction."""
         with self._database.write() as connection:
             append_audit(connection, self._clock(), draft)
 
     def entries(self, query: AuditQuery) -> list[AuditEntry]:
-        """Return the entries of a query, newest first."""
+        """Return the matching entries, newest first."""
         statement = (
             select(*_columns)
             .where(*_conditions(query))
@@ -84,11 +79,7 @@ class Audit(Store):
 
 
 def append_audit(connection: Connection, now: datetime, draft: AuditDraft | None) -> None:
-    """Remember a deed in the transaction that does it; None is nothing to remember.
-
-    Raises:
-        ValidationFailed: A text cannot be stored.
-    """
+    """Write an entry in the caller's transaction; None writes nothing."""
     if draft is None:
         return
     check_keys((draft.action, draft.actor_id, draft.organization_id, draft.resource))

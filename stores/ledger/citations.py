@@ -1,4 +1,4 @@
-"""Citations: which records were of use to whom, in which session and when. No text of any of them."""
+"""Citations: which user cited which record, in which session and when. They hold no text."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from stores.ledger.store import Store
 from stores.ledger.writing import Writes
 
 MOST_CITED = 50_000
-"""Rows of one organization that are read at once, those of the latest citations: the others have faded."""
+"""Rows read at once for an organization, the latest ones."""
 
 _table = schema.citations
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
@@ -29,34 +29,34 @@ class CitedBy(NamedTuple):
 
     record_id: str
     visibility: str
-    """Visibility key of the record when it was cited."""
+    """As it was when the record was cited."""
     sessions: int
-    """In how many distinct ones."""
+    """Distinct ones."""
     last_us: int
-    """The last time, in microseconds since 1970."""
+    """Microseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class Citing:
-    """Context of a citation: the citing user's keys, session and surface."""
+    """Context of a citation."""
 
     visible: frozenset[str]
-    """The visibility keys of everything that the citing user may read."""
+    """Visibility keys of everything that the citing user may read."""
     session_key: str
-    """One record counts once for one user in one session."""
+    """A record counts once per user and session."""
     surface: str
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """Outcome of a citing: each distinct id is in one of the three, in the order given."""
+    """Outcome of `cite`: each distinct id is in one of the three, in the given order."""
 
     counted: Mapping[str, str]
-    """The visibility key of each record that counts from now on."""
+    """Visibility key of each newly counted record."""
     replayed: tuple[str, ...]
-    """Those that the user had cited in this session before."""
+    """Cited before by the user in this session."""
     unknown: tuple[str, ...]
-    """Those that do not exist for the user."""
+    """Absent or invisible."""
 
 
 @cache
@@ -75,10 +75,10 @@ def _cited(dialect: str, *, some: bool) -> Select[Any]:
 
 
 class CitationReads(Store):
-    """Reads of citations. Who may learn of them is the caller's business."""
+    """Reads of citations. The caller checks permissions."""
 
     def citations(self, organization_id: str, record_ids: Iterable[str] | None = None) -> list[CitedBy]:
-        """Return one row for each record, citing user and visibility key; without ids for all that are cited."""
+        """Return one row per record, citing user and visibility key; without ids, of all records."""
         dialect = self._database.writer.dialect.name
         if record_ids is None:
             rows = self._packed(_cited(dialect, some=False), {"organization": organization_id})
@@ -91,14 +91,10 @@ class CitationReads(Store):
 
 
 class CitationWrites(Writes):
-    """Writes of citations. They are no change of a record: the feed does not grow by them."""
+    """Writes of citations. They add nothing to the feed."""
 
     def cite(self, record_ids: Iterable[str], citing: Citing) -> Cited:
-        """Let each record count as cited by the actor in a session, once; what it may not read is as if not there.
-
-        Raises:
-            ValidationFailed: The session or the surface cannot be stored.
-        """
+        """Count each visible record as cited by the actor, once per session."""
         check_keys((citing.session_key, citing.surface))
         distinct = list(dict.fromkeys(record_ids))
         readable = {

@@ -1,4 +1,4 @@
-"""Column types of the ledger. Instants are microseconds since 1970 and JSON is text, on every database."""
+"""Column types. Instants are microseconds since 1970 and JSON is text, on every database."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, MetaData, Text
 
@@ -12,7 +12,7 @@ metadata = MetaData(
 )
 
 KeyText = Text().with_variant(Text(collation="C"), "postgresql")
-"""Text that is compared: by code point on every database, whatever the locale of the server."""
+"""Text compared by code point, whatever the locale of the server."""
 
 
 def key(name: str, *, primary_key: bool = False, nullable: bool = False, unique: bool = False) -> Column[str]:
@@ -29,7 +29,6 @@ def micros(name: str, *, nullable: bool = False, index: bool = False) -> Column[
 
 
 def of_user(*, nullable: bool = False) -> Column[str]:
-    """The user whose row it is; goes with that user."""
     return Column("user_id", KeyText, ForeignKey("users.id", ondelete="CASCADE"), nullable=nullable, index=True)
 
 

@@ -1,4 +1,4 @@
-"""Rows that were damaged from outside: each is left out by itself, and stands in nobody's way."""
+"""Handling of damaged rows: lists skip them one by one."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -9,11 +9,11 @@ T = TypeVar("T")
 Row = TypeVar("Row", bound=Sequence[Any])
 
 DAMAGE = (ValueError, TypeError, OverflowError, RecursionError)
-"""Errors that a damaged cell raises when it is decoded."""
+"""Errors of decoding a damaged cell."""
 
 
 class Read(NamedTuple, Generic[T]):
-    """Records by id, and why others that exist cannot be read."""
+    """Records by id, and the reasons why others cannot be read."""
 
     found: Mapping[str, T]
     unreadable: Mapping[str, str]
@@ -24,7 +24,7 @@ def damaged(kind: str, record_id: object, visibility: object, error: Exception) 
 
 
 def sound(rows: Iterable[Row], make: Callable[[Row], T]) -> list[T]:
-    """Make records of rows, and leave out those that are damaged."""
+    """Convert rows to records, skipping damaged ones."""
     rows = list(rows)
     try:
         return list(map(make, rows))
@@ -40,7 +40,7 @@ def _made(row: Row, make: Callable[[Row], T]) -> Iterator[T]:
 
 
 def apart(ids: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, T]]) -> Read[T]:
-    """Read records together, and in ever smaller parts where one of them cannot be read."""
+    """Read records together; bisect where one of them is damaged."""
     try:
         return Read(read(ids), {})
     except RecordUnreadable as error:

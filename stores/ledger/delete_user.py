@@ -1,4 +1,4 @@
-"""Departures: deleting a user, with the personal organization and without what others share."""
+"""Deletion of users with their personal organizations; shared records stay."""
 
 from sqlalchemy import Connection, bindparam, delete, select
 
@@ -28,21 +28,14 @@ _lock_user = select(schema.users.c.id).where(schema.users.c.id == bindparam("use
 
 
 class Departures(Organizations):
-    """Deletions of users."""
-
     def delete_user(self, user_id: str, audit: AuditDraft | None = None) -> list[str]:
-        """Delete a user; return the ids of the organizations that went along: those without another member.
+        """Delete a user; return the ids of the organizations deleted with it: those without another member.
 
-        Nobody could enter these any more, and whoever was made the last owner of one without being asked is not held.
-
-        Sessions, keys, links, grants and memberships end at once. What the user wrote elsewhere stays, under the
-        same principal id.
+        Sessions, keys, links, grants and memberships end at once. Records elsewhere stay under the same principal id.
 
         Raises:
-            NotFound: There is no such user.
-            Conflict: The user's personal organization has other members, the user is the last owner of another one
-                that has, or the last admin of other users' server; or was made a member of one more organization at
-                this moment.
+            Conflict: The personal organization has other members, the user is the last owner of another one with
+                members or the last admin of others, or just became a member of one more organization.
         """
         with self._database.write() as connection:
             connection.execute(lock_accounts)

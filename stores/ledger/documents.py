@@ -1,4 +1,4 @@
-"""Sources, their documents, and where each chunk stands in them."""
+"""Sources, their documents, and the place of each chunk."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class ChunkPlace:
-    """A chunk and what a reader is told about where it comes from."""
+    """A chunk with its document and source."""
 
     chunk: Chunk
     document_url: str
@@ -96,10 +96,7 @@ _document = select(*_document_columns).where(
 
 
 class DocumentReads(Store):
-    """Reads of sources, documents and chunks."""
-
     def chunks(self, organization_id: str, chunk_ids: Iterable[str]) -> dict[str, ChunkPlace]:
-        """Return those of the ids that are chunks, with their document and source."""
         rows = (
             row
             for ids in in_chunks(chunk_ids)
@@ -122,10 +119,7 @@ class DocumentReads(Store):
         name: str | None = None,
         name_contains: str | None = None,
     ) -> list[str]:
-        """Return the ids of the sources with one of the visibility keys, ordered by name.
-
-        Of those with that name, or with that text in their name, in any case.
-        """
+        """Return the ids of visible sources by name, optionally those with (a part of) a name, case ignored."""
         statement = _all_sources.where(_sources.c.visibility.in_(sorted(visibility)))
         if name is not None:
             statement = statement.where(_sources.c.name_key == key_of(name))
@@ -137,21 +131,13 @@ class DocumentReads(Store):
         return [row[0] for row in rows if _is_named(fold(row[1]), name, name_contains)]
 
     def documents(self, organization_id: str, source_id: str) -> list[Document]:
-        """Return a source's documents, ordered by id."""
         rows = self._all(_documents_of, {"organization": organization_id, "source": source_id})
         return [Document(*row) for row in rows]
 
 
 class DocumentWrites(EntityWrites):
-    """Writes of documents and chunks."""
-
     def add_document(self, document: Document) -> None:
-        """Store a document of an existing source.
-
-        Raises:
-            NotFound: The source does not exist.
-            Conflict: The id is taken.
-        """
+        """Store a document of an existing source."""
         check_id(document.id)
         check_text((document.url, document.title, document.content_hash))
         source = self.entity(document.source_id)
@@ -162,22 +148,20 @@ class DocumentWrites(EntityWrites):
             raise Conflict(f"Document {document.id} exists already.")
 
     def chunk_ids(self, source_id: str) -> list[str]:
-        """Return the ids of a source's chunks as this transaction sees them, ordered."""
+        """Return the ids of a source's chunks, ordered."""
         values = {"organization": self.organization_id, "source": source_id}
         return sorted(row[0] for row in self._run(_chunks_of, values))
 
     def outdate_document(self, chunk_id: str) -> None:
-        """Take note that a chunk is not what its document says any more: ingesting the document restores it."""
+        """Mark the document of a changed chunk as outdated, so that ingesting it again restores the chunk."""
         values = {"of_organization": self.organization_id, "of_chunk": chunk_id}
         self._run(_outdate.values(content_hash=""), values)
 
     def add_chunk(self, chunk: Chunk, draft: EntityDraft) -> Entity:
-        """Store a chunk's place and the entity that holds its text.
+        """Store a chunk's place and the entity with its text; both have the same id.
 
         Raises:
             NotFound: The document does not exist in that source.
-            Conflict: The id is taken.
-            ValidationFailed: Chunk and draft have different ids.
         """
         if draft.id != chunk.id:
             raise ValidationFailed(f"Chunk {chunk.id} cannot have the entity {draft.id}.")

@@ -1,4 +1,4 @@
-"""Encoding of column values: instants, JSON, text, comparison keys; the same on every database."""
+"""Encoding of column values, the same on every database."""
 
 import json
 import re
@@ -14,10 +14,10 @@ from stores.errors import ValidationFailed
 from stores.records import JsonObject
 
 KEY_BYTES = 200
-"""As much of a text is compared: PostgreSQL refuses index rows over 2,704 bytes, and some hold six columns."""
+"""Compared prefix of a text: PostgreSQL refuses index rows over 2,704 bytes, and some hold six columns."""
 
 ID_BYTES = 400
-"""The longest id that is stored, for the same reason."""
+"""Longest stored id, for the same reason."""
 
 _encoded = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,42 +27,31 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def to_micros(instant: datetime) -> int:
-    """Return the microseconds since 1970: exact, and ordered as the instants are."""
+    """Return microseconds since 1970: exact and ordered."""
     return (instant - _EPOCH) // _MICROSECOND
 
 
 def from_micros(micros: int) -> datetime:
-    """Return the aware UTC instant of `to_micros`."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 def optional_micros(instant: datetime | None) -> int | None:
-    """Return `to_micros`, or None for None."""
     return None if instant is None else to_micros(instant)
 
 
 def optional_instant(micros: int | None) -> datetime | None:
-    """Return `from_micros`, or None for None."""
     return None if micros is None else from_micros(micros)
 
 
 def check_text(texts: Iterable[str | None]) -> None:
-    """Refuse what a database would cut off or cannot hold.
-
-    Raises:
-        ValidationFailed: A text holds U+0000 or a lone surrogate.
-    """
+    """Raise ValidationFailed for U+0000 and lone surrogates."""
     for text in texts:
         if text and ("\0" in text or not _is_encodable(text)):
             raise ValidationFailed("Text holds U+0000 or a lone surrogate, which cannot be stored.")
 
 
 def check_id(record_id: str) -> None:
-    """Refuse an id that no index could hold.
-
-    Raises:
-        ValidationFailed: It is empty, too long, or not storable text.
-    """
+    """Raise ValidationFailed for an id that is empty, too long or not storable."""
     if not record_id:
         raise ValidationFailed("An id is empty.")
     if len(record_id) <= ID_BYTES and record_id.isascii() and "\0" not in record_id:
@@ -71,11 +60,7 @@ def check_id(record_id: str) -> None:
 
 
 def check_keys(texts: Iterable[str | None]) -> None:
-    """Refuse what is not storable text, or too long for an index.
-
-    Raises:
-        ValidationFailed: One of them is so.
-    """
+    """Raise ValidationFailed for a text that is not storable or too long for an index."""
     present = [text for text in texts if text]
     check_text(present)
     for text in present:
@@ -84,10 +69,10 @@ def check_keys(texts: Iterable[str | None]) -> None:
 
 
 def dump_json(value: JsonValue | tuple[str, ...]) -> str:
-    """Return JSON text that reads back to the same value: key order, big integers and every character kept.
+    """Encode JSON losslessly: key order, big integers and every character are kept.
 
     Raises:
-        ValidationFailed: It holds NaN, an infinity, U+0000, a lone surrogate, or is nested beyond reading.
+        ValidationFailed: It holds NaN, an infinity, U+0000 or a lone surrogate, or is nested too deeply.
     """
     if value in ({}, [], ()):
         return "[]" if value != {} else "{}"
@@ -103,11 +88,7 @@ def dump_json(value: JsonValue | tuple[str, ...]) -> str:
 
 
 def load_object(text: str) -> JsonObject:
-    """Return the object of `dump_json`.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Decode an object of `dump_json`, or raise ValueError."""
     found = {} if text == "{}" else json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("a JSON object was expected")  # of a text, not of an argument
@@ -119,11 +100,7 @@ def load_value(text: str) -> JsonValue:
 
 
 def load_strings(text: str) -> tuple[str, ...]:
-    """Return the strings of `dump_json`.
-
-    Raises:
-        ValueError: They are none.
-    """
+    """Decode strings of `dump_json`, or raise ValueError."""
     found = () if text == "[]" else json.loads(text)
     if found and not (isinstance(found, list) and all(isinstance(each, str) for each in found)):
         raise ValueError("a JSON list of strings was expected")
@@ -131,22 +108,21 @@ def load_strings(text: str) -> tuple[str, ...]:
 
 
 def fold(text: str) -> str:
-    """Return the text without case, so that equal-looking texts are equal."""
+    """Return the case-folded text in NFC."""
     return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
 def address_key(email: str) -> str:
-    """Return what an e-mail address is compared by: itself, with ASCII letters in lower case.
+    """Return the comparison key of an e-mail address: ASCII letters in lower case, nothing else.
 
-    Any wider rule makes two mailboxes one, and whoever reads one of them owns the other's account. Case folding takes
-    the long s for `s`, and `straße.de` for `strasse.de`, which belong to different people; NFC takes the Kelvin sign
-    for `K`.
+    A wider rule lets two mailboxes share an account: case folding equates `straße.de` and `strasse.de`, NFC equates
+    the Kelvin sign and `K`.
     """
     return email.translate(_LOWER)
 
 
 def key_of(text: str | None) -> str:
-    """Return what a text is compared and sorted by; empty for None."""
+    """Return the key by which a text is compared and sorted; empty for None."""
     return cut(fold(text), KEY_BYTES) if text else ""
 
 

@@ -1,4 +1,4 @@
-"""Ending relations inside a transaction, and giving them another end: what was known of it before is kept."""
+"""Ends of relations: set, moved and withdrawn; earlier ends are kept as history."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -26,7 +26,6 @@ ever_from = select(*relation_columns()).where(
     _table.c.source_id.in_(bindparam("sources", expanding=True)),
     _table.c.name.in_(bindparam("names", expanding=True)),
 )
-"""Every relation with one of some names from some entities."""
 _types = select(_entities.c.id, _entities.c.entity_type, _entities.c.visibility).where(
     _entities.c.organization_id == bindparam("organization"), _entities.c.id.in_(bindparam("ids", expanding=True))
 )
@@ -36,12 +35,10 @@ _last_change = select(func.max(_ends.c.known_to)).where(
 )
 _remember = insert(_ends)
 ENDED, WITHDRAWN = "ended", "withdrawn"
-"""The keys of a provenance that say who gave a fact its end or took it back, and why."""
+"""Keys of a provenance for who ended or withdrew a fact, and why."""
 
 
 class EndWrites(Writes):
-    """Writes of ends."""
-
     def relation(self, relation_id: str) -> Relation | None:
         row = self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).first()
         return None if row is None else to_relation(row)
@@ -55,15 +52,13 @@ class EndWrites(Writes):
         why: JsonObject | None = None,
         fields: JsonObject | None = None,
     ) -> Relation:
-        """Close a fact: from now on we know that it has not been true since `invalid_at` (None: now).
+        """Close a fact as of `invalid_at` (default: now), at the earliest where it began.
 
-        It ends where it began at the earliest: then it was never true. An end in the future is only announced: until
-        then the fact holds. One that has ended before is returned as it is. `may_end` is as in
-        `record_relations`; `why` is added to its provenance.
+        A future end is only announced: the fact holds until then. A fact that has ended is returned unchanged.
+        `may_end` is as in `record_relations`; `why` is added to the provenance.
 
         Raises:
-            NotFound: There is no such relation.
-            Conflict: Its end is put off beyond the beginning of the next one of which there is one at a time.
+            Conflict: The end is moved beyond the beginning of the next single-valued fact.
         """
         relation = self._there(relation_id)
         if self.has_ended(relation):
@@ -74,19 +69,16 @@ class EndWrites(Writes):
         return self._closed(relation, end, why=why, fields=fields)
 
     def has_ended(self, relation: Relation) -> bool:
-        """Tell whether a fact was closed, or has come to its end."""
+        """Tell whether a fact was closed or is over."""
         return relation.expired_at is not None or not lasts(relation, self.now)
 
     def withdraw_end(
         self, relation_id: str, *, may_end: MayEnd = has_its_readers, why: JsonObject | None = None
     ) -> Relation:
-        """Take back an end that was announced: from now on we know of none. One without an end is returned as it is.
-
-        `may_end` and `why` are as in `end_relation`.
+        """Withdraw an announced end; without one, return the fact unchanged. Parameters are as in `end_relation`.
 
         Raises:
-            NotFound: There is no such relation.
-            Conflict: It has ended, or the next one begins at its end or later of which there is one at a time.
+            Conflict: It has ended, or the next single-valued fact begins at its end or later.
         """
         relation = self._there(relation_id)
         if self.has_ended(relation):

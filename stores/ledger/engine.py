@@ -1,4 +1,4 @@
-"""Connections: one writer and a pool of query-only readers on SQLite, two pools on PostgreSQL; errors translated."""
+"""Connections: a writer and query-only readers on SQLite, two pools on PostgreSQL; errors are translated."""
 
 import os
 import re
@@ -24,14 +24,14 @@ from stores.ledger.version import RightsVersion
 
 READERS = 4
 WAIT_S = 20
-"""The longest wait for the writer, a connection or a row that another process holds."""
+"""Longest wait for the writer, a connection or a lock, in seconds."""
 
 IN_CHUNK = 500
-"""The most values in one IN list: far below the limits on bound parameters, and few distinct statements."""
+"""Values per IN list: below the limits on parameters, and few distinct statements."""
 
 _DAMAGED = frozenset({SQLITE_CORRUPT, SQLITE_NOTADB})
 _OF_A_CELL = re.compile("Could not decode to UTF-8|JSON cannot hold BLOB values")
-"""Beginnings of SQLite's errors for cells that are no valid text."""
+"""SQLite's errors for cells that are no valid text."""
 _BACKUP = "Stop the server, put a backup of ledger.sqlite back, and start again: see docs/guide/operations.md."
 _RETRYABLE = frozenset({"40001", "40P01"})
 
@@ -50,7 +50,7 @@ _SQLITE_PRAGMAS = (
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The connections of one ledger. Readers commit each statement by itself."""
+    """Connections of one ledger. Readers commit each statement by itself."""
 
     writer: Engine
     reader: Engine
@@ -58,18 +58,17 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Tell whether the ledger is a file of our own."""
         return self.writer.dialect.name == "sqlite"
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Yield a connection in a transaction that commits at the end, or rolls back on an error."""
+        """Yield a connection in a transaction."""
         with _translated(), self.writer.begin() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Yield a connection for reads that each see the latest commit."""
+        """Yield a connection whose reads each see the latest commit."""
         try:
             with _translated(), self.reader.connect() as connection:
                 yield connection
@@ -91,15 +90,15 @@ class Database:
                     yield steady
 
     def rights_version(self) -> int | None:
-        """A number that grows when rights may have changed, without a wait; None where it takes as long as a read."""
+        """Return `RightsVersion.current`; None on PostgreSQL."""
         return None if self.watch is None else self.watch.current()
 
     def commits(self) -> int | None:
-        """A number that changes with each commit, without a wait; None where it takes as long as a read."""
+        """Return `RightsVersion.commits`; None on PostgreSQL."""
         return None if self.watch is None else self.watch.commits()
 
     def checkpoint(self) -> None:
-        """Move SQLite's log into its file and empty it, so that text deleted before is on disk no more."""
+        """Truncate SQLite's write-ahead log, so that deleted text leaves the disk."""
         if self.is_sqlite:
             with _translated(), self.reader.connect() as connection:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -115,7 +114,7 @@ def connect(url: str) -> Database:
     """Open the database of a URL, `sqlite:////absolute/path` or `postgresql+psycopg://…`.
 
     Raises:
-        InvalidSetting: The URL is malformed, or names a database that is neither.
+        InvalidSetting: The URL is malformed or names another kind of database.
         Unavailable: The server does not answer.
     """
     try:
@@ -137,13 +136,13 @@ def in_chunks(ids: Iterable[str]) -> Iterator[list[str]]:
 
 @cache
 def insert_or_skip(dialect: str, table: Table) -> Insert:
-    """Return an INSERT that leaves an existing row alone; its `rowcount` is then 0."""
+    """Return an INSERT that skips existing rows, with `rowcount` 0."""
     statement: Insert = upsert(dialect, table).on_conflict_do_nothing()
     return statement.execution_options(preserve_rowcount=True)
 
 
 def upsert(dialect: str, table: Table) -> Any:  # noqa: ANN401, RUF100  (two dialects, one method set, no common class)
-    """Return an INSERT of the dialect, on which `on_conflict_do_update` can be called."""
+    """Return an INSERT of the dialect with `on_conflict_do_update`."""
     return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
 
 
@@ -229,11 +228,7 @@ def _limit_waiting(connection: Any, _record: object) -> None:
 
 @contextmanager
 def naming_damage() -> Iterator[None]:
-    """Tell a cell that cannot be read from a database that cannot be used, in the middle of a snapshot.
-
-    Raises:
-        RecordUnreadable: It is so; of which record, the database does not say.
-    """
+    """Raise RecordUnreadable for a damaged cell, in the middle of a snapshot; the record is unknown."""
     try:
         yield
     except OperationalError as error:

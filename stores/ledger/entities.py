@@ -101,7 +101,7 @@ _by_prefix = (
 
 
 FEW = 20
-"""As many entities are read row by row."""
+"""Up to this many entities are fetched as rows, more as JSON."""
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
 _counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
 _counts_visible = _counts.where(_table.c.visibility.in_(bindparam("visibility", expanding=True)))
@@ -128,7 +128,7 @@ def _by_ids_json(dialect: str, columns: tuple[str, ...]) -> Select[Any]:
 
 
 class EntityReads(Store):
-    """Reads of entities. Who may see them is the caller's business."""
+    """Reads of entities. The caller checks permissions."""
 
     def entity(self, organization_id: str, entity_id: str) -> Entity | None:
         """Return the current revision of an entity.
@@ -145,11 +145,11 @@ class EntityReads(Store):
         return None if row is None else to_entity(row)
 
     def entities(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Entity]:
-        """Return the current revisions of those entities that exist and can be read, by id."""
+        """Return the existing, readable entities by id."""
         return dict(self.read_entities(organization_id, entity_ids).found)
 
     def read_entities(self, organization_id: str, entity_ids: Iterable[str]) -> Read[Entity]:
-        """Return the current revisions of those entities that exist, by id, and why some of them cannot be read."""
+        """Return the existing entities by id, and why some cannot be read."""
         return apart(list(dict.fromkeys(entity_ids)), lambda ids: self._together(organization_id, ids))
 
     def _together(self, organization_id: str, ids: Sequence[str]) -> dict[str, Entity]:
@@ -162,7 +162,7 @@ class EntityReads(Store):
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
-        """Return those of the entities that exist and can be read, by id, without their long texts."""
+        """Return the existing, readable entities by id, without their long texts."""
 
         def together(ids: Sequence[str]) -> dict[str, Brief]:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
@@ -172,13 +172,13 @@ class EntityReads(Store):
         return dict(apart(list(dict.fromkeys(entity_ids)), together).found)
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
-        """Return the revision that was current then, or refuse as `entity` does; None before its creation."""
+        """Return the revision current at that time; None before its creation."""
         values = {"organization": organization_id, "ids": [entity_id], "at": to_micros(as_of)}
         row = self._first(_unchanged_since, values) or self._first(_past_at, values)
         return None if row is None else to_entity(row)
 
     def entities_at(self, organization_id: str, entity_ids: Iterable[str], as_of: datetime) -> dict[str, Entity]:
-        """Return the revisions that were current then, by id; what was created later, erased or damaged is absent."""
+        """Return the revisions current at that time, by id, without erased and damaged ones."""
         found: dict[str, Entity] = {}
         for ids in in_chunks(entity_ids):
             values = {"organization": organization_id, "ids": ids, "at": to_micros(as_of)}
@@ -191,21 +191,21 @@ class EntityReads(Store):
     def replaced_since(
         self, organization_id: str, as_of: datetime, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return replaced revisions that were current then, of records visible now; the latest change first."""
+        """Return visible records' revisions of that time that were replaced since, latest change first."""
         values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
         return sound(self._all(_replaced_since, values | {"visibility": sorted(visibility)}), to_entity)
 
     def written_since(
         self, organization_id: str, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int
     ) -> list[str]:
-        """Return the ids of records created or changed after a sequence number, the latest change first."""
+        """Return the ids of records changed after a sequence number, latest change first."""
         values = _since(after, types, visibility, limit) | {"organization": organization_id}
         return list(dict.fromkeys(row.record_id for row in self._all(_written_since, values)))
 
     def readable_with_prefix(
         self, organization_id: str, prefixes: Iterable[str], *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return the first visible entities whose id begins with one of the prefixes, by prefix, then by id."""
+        """Return the first visible entities whose id has one of the prefixes, by prefix and id."""
         values = {"organization": organization_id, "visibility": sorted(visibility)}
         found: dict[str, Entity] = {}
         # One by one: by several ranges at once SQLite reads every id.
@@ -220,7 +220,7 @@ class EntityReads(Store):
         return {row[0]: row[1] for row in self._all(_revisions, {"organization": organization_id})}
 
     def entity_counts(self, organization_id: str, visibility: frozenset[str] | None = None) -> dict[str, int]:
-        """Return how many entities there are of each type, of all or of what these visibility keys show."""
+        """Count entities by type: all, or the visible ones."""
         if visibility is None:
             rows = self._all(_counts, {"organization": organization_id})
         else:
@@ -229,8 +229,6 @@ class EntityReads(Store):
 
 
 class EntityWrites(Writes):
-    """Writes of entities."""
-
     def entity(self, entity_id: str) -> Entity | None:
         """Return the entity as this transaction sees it.
 
@@ -242,7 +240,7 @@ class EntityWrites(Writes):
         return None if row is None else to_entity(row)
 
     def remains(self, entity_id: str) -> Entity | None:
-        """Return the entity, or where its row is damaged what erasing it needs: whose it is, and none of its words."""
+        """Return the entity; if its row is damaged, only the parts needed to erase it."""
         try:
             return self.entity(entity_id)
         except RecordUnreadable:
@@ -250,7 +248,6 @@ class EntityWrites(Writes):
         return None if row is None else Entity(**{**REMAINS, **row._asdict()})
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
-        """Return those of the entities that exist, as this transaction sees them, by id."""
         ids = list(dict.fromkeys(entity_ids))
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
@@ -265,7 +262,6 @@ class EntityWrites(Writes):
         return list(dict.fromkeys(row.record_id for row in self._run(_written_since, values)))
 
     def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
-        """Return the outlines of those of the entities that exist, as this transaction sees them, by id."""
         values = {"organization": self.organization_id, "ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
         rows = unpacked(self._run(_by_ids_json(self._connection.dialect.name, Outline._fields), values).first())
         return {row[0]: Outline._make(row) for row in rows}
@@ -283,19 +279,11 @@ class EntityWrites(Writes):
         return next(iter(sound(self._run(_same, values), to_entity)), None)
 
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
-        """Store a new entity; `fields` go into the change feed.
-
-        Raises:
-            Conflict: The id is taken.
-        """
+        """Store a new entity; `fields` go into the change feed."""
         return self.create_entities([(draft, fields)])[0]
 
     def create_entities(self, drafts: Sequence[tuple[EntityDraft, JsonObject | None]]) -> list[Entity]:
-        """Store new entities, each with what goes into the change feed.
-
-        Raises:
-            Conflict: An id is taken.
-        """
+        """Store new entities, each with its fields for the change feed."""
         for draft, _ in drafts:
             check_id(draft.id)
         entities = [self._entity_of(draft) for draft, _ in drafts]
@@ -314,14 +302,7 @@ class EntityWrites(Writes):
         expected_revision: int | None = None,
         fields: JsonObject | None = None,
     ) -> Entity:
-        """Store what `change` makes of the current entity as its next revision.
-
-        Its identity, organization, source and time of creation stay what they were.
-
-        Raises:
-            NotFound: There is no such entity.
-            Conflict: It is not at the expected revision.
-        """
+        """Store the result of `change` as the next revision; id, organization, source and creation time stay."""
         current = self._current(entity_id, expected_revision)
         changed = replace(
             change(current),

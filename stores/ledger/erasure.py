@@ -1,4 +1,4 @@
-"""Erasing: what is deleted leaves no text behind, in no table of the ledger."""
+"""Erasure: deleted records leave no text behind in any table."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -74,19 +74,12 @@ _drop_documents = delete(_documents).where(
 
 
 class Erasure(DocumentWrites):
-    """Deletions."""
-
     def delete_entity(
         self, entity_id: str, *, expected_revision: int | None = None, fields: JsonObject | None = None
     ) -> Entity:
-        """Erase an entity: all revisions, its labels, the relations that touch it, stored answers that repeat it.
+        """Erase an entity: all revisions, labels, relations and stored answers that repeat it.
 
-        A source takes its documents, their chunks and the entities of these along. Returns what was current, or what
-        was left of it where its row was damaged.
-
-        Raises:
-            NotFound: There is no such entity.
-            Conflict: It is not at the expected revision.
+        A source takes its documents and chunks along. Returns the last revision, or the remains of a damaged row.
         """
         entity = self._expected(entity_id, self.remains(entity_id), expected_revision)
         source: Values = {"organization": self.organization_id, "source": entity_id}
@@ -96,11 +89,7 @@ class Erasure(DocumentWrites):
         return entity
 
     def remove_document(self, document_id: str) -> None:
-        """Erase a document with its chunks and their entities.
-
-        Raises:
-            NotFound: There is no such document.
-        """
+        """Erase a document with its chunks and their entities."""
         if self._document(document_id) is None:
             raise NotFound(f"Document {document_id} does not exist.")
         document: Values = {"organization": self.organization_id, "document": document_id}

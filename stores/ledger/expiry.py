@@ -1,4 +1,4 @@
-"""Expiry: removing credentials that hold no more."""
+"""Removal of expired credentials."""
 
 from datetime import timedelta
 
@@ -18,17 +18,15 @@ from stores.ledger.encoding import to_micros
 from stores.ledger.store import Store
 
 REMEMBERED = timedelta(days=30)
-"""Invitations, spent codes and grants stay this long after their end: a replay is still recognised."""
+"""Ended invitations, spent codes and grants are kept this long, to recognise a replay."""
 
 UNUSED = timedelta(days=90)
-"""Anybody may register a client: one that nobody lets in for this long is forgotten."""
+"""Anybody may register a client: those without a grant are deleted after this time."""
 
 
 class Expiry(Store):
-    """Deletion of expired credentials."""
-
     def prune_expired(self) -> int:
-        """Delete tickets, codes, resets, invitations, grants and clients that hold no more; return how many rows."""
+        """Delete expired tickets, codes, resets, invitations, grants and clients; return how many rows."""
         now = self._clock()
         at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
         granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))

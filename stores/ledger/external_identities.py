@@ -1,4 +1,4 @@
-"""Links: which accounts at sign-in providers stand for which user."""
+"""Links between users and their accounts at sign-in providers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from stores.ledger.store import Store, clashing
 from stores.records import ExternalIdentity, User
 
 CODEHOST = "codehost"
-"""The provider of links whose subjects are the numbers of accounts of the code host."""
+"""Provider whose subjects are account numbers of the code host."""
 
 _links = external_identities
 _columns = [_links.c[name] for name in ("provider", "subject", "user_id", "email", "created_at")]
@@ -29,28 +29,25 @@ _by_id = select(*USER_COLUMNS).where(users.c.id == bindparam("user"))
 
 
 class Links(Store):
-    """External identities of users."""
-
     def user_by_link(self, provider: str, subject: str) -> User | None:
         row = self._first(_by_link, {"provider": provider, "subject": subject})
         return None if row is None else to_user(row)
 
     def links(self, user_id: str) -> list[ExternalIdentity]:
-        """Return a user's accounts at providers, the oldest link first."""
+        """Return a user's links, oldest first."""
         return [_to_link(row) for row in self._all(_links_of, {"user": user_id})]
 
     def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
-        """Let a provider's account stand for an existing user from now on; return the user.
+        """Link a provider's account to an existing user; return the user.
 
-        With `vouched` the provider vouches for the user's address: if nobody ever proved it to be the user's, the
-        account is reclaimed (`stores/ledger/reclaiming.py`). Either way the address is verified now.
+        With `vouched` the provider vouches for the user's address: an address never verified before means that the
+        account is reclaimed (`stores/ledger/reclaiming.py`); it is verified now.
 
-        A link to the code host, whose subject is a number, also becomes the user's `codehost_id`.
+        A link to the code host also sets the user's `codehost_id`.
 
         Raises:
-            NotFound: There is no such user.
-            Conflict: The provider's account stands for a user already, or the user for another one of the code host;
-                with `vouched`, the user's address is not that of the link.
+            Conflict: The account has a user already, or the user another code-host account; with `vouched`, the
+                user's address is not that of the link.
         """
         with self._database.write() as connection:
             account = lock_account(connection, link.user_id)
@@ -67,10 +64,10 @@ class Links(Store):
             return to_user(connection.execute(_by_id, {"user": link.user_id}).one())
 
     def unlink_user(self, user_id: str, provider: str, subject: str, audit: AuditDraft | None = None) -> None:
-        """Let a provider's account stand for nobody.
+        """Remove a link.
 
         Raises:
-            NotFound: It does not stand for that user.
+            NotFound: The user has no such link.
         """
         mine = (_links.c.provider == provider, _links.c.subject == subject, _links.c.user_id == user_id)
         with self._database.write() as connection:
@@ -83,8 +80,7 @@ def insert_link(connection: Connection, link: ExternalIdentity) -> None:
     """Store a link in a transaction.
 
     Raises:
-        Conflict: The provider's account stands for a user already.
-        NotFound: There is no such user.
+        Conflict: The provider's account has a user already.
     """
     check_id(link.provider)
     check_id(link.subject)

@@ -1,4 +1,4 @@
-"""Recording relations inside a transaction; what contradicts a fact ends it, and keeps what was known of it before."""
+"""Recording of relations; a contradicting fact ends the one before, whose history is kept."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
 
 
 Place = tuple[str, str, str]
-"""Key of facts that may repeat or contradict each other: source, name and, for many-valued names, target."""
+"""Key of repeating or contradicting facts: source, name and, for many-valued names, target."""
 
 
 class Recorded(NamedTuple):
@@ -89,7 +89,7 @@ class Recorded(NamedTuple):
 
     relation: Relation
     is_new: bool
-    """False where the same fact with the same dates was known."""
+    """False if the same fact with the same dates was known."""
     ended: tuple[Relation, ...]
     """Facts that it replaced, as they are now."""
     moved: tuple[Relation, ...] = ()
@@ -97,15 +97,8 @@ class Recorded(NamedTuple):
 
 
 class RelationWrites(EndWrites):
-    """Writes of relations."""
-
     def add_relation(self, draft: RelationDraft, *, fields: JsonObject | None = None) -> Relation:
-        """Store a fact; return the current one instead where name, both ends, visibility and dates are the same.
-
-        Raises:
-            NotFound: One of its ends does not exist.
-            Conflict: The id is taken.
-        """
+        """Store a fact; if the same one (name, ends, visibility, dates) exists, return that."""
         return self.record_relations([draft], fields=fields)[0].relation
 
     def record_relations(
@@ -116,20 +109,15 @@ class RelationWrites(EndWrites):
         may_end: MayEnd = has_its_readers,
         fields: JsonObject | None = None,
     ) -> list[Recorded]:
-        """Store facts, in their order; what is known already is not stored twice.
+        """Store facts in order; known ones are not stored twice.
 
-        `ends` holds every end, by id, where this transaction has read them already.
+        `ends` holds every end by id, if the transaction has read them.
 
-        A draft without dates is known where the fact holds and no end is announced; with dates, where one has the
-        same. A fact with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with
-        its own and whose target has the type of its target. One about a time that is over neither ends another nor is
-        ended. With a `valid_at`, a fact ends where the next one begins that is known, and what ended there so far ends
-        where it begins, so that facts come out the same in whichever order they are told. A fact ends none that it
-        `may_end` not: what is hidden neither changes what others see nor shows by what it ends.
-
-        Raises:
-            NotFound: An end of one does not exist.
-            Conflict: An id is taken.
+        A draft without dates is known if the fact holds and no end is announced; with dates, if one has the same dates.
+        A `SINGLE_VALUED` fact ends those of its source with an overlapping time and a target of the same type; facts
+        that are over neither end others nor are ended. With a `valid_at`, a fact ends where the next known one begins,
+        and a fact that ended there now ends where it begins: the order of telling does not matter. A fact ends only
+        those that it `may_end`: a hidden fact must neither change nor show by its effects.
         """
         for draft in drafts:
             check_id(draft.id)
@@ -174,10 +162,9 @@ class RelationWrites(EndWrites):
         return recorded
 
     def follow_visibility(self, before: Entity, after: Entity, *, left: Collection[str] = ()) -> None:
-        """Let whoever may read both ends of what is stated by or of an entity read that, too, and nobody else.
+        """Adapt the visibility of relations to that of a changed entity, as `between` derives it.
 
-        Only who may read a relation changes: what it says and its four times stay. Those in `left` stay as they are,
-        and so do those of others that did not follow their ends before.
+        Statement and times stay. Unaffected are those in `left`, and those that did not follow their ends before.
         """
         if before.visibility == after.visibility:
             return
@@ -195,7 +182,7 @@ class RelationWrites(EndWrites):
                 self._record(Entry("relation", row.id, "update", revision, row.name, visibility))
 
     def relations_of(self, entity_id: str) -> list[Relation]:
-        """Return the relations of an entity that hold now, as this transaction sees them."""
+        """Return the relations of an entity that hold now."""
         values = {
             "organization": self.organization_id,
             "entity": entity_id,
@@ -205,7 +192,7 @@ class RelationWrites(EndWrites):
         return sound(self._run(touching_now, values), to_relation)
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
-        """Return the relations with one of the names from an entity that hold, or will once hold."""
+        """Return an entity's outgoing relations with these names that hold now or later."""
         values = {
             "organization": self.organization_id,
             "sources": [source_id],
@@ -215,10 +202,7 @@ class RelationWrites(EndWrites):
         return [relation for relation in found if lasts(relation, self.now)]
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
-        """Return source and target of the relations that hold, or will once hold, and that carry such a key.
-
-        So must their target.
-        """
+        """Return source and target of visible relations that hold now or later, with visible targets."""
         values = {
             "organization": self.organization_id,
             "name": name,

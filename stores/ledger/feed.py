@@ -1,4 +1,4 @@
-"""The change feed: what indexes follow, and the snapshot from which they begin."""
+"""The change feed that indexes follow, and the snapshots that they begin with."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -84,21 +84,21 @@ _relation_page = _page_of(schema.relations, relation_columns())
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All current rows of one organization at one position; pages are read as they are asked for."""
+    """Consistent view of one organization; pages are read lazily."""
 
     position: Position
     _connection: Connection
     _organization_id: str
     unreadable_entities: dict[str, str] = field(default_factory=dict)
-    """Why entities of the pages so far cannot be read, by id: they are in no page."""
+    """Reasons why entities of the pages so far cannot be read, by id."""
     unreadable_relations: dict[str, str] = field(default_factory=dict)
 
     def entities(self) -> Iterator[list[Entity]]:
-        """Yield every entity that can be read in pages, ordered by id."""
+        """Yield pages of all readable entities, ordered by id."""
         return self._pages(schema.entities, _entity_page, to_entity, self.unreadable_entities)
 
     def relations(self) -> Iterator[list[Relation]]:
-        """Yield every relation that can be read in pages, ended ones too, ordered by id."""
+        """Yield pages of all readable relations, ended ones too, ordered by id."""
         return self._pages(schema.relations, _relation_page, to_relation, self.unreadable_relations)
 
     def _pages(
@@ -121,40 +121,34 @@ class Snapshot:
 
 
 class FeedReads(Store):
-    """Reads of the feed."""
-
     def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
         super().__init__(database, clock)
         self.epoch = epoch
-        """The id of this ledger's life: another one means that indexes followed another ledger."""
+        """Changes with the ledger: indexes of another epoch are rebuilt."""
 
     def head(self, organization_id: str) -> Position:
-        """Return the position of the last commit; 0 and "" where nothing has been written.
-
-        Raises:
-            NotFound: There is no such organization.
-        """
+        """Return the position of the last commit; 0 and "" for an empty feed."""
         return self._position(self._first(_head, {"organization": organization_id}), organization_id)
 
     def changes(self, organization_id: str, after: int, limit: int) -> list[Change]:
-        """Return what follows a sequence number, in order.
+        """Return the changes after a sequence number, in order.
 
-        Ask `batch_at` first whether the number is still a place in this feed: pruned rows are silently absent.
+        Ask `batch_at` first whether the number is still in this feed: pruned rows are silently absent.
         """
         values = {"organization": organization_id, "after": after, "limit": limit}
         changes = [_to_change(row) for row in self._packed(_packed_after(self._database.writer.dialect.name), values)]
         return sorted(changes, key=attrgetter("sequence"))
 
     def follows(self, organization_id: str, after: int, limit: int) -> tuple[int, int]:
-        """Count the changes that follow a sequence number, up to a limit, and those among them that were deferred."""
+        """Count the changes after a sequence number, up to a limit, and the deferred ones among them."""
         values = {"organization": organization_id, "after": after, "limit": limit}
         found = self._first(_what_follows, values)
         return (found[0], found[1] or 0) if found else (0, 0)
 
     def batch_at(self, organization_id: str, sequence: int) -> str | None:
-        """Return the batch of a sequence number; None when it was pruned or is above the head.
+        """Return the batch of a sequence number; None if it was pruned or is above the head.
 
-        A follower whose number has another batch, or none, cannot go on from there and rebuilds.
+        A follower whose number has another batch, or none, must rebuild.
         """
         head = self._first(_head, {"organization": organization_id})
         if head is None:
@@ -170,7 +164,7 @@ class FeedReads(Store):
     def prune_feed(self, before: datetime, watermarks: Mapping[str, int]) -> int:
         """Delete rows older than `before` and below each organization's lowest watermark; return how many.
 
-        The row at the watermark stays, because its follower asks for it; an organization without one is left alone.
+        The row at the watermark stays for `batch_at`; an organization without a watermark is skipped.
         """
         with self._database.write() as connection:
             return sum(
@@ -182,13 +176,13 @@ class FeedReads(Store):
 
     @contextmanager
     def snapshot(self, organization_id: str) -> Iterator[Snapshot]:
-        """Yield one consistent view of an organization, for a rebuild. Writers go on meanwhile."""
+        """Yield one consistent view of an organization, for a rebuild; writers are not blocked."""
         with self._database.snapshot() as connection:
             head = connection.execute(_head, {"organization": organization_id}).first()
             yield Snapshot(self._position(head, organization_id), connection, organization_id)
 
     def unreadable(self, organization_id: str) -> list[str]:
-        """Read every record, and say in a sentence of each one that cannot be read why."""
+        """Read every record, and return a sentence for each unreadable one."""
         with self.snapshot(organization_id) as snapshot:
             for _ in chain[object](snapshot.entities(), snapshot.relations()):
                 pass

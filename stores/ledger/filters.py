@@ -19,21 +19,21 @@ class EntityQuery:
     statuses: tuple[str, ...] = ()
     priorities: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    """Any of them suffices, as in every other tuple."""
+    """Any of them suffices, as in every tuple."""
     languages: tuple[str, ...] = ()
     category: str | None = None
     project_ids: tuple[str, ...] = ()
     epic: str | None = None
     no_epic: bool = False
-    """Tasks that name no epic or none that there is for the caller, and nothing else."""
+    """Only tasks without an epic visible to the caller."""
     complexity: str | None = None
     feature: str | None = None
     search: str | None = None
-    """A part of the name or the description."""
+    """Part of the name or the description."""
     include_archived: bool = False
-    """Also implied by a status `archived`."""
+    """Implied by a status `archived`."""
     include_chunks: bool = False
-    """Also implied by a type `document`."""
+    """Implied by a type `document`."""
     sort_by: SortKey = "updated_at"
     sort_order: Literal["asc", "desc"] = "desc"
     limit: int = 50
@@ -41,7 +41,7 @@ class EntityQuery:
 
 
 def test_of(query: EntityQuery) -> Callable[[Facets], bool]:
-    """Return what a record's facets must pass; whether an epic is there for the caller is asked apart."""
+    """Compile a query to a predicate on facets; it does not check that the epic is visible."""
     types, statuses, priorities = (
         {key_of(word) for word in words} for words in (query.types, query.statuses, query.priorities)
     )

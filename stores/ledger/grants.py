@@ -1,4 +1,4 @@
-"""Grants: what people allowed MCP clients, by OAuth 2.1. The ledger sees the hashes of codes and tokens only."""
+"""OAuth 2.1 grants to MCP clients. Codes and tokens are stored as hashes only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from stores.ledger.store import Store, clashing
 from stores.records import Identity, JsonObject
 
 GrantRefusal = Literal["reused", "ended"]
-"""`reused`: the code or token was spent before, and its grant is revoked now. `ended`: unknown, expired or revoked."""
+"""`reused`: spent before, so its grant is revoked now. `ended`: unknown, expired or revoked."""
 
 _clients = oauth_clients
 _codes = oauth_codes
@@ -102,29 +102,29 @@ _of_user = (
 
 @dataclass(frozen=True, slots=True)
 class OAuthClient:
-    """A program that was registered, by itself or by an operator."""
+    """Registered client."""
 
     id: str
     secret_hash: str | None
     """None for a public client."""
     metadata: JsonObject
-    """As registered (RFC 7591): redirect URIs, name, …"""
+    """As registered (RFC 7591)."""
     created_at: datetime
     last_used_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationCode:
-    """Consent of a user, before the client exchanges its code for tokens."""
+    """Consent of a user, to be exchanged for tokens."""
 
     client_id: str
     user_id: str
     organization_id: str
     redirect_uri: str
     redirect_uri_explicit: bool
-    """True if the client named it and must name it again."""
+    """The client named it and must name it again."""
     code_challenge: str
-    """PKCE challenge, method S256."""
+    """PKCE, method S256."""
     resource: str | None
     scopes: tuple[str, ...]
     expires_at: datetime
@@ -132,7 +132,7 @@ class AuthorizationCode:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Consent of a user to a client: a family of tokens of which the latest pair is valid."""
+    """Consent of a user to a client: a family of tokens, of which the latest pair is valid."""
 
     id: str
     client_id: str
@@ -143,44 +143,39 @@ class Grant:
     created_at: datetime
     last_used_at: datetime
     expires_at: datetime
-    """When the refresh token expires, and with it everything."""
+    """Expiry of the refresh token, and so of the grant."""
     revoked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """The hashes of new tokens."""
+    """Hashes of new tokens."""
 
     access_hash: str
     access_expires_at: datetime
     refresh_hash: str
     refresh_expires_at: datetime
     scopes: tuple[str, ...]
-    """Scopes of the access token: those of the grant, or fewer."""
+    """Of the access token: those of the grant, or fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrantIdentity:
-    """The user that a client acts for, with the present role."""
+    """User behind an access token, with the present role."""
 
     identity: Identity
     grant: Grant
     scopes: tuple[str, ...]
-    """Belongs to the access token."""
+    """Of the access token."""
     expires_at: datetime
-    """Belongs to the access token."""
+    """Of the access token."""
 
 
 class Grants(Store):
     """Clients, codes and grants of the authorization server."""
 
     def add_client(self, client: OAuthClient) -> None:
-        """Store a client.
-
-        Raises:
-            Conflict: The id is taken.
-            ValidationFailed: The metadata cannot be stored.
-        """
+        """Store a client."""
         check_id(client.id)
         check_text((client.secret_hash,))
         values = {
@@ -200,12 +195,7 @@ class Grants(Store):
         return OAuthClient(row[0], row[1], load_object(row[2]), from_micros(row[3]), from_micros(row[4]))
 
     def add_code(self, code_hash: str, code: AuthorizationCode, audit: AuditDraft | None = None) -> None:
-        """Store an authorization code.
-
-        Raises:
-            NotFound: The client, the user or the organization does not exist.
-            Conflict: The code is taken.
-        """
+        """Store an authorization code."""
         check_id(code_hash)
         check_text((code.redirect_uri, code.code_challenge, code.resource))
         values = {column.name: getattr(code, column.name) for column in _code_columns}
@@ -216,17 +206,17 @@ class Grants(Store):
             append_audit(connection, self._clock(), audit)
 
     def code(self, code_hash: str) -> AuthorizationCode | None:
-        """Return what a code stands for, to check the proof of the client; None when it is spent or expired."""
+        """Return an unspent, unexpired code."""
         row = self._first(_code, {"code": code_hash, "now": to_micros(self._clock())})
         return None if row is None else _to_code(row)
 
     def redeem_code(
         self, code_hash: str, grant_id: str, tokens: TokenPair, *, request: JsonObject | None = None
     ) -> Grant | GrantRefusal:
-        """Spend a code for a grant with its first tokens; of two that try, one succeeds, and both lose the grant.
+        """Exchange a code for a grant with its first tokens, once.
 
-        A code that comes twice was stolen by one of them (OAuth 2.1, section 4.1.3): its grant is revoked, which is
-        audited as `oauth.reuse` together with the `request`.
+        A second exchange means theft (OAuth 2.1, section 4.1.3): the grant is revoked and `oauth.reuse` is audited with
+        the `request`.
         """
         check_id(grant_id)
         with self._database.write() as connection:
@@ -252,9 +242,9 @@ class Grants(Store):
             return _to_grant(connection.execute(select(*_grant_columns).where(_grants.c.id == grant_id)).one())
 
     def refreshable(self, refresh_hash: str) -> Grant | None:
-        """Return the grant of a refresh token, spent or not; None when token or grant is over.
+        """Return the grant of a refresh token, spent or not; None if token or grant is over.
 
-        Hand a spent token to `rotate` all the same: that is how the theft is noticed.
+        Pass a spent token to `rotate` all the same, to detect theft.
         """
         row = self._first(_by_refresh_token, {"token": refresh_hash, "now": to_micros(self._clock())})
         return None if row is None else _to_grant(row[:-1])
@@ -262,10 +252,9 @@ class Grants(Store):
     def rotate(
         self, refresh_hash: str, client_id: str, tokens: TokenPair, *, request: JsonObject | None = None
     ) -> Grant | GrantRefusal:
-        """Spend a refresh token of a client for new tokens; of two that try with the same one, one succeeds.
+        """Exchange a client's refresh token for new tokens, once; the access token before ends.
 
-        A spent token that comes again revokes the grant, which is audited as `oauth.reuse` together with the
-        `request`. The access token before ends as well.
+        A spent token revokes the grant, and `oauth.reuse` is audited with the `request`.
         """
         with self._database.write() as connection:
             now = to_micros(self._clock())
@@ -286,10 +275,7 @@ class Grants(Store):
             return _to_grant(row)
 
     def identity(self, access_hash: str) -> GrantIdentity | None:
-        """Return whom a client with an access token acts for, in one query.
-
-        None when the token or the grant is over, or the user is no member of the organization any more.
-        """
+        """Return the identity behind a valid access token of a current member, in one query."""
         row = self._first(_by_access_token, {"token": access_hash, "now": to_micros(self._clock())})
         if row is None:
             return None
@@ -297,11 +283,11 @@ class Grants(Store):
         return GrantIdentity(to_identity(row, None), grant, load_strings(row[-2]), from_micros(row[-1]))
 
     def of_user(self, user_id: str) -> list[Grant]:
-        """Return what a user allows clients at present, the newest first."""
+        """Return a user's current grants, newest first."""
         return [_to_grant(row) for row in self._all(_of_user, {"user": user_id, "now": to_micros(self._clock())})]
 
     def revoke(self, user_id: str, grant_id: str, audit: AuditDraft | None = None) -> None:
-        """End a grant of a user.
+        """Revoke a grant of a user.
 
         Raises:
             NotFound: The user has no such grant, or it has ended.
@@ -314,10 +300,7 @@ class Grants(Store):
             append_audit(connection, now, audit)
 
     def revoke_token(self, token_hash: str, client_id: str, *, request: JsonObject | None = None) -> bool:
-        """End the grant of a token, access or refresh, on its client's word (RFC 7009); tell whether there was one.
-
-        It is audited as `oauth.return` together with the `request`.
-        """
+        """Revoke the grant of a client's token (RFC 7009), audited as `oauth.return`; tell whether there was one."""
         of_token = select(_tokens.c.grant_id).where(_tokens.c.token_hash == token_hash).scalar_subquery()
         which = (_grants.c.id == of_token, _grants.c.client_id == client_id)
         with self._database.write() as connection:

@@ -1,4 +1,4 @@
-"""Facts over time: which relations held at a moment, every version of them, and what was called off."""
+"""Facts over time: valid relations, their versions and ends at a moment."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -38,18 +38,18 @@ Mode = Literal["history", "timeline", "conflicts"]
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """Filter of a relation history. The relation and both ends must be visible, now and at `as_of`."""
+    """Filter of a relation history. Relation and ends must be visible, now and at `as_of`."""
 
     mode: Mode
     visibility: frozenset[str]
     limit: int
     entity_id: str | None = None
     as_of: datetime | None = None
-    """The moment asked about; None: the present."""
+    """Valid time; None: now."""
     known_at: datetime | None = None
-    """Transaction time; `as_of` if None."""
+    """Transaction time; None: `as_of`."""
     include_ended: bool = False
-    """In a history also what had ended by then."""
+    """Include facts that had ended by then."""
 
 
 _table = schema.relations
@@ -70,25 +70,22 @@ _today = (_table.c.expired_at.label("expired_today"), _table.c.invalid_at.label(
 _open = _table.c.expired_at.is_(None)
 _lasting = or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at)
 _begun = or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at)
-"""Since the clock may have been set back, what was true when it was recorded needs no clock to have begun."""
+"""The clock may have been set back: a fact that was true when recorded has begun."""
 
 
 class Recalled(NamedTuple):
-    """A relation as it was known at a moment, and as it is known today."""
+    """A relation as known at a moment, and as known today."""
 
     then: Relation
     today: Relation
 
 
 class HistoryReads(Store):
-    """Reads of relations by the times when they were known and true."""
-
     def relation_history(self, organization_id: str, query: HistoryQuery) -> list[Recalled]:
-        """Return the latest of the relations that a query describes: last known first, then by id from behind.
+        """Return the latest matching relations, by transaction time and id, descending.
 
-        As known at a moment, a relation has the end that was known then, whatever became of it: one that was closed
-        later had none, or the one that was announced. One that was closed before did not hold from its closing or its
-        `invalid_at` on, whichever came first.
+        A version has the end known at that moment: none, or the announced one, if it was closed later. One closed
+        before did not hold after its closing or its `invalid_at`, whichever came first.
         """
         now = self._clock() if query.as_of is None else query.as_of
         values: Values = {
@@ -106,7 +103,7 @@ class HistoryReads(Store):
     def entity_names(
         self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None
     ) -> dict[str, str]:
-        """Return what entities are called, or were called at a moment, by id; what came later has today's name."""
+        """Return entity names by id, of a moment if given; later entities have today's name."""
         ids = list(dict.fromkeys(entity_ids))
         values: Values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
         if as_of is not None:

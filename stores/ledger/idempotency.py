@@ -1,8 +1,8 @@
-"""Idempotency keys: a request that is repeated is answered, never done twice.
+"""Idempotency keys: a repeated request gets the stored answer.
 
-A key is `claimed` while its request runs, `applied` once that has committed, and `finished` when the answer is stored.
-An answer that is not there is told apart: `unkept` holds a secret, `erased` went with a record that was deleted, and
-`lost` belongs to a process that ended, or a request that failed, after the commit.
+A key is `claimed` while its request runs, `applied` after the commit, and `finished` once the answer is stored. A
+missing answer is `unkept` (held a secret), `erased` (a record of it was deleted) or `lost` (the process or request
+ended after the commit).
 """
 
 import hashlib
@@ -59,7 +59,7 @@ _give_up = update(_keys).where(*_owned, _keys.c.state == "applied").values(state
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to carry out the request of an idempotency key."""
+    """Right to carry out the request of an idempotency key."""
 
     organization_id: str
     slot: str
@@ -68,22 +68,20 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The answer that the same request got before."""
+    """Stored answer of an earlier, equal request."""
 
     status: int
     body: JsonValue
     records: tuple[str, ...]
-    """Written records as `entity:<id>`; only those who may read all of them get the stored body."""
+    """Written records as `entity:<id>`; only callers who may read all of them get the stored body."""
 
     def gone(self) -> Conflict:
-        """Say what is said once a record of the answer has been deleted: whether it is there is nobody's business."""
+        """Build the error for a deleted record of the answer, without saying whether it exists."""
         return _no_answer("erased", self.records)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedRequest:
-    """A request that came with an idempotency key."""
-
     organization_id: str
     principal: str
     method: str
@@ -96,11 +94,11 @@ class Idempotency(Store):
     """Claims of requests, kept for 24 hours."""
 
     def claim(self, request: KeyedRequest, holder: str) -> Claim | Replay:
-        """Take the right to carry out a request, or return the answer that it got before.
+        """Claim a request, or return the stored answer of its first run.
 
         Raises:
-            Conflict: The key came with another body, its request is still running, or it was carried out and its
-                answer is lost, erased or was not to be kept; the message says which, and what it was about.
+            Conflict: The key was used with another body, its request is still running, or its answer is lost, erased or
+                unkept; the message says which.
         """
         check_text((request.organization_id, request.key))
         values = self._new_row(request, holder)
@@ -127,25 +125,25 @@ class Idempotency(Store):
             connection.execute(_finish.values(status=status, body=dump_json(body)), _identity_of(claim))
 
     def finish_unkept(self, claim: Claim, status: int) -> None:
-        """Mark a request as carried out whose answer holds a secret: the answer is stored nowhere."""
+        """Mark a request as done, without storing an answer that holds a secret."""
         with self._database.write() as connection:
             connection.execute(_finish.values(state="unkept", status=status, body=None), _identity_of(claim))
 
     def release(self, claim: Claim) -> None:
-        """Drop the claim of a request that failed, so that it may be tried again; what has committed stays done."""
+        """Drop the claim of a failed request, to allow a retry; commits stay."""
         with self._database.write() as connection:
             connection.execute(_release, _identity_of(claim))
             connection.execute(_give_up, _identity_of(claim))
 
     def release_dead_claims(self, holder: str) -> int:
-        """Drop what a process that is gone had claimed and not carried out; return how many."""
+        """Drop unfinished claims of a dead process; return how many."""
         of_holder = _keys.c.holder == holder
         with self._database.write() as connection:
             connection.execute(update(_keys).where(of_holder, _keys.c.state == "applied").values(state="lost"))
             return connection.execute(delete(_keys).where(of_holder, _keys.c.state == "claimed")).rowcount
 
     def prune_claims(self) -> int:
-        """Delete what is older than 24 hours; return how many."""
+        """Delete claims older than 24 hours; return how many."""
         with self._database.write() as connection:
             return connection.execute(delete(_keys).where(_keys.c.expires_at <= to_micros(self._clock()))).rowcount
 
@@ -184,7 +182,7 @@ class Idempotency(Store):
 
 
 def apply_claim(writing: Writing, claim: Claim) -> None:
-    """Mark the request as carried out, in the transaction that carries it out.
+    """Mark the request as done, in its own transaction.
 
     Raises:
         Conflict: The claim was released, has expired, or was applied before.

@@ -1,4 +1,4 @@
-"""Identities: who a caller is and what the caller was given, read anew for every request."""
+"""Identities and access rights, read for every request."""
 
 from datetime import datetime
 
@@ -131,24 +131,24 @@ _RANK = {role: rank for rank, role in enumerate(PROJECT_ROLES)}
 
 
 class Identities(Store):
-    """Reads that decide what a caller may do. Roles are those of this moment."""
+    """Reads for authorization. Roles are the present ones."""
 
     def identity(self, user_id: str, organization_id: str, session_id: str | None) -> Identity | None:
-        """Return who a caller is, in one query.
+        """Return a caller's identity, in one query.
 
-        None when the user, the membership or the organization is gone, or the session is not the user's in that
-        organization, was revoked or is over. Without a session id, none is asked for.
+        None if user, membership or organization is gone, or the session (if given) is not the user's in that
+        organization, revoked or over.
         """
         with self._database.read() as connection:
             return self._identity(connection, user_id, organization_id, session_id)
 
     def access(self, user_id: str, organization_id: str) -> Access:
-        """Return the projects of an organization, and what one of its members was given there, in one query."""
+        """Return the organization's projects and a member's roles in them, in one query."""
         with self._database.read() as connection:
             return access_of(connection, user_id, organization_id, self._clock())
 
     def caller(self, user_id: str, organization_id: str, session_id: str | None) -> tuple[Identity, Access] | None:
-        """Return `identity` and `access`, in one query each on one connection: what every request needs."""
+        """Return `identity` and `access` over one connection."""
         with self._database.read() as connection:
             identity = self._identity(connection, user_id, organization_id, session_id)
             if identity is None:
@@ -156,16 +156,15 @@ class Identities(Store):
             return identity, access_of(connection, user_id, organization_id, self._clock())
 
     def memberships(self, user_id: str) -> list[tuple[Organization, Role]]:
-        """Return a user's organizations, the personal one first, then the oldest membership."""
+        """Return a user's organizations: the personal one, then by age of membership."""
         return [(to_organization(row[:-1]), row[-1]) for row in self._all(_memberships_of, {"user": user_id})]
 
     def membership_by_slug(self, user_id: str, slug: str) -> tuple[Organization, Role] | None:
-        """Return an organization of a user by its slug, with the user's role; None where the user is no member."""
         row = self._first(_membership_by_slug, {"user": user_id, "slug": slug})
         return None if row is None else (to_organization(row[:-1]), row[-1])
 
     def default_organization(self, user_id: str) -> Organization | None:
-        """Return the organization that a user signs in to: the first of `memberships`."""
+        """Return the organization to sign in to: the first of `memberships`."""
         row = self._first(_memberships_of, {"user": user_id})
         return None if row is None else to_organization(row[:-1])
 
@@ -181,13 +180,13 @@ class Identities(Store):
 
 
 def identity_of(connection: Connection, user_id: str, organization_id: str) -> Identity | None:
-    """Return what `Identities.identity` does without a session, in a transaction."""
+    """Implement `Identities.identity` without a session, in a transaction."""
     row = connection.execute(_identity, {"user": user_id, "organization": organization_id}).first()
     return None if row is None else to_identity(row, None)
 
 
 def to_identity(row: Cells, session: Session | None) -> Identity:
-    """Return the identity of a row that begins with `IDENTITY_COLUMNS`."""
+    """Convert a row that begins with `IDENTITY_COLUMNS`."""
     organization = row[USER_WIDTH : USER_WIDTH + ORGANIZATION_WIDTH]
     return Identity(to_user(row[:USER_WIDTH]), to_organization(organization), row[IDENTITY_WIDTH - 1], session)
 

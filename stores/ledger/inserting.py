@@ -1,4 +1,4 @@
-"""Hundreds of rows into a table at once."""
+"""Bulk inserts."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -10,14 +10,13 @@ from sqlalchemy import Connection, Table, insert
 from stores.ledger.rows import Values
 
 ROWS = 64
-"""Rows of one statement on SQLite, far below its limit on parameters."""
+"""Rows per statement on SQLite, below its limit on parameters."""
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """Insert rows that name the same columns.
+    """Insert rows with the same columns.
 
-    SQLite's driver lets other threads run for each statement that it executes, and has to wait for its turn again: many
-    rows make one statement there.
+    SQLite's driver releases the GIL for each statement, so many rows share one.
     """
     if not rows:
         return

@@ -1,4 +1,4 @@
-"""Invitations: offers of membership by mail, each accepted once. The ledger sees the hashes of their tokens only."""
+"""Invitations by mail, each accepted once. Tokens are stored as hashes only."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,8 +44,6 @@ _member_of_email = (
 
 
 class Invitations(Store):
-    """Invitations of every organization."""
-
     def create(
         self,
         invitation: Invitation,
@@ -54,12 +52,10 @@ class Invitations(Store):
         *,
         permit: Permit | None = None,
     ) -> None:
-        """Store an invitation; an earlier one to the same address, if still pending, is revoked.
+        """Store an invitation; a pending one to the same address is revoked.
 
         Raises:
-            NotFound: There is no such organization.
             Conflict: A member has that address, or the id or the token is taken.
-            EngrainError: What `permit` refuses with.
         """
         values = _values(invitation, token_hash)
         with self._database.write() as connection:
@@ -81,7 +77,7 @@ class Invitations(Store):
             append_audit(connection, now, audit)
 
     def pending(self, organization_id: str) -> list[Invitation]:
-        """Return what still holds, the newest first: not accepted, revoked or expired, and its role may be given."""
+        """Return the valid invitations, newest first."""
         values = {"organization": organization_id, "now": to_micros(self._clock())}
         return [_to_invitation(row) for row in self._all(_pending_of, values)]
 
@@ -97,12 +93,7 @@ class Invitations(Store):
         *,
         permit: Permit | None = None,
     ) -> None:
-        """Withdraw an invitation.
-
-        Raises:
-            NotFound: The organization has no such pending invitation.
-            EngrainError: What `permit` refuses with.
-        """
+        """Withdraw an invitation."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             now = self._clock()
@@ -119,12 +110,10 @@ class Invitations(Store):
             append_audit(connection, now, audit)
 
     def accept(self, token_hash: str, user_id: str, audit: AuditDraft | None = None) -> Invitation:
-        """Spend an invitation: make the user a member. Of two that try at once, one succeeds.
+        """Spend an invitation, once: make the user a member.
 
         Raises:
-            InvalidRequest: The token is unknown, spent, revoked or expired, the invitation is for another address, or
-                whoever made it may not give its role any more.
-            NotFound: There is no such user.
+            InvalidRequest: The token is not valid, is for another address, or its inviter may not give the role any more.
             Conflict: The user is a member already; the invitation stays.
         """
         with self._database.write() as connection:

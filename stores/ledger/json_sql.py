@@ -1,4 +1,4 @@
-"""Hundreds of values in or out of one query, as one text of JSON."""
+"""JSON in SQL: many values in or out of a query as one text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,9 +7,9 @@ from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, colum
 
 
 def as_json(dialect: str, columns: Sequence[ColumnElement[Any]]) -> ColumnElement[str]:
-    """Return all rows as one list of lists.
+    """Aggregate all rows to one JSON list of lists.
 
-    The driver lets other threads run after each row, and has to wait for its turn again.
+    The driver releases the GIL after each row, and waits to get it back.
     """
     if dialect == "sqlite":
         return func.json_group_array(func.json_array(*columns))
@@ -21,7 +21,7 @@ def as_list(dialect: str, wanted: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def listed(dialect: str, name: str) -> Select[Any]:
-    """Return the texts of a list in the parameter of that name: hundreds of parameters cost more than a search."""
+    """Select the texts of a JSON list parameter; hundreds of bound parameters are slower."""
     texts = bindparam(name, type_=Text)
     if dialect == "sqlite":
         found = func.json_each(texts).table_valued(column("value", Text))

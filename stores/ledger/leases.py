@@ -1,4 +1,4 @@
-"""Leases: who may do a long piece of work, among all processes that share the ledger."""
+"""Leases: exclusive rights to long work, across processes."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,24 +28,24 @@ _held = select(_leases.c.token).where(*_mine, _leases.c.expires_at > bindparam("
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to do something alone until it expires."""
+    """Exclusive right until it expires."""
 
     organization_id: str
     name: str
     holder: str
     token: int
-    """Larger than that of every earlier holder: what is written under an older one must be refused."""
+    """Fencing token, larger than every earlier holder's."""
     expires_at: datetime
 
 
 class Leases(Store):
-    """Named leases of each organization."""
+    """Named leases per organization."""
 
     def acquire(self, organization_id: str, name: str, holder: str, ttl_s: float = LEASE_S) -> Lease:
-        """Take a lease that nobody holds.
+        """Take a free lease.
 
         Raises:
-            Conflict: Somebody holds it, the same holder included.
+            Conflict: It is held, even by the same holder.
         """
         check_keys((organization_id, name, holder))
         now = self._clock()
@@ -82,22 +82,22 @@ class Leases(Store):
         return Lease(lease.organization_id, lease.name, lease.holder, lease.token, from_micros(until))
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back; one that is not held any more is left alone."""
+        """Release a lease, if it is still held."""
         with self._database.write() as connection:
             connection.execute(_release, _identity_of(lease))
 
     def release_holder(self, holder: str) -> int:
-        """Give back everything that a process which is gone had leased; return how many."""
+        """Release everything a dead process holds; return how many."""
         statement = update(_leases).where(_leases.c.holder == holder, _leases.c.expires_at > 0).values(expires_at=0)
         with self._database.write() as connection:
             return connection.execute(statement).rowcount
 
 
 def require_lease(writing: Writing, lease: Lease) -> None:
-    """Refuse a transaction whose lease was lost.
+    """Check a lease inside a transaction.
 
     Raises:
-        Conflict: The lease expired, was released, or has another holder.
+        Conflict: It expired, was released, or has another holder.
     """
     if writing.run(_held, _identity_of(lease) | {"now": to_micros(writing.now)}).first() is None:
         raise _lost(lease)

@@ -1,4 +1,4 @@
-"""The ledger, the source of truth: five repositories over one database, whose change feed the indexes follow."""
+"""The ledger, the source of truth: repositories over one database, with a change feed for the indexes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -53,7 +53,7 @@ class Records(Listing, DocumentReads, WorkReads, TaskCountReads, TaskHistoryRead
 
 
 class Relations(RelationReads, SurroundingReads, HistoryReads, EndReads, RelationCountReads):
-    """Relations between entities, now and at any time."""
+    """Relations between entities, present and past."""
 
 
 class People(Identities, Accounts, Links, Resets, Sessions, Members, Departures, Expiry):
@@ -61,10 +61,10 @@ class People(Identities, Accounts, Links, Resets, Sessions, Members, Departures,
 
 
 class Ledger:
-    """An open ledger. Every method of it and of its repositories is thread-safe.
+    """An open ledger with its repositories, thread-safe.
 
-    Do not open a transaction, or call another method that writes, inside a transaction of the same thread: SQLite has
-    one writer, so the inner one waits for the outer one until it times out.
+    Never open a transaction, or call another writing method, inside a transaction of the same thread: SQLite has one
+    writer, so the inner one waits until it times out.
     """
 
     def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
@@ -87,11 +87,11 @@ class Ledger:
         self.device_logins = DeviceLogins(database, clock)
         self.grants = Grants(database, clock)
         self.on_commit: list[CommitListener] = []
-        """Called with the organization and the last sequence number after each commit that grew its feed."""
+        """Called with organization and last sequence number after each commit that grew its feed."""
 
     @classmethod
     def open(cls, url: str, *, clock: Clock = utc_now) -> "Ledger":
-        """Open a ledger, creating and migrating what is missing.
+        """Open a ledger; create or migrate its tables.
 
         Raises:
             InvalidSetting: The URL cannot be used, or the ledger was written by a newer version.
@@ -115,13 +115,12 @@ class Ledger:
     def transaction(
         self, organization_id: str, actor_id: str, claim: Claim | None = None, *, deferred: bool = False
     ) -> Iterator[Transaction]:
-        """Yield one transaction: durable when the block ends, undone when it raises.
+        """Yield one transaction: committed when the block ends, rolled back when it raises.
 
-        Transactions of one organization never overlap; the order of commits is the order of sequence numbers.
-        With a claim, its mark is part of the transaction. `deferred` marks bulk writes, which are embedded last.
+        Transactions of one organization never overlap: commits follow the sequence numbers. The claim is marked in the
+        same transaction. `deferred` marks bulk writes, embedded last.
 
         Raises:
-            NotFound: The organization does not exist.
             Conflict: The claim does not hold any more.
         """
         with self._database.write() as connection:
@@ -133,7 +132,7 @@ class Ledger:
                 listener(organization_id, tx.sequence)
 
     def renew_epoch(self) -> str:
-        """Give the ledger a new epoch, after a restore, so that every index is rebuilt."""
+        """Set a new epoch after a restore, so that every index is rebuilt."""
         epoch = uuid4().hex
         with self._database.write() as connection:
             connection.execute(update(schema.meta).where(schema.meta.c.name == "epoch").values(value=epoch))
@@ -141,14 +140,14 @@ class Ledger:
         return epoch
 
     def rights_version(self) -> int | None:
-        """A number that grows with each commit, of any process, that may change what somebody is allowed to do.
+        """Return a number that grows with each commit, of any process, that may change rights; None on PostgreSQL.
 
-        Told without a wait. What was read of rights after asking holds as long as the number does. None on PostgreSQL.
+        Rights read after this call hold while the number is the same.
         """
         return self._database.rights_version()
 
     def ping(self) -> None:
-        """Make sure that the ledger answers.
+        """Check that the ledger answers.
 
         Raises:
             Unavailable: It does not.
@@ -157,23 +156,21 @@ class Ledger:
             connection.execute(_epoch)
 
     def tidy(self) -> None:
-        """Remove credentials that hold no more, finish erasures that were interrupted, write down used API keys.
-
-        For quiet moments; `api_keys.write_uses` alone is cheap enough for every minute.
+        """Remove expired credentials, resume interrupted erasures, write API key uses; for idle times.
 
         Raises:
-            Unavailable: The ledger cannot be written to; what is left is done the next time.
+            Unavailable: The ledger cannot be written to; the rest is done the next time.
         """
         self.api_keys.write_uses()
         self.people.prune_expired()
         self.people.erase_deleted()
 
     def checkpoint(self) -> None:
-        """Empty SQLite's log, so that deleted text is gone from disk; for quiet moments."""
+        """Truncate SQLite's write-ahead log, so that deleted text leaves the disk; for idle times."""
         self._database.checkpoint()
 
     def close(self) -> None:
-        """Write down which API keys were used, and close every connection."""
+        """Write API key uses, and close every connection."""
         with suppress(Unavailable):
             self.api_keys.write_uses()
         self._database.close()

@@ -1,4 +1,4 @@
-"""Links: present relations seen from one of their ends, without reading the records."""
+"""Links: present relations seen from one end, without reading the records."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -19,11 +19,11 @@ _facts = schema.relations
 _shown = schema.relations.alias("shown")
 Way = Literal["outgoing", "incoming"]
 Names = Mapping[Way, frozenset[str] | None]
-"""The relationships wanted in each direction, None being all; none in one that is absent."""
+"""Wanted relationships by direction, None meaning all; a missing direction has none."""
 
 
 class Link(NamedTuple):
-    """A fact, seen from one of its ends: the other end, the relationship, and the direction."""
+    """A fact seen from one end: the other end, the relationship and the direction."""
 
     id: str
     name: str
@@ -34,15 +34,12 @@ _columns = ("origin", "other", "name", "way", "created_at", "relation_id")
 
 
 class SurroundingReads(Store):
-    """Reads of links: relations seen from one of their ends."""
-
     def links_to_matching(
         self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
     ) -> list[Link]:
-        """Return the facts of now between an entity and those that a query lists, what has been true since last first.
+        """Return present facts between an entity and those matching a query, by `valid_at` descending.
 
-        Each name and direction of a pair comes once or more. The work is in proportion to the entity's facts, and what
-        does not match takes no place within the limit.
+        A name and direction of a pair may repeat. Cost: the entity's facts; filtered before the limit.
         """
         parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
         if not parts:
@@ -54,10 +51,9 @@ class SurroundingReads(Store):
     def links_around(
         self, organization_id: str, entity_ids: Iterable[str], *, visibility: frozenset[str], limit: int
     ) -> dict[str, list[Link]]:
-        """Return up to `limit` present relations of each entity and direction, the latest first, by the entity's id.
+        """Return the latest `limit` visible relations of each entity and direction, by entity id.
 
-        They and their other ends carry such a key; what is hidden takes no place among them. A relation of an entity to
-        itself is left out. The work is in proportion to the ids and the limit, also at a hub.
+        The other ends are visible, too; self-loops are left out. Cost: ids times limit, even at a hub.
         """
         ids = sorted(set(entity_ids))
         if not ids:

@@ -1,4 +1,4 @@
-"""Lists of entities: filtered, sorted and paged in the database."""
+"""Entity lists: filtered, sorted and paged in the database."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -32,17 +32,12 @@ _SORT_COLUMNS = {
 _PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
 
 FEW = 1_500
-"""Up to so many matches are read and sorted; SQLite walks more of them along an index of the order."""
+"""Up to this many matches are read and sorted; more are walked along an index."""
 
 
 class Listing(StatusReads):
-    """Lists of current entities."""
-
     def list_entities(self, organization_id: str, query: EntityQuery) -> tuple[list[Entity], int]:
-        """Return one page of the matching entities and how many match in all.
-
-        Ties are broken by id, so that pages never overlap.
-        """
+        """Return one page and the number of matches; ties are broken by id."""
         page, total = self._listed(organization_id, query)
         entities = self.entities(organization_id, page)
         # Read one after the other: an entity that was hidden or erased in between is left out.

@@ -1,4 +1,4 @@
-"""Members: who belongs to an organization in which role. An organization never loses its last owner by a person."""
+"""Memberships and roles. Only a sign-in provider can remove an organization's last owner."""
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
@@ -43,10 +43,8 @@ _member = _members.where(_memberships.c.user_id == bindparam("of_user"))
 
 
 class Members(Store):
-    """Memberships."""
-
     def members(self, organization_id: str) -> list[Member]:
-        """Return the members of an organization, the oldest membership first."""
+        """Return the members of an organization, oldest membership first."""
         return [_to_member(row) for row in self._all(_members, {"of_organization": organization_id})]
 
     def member(self, organization_id: str, user_id: str) -> Member | None:
@@ -62,13 +60,7 @@ class Members(Store):
         *,
         permit: Permit | None = None,
     ) -> None:
-        """Make a user a member.
-
-        Raises:
-            NotFound: The user or the organization does not exist.
-            Conflict: The user is a member already.
-            EngrainError: What `permit` refuses with.
-        """
+        """Make a user a member."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             ask_permit(connection, organization_id, permit)
@@ -90,9 +82,7 @@ class Members(Store):
         Of two owners who step down at once, one stays.
 
         Raises:
-            NotFound: There is no such organization or member.
-            Conflict: It is the last owner, or whose personal organization it is.
-            EngrainError: What `permit` refuses with.
+            Conflict: It is the last owner, or the user's personal organization.
         """
         with self._database.write() as connection:
             organization = lock_organization(connection, organization_id)
@@ -108,13 +98,9 @@ class Members(Store):
     def put_member(
         self, user_id: str, organization_id: str, role: Role, audit: AuditDraft | None = None
     ) -> Role | None:
-        """Give a user the role that the organization's own sign-in provider claims, as a member from now on.
+        """Set the role claimed by the organization's own sign-in provider; return the one before, None for a new member.
 
-        The provider's word is final: it may demote the last owner. Returns the role before; None for a new member.
-        Nothing is written, the audit entry neither, when the role is what it was.
-
-        Raises:
-            NotFound: The user or the organization does not exist.
+        May demote the last owner. An unchanged role writes nothing, not even an audit entry.
         """
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
@@ -132,15 +118,13 @@ class Members(Store):
     def remove_member(
         self, organization_id: str, user_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> Role:
-        """End a membership and return its role: project roles, teams, memory spaces, sign-ins and API keys end at once.
+        """End a membership and return its role.
 
-        So do pending invitations, both those that the member made and those to the member's address, and the
-        ownership of created projects: the organization's owners and admins have them from then on.
+        Project roles, teams, memory spaces, sign-ins, API keys, pending invitations by and to the member, and ownership
+        of created projects end with it.
 
         Raises:
-            NotFound: There is no such organization or member.
-            Conflict: It is the last owner, or whose personal organization it is.
-            EngrainError: What `permit` refuses with.
+            Conflict: It is the last owner, or the user's personal organization.
         """
         with self._database.write() as connection:
             organization = lock_organization(connection, organization_id)
@@ -154,13 +138,10 @@ class Members(Store):
             return before
 
     def drop_member(self, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> Role | None:
-        """End the membership of somebody to whom the organization's own sign-in provider claims no role any more.
+        """End a membership, as `remove_member` does, after the sign-in provider claims no role any more.
 
-        What `remove_member` ends, ends. The provider's word is final: it may be the last owner. Only whose personal
-        organization it is stays. Returns the role before; None, and nothing is written, where no membership ends.
-
-        Raises:
-            NotFound: There is no such organization.
+        May remove the last owner, never the user from the personal organization. Returns the role before; None, and
+        writes nothing, if no membership ends.
         """
         with self._database.write() as connection:
             organization = lock_organization(connection, organization_id)
@@ -174,7 +155,7 @@ class Members(Store):
 
 
 def end_membership(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
-    """End a membership of a locked organization with all that came of it."""
+    """End a membership of a locked organization with everything that depends on it."""
     connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
     created = (_projects.c.organization_id == organization_id, _projects.c.creator_id == user_id)
     connection.execute(update(_projects).where(*created).values(creator_id=""))
@@ -193,7 +174,7 @@ def is_last_owner(connection: Connection, organization_id: str) -> bool:
 
 
 def is_home(connection: Connection, organization: Organization, user_id: str) -> bool:
-    """Tell whether a locked organization is a user's personal one: its first member's, who never leaves it."""
+    """Tell whether a locked organization is the user's personal one: that of its first member."""
     values = {"of_organization": organization.id}
     return organization.is_personal and connection.execute(_oldest, values).scalar() == user_id
 

@@ -1,4 +1,4 @@
-"""Raw memories: what was said verbatim. The text is an entity; how it was captured is a row beside it."""
+"""Raw memories: the verbatim text is an entity, its capture a row beside it."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -91,14 +91,14 @@ def _outcomes(dialect: str) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class CaptureQuery:
-    """Filter of captures, the latest first. None filters nothing."""
+    """Filter of captures, latest first. None filters nothing."""
 
     readable: frozenset[str]
-    """The visibility keys of the captures that may be shown."""
+    """Visibility keys of the captures to show."""
     visible: frozenset[str]
-    """Those of the entities made of them."""
+    """Visibility keys of the entities made of them."""
     entity_type: str | None = None
-    """`raw_memory` for what no readable entity was made of, `reflection_candidate`, or the type of that entity."""
+    """`raw_memory` (nothing readable was made of it), `reflection_candidate`, or the made entity's type."""
     capture_surface: str | None = None
     review_state: ReviewState | None = None
     limit: int = 50
@@ -107,7 +107,7 @@ class CaptureQuery:
 
 @dataclass(frozen=True, slots=True)
 class ListedCapture:
-    """A capture, with the type of what was made of it as far as the reader may know."""
+    """A capture, with the type of the entity made of it, if readable."""
 
     memory: RawMemory
     entity_type: str
@@ -121,15 +121,15 @@ class Outcome(NamedTuple):
 
 
 def content_hash(text: str) -> str:
-    """Return the SHA-256 of a text's UTF-8 form, in hexadecimal digits; a lone surrogate counts as itself."""
+    """Return the SHA-256 of the UTF-8 text in hexadecimal; lone surrogates are allowed."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 class MemoryReads(CitationReads):
-    """Reads of raw memories. Who may see them is the caller's business where no keys are asked for."""
+    """Reads of raw memories. Without visibility keys, the caller checks permissions."""
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
-        """Return the outcomes of those raw memories that were archived or made into an entity, by id."""
+        """Return the outcomes of archived or promoted raw memories, by id."""
         ids = list(memory_ids)
         if not ids:
             return {}
@@ -138,7 +138,7 @@ class MemoryReads(CitationReads):
         return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
-        """Return a raw memory as it is now.
+        """Return a raw memory.
 
         Raises:
             RecordUnreadable: Its row is damaged.
@@ -147,7 +147,7 @@ class MemoryReads(CitationReads):
         return None if row is None else _to_memory(row)
 
     def by_ids(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
-        """Return those of the ids that are raw memories and can be read, by id."""
+        """Return the existing, readable raw memories by id."""
         rows = (
             row
             for ids in in_chunks(memory_ids)
@@ -156,16 +156,16 @@ class MemoryReads(CitationReads):
         return {memory.entity.id: memory for memory in sound(rows, _to_memory)}
 
     def memories_from(self, organization_id: str, source_id: str) -> list[RawMemory]:
-        """Return the raw memories that came from a source, in the sender's words, the earliest first."""
+        """Return the raw memories of a source, earliest first."""
         return sound(self._all(_from_source, {"organization": organization_id, "source": source_id}), _to_memory)
 
     def same_memory(self, organization_id: str, visibility: str, text: str) -> RawMemory | None:
-        """Return the first raw memory with this visibility key that says the same to the letter."""
+        """Return the first raw memory with this visibility key and exact text."""
         values = {"organization": organization_id, "visibility": visibility, "content_hash": content_hash(text)}
         return next(iter(sound(self._all(_by_content, values), _to_memory)), None)
 
     def list_captures(self, organization_id: str, query: CaptureQuery) -> tuple[list[ListedCapture], int]:
-        """Return one page of captures, the latest first, and how many there are in all."""
+        """Return one page of captures, latest first, and the total."""
         listed = _listed(organization_id, query)
         page = listed.order_by(_table.c.captured_at.desc(), _table.c.id.desc())
         with self._database.read() as connection:
@@ -175,8 +175,6 @@ class MemoryReads(CitationReads):
 
 
 class MemoryWrites(CitationWrites):
-    """Writes of raw memories."""
-
     def __init__(self, writing: Writing, records: EntityWrites) -> None:
         super().__init__(writing)
         self._records = records
@@ -186,33 +184,28 @@ class MemoryWrites(CitationWrites):
         return None if row is None else _to_memory(row)
 
     def same_memory(self, visibility: str, text: str) -> RawMemory | None:
-        """Return the first raw memory with this visibility key that says the same to the letter."""
+        """Return the first raw memory with this visibility key and exact text."""
         values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
         return next(iter(sound(self._run(_by_content, values), _to_memory)), None)
 
     def same_memories(self, visibility: str, text: str, *, limit: int) -> list[RawMemory]:
-        """Return the raw memories with this visibility key that say the same to the letter, the latest first."""
+        """Return the raw memories with this visibility key and exact text, latest first."""
         values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
         return sound(self._run(_latest_by_content, values | {"limit": limit}), _to_memory)
 
     def waiting_candidates(self, visibility: str, texts: Iterable[str], *, limit: int) -> list[RawMemory]:
-        """Return the candidates with this visibility key that wait and say one of the texts, the earliest first."""
+        """Return waiting candidates with this visibility key and one of the texts, earliest first."""
         hashes = [content_hash(text) for text in texts]
         values = {"organization": self.organization_id, "visibility": visibility, "content_hashes": hashes}
         return sound(self._run(_waiting, values | {"limit": limit}), _to_memory)
 
     def memories_of(self, entity_id: str) -> list[RawMemory]:
-        """Return the raw memories that an entity was made of."""
+        """Return the raw memories behind an entity."""
         values = {"organization": self.organization_id, "entity": entity_id}
         return [_to_memory(row) for row in self._run(_of_entity, values)]
 
     def create_memory(self, draft: EntityDraft, capture: Capture) -> RawMemory:
-        """Store a raw memory, its text as an entity of the type that only raw memories have.
-
-        Raises:
-            Conflict: The id is taken.
-            ValidationFailed: A text cannot be stored.
-        """
+        """Store a raw memory and its text as an entity."""
         (entity,) = self._records.create_entities([(replace(draft, entity_type=RAW_MEMORY), None)])
         self._run(insert(_table), _values(entity.id, capture) | {"organization_id": self.organization_id})
         self._record_capture(memory := RawMemory(entity, capture), "create")
@@ -221,11 +214,7 @@ class MemoryWrites(CitationWrites):
     def settle_memory(
         self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None
     ) -> RawMemory:
-        """Store what became of a raw memory: its state, what was made of it, and what it proposes.
-
-        Raises:
-            NotFound: There is no such raw memory.
-        """
+        """Store the outcome of a raw memory: state, entity and proposal."""
         memory = self.memory(memory_id)
         if memory is None:
             raise NotFound(f"Raw memory {memory_id} does not exist.")

@@ -1,4 +1,4 @@
-"""Creation and migration of the ledger's tables."""
+"""Creation and migration of the tables."""
 
 from pathlib import Path
 from threading import Lock
@@ -9,12 +9,11 @@ from stores.errors import InvalidSetting
 from stores.ledger.schema import metadata
 
 HEAD = "0001_baseline"
-"""The latest migration."""
 
 SCRIPTS = Path(__file__).parent / "migrations"
 
 _ADVISORY_LOCK = 7_150_423_911
-"""Arbitrary, but no other user of the database may lock it."""
+"""Arbitrary, but unique within the database."""
 
 _ONE_AT_A_TIME = Lock()  # Alembic keeps the running migration in module globals.
 

@@ -1,4 +1,4 @@
-"""Organizations: made, renamed, and deleted with everything in them."""
+"""Organizations: created, renamed, and deleted with all content."""
 
 from collections.abc import Callable, Iterable
 
@@ -42,7 +42,7 @@ PEOPLE = (
     account_tables.memberships,
     account_tables.audit_entries,
 )
-"""Tables to clear with an organization, each after those that refer to it."""
+"""Tables to clear with an organization, referring tables first."""
 
 CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.chunks, "id"),
@@ -58,32 +58,24 @@ CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.leases, "name"),
     (schema.project_access, "project_id"),
 )
-"""Each table after those that refer to it, with the column by which it is erased in pages."""
+"""Referring tables first, each with the column by which it is erased in pages."""
 
 PERSONAL_SLUG = "u-"
-"""Slug prefix reserved for personal organizations."""
+"""Reserved for personal organizations."""
 
 DeletionListener = Callable[[str], None]
 
 
 class Organizations(Store):
-    """Tenants."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self.on_delete: list[DeletionListener] = []
-        """Called with the id of an organization once it is gone for everybody, before its content is erased."""
+        """Called with the id of a deleted organization before its content is erased."""
 
     def create_organization(
         self, organization: Organization, owner_id: str | None = None, audit: AuditDraft | None = None
     ) -> None:
-        """Store an organization, with its owner where one is named.
-
-        Raises:
-            ValidationFailed: The slug has another shape than `check_slug` wants, or that of personal ones.
-            Conflict: The id or the slug is taken.
-            NotFound: The owner does not exist.
-        """
+        """Store an organization, optionally with its owner."""
         check_slug(organization.slug)
         if not organization.is_personal:
             _check_shared(organization.slug)
@@ -104,15 +96,7 @@ class Organizations(Store):
         audit: AuditDraft | None = None,
         permit: Permit | None = None,
     ) -> Organization:
-        """Give an organization another name, another slug, or both; return it.
-
-        Raises:
-            ValidationFailed: The slug has another shape than `check_slug` wants or becomes that of personal
-                organizations, or the name cannot be stored.
-            NotFound: There is no such organization.
-            Conflict: The slug is taken.
-            EngrainError: What `permit` refuses with.
-        """
+        """Change name, slug or both; return the organization."""
         changes: Values = {} if name is None else {"name": name}
         check_text((name,))
         if slug is not None:
@@ -133,15 +117,12 @@ class Organizations(Store):
     def delete_organization(
         self, organization_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> None:
-        """Delete an organization: at once for everybody, then its content, in pages, so that others go on writing.
+        """Delete an organization at once for everybody, then its content in pages, without blocking writers.
 
-        Its own audit entries go along: what is to be remembered of it belongs to the server. An erasure that is
-        interrupted is resumed by `erase_deleted`.
+        Its audit entries go along; pass a draft for the server's log. `erase_deleted` resumes an interrupted erasure.
 
         Raises:
-            NotFound: There is no such organization.
-            Conflict: It is somebody's personal one.
-            EngrainError: What `permit` refuses with.
+            Conflict: It is a personal one.
         """
         with self._database.write() as connection:
             organization = lock_organization(connection, organization_id)
@@ -156,13 +137,12 @@ class Organizations(Store):
         self._erase((organization_id,))
 
     def erase_deleted(self) -> int:
-        """Erase what deleted organizations left behind when the process ended meanwhile; return how many they were."""
+        """Resume interrupted erasures of deleted organizations; return how many."""
         found = [row[0] for row in self._all(_deleted, {})]
         self._erase(found)
         return len(found)
 
     def organizations(self) -> list[Organization]:
-        """Return every organization, ordered by id."""
         return [to_organization(row) for row in self._all(_all_organizations, {})]
 
     def organization(self, organization_id: str) -> Organization | None:
@@ -204,11 +184,7 @@ def _check_shared(slug: str) -> None:
 
 
 def lock_organization(connection: Connection, organization_id: str) -> Organization:
-    """Return an organization that nobody else changes, joins, leaves or writes in before the commit.
-
-    Raises:
-        NotFound: There is no such organization.
-    """
+    """Lock an organization against changes, members joining or leaving, and writes until the commit."""
     row = connection.execute(_lock, {"organization": organization_id}).first()
     if row is None:
         raise NotFound(f"Organization {organization_id} does not exist.")
@@ -216,19 +192,14 @@ def lock_organization(connection: Connection, organization_id: str) -> Organizat
 
 
 def close_organization(connection: Connection, now: int, organization_id: str) -> None:
-    """End everybody's membership of a locked organization, and free its slug; its content is erased later."""
+    """End all memberships of a locked organization, and free its slug; its content is erased later."""
     _delete_people(connection, organization_id)
     closed = {"deleted_at": now, "slug": f"deleted-{organization_id}", "name": ""}
     connection.execute(update(_organizations).where(_organizations.c.id == organization_id).values(closed))
 
 
 def insert_membership(connection: Connection, now: int, user_id: str, organization_id: str, role: Role) -> None:
-    """Make a user a member of a locked or new organization; what else invites the user's address there ends.
-
-    Raises:
-        NotFound: The user does not exist.
-        Conflict: The user is a member already.
-    """
+    """Make a user a member of a locked or new organization; pending invitations to the address end."""
     values = {"user_id": user_id, "organization_id": organization_id, "role": role, "created_at": now}
     with clashing("The user is a member of the organization already.", "The user or the organization does not exist."):
         connection.execute(insert(schema.memberships), values)

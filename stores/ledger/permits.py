@@ -1,4 +1,4 @@
-"""Permits: whether somebody may do a deed, asked in its transaction, where no role changes any more."""
+"""Permission checks that run inside the transaction, where roles cannot change."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,18 +19,16 @@ class Permit:
 
     actor_id: str
     check: Callable[[Role | None, Role | None], None]
-    """Called with the role of the actor, and with the one that the deed takes away or withdraws, as they are; raises
-    to refuse, and nothing is written."""
+    """Called with the actor's role and the role to be taken away; raises to refuse, so that nothing is written."""
 
 
 def role_in(connection: Connection, organization_id: str, user_id: str) -> Role | None:
-    """Return the role of a user in an organization; None for no member."""
     values = {"of_organization": organization_id, "of_user": user_id}
     role: Role | None = connection.execute(_role, values).scalar()
     return role
 
 
 def ask_permit(connection: Connection, organization_id: str, permit: Permit | None, before: Role | None = None) -> None:
-    """Let a permit refuse, in the transaction of a locked organization; None refuses nothing."""
+    """Run a permit in the transaction of a locked organization; None permits all."""
     if permit is not None:
         permit.check(role_in(connection, organization_id, permit.actor_id), before)

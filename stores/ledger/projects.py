@@ -1,4 +1,4 @@
-"""Project members: roles in one project besides those of the organization. A project belongs to its creator."""
+"""Project members: roles in one project. A project belongs to its creator."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -85,21 +85,14 @@ class ProjectPermit:
 
     actor_id: str
     check: Callable[[Identity | None, Access], None]
-    """Called with who the actor is in the organization and what the actor was given, as it is; raises to refuse."""
+    """Called with the actor's present identity and access; raises to refuse."""
 
 
 class ProjectMembers(Store):
-    """Members of the projects of every organization.
-
-    Every change takes a permit, asked first in its transaction; what it refuses with is raised.
-    """
+    """Changes take a permit, checked first in the transaction."""
 
     def of_project(self, organization_id: str, project_id: str) -> list[ProjectMember]:
-        """Return a project's creator, if still a member of the organization, then whoever was given a role.
-
-        Raises:
-            NotFound: There is no such project.
-        """
+        """Return a project's creator, if still a member, then the members with a granted role."""
         values = {"of_organization": organization_id, "of_project": project_id}
         with self._database.read() as connection:
             _require_project(connection, organization_id, project_id)
@@ -112,10 +105,7 @@ class ProjectMembers(Store):
     def granted(
         self, organization_id: str, user_ids: Collection[str], project_ids: Collection[str]
     ) -> dict[tuple[str, str], ProjectRole]:
-        """Return the greatest role that users were given in projects, by user and project: what `access` says of each.
-
-        It was given to the user, to a team of the user, or to the project's creator.
-        """
+        """Return the greatest role by user and project: granted, through a team, or as the creator."""
         found: dict[tuple[str, str], ProjectRole] = {}
         with self._database.read() as connection:
             for users, projects in product(list(in_chunks(user_ids)), list(in_chunks(project_ids))):
@@ -137,8 +127,6 @@ class ProjectMembers(Store):
         """Give a member of the organization a role in a project.
 
         Raises:
-            NotFound: There is no such organization or project.
-            InvalidRequest: The user is no member of the organization.
             Conflict: The user has a role in the project already, or created it.
         """
         values = {"of_organization": organization_id, "of_user": user_id}
@@ -170,7 +158,6 @@ class ProjectMembers(Store):
         """Change a member's role in a project and return the one before.
 
         Raises:
-            NotFound: There is no such project, or the user has no role of its own in it.
             InvalidRequest: The user created the project.
         """
         with self._database.write() as connection:
@@ -190,12 +177,7 @@ class ProjectMembers(Store):
         *,
         permit: ProjectPermit | None = None,
     ) -> ProjectRole:
-        """Take a member's role in a project away and return it.
-
-        Raises:
-            NotFound: There is no such project, or the user has no role of its own in it.
-            InvalidRequest: The user created the project.
-        """
+        """Remove a member's role in a project and return it; raises as `set_role` does."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             _ask(connection, organization_id, permit, self._clock())

@@ -1,4 +1,4 @@
-"""Reclaiming: an account whose address nobody had proved goes to whoever proves it, without those who were there."""
+"""Reclaiming: an account with an unverified address goes to whoever verifies it."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -39,10 +39,7 @@ _others_in = (
 
 
 def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]] | None:
-    """Lock a user and its personal organization; return both, the organization as a list of at most one id.
-
-    The organization comes first, as wherever both are locked. None when there is no such user.
-    """
+    """Lock a personal organization and its user, in this order; return the user and a list of at most one id."""
     found = connection.execute(_personal_of, {"user": user_id}).scalars().all()
     locked = [lock_organization(connection, each) for each in found]
     row = connection.execute(_lock_user, {"user": user_id}).first()
@@ -54,13 +51,11 @@ def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]]
 def reclaim(
     connection: Connection, now: datetime, account: tuple[User, list[str]], audit: AuditDraft | None = None
 ) -> None:
-    """Give a locked account to whoever has just proved that its address is theirs.
+    """Give a locked account with an unverified address to whoever has just verified it.
 
-    Nothing happens where the address was proved before. Otherwise whoever signed up may be somebody else: the password
-    and the links are cleared, API keys are revoked, and everything signed in ends. The personal organization loses
-    all other members, with what they had there, and its pending invitations. Records stay.
-
-    The other members' removals are audited as of whoever the draft names.
+    Whoever signed up may be somebody else: password and links are cleared, API keys revoked, sign-ins ended; the
+    personal organization loses all other members and pending invitations. Records stay. Removals are audited under the
+    draft's actor.
     """
     user, homes = account
     if user.email_verified_at is not None:

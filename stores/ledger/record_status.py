@@ -69,8 +69,6 @@ def _labelled(dialect: str) -> Select[Any]:
 
 
 class StatusReads(EntityReads):
-    """Reads of record statuses."""
-
     def __init__(self, database: Database, clock: Clock, feed: FeedReads) -> None:
         super().__init__(database, clock)
         self._rows = RowCache(feed, database.commits, self._read_rows)
@@ -85,7 +83,7 @@ class StatusReads(EntityReads):
     ) -> dict[str, RecordStatus]:
         """Return the status of each entity that exists (with `as_of`: existed then), by id.
 
-        Only relations with one of the visibility keys retire a record. An organization that does not exist has none.
+        Only visible relations supersede a record. An unknown organization has no records.
         """
         found = self._rows.rows(organization_id, entity_ids)
         if as_of is not None:
@@ -102,10 +100,9 @@ class StatusReads(EntityReads):
         visibility: frozenset[str],
         as_of: datetime | None = None,
     ) -> set[str]:
-        """Return those of the entities that another one retires now, or retired at a time.
+        """Return the entities superseded now or at a time.
 
-        Both the relation and the record that states it must have one of the visibility keys. At a time, that record
-        must have been readable then, too.
+        The relation and its source must be visible; with `as_of`, the source must have been visible then, too.
         """
         ids = sorted(set(entity_ids))
         if not ids:
@@ -124,10 +121,7 @@ class StatusReads(EntityReads):
         return {row.target_id for row in found if row.source_id in readable}
 
     def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
-        """Return those of the entities that a query lists, whatever its page. It must not look for text.
-
-        Takes time in proportion to the ids.
-        """
+        """Return the entities that a query without text search would list, ignoring pages; O(ids)."""
         rows = self._rows.rows(organization_id, entity_ids)
         passes = cache(test_of(query))
         found = {each for each, row in rows.items() if row.visibility in query.visibility and passes(row.facets)}

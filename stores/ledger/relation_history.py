@@ -1,4 +1,4 @@
-"""The ends of relations as they were known: which one was believed at a moment, and what was believed before others."""
+"""History of relation ends: which end was known at a moment."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ _earlier = (
 
 
 class EarlierEnd(NamedTuple):
-    """An end of a relation that was replaced by a later one."""
+    """End of a relation, replaced by a later one."""
 
     known_from: datetime
     known_to: datetime
@@ -48,19 +48,16 @@ class EarlierEnd(NamedTuple):
 
 
 def believed(known: Moment, ends: FromClause = _ends) -> ColumnElement[bool]:
-    """Return the condition on a row of `relation_ends`: it says what was known of a relation at a moment.
+    """Return the SQL condition for the row of `relation_ends` known at a moment.
 
-    A relation has one such row at most. Where it has none, what `relations` says was known already.
+    There is at most one per relation; without one, `relations` has it.
     """
     of_relation = (ends.c.organization_id == _relations.c.organization_id, ends.c.relation_id == _relations.c.id)
     return and_(*of_relation, ends.c.known_from <= known, ends.c.known_to > known)
 
 
 def invalid_then(known: Moment) -> ColumnElement[Any]:
-    """Return the `invalid_at` that was known, of a relation that is joined with what was `believed`.
-
-    One that was closed later had no end that anybody knew of.
-    """
+    """Return the `invalid_at` known then, of a relation joined by `believed`; closed later means none."""
     return _then(known, _ends.c.known_invalid_at, _relations.c.invalid_at)
 
 
@@ -73,7 +70,7 @@ def _then(known: Moment, before: ColumnElement[Any], now: ColumnElement[Any]) ->
 
 
 def unended(at: Moment) -> ColumnElement[bool]:
-    """Return the condition on a relation that it had, as was known at a moment, not ended by then."""
+    """Return the SQL condition that a relation, as known at a moment, had not ended."""
     lasted = or_(_relations.c.invalid_at.is_(None), _relations.c.invalid_at > at)
     still = or_(_ends.c.known_invalid_at.is_(None), _ends.c.known_invalid_at > at)
     return or_(
@@ -86,14 +83,12 @@ def unended(at: Moment) -> ColumnElement[bool]:
 
 
 class EndReads(Store):
-    """Reads of ends that others took the place of."""
-
     def earlier_ends(
         self, organization_id: str, relation_ids: Iterable[str], known_at: datetime | None = None
     ) -> dict[str, list[EarlierEnd]]:
-        """Return what was known of the ends of relations before what is known now (or was at a moment), oldest first.
+        """Return the ends known before the present one (or that of a moment), by relation, oldest first.
 
-        Those that never had another end, and had none until they were closed, are absent.
+        Relations without an earlier end are absent.
         """
         at = to_micros(self._clock() if known_at is None else known_at)
         found: defaultdict[str, list[EarlierEnd]] = defaultdict(list)

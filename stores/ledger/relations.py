@@ -1,4 +1,4 @@
-"""Relations: facts between entities, with the time we knew them and the time they were true. Never overwritten."""
+"""Relations: facts between entities, with transaction and valid time. Never overwritten."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -40,23 +40,20 @@ from stores.records import ORGANIZATION, JsonObject, Relation
 
 SUPERSEDES = "SUPERSEDES"
 STATES = '{"from":'
-"""How the provenance of what is stated begins: who may read it follows from who may read its two ends."""
+"""Prefix of a stated relation's provenance: its visibility follows from that of its two ends."""
 
 
 def between(source: str, target: str) -> str:
-    """Return the visibility of what one record states of another: its own, or the other's where it is everybody's.
+    """Return the visibility of a stated relation: the source's key, or the target's if the source is public.
 
-    One key cannot say that both ends must be readable: readers of relations ask for that, too.
+    One key cannot require both: readers of relations check both ends.
     """
     return target if source == ORGANIZATION else source
 
 
 @dataclass(slots=True)
 class RelationDraft:
-    """A fact that a caller wants to be stored; the ledger adds who and when.
-
-    Hundreds of them come in one request, and a frozen one takes three times as long to make.
-    """
+    """Relation to be stored. Not frozen: that takes three times as long to create."""
 
     name: str
     source_id: str
@@ -64,7 +61,7 @@ class RelationDraft:
     fact: str = ""
     visibility: str = ORGANIZATION
     valid_at: datetime | None = None
-    """When it became true; None: now."""
+    """Valid from; None: now."""
     invalid_at: datetime | None = None
     provenance: JsonObject = field(default_factory=dict)
     id: str = field(default_factory=new_ordered_uuid)
@@ -92,11 +89,7 @@ def relation_columns() -> list[Column[Any]]:
 
 
 def to_relation(row: Sequence[Any]) -> Relation:
-    """Return the relation of a row whose first columns are `relation_columns`.
-
-    Raises:
-        RecordUnreadable: The row is damaged.
-    """
+    """Convert a row whose first columns are `relation_columns`, or raise RecordUnreadable."""
     cells: list[Any] = list(row[: len(_RELATION_COLUMNS)])
     try:
         cells[6:8] = from_micros(cells[6]), optional_instant(cells[7])
@@ -112,15 +105,12 @@ _at = bindparam("at", type_=BigInteger)
 
 
 def holds() -> ColumnElement[bool]:
-    """Return the condition on `at`: true at that time, as was known then; as a history says it."""
+    """Return the SQL condition: true at `at`, as known then."""
     return and_(_table.c.created_at <= _at, _table.c.valid_at <= _at, unended(_at))
 
 
 def present() -> ColumnElement[bool]:
-    """Return the condition on `at`, the present: not closed, and true now.
-
-    What was true when it was recorded has begun, and what was closed is closed, also where the clock was set back.
-    """
+    """Return the SQL condition: open and true at `at`, the present; robust against a clock set back."""
     return and_(
         _table.c.expired_at.is_(None),
         or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at),
@@ -163,7 +153,6 @@ def _readable(other: Column[Any]) -> tuple[ColumnElement[bool], ColumnElement[bo
 _touching_ever = _touching()
 _touching_then = _touching(holds())
 touching_now = _touching(present())
-"""The relations of an `entity` that hold `at` the present, up to a `limit`, the latest first."""
 _readable_now = _touching(present(), readable=True)
 _readable_then = _touching(holds(), readable=True)
 
@@ -195,17 +184,17 @@ class RelationQuery:
 
     entity_id: str
     visibility: frozenset[str]
-    """The relation and its other end must each carry one of these keys."""
+    """The relation and its other end must each have one of these keys."""
     name: str | None = None
     ways: Ways = "both"
     include_ended: bool = False
-    """Also those that have ended or have not begun."""
+    """Include facts that have ended or not begun."""
     limit: int = 50
     offset: int = 0
 
 
 class NamedRelation(NamedTuple):
-    """A relation, and what its ends are called now."""
+    """A relation with the present names of its ends."""
 
     relation: Relation
     source_name: str
@@ -263,8 +252,6 @@ def _linked(dialect: str) -> Select[Any]:
 
 
 class RelationReads(Store):
-    """Reads of relations."""
-
     def relations_of(
         self,
         organization_id: str,
@@ -274,11 +261,7 @@ class RelationReads(Store):
         history: bool = False,
         limit: int = NO_LIMIT,
     ) -> list[Relation]:
-        """Return the relations from or to an entity that hold at a time (None: now), the latest first.
-
-        With `history`, all of them, those that ended and those that `at` would hide too. Who may see them is the
-        caller's business.
-        """
+        """Return an entity's relations that hold at a time (None: now) or ever (`history`), latest first; any visibility."""
         values: Values = {"organization": organization_id, "entity": entity_id, "limit": limit}
         if history:
             return sound(self._all(_touching_ever, values), to_relation)
@@ -294,16 +277,13 @@ class RelationReads(Store):
         at: datetime | None = None,
         limit: int,
     ) -> list[Relation]:
-        """Return the latest relations that hold at a time (None: now) and that, like their other end, carry such a key.
-
-        What is hidden takes no place among them: they are chosen before they are limited.
-        """
+        """Return the latest relations at a time (None: now) that are visible, with visible other ends."""
         values = {"organization": organization_id, "entity": entity_id, "limit": limit, "at": self._micros(at)}
         statement = _readable_now if at is None else _readable_then
         return sound(self._all(statement, values | {"visibility": sorted(visibility)}), to_relation)
 
     def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
-        """Return a page of the relations of an entity, the latest first, and how many there are, up to `COUNTED`."""
+        """Return a page of an entity's relations, latest first, and their number, up to `COUNTED`."""
         how = {"named": query.name is not None, "include_ended": query.include_ended}
         values: Values = {
             "organization": organization_id,
@@ -321,11 +301,11 @@ class RelationReads(Store):
         return page, min(counted[0] if counted else 0, COUNTED)
 
     def by_ids(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
-        """Return those relations that exist and can be read, by id."""
+        """Return the existing, readable relations by id."""
         return dict(self.read_relations(organization_id, relation_ids).found)
 
     def read_relations(self, organization_id: str, relation_ids: Iterable[str]) -> Read[Relation]:
-        """Return those relations that exist, by id, and why some of them cannot be read."""
+        """Return the existing relations by id, and why some cannot be read."""
 
         def together(ids: Sequence[str]) -> dict[str, Relation]:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
@@ -335,7 +315,7 @@ class RelationReads(Store):
         return apart(list(dict.fromkeys(relation_ids)), together)
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
-        """Return those of the entities that any relation touches, an ended one too: the others need no graph."""
+        """Return the entities with any relation, even an ended one."""
         values = {"organization": organization_id, "ids": dump_json(list[Any](sorted(set(entity_ids))))}
         return {row[0] for row in self._all(_linked(self._database.writer.dialect.name), values)}
 

@@ -1,4 +1,4 @@
-"""Password resets: mailed tokens of which one works, once. The ledger sees their hashes only."""
+"""Password resets: mailed one-time tokens, stored as hashes only."""
 
 from datetime import datetime, timedelta
 
@@ -15,22 +15,20 @@ from stores.ledger.store import Store, clashing
 from stores.records import User
 
 RESET_EVERY = timedelta(minutes=2)
-"""One mail per user in this time."""
+"""Minimum time between mails to a user."""
 
 _resets = password_resets
 
 
 class Resets(Store):
-    """Password resets."""
-
     def create_password_reset(self, user_id: str, token_hash: str, expires_at: datetime) -> bool:
-        """Store the hash of a reset token; tell whether to mail it.
+        """Store the hash of a reset token; return whether to mail it.
 
-        False, and nothing is stored, when the user got one less than two minutes ago or is gone. Tokens mailed before
-        stay valid, so that nobody can void another one's mail by asking again.
+        False if the user is gone or got one in the last `RESET_EVERY`. Earlier tokens stay valid, so that nobody can
+        void another one's mail.
 
         Raises:
-            Conflict: There is such a token already: make another one.
+            Conflict: The token is taken: make another one.
         """
         check_id(token_hash)
         now = self._clock()
@@ -53,7 +51,7 @@ class Resets(Store):
             return True
 
     def password_reset_user(self, token_hash: str) -> User | None:
-        """Return whose password a token may reset, without spending it; None when it does not hold."""
+        """Return the user of a valid token, without spending it."""
         statement = (
             select(*USER_COLUMNS)
             .join(_resets, _resets.c.user_id == users.c.id)
@@ -63,10 +61,10 @@ class Resets(Store):
         return None if row is None else to_user(row)
 
     def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
-        """Spend a token: replace the password, end everything signed in and all other resets; return the user.
+        """Spend a token: replace the password, end all sign-ins and other resets; return the user.
 
-        Whoever holds the token reads the user's mail: the address is verified, and if it was not before, the account
-        is reclaimed (`stores/ledger/reclaiming.py`).
+        The token proves the address: it is verified, and the account reclaimed if it was not
+        (`stores/ledger/reclaiming.py`).
 
         Raises:
             InvalidRequest: `invalid_reset_token`: the token is unknown, spent or expired.

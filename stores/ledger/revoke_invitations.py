@@ -1,4 +1,4 @@
-"""Invitations that end by themselves: one holds as long as whoever made it may make it, and its address is outside."""
+"""Automatic revocation of invitations: the inviter lost the right, or the invitee joined."""
 
 from sqlalchemy import Connection, and_, exists, or_, select, update
 
@@ -16,19 +16,19 @@ vouched = exists(
     )
     .correlate(invitations)
 )
-"""SQL condition: the inviting member may still give the role."""
+"""SQL condition: the inviter may still give the role."""
 
 _open = (invitations.c.accepted_at.is_(None), invitations.c.revoked_at.is_(None))
 
 
 def revoke_invitations_to(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
-    """End what invites the address of somebody who joins or leaves a locked organization."""
+    """Revoke invitations to the address of a user who joins or leaves a locked organization."""
     address = select(users.c.email_key).where(users.c.id == user_id).scalar_subquery()
     of_address = (invitations.c.organization_id == organization_id, invitations.c.email_key == address)
     connection.execute(update(invitations).where(*of_address, *_open).values(revoked_at=now))
 
 
 def revoke_unvouched(connection: Connection, now: int, user_id: str) -> None:
-    """End what somebody invited to and may not any more, after a change of role; nobody revives it by another one."""
+    """Revoke a user's invitations to roles that the user may not give any more, for good."""
     made = update(invitations).where(invitations.c.invited_by == user_id, *_open, ~vouched)
     connection.execute(made.values(revoked_at=now))

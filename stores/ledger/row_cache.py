@@ -12,13 +12,13 @@ from stores.records import Change, Position
 
 MOST_ORGANIZATIONS = 64
 MOST_RECORDS = 100_000
-"""Records of one organization, a third of a kilobyte each."""
+"""Per organization; a third of a kilobyte each."""
 MOST_CHANGES = 500
 """After more changes, an organization's rows are dropped instead of invalidated one by one."""
 
 
 class Facets(NamedTuple):
-    """The values that filters compare, in lower case; "" or None where a record has none."""
+    """Values for filters, in lower case; "" or None where absent."""
 
     type: str
     status: str
@@ -41,7 +41,7 @@ class RecordStatus(NamedTuple):
     """Microseconds since 1970."""
     created_us: int
     recent_us: int
-    """The moment from which on it ages, see `stores/event_times.py`."""
+    """Start of its ageing, see `stores/event_times.py`."""
     facets: Facets
     superseded: bool = False
     """Depends on the caller, so it is never cached."""
@@ -55,7 +55,7 @@ class _Organization:
 
 
 class RowCache:
-    """Statuses by organization and id. Every answer is as fresh as the ledger when it was asked for. Thread-safe."""
+    """Row cache of record statuses, invalidated by the change feed: always fresh. Thread-safe."""
 
     def __init__(
         self, feed: FeedReads, commits: Callable[[], int | None], read: Callable[[str, list[str]], list[RecordStatus]]
@@ -65,7 +65,7 @@ class RowCache:
         self._organizations: OrderedDict[str, _Organization] = OrderedDict()
 
     def rows(self, organization_id: str, ids: Iterable[str]) -> dict[str, RecordStatus]:
-        """Return the statuses of those records that exist, by id."""
+        """Return the statuses of existing records, by id."""
         wanted = list(dict.fromkeys(ids))
         position = self._follow(organization_id) if wanted else None
         if position is None:

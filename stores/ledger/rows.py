@@ -1,4 +1,4 @@
-"""Rows of the entity tables to entities and back."""
+"""Conversion of entities to rows and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from stores.ledger.encoding import (
 from stores.records import Entity, JsonObject
 
 Values = dict[str, Any]
-"""The parameters of an INSERT or UPDATE."""
+"""Parameters of an INSERT or UPDATE."""
 
 ENTITY_COLUMNS = (
     "organization_id",
@@ -67,7 +67,7 @@ _TEXT = {str}
 
 
 class Brief(NamedTuple):
-    """An entity without its long text and without its history: what a list shows."""
+    """An entity for lists, without long text and history."""
 
     id: str
     entity_type: str
@@ -82,7 +82,7 @@ class Brief(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """The fields of an entity that permissions depend on."""
+    """Fields that permissions depend on."""
 
     id: str
     entity_type: str
@@ -102,16 +102,12 @@ def to_brief(row: Sequence[Any]) -> Brief:
 
 
 def entity_columns(table: Table) -> list[Column[Any]]:
-    """Return the columns that `to_entity` reads, of the current entities or of their revisions."""
+    """Return the columns for `to_entity`, of the current entities or the revisions."""
     return [table.c[name] for name in ENTITY_COLUMNS]
 
 
 def to_entity(row: Sequence[Any]) -> Entity:
-    """Return the entity of a row whose first columns are `entity_columns`.
-
-    Raises:
-        RecordUnreadable: The row is damaged.
-    """
+    """Convert a row whose first columns are `entity_columns`, or raise RecordUnreadable."""
     cells: list[Any] = list(row[: len(ENTITY_COLUMNS)])
     try:
         if {*map(type, cells[:6])} != _TEXT:
@@ -124,11 +120,7 @@ def to_entity(row: Sequence[Any]) -> Entity:
 
 
 def entity_values(entity: Entity) -> Values:
-    """Return every column of an entity, with what is derived for lists: keys, labels apart.
-
-    Raises:
-        ValidationFailed: A text cannot be stored.
-    """
+    """Return every column of an entity, with derived keys."""
     check_text(_texts(entity))
     check_keys((entity.visibility, entity.project_id, entity.principal_id, entity.source_id))
     return {
@@ -161,7 +153,7 @@ def entity_values(entity: Entity) -> Values:
 
 
 def label_rows(entity: Entity) -> list[Values]:
-    """Return the rows that find an entity by a language, a tag or an assignee."""
+    """Return rows for lookups by language, tag or assignee."""
     keys = sorted({(kind, key) for kind, label in _labels(entity) if (key := key_of(label))})
     return [
         {"organization_id": entity.organization_id, "kind": kind, "label": label, "entity_id": entity.id}

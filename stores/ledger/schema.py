@@ -1,4 +1,4 @@
-"""The tables of what is known, and those of people from `account_tables`: everything that the ledger keeps."""
+"""Tables of records; those of people are in `account_tables`."""
 
 from sqlalchemy import (
     BigInteger,
@@ -61,11 +61,11 @@ MAY_CONFLICT = text("(expired_at IS NOT NULL OR invalid_at IS NOT NULL OR name =
 """SQL condition of conflicting relations. Queries repeat it literally, or SQLite does not use the index."""
 
 SUPERSEDING = text("name = 'SUPERSEDES'")
-"""SQL condition of relations that retire their target; repeated literally, without parameters."""
+"""SQL condition of superseding relations; repeated literally, without parameters."""
 
 _NARROWING = ("visibility", "status_key", "source_id")
 _WORKFLOW = ("priority_key", "complexity_key", "feature_key", "category_key")
-"""With these in the indexes of the filters, matches are counted without reading the records."""
+"""In the indexes, so that matches are counted without reading the records."""
 
 meta = Table("meta", metadata, key("name", primary_key=True), words("value"))
 
@@ -119,7 +119,7 @@ entities = Table(
     _partial_index("project_id", "type_key", "status_key", "visibility", "source_id", "epic_id", "priority_key", "id"),
     _partial_index("epic_id", "type_key", "status_key", "visibility", "source_id", "project_id", "priority_key", "id"),
 )
-"""The current revision of each entity. Long texts come last: SQLite walks their pages to reach what follows."""
+"""Current revisions. Long texts come last: SQLite walks their pages to reach later columns."""
 
 entity_revisions = Table(
     "entity_revisions",
@@ -148,7 +148,7 @@ entity_revisions = Table(
     words("content"),
     _belongs_to_entity("id"),
 )
-"""Each revision that is no longer current, complete. The current one is in `entities`, valid from its `updated_at`."""
+"""Replaced revisions. The current one is in `entities`, valid from its `updated_at`."""
 
 entity_labels = Table(
     "entity_labels",
@@ -214,10 +214,7 @@ relation_ends = Table(
         ["organization_id", "relation_id"], ["relations.organization_id", "relations.id"], ondelete="CASCADE"
     ),
 )
-"""Earlier ends of relations by transaction time; the current end is in `relations`.
-
-A relation that had no end until it was closed needs no row: before its closing none was known.
-"""
+"""Earlier ends of relations by transaction time. An end known only since the closing needs no row."""
 
 documents = Table(
     "documents",
@@ -260,7 +257,7 @@ citations = Table(
     micros("cited_at"),
     _belongs_to_entity("record_id"),
 )
-"""Citations. `visibility` is that of the record when it was cited."""
+"""`visibility` is that of the record when it was cited."""
 
 raw_memories = Table(
     "raw_memories",
@@ -283,7 +280,7 @@ raw_memories = Table(
     Index("ix_raw_memories_entity", "organization_id", "entity_id"),
     _belongs_to_entity("id"),
 )
-"""Capture and review state of raw memories; the text is the entity with the same id."""
+"""Capture and review state; the text is the entity with the same id."""
 
 project_access = Table(
     "project_access",
@@ -326,7 +323,7 @@ idempotency_keys = Table(
     words("body", nullable=True),
     Column("expires_at", BigInteger, nullable=False, index=True),
 )
-"""`slot` is the hash of principal, method, path and key: together they may be longer than an index row."""
+"""`slot` hashes principal, method, path and key, which may be longer than an index row."""
 
 idempotency_records = Table(
     "idempotency_records",

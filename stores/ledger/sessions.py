@@ -1,4 +1,4 @@
-"""Sessions: families of refresh tokens of which only the latest is valid."""
+"""Sessions: families of refresh tokens of which the latest is valid."""
 
 from datetime import datetime
 from typing import Literal
@@ -28,19 +28,12 @@ _alive_of_user = (
 )
 
 RotationRefusal = Literal["reused", "ended"]
-"""`reused`: the refresh token was used before, and the whole session is revoked now. `ended`: it was over already."""
+"""`reused`: the refresh token was used before, so the session is revoked now. `ended`: it was over."""
 
 
 class Sessions(Store):
-    """Sign-ins."""
-
     def create_session(self, session: Session, audit: AuditDraft | None = None) -> None:
-        """Store a sign-in.
-
-        Raises:
-            Conflict: The id is taken.
-            NotFound: The user or the organization is gone.
-        """
+        """Store a session."""
         with self._database.write() as connection:
             insert_session(connection, session)
             append_audit(connection, self._clock(), audit)
@@ -50,7 +43,7 @@ class Sessions(Store):
         return None if row is None else to_session(row)
 
     def sessions(self, user_id: str) -> list[Session]:
-        """Return a user's sessions that are neither revoked nor over, the newest first."""
+        """Return a user's valid sessions, newest first."""
         rows = self._all(_alive_of_user, {"user": user_id, "now": to_micros(self._clock())})
         return [to_session(row) for row in rows]
 
@@ -63,10 +56,9 @@ class Sessions(Store):
         *,
         expires_at: datetime | None = None,
     ) -> Session | RotationRefusal:
-        """Replace the valid refresh token of a session; of two that try with the same one, one succeeds.
+        """Replace the refresh token of a session, once; `expires_at` prolongs it.
 
-        A token that is not the valid one was used before, by its owner or by a thief: the whole session is revoked.
-        With `expires_at` the session is prolonged until then.
+        An old token may be stolen: the whole session is revoked.
         """
         rotate = (
             update(_sessions)
@@ -92,10 +84,9 @@ class Sessions(Store):
         *,
         seen: tuple[str, str] = ("", ""),
     ) -> Session | None:
-        """Move a session to another organization of its user, with a new refresh token; None when it is over.
+        """Move a session to another organization of its user, with a new refresh token; None if it is over.
 
-        Tokens that name the organization before, and the refresh token before, hold no more. `seen` is the address
-        and the program that it is moved from; what is empty stays as it was.
+        Earlier tokens end. `seen` is the new address and program; empty ones stay.
 
         Raises:
             NotFound: The user is no member of the organization.
@@ -119,7 +110,7 @@ class Sessions(Store):
             return to_session(row)
 
     def revoke_session(self, session_id: str, *, user_id: str | None = None, audit: AuditDraft | None = None) -> bool:
-        """End a session, with `user_id` only if it is that user's; tell whether it had not been ended before."""
+        """End a session (of `user_id`, if given); return whether it was active."""
         which = _sessions.c.id == session_id
         if user_id is not None:
             which &= _sessions.c.user_id == user_id
@@ -138,10 +129,7 @@ class Sessions(Store):
         organization_id: str | None = None,
         audit: AuditDraft | None = None,
     ) -> int:
-        """End all sessions of a user but the one to keep, everywhere or in one organization; return how many.
-
-        What MCP clients were granted, and device logins on their way, end as well; API keys do not.
-        """
+        """End a user's sessions (in one organization), grants and device logins; return the number of sessions."""
         with self._database.write() as connection:
             now = self._clock()
             ended = end_sign_ins(connection, to_micros(now), user_id, organization_id=organization_id, keep=keep)
@@ -149,19 +137,14 @@ class Sessions(Store):
             return ended
 
     def prune_sessions(self, before: datetime) -> int:
-        """Delete the sessions that were over before; return how many."""
+        """Delete sessions that were over before; return how many."""
         statement = _sessions.delete().where(_sessions.c.expires_at < to_micros(before))
         with self._database.write() as connection:
             return connection.execute(statement).rowcount
 
 
 def insert_session(connection: Connection, session: Session) -> None:
-    """Store a sign-in in a transaction.
-
-    Raises:
-        Conflict: The id is taken.
-        NotFound: The user or the organization is gone.
-    """
+    """Implement `Sessions.create_session` in a transaction."""
     with clashing("A session of that id exists already.", "The user or the organization does not exist."):
         connection.execute(insert(_sessions), session_values(session))
 
@@ -169,7 +152,7 @@ def insert_session(connection: Connection, session: Session) -> None:
 def end_sign_ins(
     connection: Connection, now: int, user_id: str, *, organization_id: str | None = None, keep: str | None = None
 ) -> int:
-    """End, in a transaction, whatever a user signed in by: sessions, grants, codes; return how many sessions."""
+    """End a user's sessions, grants and codes in a transaction; return the number of sessions."""
     for table in (oauth_codes, device_logins):
         connection.execute(delete(table).where(*_owned(table, user_id, organization_id)))
     grants = update(oauth_grants).where(*_owned(oauth_grants, user_id, organization_id))

@@ -1,4 +1,4 @@
-"""Memory spaces: which there are, who belongs to them, and whether they are switched off."""
+"""Memory spaces: their members and state."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -89,21 +89,14 @@ _members_as: Select[Any] = _members_of.where(
 
 
 class Spaces(Store):
-    """Memory spaces of every organization.
-
-    Every change takes a permit, asked first in its transaction; what it refuses with is raised.
-    """
+    """Changes take a permit, checked first in the transaction."""
 
     def create(
         self, space: MemorySpace, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> MemorySpace:
-        """Store a space and return it; where its scope and key have one already, return that and write nothing.
+        """Store and return a space; if its scope and key have one, return that and write nothing.
 
-        Of a shared or delegated one, its creator becomes an owner.
-
-        Raises:
-            NotFound: There is no such organization.
-            ValidationFailed: A text cannot be stored.
+        The creator of a shared or delegated space becomes an owner.
         """
         # As long as the visibility key of its memories, which every index holds.
         check_keys((space.id, f"memory:{space.memory_scope}:{space.scope_key}"))
@@ -124,7 +117,7 @@ class Spaces(Store):
             return space
 
     def spaces(self, organization_id: str, user_id: str) -> list[MemorySpace]:
-        """Return the spaces of an organization, the oldest first; of private ones, those of this user."""
+        """Return an organization's spaces, oldest first; of private ones, the user's."""
         return [
             _to_space(row) for row in self._all(_readable, {"of_organization": organization_id, "of_user": user_id})
         ]
@@ -134,7 +127,7 @@ class Spaces(Store):
         return None if row is None else _to_space(row)
 
     def some(self, organization_id: str, space_ids: Iterable[str]) -> list[MemorySpace]:
-        """Return those of the ids that are spaces, whosever they are."""
+        """Return the existing spaces, whoever owns them."""
         return [
             _to_space(row)
             for ids in in_chunks(space_ids)
@@ -142,7 +135,7 @@ class Spaces(Store):
         ]
 
     def members(self, organization_id: str, space_id: str) -> list[SpaceMember]:
-        """Return the members of a space, expired ones as well, the oldest first."""
+        """Return the members of a space, oldest first; expired ones too."""
         return [_to_member(row) for row in self._all(_members_of, _where(organization_id, space_id))]
 
     def edit(
@@ -154,12 +147,10 @@ class Spaces(Store):
         *,
         permit: Permit | None = None,
     ) -> MemorySpace:
-        """Change a space and return it; what is switched off or on is so with the next request.
+        """Change and return a space; effective with the next request.
 
         Raises:
-            NotFound: There is no such space.
-            Forbidden: It is of a scope that is not enabled, and was to be switched on.
-            ValidationFailed: A text cannot be stored.
+            Forbidden: Its scope is not enabled, so it cannot be switched on.
         """
         check_text((change.name, change.description))
         with self._database.write() as connection:
@@ -180,13 +171,10 @@ class Spaces(Store):
         *,
         permit: Permit,
     ) -> SpaceMember:
-        """Make a principal a member of a space, or give a member what holds from now on; return it.
+        """Add or replace a member of a space; return it.
 
         Raises:
-            NotFound: There is no such space.
             Conflict: The space is disabled; the message is the reason.
-            InvalidRequest: The user is no member of the organization.
-            ValidationFailed: A text cannot be stored.
         """
         for word in (draft.principal_type, draft.principal_id, draft.role):
             check_id(word)
@@ -206,7 +194,7 @@ class Spaces(Store):
 
 
 def end_memberships_in_spaces(connection: Connection, user_id: str, organization_id: str | None = None) -> None:
-    """Take a user out of the spaces of a locked organization, or out of all of them."""
+    """Remove a user from the spaces of a locked organization, or of all."""
     of_user = (_members.c.principal_type == "user", _members.c.principal_id == user_id)
     where = () if organization_id is None else (_members.c.organization_id == organization_id,)
     connection.execute(delete(_members).where(*where, *of_user))

@@ -14,11 +14,13 @@ from stores.errors import Conflict, NotFound
 from stores.ledger.engine import Database
 
 Cells = Row[*tuple[Any, ...]]
-"""A row of a result, by place or by name."""
 
 
 class Store:
-    """The base of each part."""
+    """Base of the repositories.
+
+    Methods raise NotFound for an unknown id, Conflict for a taken one and ValidationFailed for unstorable text.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -37,23 +39,18 @@ class Store:
 
 
 def unpacked(found: Cells | None) -> list[Any]:
-    """Return the rows in the one row of a query for `as_json`."""
+    """Decode the single row of an `as_json` query."""
     rows: list[Any] = json.loads((found and found[0]) or "[]")
     return rows
 
 
 TAKEN = "Repeating this will not help: use what exists, or choose another name or id."
-"""The way out where a place is taken for good, and not only for a moment."""
+"""Remediation of permanent conflicts."""
 
 
 @contextmanager
 def clashing(taken: str, gone: str = "") -> Iterator[None]:
-    """Say what a row runs into: one that has the place already, or the absence of what it belongs to.
-
-    Raises:
-        Conflict: With the first sentence.
-        NotFound: With the second one.
-    """
+    """Translate integrity errors: Conflict with `taken`, NotFound with `gone`."""
     try:
         yield
     except IntegrityError as error:

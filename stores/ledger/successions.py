@@ -1,4 +1,4 @@
-"""Facts of which there is one at a time: which one ends another, and where one ends that is told too late."""
+"""Single-valued facts: which fact ends another, and when a late one ended."""
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
@@ -7,42 +7,35 @@ from typing import NamedTuple
 from stores.records import ORGANIZATION, Relation
 
 SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
-"""A record has one of each at a time to records of one type: recording another one ends the one before."""
+"""A record has one of each at a time per type of target: a new one ends the one before."""
 
 
 class End(NamedTuple):
-    """An end of a relation."""
-
     entity_type: str
     visibility: str
 
 
 Ends = Mapping[str, End]
-"""Every end of some facts, by id."""
 MayEnd = Callable[[frozenset[str], frozenset[str]], bool]
-"""Whether a fact with some keys may end one with others: all who may read this one may read that one.
+"""Tell whether a fact with the first keys may end one with the second: its readers must include all of the other's.
 
-Who may read a fact holds all of its keys: its own and those of its ends.
+Reading a fact requires all of its keys: its own and those of its ends.
 """
 
 
 def has_its_readers(ender: frozenset[str], ended: frozenset[str]) -> bool:
-    """Tell whether all who may read a fact may read another one, as far as their keys say it."""
+    """Return whether all readers of one fact may read the other, judging by keys."""
     return ender <= ended | {ORGANIZATION}
 
 
 def lasts(relation: Relation, now: datetime) -> bool:
-    """Tell whether a fact has not come to its end."""
     return relation.invalid_at is None or relation.invalid_at > now
 
 
 def ended_by(
     fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
 ) -> list[Relation]:
-    """Return those of the rivals whose place a fact takes: both last, and their times overlap.
-
-    They share its source and name.
-    """
+    """Return the rivals (same source and name) that a lasting fact ends: lasting, with overlapping time."""
     if fresh.name not in SINGLE_VALUED or not lasts(fresh, now):
         return []
     return [
@@ -59,9 +52,9 @@ def ended_by(
 def succeeded_at(
     fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
 ) -> datetime | None:
-    """Return when the next one begins after a fact that is told late; None: none does.
+    """Return when the fact after a late one begins; None: there is none.
 
-    What counts is the one that lasts, and before it those of which each ended where the next one began.
+    The lasting fact counts, and those before it that each ended where the next one began.
     """
     found: set[datetime] = set()
     for each in sorted(rivals, key=lambda rival: rival.valid_at, reverse=True):
@@ -77,9 +70,9 @@ def succeeded_at(
 def told_between(
     fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, may_end: MayEnd
 ) -> list[Relation]:
-    """Return those that ended where the next one begins, because nobody knew of a fact in between that is told now.
+    """Return facts that ended at `next_at` (of `succeeded_at`) only because the fact between was unknown.
 
-    `next_at` is what `succeeded_at` says. Nothing is moved by a fact that ends before: what was true then is not told.
+    A fact that ends earlier moves nothing: it does not say what was true then.
     """
     if fresh.name not in SINGLE_VALUED or next_at is None or fresh.invalid_at != next_at:
         return []

@@ -1,4 +1,4 @@
-"""Tallies: how much there is of what, counted in the database, of what a caller may see alone."""
+"""Counts of visible records and relations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -80,16 +80,14 @@ class TaskTally:
     by_status: Mapping[str, int]
     by_priority: Mapping[str, int]
     assignees: tuple[AssigneeTally, ...]
-    """Those with the most tasks first, at most `MOST_ASSIGNEES`; a task of several counts for each of them."""
+    """Most tasks first, at most `MOST_ASSIGNEES`; a task counts for each of its assignees."""
 
 
 class RelationCountReads(Store):
-    """Counts of relations."""
-
     def relation_counts(
         self, organization_id: str, visibility: frozenset[str], *, at: datetime | None = None
     ) -> dict[str, int]:
-        """Return how many relations of each name hold at a time (None: now), both ends readable like themselves."""
+        """Count relations by name at a time (None: now) that are visible with both ends."""
         values = {
             "organization": organization_id,
             "visibility": sorted(visibility),
@@ -100,10 +98,8 @@ class RelationCountReads(Store):
 
 
 class TaskCountReads(Store):
-    """Counts of tasks."""
-
     def task_tally(self, organization_id: str, project_id: str, visibility: frozenset[str]) -> TaskTally:
-        """Count the tasks of a project, all at one moment."""
+        """Count the tasks of a project, in one snapshot."""
         values = {"organization": organization_id, "project": project_id, "visibility": sorted(visibility)}
         by_status: dict[str, int] = {}
         by_priority: dict[str, int] = {}

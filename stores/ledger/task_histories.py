@@ -1,4 +1,4 @@
-"""Histories of tasks: when each one was made and when it moved from status to status. No text of any of them."""
+"""Status histories of tasks, without text."""
 
 import json
 from collections import defaultdict
@@ -33,7 +33,7 @@ _earlier = select(_past.c.id, _past.c.revision, _past.c.metadata, _past.c.valid_
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A status that a task was given, and the revision that gave it."""
+    """Status set by a revision."""
 
     revision: int
     status: str
@@ -49,17 +49,16 @@ class TaskHistory:
     visibility: str
     created_at: datetime
     moves: tuple[Move, ...]
-    """In order; the first is the status with which it was made, each other one differs from the one before."""
+    """In order; begins with the initial status, and each differs from the one before."""
 
 
 class TaskHistoryReads(Store):
-    """Reads of histories. Who may see them is the caller's business."""
+    """Reads of histories. The caller checks permissions."""
 
     def task_ids(self, organization_id: str) -> list[str]:
         return [row[0] for row in self._all(_ids, {"organization": organization_id})]
 
     def task_histories(self, organization_id: str, task_ids: Iterable[str]) -> list[TaskHistory]:
-        """Return the histories of those of the ids that are tasks."""
         return [each for ids in in_chunks(task_ids) for each in self._histories(organization_id, ids)]
 
     def _histories(self, organization_id: str, ids: list[str]) -> list[TaskHistory]:

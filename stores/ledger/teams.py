@@ -1,4 +1,4 @@
-"""Teams: members of an organization who get roles in projects together."""
+"""Teams: members of an organization who get project roles together."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -49,19 +49,10 @@ _projects_of = (
 
 
 class Teams(Store):
-    """Teams of every organization. What is in a team's memory scope stays when the team goes.
-
-    Every change takes a permit, asked first in its transaction; what it refuses with is raised.
-    """
+    """Changes take a permit, checked first in the transaction. A team's memories outlive it."""
 
     def create(self, team: Team, audit: AuditDraft | None = None, *, permit: Permit | None = None) -> None:
-        """Store a team without members.
-
-        Raises:
-            ValidationFailed: The slug has another shape than `check_slug` wants, or a text cannot be stored.
-            NotFound: There is no such organization.
-            Conflict: The id or the slug is taken in the organization.
-        """
+        """Store a team without members."""
         check_id(team.id)
         check_slug(team.slug)
         check_text((team.name, team.description))
@@ -74,7 +65,7 @@ class Teams(Store):
             append_audit(connection, self._clock(), audit)
 
     def of_organization(self, organization_id: str) -> list[Team]:
-        """Return the teams of an organization, the oldest first."""
+        """Return the teams of an organization, oldest first."""
         return [_to_team(row) for row in self._all(_of_organization, {"of_organization": organization_id})]
 
     def team(self, organization_id: str, team_id: str) -> Team | None:
@@ -90,13 +81,7 @@ class Teams(Store):
         *,
         permit: Permit | None = None,
     ) -> Team:
-        """Change name, slug and description of a team, and return it; what else `edit` changes is ignored.
-
-        Raises:
-            ValidationFailed: The slug has another shape than `check_slug` wants, or a text cannot be stored.
-            NotFound: There is no such team.
-            Conflict: The slug is taken in the organization.
-        """
+        """Change name, slug and description of a team; other changes by `edit` are ignored."""
         with self._database.write() as connection:
             before = _lock_team(connection, organization_id, team_id, permit)
             after = replace(edit(before), organization_id=before.organization_id, id=before.id)
@@ -111,18 +96,14 @@ class Teams(Store):
     def delete(
         self, organization_id: str, team_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> None:
-        """Delete a team; what its members had through it ends at once.
-
-        Raises:
-            NotFound: There is no such team.
-        """
+        """Delete a team; roles given through it end at once."""
         with self._database.write() as connection:
             _lock_team(connection, organization_id, team_id, permit)
             connection.execute(delete(_teams).where(*_one), _values(organization_id, team_id))
             append_audit(connection, self._clock(), audit)
 
     def members(self, organization_id: str, team_id: str) -> list[Member]:
-        """Return the members of a team with their roles in the organization, in the order of joining the team."""
+        """Return the members of a team with their organization roles, in the order of joining."""
         rows = self._all(_members_of, _values(organization_id, team_id))
         return [Member(to_user(row[:USER_WIDTH]), row[-2], from_micros(row[-1])) for row in rows]
 
@@ -138,8 +119,6 @@ class Teams(Store):
         """Add a member of the organization to a team.
 
         Raises:
-            NotFound: There is no such organization or team.
-            InvalidRequest: The user is no member of the organization.
             Conflict: The user is in the team already.
         """
         with self._database.write() as connection:
@@ -166,11 +145,7 @@ class Teams(Store):
         *,
         permit: Permit | None = None,
     ) -> None:
-        """Take a user out of a team.
-
-        Raises:
-            NotFound: The user is not in it.
-        """
+        """Remove a user from a team."""
         statement = delete(_members).where(
             _members.c.organization_id == organization_id,
             _members.c.team_id == team_id,
@@ -195,11 +170,7 @@ class Teams(Store):
         *,
         permit: Permit | None = None,
     ) -> ProjectRole | None:
-        """Give the members of a team a role in a project, in place of the one before, which is returned and audited.
-
-        Raises:
-            NotFound: There is no such organization, team or project.
-        """
+        """Set a team's role in a project; return the one before, which is audited."""
         values = {"organization_id": organization_id, "team_id": team_id, "project_id": project_id, "role": role}
         with self._database.write() as connection:
             _lock_team(connection, organization_id, team_id, permit)
@@ -222,11 +193,7 @@ class Teams(Store):
         *,
         permit: Permit | None = None,
     ) -> ProjectRole:
-        """Take a team's role in a project away and return it; it is audited too.
-
-        Raises:
-            NotFound: It has none.
-        """
+        """Remove a team's role in a project; return it, audited."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             ask_permit(connection, organization_id, permit)

@@ -1,4 +1,4 @@
-"""Tickets: what one step of a sign-in leaves for the next, taken once. And sign-ins of devices without a browser."""
+"""One-time tickets between steps of a sign-in, and device logins."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from stores.ledger.store import Cells, Store, clashing
 from stores.records import JsonObject, Session
 
 SLOWER_S = 5
-"""As much longer must a device wait that asks too often (RFC 8628, section 3.5)."""
+"""Added to the interval of a device that polls too often (RFC 8628, section 3.5)."""
 
 _tickets = tickets
 _devices = device_logins
@@ -44,21 +44,21 @@ _membership = select(memberships.c.role).where(
 )
 
 DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
-"""The words of RFC 8628. `expired_token` is said of unknown and spent codes as well."""
+"""As in RFC 8628; `expired_token` also for unknown and spent codes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceLogin:
-    """A device that waits until somebody approves it elsewhere."""
+    """Device waiting for approval elsewhere."""
 
     device_hash: str
     user_code_hash: str
     details: JsonObject = field(default_factory=dict)
-    """Details for the person who decides: program name, address."""
+    """Shown to the person who decides: program name, address."""
     interval_s: int = 5
     expires_at: datetime = field(kw_only=True)
     user_id: str | None = None
-    """The approving user."""
+    """Who approved."""
     organization_id: str | None = None
 
 
@@ -66,12 +66,7 @@ class Tickets(Store):
     """Tickets of every kind, such as `oauth_state` and `consent`."""
 
     def keep(self, kind: str, token_hash: str, data: JsonObject, expires_at: datetime) -> None:
-        """Store what a secret stands for until it expires.
-
-        Raises:
-            Conflict: There is such a ticket.
-            ValidationFailed: The data cannot be stored as JSON.
-        """
+        """Store the data behind a secret until it expires."""
         check_id(kind)
         check_id(token_hash)
         values = {"kind": kind, "token_hash": token_hash, "data": dump_json(data), "expires_at": to_micros(expires_at)}
@@ -79,13 +74,13 @@ class Tickets(Store):
             connection.execute(insert(_tickets), values)
 
     def read(self, kind: str, token_hash: str) -> JsonObject | None:
-        """Return what a secret stands for, and leave it valid; None when it is unknown, taken or expired."""
+        """Return the data of a valid ticket, without spending it."""
         values = {"of_kind": kind, "token": token_hash, "now": to_micros(self._clock())}
         row = self._first(_data, values)
         return None if row is None else load_object(row[0])
 
     def take(self, kind: str, token_hash: str) -> JsonObject | None:
-        """Spend a ticket and return what it stood for; of many that try, one gets it."""
+        """Spend a ticket and return its data, once."""
         with self._database.write() as connection:
             row = connection.execute(_take, {"of_kind": kind, "token": token_hash}).first()
         expired = row is None or row.expires_at <= to_micros(self._clock())
@@ -93,10 +88,10 @@ class Tickets(Store):
 
 
 class DeviceLogins(Store):
-    """Sign-ins of devices (RFC 8628)."""
+    """Device logins (RFC 8628)."""
 
     def start(self, login: DeviceLogin) -> None:
-        """Store a device that waits.
+        """Store a waiting device.
 
         Raises:
             Conflict: The device code or the user code is taken: make other ones.
@@ -115,41 +110,37 @@ class DeviceLogins(Store):
             connection.execute(insert(_devices), values)
 
     def by_user_code(self, user_code_hash: str) -> DeviceLogin | None:
-        """Return the device that shows a code and still waits."""
+        """Return the waiting device that shows a code."""
         row = self._first(_by_code, {"code": user_code_hash, "now": to_micros(self._clock())})
         return None if row is None else _to_login(row)
 
     def approve(self, user_code_hash: str, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> None:
-        """Let a device that waits sign in as a user in an organization.
+        """Let a waiting device sign in as a user in an organization.
 
         Raises:
-            NotFound: No device waits with that code: it is unknown, expired or was decided before.
+            NotFound: No device waits with that code.
         """
         self._decide(user_code_hash, audit, state="approved", user_id=user_id, organization_id=organization_id)
 
     def deny(self, user_code_hash: str, audit: AuditDraft | None = None) -> None:
-        """Turn a device that waits away.
+        """Turn a waiting device away.
 
         Raises:
-            NotFound: No device waits with that code: it is unknown, expired or was decided before.
+            NotFound: No device waits with that code.
         """
         self._decide(user_code_hash, audit, state="denied")
 
     def poll(self, device_hash: str) -> DeviceLogin | DeviceRefusal:
-        """Answer a device that asks whether it was approved; the approval is handed out once.
-
-        A device that asks before its interval is over gets `slow_down`, and a longer interval.
-        """
+        """Answer a polling device; hand out the approval once. Polling too early gets `slow_down` and a longer interval."""
         with self._database.write() as connection:
             return self._poll(connection, device_hash)
 
     def enter(
         self, device_hash: str, begin: Callable[[DeviceLogin], tuple[Session, AuditDraft]]
     ) -> Session | DeviceRefusal:
-        """Answer as `poll` does, and store the session of one that was approved in the same transaction.
+        """Answer as `poll` does; after an approval, store the session in the same transaction.
 
-        So whatever ends the sign-ins of its user ends this one too, before or after. Who is no member of the
-        organization any more gets `access_denied`.
+        So ending the user's sign-ins ends this one, too. A former member gets `access_denied`.
         """
         with self._database.write() as connection:
             login = self._poll(connection, device_hash)

@@ -1,4 +1,4 @@
-"""One transaction of the ledger: its repositories share a connection and are committed together."""
+"""One transaction: its repositories share a connection and commit together."""
 
 from collections.abc import Iterable
 
@@ -29,17 +29,15 @@ class RecordWrites(Erasure, WorkflowReads):
 
 
 class PeopleWrites(Writes):
-    """Members and access to projects."""
-
     def member(self, user_id: str) -> tuple[Identity, Access] | None:
-        """Return the identity and access of a member; None for anybody else."""
+        """Return a member's identity and access; None for anybody else."""
         identity = identity_of(self._connection, user_id, self.organization_id)
         if identity is None:
             return None
         return identity, access_of(self._connection, user_id, self.organization_id, self.now)
 
     def set_project_access(self, access: ProjectAccess, *, keep_creator: bool = False) -> None:
-        """Store who may read a project; the row outlives the project entity.
+        """Store who may read a project; the row outlives the project.
 
         With `keep_creator`, an existing row keeps its creator, even an empty one.
         """
@@ -61,7 +59,7 @@ class PeopleWrites(Writes):
 
 
 class Transaction:
-    """All of it is committed, or none. Opened by `Ledger.transaction`."""
+    """Opened by `Ledger.transaction`."""
 
     def __init__(
         self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
@@ -70,7 +68,7 @@ class Transaction:
         self.organization_id = organization_id
         self.actor_id = actor_id
         self.now = writing.now
-        """The time of everything in the transaction."""
+        """Time of everything in the transaction."""
         self.records = RecordWrites(writing)
         self.relations = RelationWrites(writing)
         self.memories = MemoryWrites(writing, self.records)
@@ -82,19 +80,14 @@ class Transaction:
 
     @property
     def sequence(self) -> int:
-        """The head of the feed; after the commit, the number of this transaction's last change."""
+        """Head of the feed; after the commit, the number of this transaction's last change."""
         return self._writing.sequence
 
     def audit(self, draft: AuditDraft) -> None:
-        """Write an audit entry.
-
-        Raises:
-            ValidationFailed: A text cannot be stored.
-        """
         append_audit(self._writing.connection, self.now, draft)
 
     def show_in_answer(self, entity_ids: Iterable[str]) -> None:
-        """Name unwritten records whose text the answer will hold: deleting or hiding them erases a stored answer."""
+        """Name unwritten records in the answer: deleting or hiding them erases the stored answer."""
         self._writing.shown.extend(entity_ids)
 
     def require_lease(self, lease: Lease) -> None:
@@ -106,7 +99,7 @@ class Transaction:
         require_lease(self._writing, lease)
 
     def seal(self, claim: Claim | None) -> None:
-        """Write the claim's mark, then the feed: the last statements before the commit."""
+        """Mark the claim, then write the feed: the last statements before the commit."""
         if claim is not None:
             apply_claim(self._writing, claim)
         self._writing.append_feed()

@@ -1,7 +1,7 @@
-"""Version number of everybody's rights, for caches of them; read in microseconds.
+"""Version number of all rights, for caches; read in microseconds.
 
-SQLite tells that somebody committed (`data_version`), but most commits change no rights. So triggers count the changes
-of every table that is not content, whoever makes them, and the count is read after a commit.
+SQLite reports commits (`data_version`), but most change no rights: triggers count changes of every table except
+content.
 """
 
 import sqlite3
@@ -32,17 +32,17 @@ CONTENT = frozenset(
         "audit_entries",
     }
 )
-"""Tables that decide nothing about rights. A table that is not named here is counted."""
+"""Tables that do not affect rights. A table that is not named here is counted."""
 
 HEAD_OF_FEED = frozenset({"seq", "batch"})
-"""Columns of an organization that move with every change of its content."""
+"""Columns of an organization that change with its content."""
 
 _COUNT = "SELECT value FROM meta WHERE name = 'rights'"
 _ADD = "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'rights'"
 
 
 def count_rights(connection: Connection) -> None:
-    """Make SQLite count, from now on, what may change somebody's rights; elsewhere there is nothing to do."""
+    """Create the triggers on SQLite; do nothing elsewhere."""
     if connection.dialect.name != "sqlite":
         return
     connection.exec_driver_sql("INSERT OR IGNORE INTO meta (name, value) VALUES ('rights', '0')")
@@ -70,7 +70,7 @@ def _triggers(table: Table) -> dict[str, str]:
 
 
 class RightsVersion:
-    """Watches one file over a connection of its own, which never writes. Safe to ask from any thread."""
+    """Watches one file over a read-only connection of its own. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
@@ -80,7 +80,7 @@ class RightsVersion:
         self._count = 0
 
     def current(self) -> int | None:
-        """A number that grows with each commit, of any process, that may change rights; None if unknown."""
+        """Return a number that grows with each commit, of any process, that may change rights; None if unknown."""
         try:
             with self._lock:
                 (commits,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -92,7 +92,7 @@ class RightsVersion:
             return None
 
     def commits(self) -> int | None:
-        """A number that changes with each commit, of any process; None if unknown. Takes microseconds."""
+        """Return a number that changes with each commit, of any process; None if unknown. Takes microseconds."""
         try:
             with self._lock:
                 (commits,) = self._connection.execute("PRAGMA data_version").fetchone()

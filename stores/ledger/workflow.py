@@ -1,4 +1,4 @@
-"""Tasks, as the epics that they are in and the notes about them see them."""
+"""Tasks, their epics, dependencies and notes."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -16,15 +16,15 @@ from stores.ledger.writing import Writes
 from stores.records import Entity, JsonObject
 
 ABOUT = "ABOUT"
-"""The relationship of a note to what it is about."""
+"""Relationship of a note to its subject."""
 DERIVED_FROM = "DERIVED_FROM"
-"""The relationship of what was learned to what it was learned on."""
+"""Relationship of a learning to its origin."""
 DEPENDS = frozenset({"DEPENDS_ON", "REQUIRES"})
-"""Relationships of a task to what comes before it."""
+"""Relationships of a task to its prerequisites."""
 PRECEDES = frozenset({"BLOCKS"})
-"""Relationships of what comes before a task to it."""
+"""Relationships of a prerequisite to its dependents."""
 BESIDE: JsonObject = {"from": "work"}
-"""The provenance of a relation by which an operation on tasks and epics ties what it stores to them."""
+"""Provenance of relations made by operations on tasks and epics."""
 
 _entities = schema.entities
 _relations = schema.relations
@@ -85,12 +85,10 @@ _dependencies = (
 
 
 class WorkReads(Store):
-    """Reads of what tasks wait for, and of the notes on them."""
-
     def dependencies(
         self, organization_id: str, task_ids: Iterable[str], *, visibility: frozenset[str]
     ) -> dict[str, list[str]]:
-        """Return what each of some tasks depends on now, by facts with such a key; who may read it is not asked."""
+        """Return the present dependencies of tasks, by visible facts; targets may be hidden."""
         found: dict[str, list[str]] = {}
         values = {"organization": organization_id, "visibility": sorted(visibility), "at": to_micros(self._clock())}
         for ids in in_chunks(task_ids):
@@ -102,29 +100,24 @@ class WorkReads(Store):
     def notes_about(
         self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return the notes that were written on a record, the latest first.
-
-        They and what ties them to it carry such a key.
-        """
+        """Return the visible notes on a record by visible relations, latest first."""
         values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
         rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
         return sound(rows, to_entity)
 
 
 class WorkflowReads(Writes):
-    """Reads of the workflow rules inside a transaction."""
-
     def statuses_in_epic(self, epic_id: str, visibility: Collection[str]) -> set[str]:
-        """Return the statuses of the tasks of an epic that carry one of these keys."""
+        """Return the statuses of the visible tasks of an epic."""
         values = {"organization": self.organization_id, "epic": epic_id, "visibility": sorted(visibility)}
         return {row[0] for row in self._run(_statuses, values)}
 
     def notes_about(self, subject_id: str) -> list[Entity]:
-        """Return every note about a record, the latest first."""
+        """Return every note about a record, latest first."""
         values = {"organization": self.organization_id, "subject": subject_id, "at": to_micros(self.now)}
         return [to_entity(row) for row in self._run(_notes, values)]
 
     def learned_on(self, subject_id: str) -> list[Entity]:
-        """Return every episode of what was learned on a task or epic, the latest first."""
+        """Return every learned episode of a task or epic, latest first."""
         values = {"organization": self.organization_id, "subject": subject_id, "at": to_micros(self.now)}
         return [to_entity(row) for row in self._run(_learnings, values)]

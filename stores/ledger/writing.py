@@ -1,4 +1,4 @@
-"""State of a ledger transaction: connection, time, new rows of the change feed."""
+"""State of a ledger transaction: connection, time, new feed rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ Result = CursorResult[*tuple[Any, ...]]
 
 
 class Entry(NamedTuple):
-    """A change on its way into the feed."""
+    """A future row of the feed."""
 
     kind: Kind
     record_id: str
@@ -47,8 +47,8 @@ _advance = (
 class Writing:
     """Shared state of one open transaction; transactions of one organization never overlap.
 
-    The organization's row is locked first. On PostgreSQL that makes a single writer per organization, as
-    `BEGIN IMMEDIATE` does on SQLite: nothing read here can change before the commit.
+    The organization's row is locked first: one writer per organization on PostgreSQL, as `BEGIN IMMEDIATE` does on
+    SQLite. Nothing read here can change before the commit.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Writing:
         self.entries: list[Entry] = []
         self.shown: list[str] = []
         self.unlinked: set[str] = set()
-        """Entities created here without a relation yet: none has to be looked up."""
+        """Entities created here, still without a relation."""
         self.sequence = self._lock()
-        """The head of the feed; after `append_feed`, the number of this transaction's last change."""
+        """Head of the feed; after `append_feed`, the number of this transaction's last change."""
         self.now = clock()
-        """Taken behind the lock, so that times follow sequence order."""
+        """Taken after the lock, so that times follow sequence order."""
 
     @property
     def wrote(self) -> bool:
@@ -82,15 +82,11 @@ class Writing:
         return self.connection.execute(statement, values)
 
     def insert_new(self, table: Table, values: Values) -> bool:
-        """Insert a row and tell whether its key was free."""
+        """Insert a row; return whether its key was free."""
         return self.run(insert_or_skip(self.connection.dialect.name, table), values).rowcount == 1
 
     def insert_all(self, table: Table, rows: Sequence[Values], kind: Kind) -> None:
-        """Insert records.
-
-        Raises:
-            Conflict: An id is taken.
-        """
+        """Insert records."""
         if len(rows) == 1:
             statement = insert_or_skip(self.connection.dialect.name, table)
             if self.connection.execute(statement, rows[0]).rowcount != 1:
@@ -104,7 +100,7 @@ class Writing:
         self.entries.append(entry)
 
     def append_feed(self) -> None:
-        """Number the entries and store them; the last statements before the commit."""
+        """Number and store the feed entries; the last statements before the commit."""
         if not self.entries:
             return
         batch = uuid4().hex

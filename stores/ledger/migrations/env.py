@@ -1,4 +1,4 @@
-"""Alembic environment: runs on the connection and in the transaction of `migrating.migrate`."""
+"""Alembic environment: uses the connection and transaction of `migrating.migrate`."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""Baseline: the tables of version 0.1.0. New ledgers are created from `schema.py`, see `migrating.py`."""
+"""Baseline: tables of version 0.1.0. New ledgers are created from `schema.py`, see `migrating.py`."""
 
 revision = "0001_baseline"
 down_revision = None
@@ -6,5 +6,4 @@ branch_labels = None
 depends_on = None
 
 
-def upgrade() -> None:
-    """Change nothing: a ledger at this revision has the tables already."""
+def upgrade() -> None: ...
