@@ -1,4 +1,4 @@
-"""The ledger: SQL behind one interface, on SQLite or PostgreSQL. The names below are its interface."""
+"""The ledger: SQL behind one interface, on SQLite or PostgreSQL."""
 
 from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity

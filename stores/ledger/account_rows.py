@@ -59,7 +59,7 @@ _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def check_slug(slug: str) -> None:
-    """Raise ValidationFailed unless it is 1 to 64 of a-z, 0-9 and single inner hyphens."""
+    """Require 1 to 64 of a-z, 0-9 and single inner hyphens."""
     if len(slug) > SLUG_LENGTH or not _SLUG.fullmatch(slug):
         raise ValidationFailed(
             f"A slug has 1 to {SLUG_LENGTH} lower-case letters, digits and single hyphens between them.",

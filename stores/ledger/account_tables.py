@@ -26,7 +26,7 @@ organizations = Table(
     key("batch"),
     micros("deleted_at", nullable=True),
 )
-"""`seq` and `batch` are the head of the change feed. With `deleted_at` it is gone and being erased."""
+"""`seq` and `batch` are the head of the change feed. With `deleted_at` it is being erased."""
 
 users = Table(
     "users",
@@ -121,7 +121,7 @@ project_members = Table(
         ["organization_id", "project_id"], ["project_access.organization_id", "project_access.project_id"]
     ),
 )
-"""Granted project roles. The creator of a project owns it without a row."""
+"""Granted project roles. The creator owns a project without a row."""
 
 teams = Table(
     "teams",
@@ -201,7 +201,7 @@ memory_space_members = Table(
         ["organization_id", "space_id"], ["memory_spaces.organization_id", "memory_spaces.id"], ondelete="CASCADE"
     ),
 )
-"""Principals have no foreign key: agents have no table, and `end_membership` removes users."""
+"""Principals have no foreign key: agents have no table."""
 
 api_keys = Table(
     "api_keys",
@@ -230,7 +230,6 @@ tickets = Table(
     words("data"),
     micros("expires_at", index=True),
 )
-"""Short-lived state between steps of a sign-in."""
 
 device_logins = Table(
     "device_logins",

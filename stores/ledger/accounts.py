@@ -45,8 +45,6 @@ class Accounts(Store):
     ) -> User:
         """Store a user as the owner of a new organization; the first user becomes the server's admin.
 
-        With a link, the user signs in through that provider. Returns the user as stored.
-
         Raises:
             Conflict: The e-mail (case ignored), an id, the slug or the link is taken.
         """
@@ -82,7 +80,7 @@ class Accounts(Store):
         return None if row is None else to_user(row)
 
     def first_admin(self) -> User | None:
-        """Return the server's first admin; None before the first sign-up."""
+        """Return the server's first admin."""
         row = self._first(_first_admin, {})
         return None if row is None else to_user(row)
 
@@ -91,10 +89,9 @@ class Accounts(Store):
         return 0 if row is None else row[0]
 
     def edit_user(self, user_id: str, edit: Callable[[User], User], audit: AuditDraft | None = None) -> User:
-        """Edit a user's profile: e-mail, name, avatar, bio, code-host account, verification.
+        """Edit a user's profile; changes of id, password, admin right and creation time are ignored.
 
-        Other changes by `edit` are ignored. A new address counts as unverified unless `edit` sets the time, and ends
-        the password resets mailed to the old one.
+        A new address counts as unverified unless `edit` sets the time, and ends mailed password resets.
 
         Raises:
             Conflict: The e-mail or the code-host account belongs to another user.
@@ -112,11 +109,7 @@ class Accounts(Store):
             return after
 
     def set_admin(self, user_id: str, is_admin: bool, audit: AuditDraft | None = None) -> None:
-        """Grant or revoke the admin right.
-
-        Raises:
-            Conflict: It is the last admin.
-        """
+        """Grant or revoke the admin right; Conflict for the last admin."""
         with self._database.write() as connection:
             connection.execute(lock_accounts)
             if not is_admin:
@@ -126,10 +119,7 @@ class Accounts(Store):
             append_audit(connection, self._clock(), audit)
 
     def set_password_hash(self, user_id: str, password_hash: str | None, audit: AuditDraft | None = None) -> int:
-        """Replace a password and end sessions, MCP grants and mailed resets; return the number of sessions.
-
-        API keys stay.
-        """
+        """Replace a password; end sessions, grants and resets, but no API keys; return how many sessions."""
         with self._database.write() as connection:
             _locked_user(connection, user_id)
             now = self._clock()
@@ -138,7 +128,7 @@ class Accounts(Store):
             return ended
 
     def upgrade_password_hash(self, user_id: str, old_hash: str, new_hash: str) -> bool:
-        """Rehash the same password; tell whether the old hash was still current."""
+        """Replace the hash of the same password; tell whether the old one was current."""
         statement = update(_users).where(_users.c.id == user_id, _users.c.password_hash == old_hash)
         with self._database.write() as connection:
             return connection.execute(statement.values(password_hash=new_hash)).rowcount == 1
@@ -148,7 +138,7 @@ class Accounts(Store):
         return {} if row is None or row[0] is None else load_object(row[0])
 
     def edit_preferences(self, user_id: str, changes: JsonObject) -> JsonObject:
-        """Merge top-level keys into a user's preferences and return all; null values are stored."""
+        """Merge top-level keys into a user's preferences; return all."""
         with self._database.write() as connection:
             row = connection.execute(_preferences.with_for_update(), {"user": user_id}).first()
             if row is None:
@@ -167,11 +157,7 @@ def replace_password(connection: Connection, now: int, user_id: str, password_ha
 
 
 def require_other_admin(connection: Connection, user_id: str) -> None:
-    """Protect the last admin; the accounts are locked.
-
-    Raises:
-        Conflict: The user is the only admin, and not the only user.
-    """
+    """Raise Conflict if the user is the only admin among others; the accounts are locked."""
     user = {"user": user_id}
     if connection.execute(_other_user, user).first() and not connection.execute(_other_admin, user).first():
         raise Conflict("The last admin of the server stays.", remediation="Make another user an admin first.")

@@ -1,4 +1,4 @@
-"""API keys: found by prefix, verified by the caller against a keyed hash. Uses are buffered in memory."""
+"""API keys: found by prefix; the caller compares the hash. Uses are buffered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -107,7 +107,7 @@ class ApiKeys(Store):
             append_audit(connection, self._clock(), audit)
 
     def find(self, prefix: str) -> KeyIdentity | None:
-        """Return the owner of a valid key with the present role, in one query; None for any other prefix."""
+        """Return the owner of a valid key with the present role, in one query."""
         row = self._first(_by_prefix, {"prefix": prefix, "now": to_micros(self._clock())})
         if row is None:
             return None
@@ -118,14 +118,14 @@ class ApiKeys(Store):
         return None if row is None else self._to_key(row)
 
     def of_organization(self, organization_id: str, *, user_id: str | None = None) -> list[ApiKey]:
-        """List the keys of an organization or of one member, ended ones too, newest first."""
+        """List keys of an organization or member, ended ones too, newest first."""
         statement: Select[Any] = _of_organization
         if user_id is not None:
             statement = statement.where(_keys.c.user_id == user_id)
         return [self._to_key(row) for row in self._all(statement, {"organization": organization_id})]
 
     def revoke(self, organization_id: str, key_id: str, audit: AuditDraft | None = None) -> None:
-        """Revoke a key; if it had ended, change nothing and write no audit entry."""
+        """Revoke a key; if it had ended, write nothing."""
         with self._database.write() as connection:
             if connection.execute(_one, {"organization": organization_id, "key": key_id}).first() is None:
                 raise NotFound(f"There is no API key {key_id}.")

@@ -22,16 +22,11 @@ _columns = [
 
 @dataclass(frozen=True, slots=True)
 class AuditDraft:
-    """Audit entry without id and time."""
-
     action: str
     """`<noun>.<verb>`: `project.create`, `member.remove`."""
     organization_id: str | None
-    """None for the server."""
     actor_id: str | None
-    """None if unknown."""
     resource: str | None = None
-    """Id of the affected resource."""
     details: JsonObject = field(default_factory=dict)
     request: JsonObject = field(default_factory=dict)
 
@@ -79,7 +74,6 @@ class Audit(Store):
 
 
 def append_audit(connection: Connection, now: datetime, draft: AuditDraft | None) -> None:
-    """Write an entry in the caller's transaction; None writes nothing."""
     if draft is None:
         return
     check_keys((draft.action, draft.actor_id, draft.organization_id, draft.resource))

@@ -15,7 +15,6 @@ from stores.ledger.store import Store
 from stores.ledger.writing import Writes
 
 MOST_CITED = 50_000
-"""Rows read at once for an organization, the latest ones."""
 
 _table = schema.citations
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
@@ -25,23 +24,19 @@ _there = select(schema.entities.c.id, schema.entities.c.visibility).where(
 
 
 class CitedBy(NamedTuple):
-    """Citations of a record by one user, under one visibility key."""
-
     record_id: str
     visibility: str
     """As it was when the record was cited."""
     sessions: int
-    """Distinct ones."""
+    """Distinct."""
     last_us: int
     """Microseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class Citing:
-    """Context of a citation."""
-
     visible: frozenset[str]
-    """Visibility keys of everything that the citing user may read."""
+    """Keys of everything that the citing user may read."""
     session_key: str
     """A record counts once per user and session."""
     surface: str
@@ -49,12 +44,12 @@ class Citing:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """Outcome of `cite`: each distinct id is in one of the three, in the given order."""
+    """Outcome of `cite`: each id is in one of the three, in order."""
 
     counted: Mapping[str, str]
     """Visibility key of each newly counted record."""
     replayed: tuple[str, ...]
-    """Cited before by the user in this session."""
+    """Cited before in this session."""
     unknown: tuple[str, ...]
     """Absent or invisible."""
 
@@ -78,7 +73,7 @@ class CitationReads(Store):
     """Reads of citations. The caller checks permissions."""
 
     def citations(self, organization_id: str, record_ids: Iterable[str] | None = None) -> list[CitedBy]:
-        """Return one row per record, citing user and visibility key; without ids, of all records."""
+        """Count by record, citing user and visibility key, for these ids or all."""
         dialect = self._database.writer.dialect.name
         if record_ids is None:
             rows = self._packed(_cited(dialect, some=False), {"organization": organization_id})
@@ -94,7 +89,7 @@ class CitationWrites(Writes):
     """Writes of citations. They add nothing to the feed."""
 
     def cite(self, record_ids: Iterable[str], citing: Citing) -> Cited:
-        """Count each visible record as cited by the actor, once per session."""
+        """Count each visible record once per user and session."""
         check_keys((citing.session_key, citing.surface))
         distinct = list(dict.fromkeys(record_ids))
         readable = {

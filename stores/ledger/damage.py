@@ -13,7 +13,7 @@ DAMAGE = (ValueError, TypeError, OverflowError, RecursionError)
 
 
 class Read(NamedTuple, Generic[T]):
-    """Records by id, and the reasons why others cannot be read."""
+    """Records by id, and reasons why others cannot be read."""
 
     found: Mapping[str, T]
     unreadable: Mapping[str, str]

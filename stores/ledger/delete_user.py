@@ -1,4 +1,4 @@
-"""Deletion of users with their personal organizations; shared records stay."""
+"""Deletion of users and their personal organizations."""
 
 from sqlalchemy import Connection, bindparam, delete, select
 
@@ -31,11 +31,11 @@ class Departures(Organizations):
     def delete_user(self, user_id: str, audit: AuditDraft | None = None) -> list[str]:
         """Delete a user; return the ids of the organizations deleted with it: those without another member.
 
-        Sessions, keys, links, grants and memberships end at once. Records elsewhere stay under the same principal id.
+        Sign-ins, keys, grants and memberships end at once. Records elsewhere stay.
 
         Raises:
             Conflict: The personal organization has other members, the user is the last owner of another one with
-                members or the last admin of others, or just became a member of one more organization.
+                members or the last admin of others, or was just added to an organization.
         """
         with self._database.write() as connection:
             connection.execute(lock_accounts)

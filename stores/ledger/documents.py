@@ -31,8 +31,6 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class ChunkPlace:
-    """A chunk with its document and source."""
-
     chunk: Chunk
     document_url: str
     document_title: str
@@ -107,7 +105,7 @@ class DocumentReads(Store):
     def document_chunks(
         self, organization_id: str, document_id: str, first_index: int, last_index: int
     ) -> list[tuple[Chunk, Entity]]:
-        """Return a document's chunks between two indexes, both included, in order."""
+        """Return a document's chunks from one index to another, inclusive."""
         values = {"organization": organization_id, "document": document_id, "first": first_index, "last": last_index}
         return sound(self._all(_slice, values), lambda row: (_to_chunk(row), to_entity(row[6:])))
 
@@ -119,7 +117,7 @@ class DocumentReads(Store):
         name: str | None = None,
         name_contains: str | None = None,
     ) -> list[str]:
-        """Return the ids of visible sources by name, optionally those with (a part of) a name, case ignored."""
+        """Return the ids of visible sources by name; case is ignored."""
         statement = _all_sources.where(_sources.c.visibility.in_(sorted(visibility)))
         if name is not None:
             statement = statement.where(_sources.c.name_key == key_of(name))
@@ -137,7 +135,6 @@ class DocumentReads(Store):
 
 class DocumentWrites(EntityWrites):
     def add_document(self, document: Document) -> None:
-        """Store a document of an existing source."""
         check_id(document.id)
         check_text((document.url, document.title, document.content_hash))
         source = self.entity(document.source_id)
@@ -153,16 +150,12 @@ class DocumentWrites(EntityWrites):
         return sorted(row[0] for row in self._run(_chunks_of, values))
 
     def outdate_document(self, chunk_id: str) -> None:
-        """Mark the document of a changed chunk as outdated, so that ingesting it again restores the chunk."""
+        """Mark the document of a changed chunk as outdated: ingesting it restores the chunk."""
         values = {"of_organization": self.organization_id, "of_chunk": chunk_id}
         self._run(_outdate.values(content_hash=""), values)
 
     def add_chunk(self, chunk: Chunk, draft: EntityDraft) -> Entity:
-        """Store a chunk's place and the entity with its text; both have the same id.
-
-        Raises:
-            NotFound: The document does not exist in that source.
-        """
+        """Store a chunk's place and the entity with its text, under one id."""
         if draft.id != chunk.id:
             raise ValidationFailed(f"Chunk {chunk.id} cannot have the entity {draft.id}.")
         document = self._document(chunk.document_id)

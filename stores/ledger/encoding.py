@@ -14,10 +14,10 @@ from stores.errors import ValidationFailed
 from stores.records import JsonObject
 
 KEY_BYTES = 200
-"""Compared prefix of a text: PostgreSQL refuses index rows over 2,704 bytes, and some hold six columns."""
+"""Compared prefix: PostgreSQL refuses index rows over 2,704 bytes, some with six columns."""
 
 ID_BYTES = 400
-"""Longest stored id, for the same reason."""
+"""For the same reason."""
 
 _encoded = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -51,7 +51,7 @@ def check_text(texts: Iterable[str | None]) -> None:
 
 
 def check_id(record_id: str) -> None:
-    """Raise ValidationFailed for an id that is empty, too long or not storable."""
+    """Raise ValidationFailed if empty, too long or not storable."""
     if not record_id:
         raise ValidationFailed("An id is empty.")
     if len(record_id) <= ID_BYTES and record_id.isascii() and "\0" not in record_id:
@@ -60,7 +60,7 @@ def check_id(record_id: str) -> None:
 
 
 def check_keys(texts: Iterable[str | None]) -> None:
-    """Raise ValidationFailed for a text that is not storable or too long for an index."""
+    """Raise ValidationFailed if not storable or too long for an index."""
     present = [text for text in texts if text]
     check_text(present)
     for text in present:
@@ -72,7 +72,7 @@ def dump_json(value: JsonValue | tuple[str, ...]) -> str:
     """Encode JSON losslessly: key order, big integers and every character are kept.
 
     Raises:
-        ValidationFailed: It holds NaN, an infinity, U+0000 or a lone surrogate, or is nested too deeply.
+        ValidationFailed: It holds NaN, infinity, U+0000 or a lone surrogate, or is nested too deeply.
     """
     if value in ({}, [], ()):
         return "[]" if value != {} else "{}"
@@ -113,16 +113,15 @@ def fold(text: str) -> str:
 
 
 def address_key(email: str) -> str:
-    """Return the comparison key of an e-mail address: ASCII letters in lower case, nothing else.
+    """Return the comparison key of an e-mail address: ASCII letters in lower case.
 
-    A wider rule lets two mailboxes share an account: case folding equates `straße.de` and `strasse.de`, NFC equates
-    the Kelvin sign and `K`.
+    A wider rule merges mailboxes: case folding equates `straße.de` and `strasse.de`.
     """
     return email.translate(_LOWER)
 
 
 def key_of(text: str | None) -> str:
-    """Return the key by which a text is compared and sorted; empty for None."""
+    """Return the key by which a text is compared and sorted."""
     return cut(fold(text), KEY_BYTES) if text else ""
 
 

@@ -1,4 +1,4 @@
-"""Ends of relations: set, moved and withdrawn; earlier ends are kept as history."""
+"""Ends of relations; earlier ends are kept as history."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -35,7 +35,7 @@ _last_change = select(func.max(_ends.c.known_to)).where(
 )
 _remember = insert(_ends)
 ENDED, WITHDRAWN = "ended", "withdrawn"
-"""Keys of a provenance for who ended or withdrew a fact, and why."""
+"""Provenance keys: who ended or withdrew a fact, and why."""
 
 
 class EndWrites(Writes):
@@ -54,8 +54,8 @@ class EndWrites(Writes):
     ) -> Relation:
         """Close a fact as of `invalid_at` (default: now), at the earliest where it began.
 
-        A future end is only announced: the fact holds until then. A fact that has ended is returned unchanged.
-        `may_end` is as in `record_relations`; `why` is added to the provenance.
+        Until a future end the fact holds. An ended fact is returned unchanged. `may_end` is as in `record_relations`;
+        `why` is added to the provenance.
 
         Raises:
             Conflict: The end is moved beyond the beginning of the next single-valued fact.
@@ -75,7 +75,7 @@ class EndWrites(Writes):
     def withdraw_end(
         self, relation_id: str, *, may_end: MayEnd = has_its_readers, why: JsonObject | None = None
     ) -> Relation:
-        """Withdraw an announced end; without one, return the fact unchanged. Parameters are as in `end_relation`.
+        """Withdraw an announced end, if any. Parameters are as in `end_relation`.
 
         Raises:
             Conflict: It has ended, or the next single-valued fact begins at its end or later.

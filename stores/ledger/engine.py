@@ -1,4 +1,4 @@
-"""Connections: a writer and query-only readers on SQLite, two pools on PostgreSQL; errors are translated."""
+"""Connections: a writer and query-only readers on SQLite, two pools on PostgreSQL."""
 
 import os
 import re
@@ -24,14 +24,13 @@ from stores.ledger.version import RightsVersion
 
 READERS = 4
 WAIT_S = 20
-"""Longest wait for the writer, a connection or a lock, in seconds."""
+"""Longest wait for the writer, a connection or a lock."""
 
 IN_CHUNK = 500
-"""Values per IN list: below the limits on parameters, and few distinct statements."""
+"""Few distinct statements, below the limits on parameters."""
 
 _DAMAGED = frozenset({SQLITE_CORRUPT, SQLITE_NOTADB})
 _OF_A_CELL = re.compile("Could not decode to UTF-8|JSON cannot hold BLOB values")
-"""SQLite's errors for cells that are no valid text."""
 _BACKUP = "Stop the server, put a backup of ledger.sqlite back, and start again: see docs/guide/operations.md."
 _RETRYABLE = frozenset({"40001", "40P01"})
 
@@ -62,7 +61,6 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Yield a connection in a transaction."""
         with _translated(), self.writer.begin() as connection:
             yield connection
 
@@ -111,7 +109,7 @@ class Database:
 
 
 def connect(url: str) -> Database:
-    """Open the database of a URL, `sqlite:////absolute/path` or `postgresql+psycopg://…`.
+    """Open `sqlite:////absolute/path` or `postgresql+psycopg://…`.
 
     Raises:
         InvalidSetting: The URL is malformed or names another kind of database.
@@ -228,7 +226,7 @@ def _limit_waiting(connection: Any, _record: object) -> None:
 
 @contextmanager
 def naming_damage() -> Iterator[None]:
-    """Raise RecordUnreadable for a damaged cell, in the middle of a snapshot; the record is unknown."""
+    """Raise RecordUnreadable for a damaged cell; the record is unknown."""
     try:
         yield
     except OperationalError as error:

@@ -101,7 +101,7 @@ _by_prefix = (
 
 
 FEW = 20
-"""Up to this many entities are fetched as rows, more as JSON."""
+"""More are fetched as JSON."""
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
 _counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
 _counts_visible = _counts.where(_table.c.visibility.in_(bindparam("visibility", expanding=True)))
@@ -131,11 +131,7 @@ class EntityReads(Store):
     """Reads of entities. The caller checks permissions."""
 
     def entity(self, organization_id: str, entity_id: str) -> Entity | None:
-        """Return the current revision of an entity.
-
-        Raises:
-            RecordUnreadable: Its row is damaged.
-        """
+        """Return the current revision of an entity, or raise RecordUnreadable."""
         values = {"organization": organization_id, "id": entity_id}
         try:
             row = self._first(_by_id, values)
@@ -149,7 +145,7 @@ class EntityReads(Store):
         return dict(self.read_entities(organization_id, entity_ids).found)
 
     def read_entities(self, organization_id: str, entity_ids: Iterable[str]) -> Read[Entity]:
-        """Return the existing entities by id, and why some cannot be read."""
+        """Return the existing entities by id, and why others cannot be read."""
         return apart(list(dict.fromkeys(entity_ids)), lambda ids: self._together(organization_id, ids))
 
     def _together(self, organization_id: str, ids: Sequence[str]) -> dict[str, Entity]:
@@ -172,13 +168,13 @@ class EntityReads(Store):
         return dict(apart(list(dict.fromkeys(entity_ids)), together).found)
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
-        """Return the revision current at that time; None before its creation."""
+        """Return the revision current at that time."""
         values = {"organization": organization_id, "ids": [entity_id], "at": to_micros(as_of)}
         row = self._first(_unchanged_since, values) or self._first(_past_at, values)
         return None if row is None else to_entity(row)
 
     def entities_at(self, organization_id: str, entity_ids: Iterable[str], as_of: datetime) -> dict[str, Entity]:
-        """Return the revisions current at that time, by id, without erased and damaged ones."""
+        """Return readable revisions current at that time, by id."""
         found: dict[str, Entity] = {}
         for ids in in_chunks(entity_ids):
             values = {"organization": organization_id, "ids": ids, "at": to_micros(as_of)}
@@ -191,21 +187,21 @@ class EntityReads(Store):
     def replaced_since(
         self, organization_id: str, as_of: datetime, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return visible records' revisions of that time that were replaced since, latest change first."""
+        """Return visible records' revisions of that time replaced since, latest change first."""
         values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
         return sound(self._all(_replaced_since, values | {"visibility": sorted(visibility)}), to_entity)
 
     def written_since(
         self, organization_id: str, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int
     ) -> list[str]:
-        """Return the ids of records changed after a sequence number, latest change first."""
+        """Return ids of records changed after a sequence number, latest first."""
         values = _since(after, types, visibility, limit) | {"organization": organization_id}
         return list(dict.fromkeys(row.record_id for row in self._all(_written_since, values)))
 
     def readable_with_prefix(
         self, organization_id: str, prefixes: Iterable[str], *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return the first visible entities whose id has one of the prefixes, by prefix and id."""
+        """Return visible entities whose id has one of the prefixes, by prefix and id."""
         values = {"organization": organization_id, "visibility": sorted(visibility)}
         found: dict[str, Entity] = {}
         # One by one: by several ranges at once SQLite reads every id.
@@ -230,17 +226,13 @@ class EntityReads(Store):
 
 class EntityWrites(Writes):
     def entity(self, entity_id: str) -> Entity | None:
-        """Return the entity as this transaction sees it.
-
-        Raises:
-            RecordUnreadable: Its row is damaged.
-        """
+        """Return the entity, or raise RecordUnreadable."""
         with naming_damage():
             row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
         return None if row is None else to_entity(row)
 
     def remains(self, entity_id: str) -> Entity | None:
-        """Return the entity; if its row is damaged, only the parts needed to erase it."""
+        """Return the entity, or the parts of a damaged row that erasing needs."""
         try:
             return self.entity(entity_id)
         except RecordUnreadable:
@@ -267,7 +259,7 @@ class EntityWrites(Writes):
         return {row[0]: Outline._make(row) for row in rows}
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
-        """Return the first entity since a time with this type, name, content and visibility."""
+        """Return the first equal entity since a time: type, name, content, visibility."""
         values = {
             "organization": self.organization_id,
             "name": key_of(draft.name),
@@ -302,7 +294,7 @@ class EntityWrites(Writes):
         expected_revision: int | None = None,
         fields: JsonObject | None = None,
     ) -> Entity:
-        """Store the result of `change` as the next revision; id, organization, source and creation time stay."""
+        """Store the result of `change` as the next revision; id, source and creation time stay."""
         current = self._current(entity_id, expected_revision)
         changed = replace(
             change(current),

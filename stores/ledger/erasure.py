@@ -77,10 +77,7 @@ class Erasure(DocumentWrites):
     def delete_entity(
         self, entity_id: str, *, expected_revision: int | None = None, fields: JsonObject | None = None
     ) -> Entity:
-        """Erase an entity: all revisions, labels, relations and stored answers that repeat it.
-
-        A source takes its documents and chunks along. Returns the last revision, or the remains of a damaged row.
-        """
+        """Erase an entity: revisions, labels, relations, stored answers, and a source's documents."""
         entity = self._expected(entity_id, self.remains(entity_id), expected_revision)
         source: Values = {"organization": self.organization_id, "source": entity_id}
         self._erase([row[0] for row in self._run(_chunks_of_source, source)], {})
@@ -89,7 +86,6 @@ class Erasure(DocumentWrites):
         return entity
 
     def remove_document(self, document_id: str) -> None:
-        """Erase a document with its chunks and their entities."""
         if self._document(document_id) is None:
             raise NotFound(f"Document {document_id} does not exist.")
         document: Values = {"organization": self.organization_id, "document": document_id}

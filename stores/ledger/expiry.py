@@ -18,15 +18,15 @@ from stores.ledger.encoding import to_micros
 from stores.ledger.store import Store
 
 REMEMBERED = timedelta(days=30)
-"""Ended invitations, spent codes and grants are kept this long, to recognise a replay."""
+"""Ended credentials are kept this long, to recognise a replay."""
 
 UNUSED = timedelta(days=90)
-"""Anybody may register a client: those without a grant are deleted after this time."""
+"""Clients without a grant are deleted after this time."""
 
 
 class Expiry(Store):
     def prune_expired(self) -> int:
-        """Delete expired tickets, codes, resets, invitations, grants and clients; return how many rows."""
+        """Delete expired credentials; return how many rows."""
         now = self._clock()
         at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
         granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))

@@ -34,20 +34,17 @@ class Links(Store):
         return None if row is None else to_user(row)
 
     def links(self, user_id: str) -> list[ExternalIdentity]:
-        """Return a user's links, oldest first."""
         return [_to_link(row) for row in self._all(_links_of, {"user": user_id})]
 
     def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
         """Link a provider's account to an existing user; return the user.
 
-        With `vouched` the provider vouches for the user's address: an address never verified before means that the
-        account is reclaimed (`stores/ledger/reclaiming.py`); it is verified now.
-
-        A link to the code host also sets the user's `codehost_id`.
+        With `vouched` the provider vouches for the user's address: the address is verified, and the account reclaimed
+        if it was not (`stores/ledger/reclaiming.py`). A link to the code host also sets `codehost_id`.
 
         Raises:
             Conflict: The account has a user already, or the user another code-host account; with `vouched`, the
-                user's address is not that of the link.
+                address is not that of the link.
         """
         with self._database.write() as connection:
             account = lock_account(connection, link.user_id)
@@ -64,11 +61,6 @@ class Links(Store):
             return to_user(connection.execute(_by_id, {"user": link.user_id}).one())
 
     def unlink_user(self, user_id: str, provider: str, subject: str, audit: AuditDraft | None = None) -> None:
-        """Remove a link.
-
-        Raises:
-            NotFound: The user has no such link.
-        """
         mine = (_links.c.provider == provider, _links.c.subject == subject, _links.c.user_id == user_id)
         with self._database.write() as connection:
             if connection.execute(delete(_links).where(*mine)).rowcount == 0:
@@ -77,11 +69,6 @@ class Links(Store):
 
 
 def insert_link(connection: Connection, link: ExternalIdentity) -> None:
-    """Store a link in a transaction.
-
-    Raises:
-        Conflict: The provider's account has a user already.
-    """
     check_id(link.provider)
     check_id(link.subject)
     check_text((link.email,))

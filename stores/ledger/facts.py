@@ -1,4 +1,4 @@
-"""Recording of relations; a contradicting fact ends the one before, whose history is kept."""
+"""Recording of relations; a contradicting fact ends the one before."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
 
 
 Place = tuple[str, str, str]
-"""Key of repeating or contradicting facts: source, name and, for many-valued names, target."""
+"""Source, name and, for many-valued names, target."""
 
 
 class Recorded(NamedTuple):
@@ -89,16 +89,16 @@ class Recorded(NamedTuple):
 
     relation: Relation
     is_new: bool
-    """False if the same fact with the same dates was known."""
+    """False if the same fact was known."""
     ended: tuple[Relation, ...]
     """Facts that it replaced, as they are now."""
     moved: tuple[Relation, ...] = ()
-    """Ended facts whose end moved to the beginning of this one."""
+    """Ended facts whose end moved to its beginning."""
 
 
 class RelationWrites(EndWrites):
     def add_relation(self, draft: RelationDraft, *, fields: JsonObject | None = None) -> Relation:
-        """Store a fact; if the same one (name, ends, visibility, dates) exists, return that."""
+        """Store a fact, or return the same one (name, ends, visibility, dates)."""
         return self.record_relations([draft], fields=fields)[0].relation
 
     def record_relations(
@@ -111,7 +111,7 @@ class RelationWrites(EndWrites):
     ) -> list[Recorded]:
         """Store facts in order; known ones are not stored twice.
 
-        `ends` holds every end by id, if the transaction has read them.
+        `ends` holds every end by id, if already read.
 
         A draft without dates is known if the fact holds and no end is announced; with dates, if one has the same dates.
         A `SINGLE_VALUED` fact ends those of its source with an overlapping time and a target of the same type; facts
@@ -162,10 +162,7 @@ class RelationWrites(EndWrites):
         return recorded
 
     def follow_visibility(self, before: Entity, after: Entity, *, left: Collection[str] = ()) -> None:
-        """Adapt the visibility of relations to that of a changed entity, as `between` derives it.
-
-        Statement and times stay. Unaffected are those in `left`, and those that did not follow their ends before.
-        """
+        """Adapt the visibility of an entity's relations, except `left` and those that never followed their ends."""
         if before.visibility == after.visibility:
             return
         moved: defaultdict[str, list[Any]] = defaultdict(list)
@@ -192,7 +189,7 @@ class RelationWrites(EndWrites):
         return sound(self._run(touching_now, values), to_relation)
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
-        """Return an entity's outgoing relations with these names that hold now or later."""
+        """Return outgoing relations with these names that hold now or later."""
         values = {
             "organization": self.organization_id,
             "sources": [source_id],
@@ -202,7 +199,7 @@ class RelationWrites(EndWrites):
         return [relation for relation in found if lasts(relation, self.now)]
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
-        """Return source and target of visible relations that hold now or later, with visible targets."""
+        """Return source and target of visible relations that hold now or later."""
         values = {
             "organization": self.organization_id,
             "name": name,

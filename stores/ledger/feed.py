@@ -90,15 +90,12 @@ class Snapshot:
     _connection: Connection
     _organization_id: str
     unreadable_entities: dict[str, str] = field(default_factory=dict)
-    """Reasons why entities of the pages so far cannot be read, by id."""
     unreadable_relations: dict[str, str] = field(default_factory=dict)
 
     def entities(self) -> Iterator[list[Entity]]:
-        """Yield pages of all readable entities, ordered by id."""
         return self._pages(schema.entities, _entity_page, to_entity, self.unreadable_entities)
 
     def relations(self) -> Iterator[list[Relation]]:
-        """Yield pages of all readable relations, ended ones too, ordered by id."""
         return self._pages(schema.relations, _relation_page, to_relation, self.unreadable_relations)
 
     def _pages(
@@ -124,7 +121,7 @@ class FeedReads(Store):
     def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
         super().__init__(database, clock)
         self.epoch = epoch
-        """Changes with the ledger: indexes of another epoch are rebuilt."""
+        """Indexes of another epoch are rebuilt."""
 
     def head(self, organization_id: str) -> Position:
         """Return the position of the last commit; 0 and "" for an empty feed."""
@@ -133,22 +130,22 @@ class FeedReads(Store):
     def changes(self, organization_id: str, after: int, limit: int) -> list[Change]:
         """Return the changes after a sequence number, in order.
 
-        Ask `batch_at` first whether the number is still in this feed: pruned rows are silently absent.
+        Pruned rows are silently absent: ask `batch_at` first.
         """
         values = {"organization": organization_id, "after": after, "limit": limit}
         changes = [_to_change(row) for row in self._packed(_packed_after(self._database.writer.dialect.name), values)]
         return sorted(changes, key=attrgetter("sequence"))
 
     def follows(self, organization_id: str, after: int, limit: int) -> tuple[int, int]:
-        """Count the changes after a sequence number, up to a limit, and the deferred ones among them."""
+        """Count changes after a sequence number, up to a limit, and the deferred ones among them."""
         values = {"organization": organization_id, "after": after, "limit": limit}
         found = self._first(_what_follows, values)
         return (found[0], found[1] or 0) if found else (0, 0)
 
     def batch_at(self, organization_id: str, sequence: int) -> str | None:
-        """Return the batch of a sequence number; None if it was pruned or is above the head.
+        """Return the batch of a sequence number; None if pruned or above the head.
 
-        A follower whose number has another batch, or none, must rebuild.
+        A follower of another batch must rebuild.
         """
         head = self._first(_head, {"organization": organization_id})
         if head is None:
@@ -162,9 +159,9 @@ class FeedReads(Store):
         return None if row is None else row[0]
 
     def prune_feed(self, before: datetime, watermarks: Mapping[str, int]) -> int:
-        """Delete rows older than `before` and below each organization's lowest watermark; return how many.
+        """Delete old rows below each organization's lowest watermark; return how many.
 
-        The row at the watermark stays for `batch_at`; an organization without a watermark is skipped.
+        The row at the watermark stays for `batch_at`; without a watermark, none is deleted.
         """
         with self._database.write() as connection:
             return sum(
@@ -176,13 +173,13 @@ class FeedReads(Store):
 
     @contextmanager
     def snapshot(self, organization_id: str) -> Iterator[Snapshot]:
-        """Yield one consistent view of an organization, for a rebuild; writers are not blocked."""
+        """Yield one consistent view for a rebuild; writers are not blocked."""
         with self._database.snapshot() as connection:
             head = connection.execute(_head, {"organization": organization_id}).first()
             yield Snapshot(self._position(head, organization_id), connection, organization_id)
 
     def unreadable(self, organization_id: str) -> list[str]:
-        """Read every record, and return a sentence for each unreadable one."""
+        """Read every record; return a sentence for each unreadable one."""
         with self.snapshot(organization_id) as snapshot:
             for _ in chain[object](snapshot.entities(), snapshot.relations()):
                 pass

@@ -25,7 +25,7 @@ class EntityQuery:
     project_ids: tuple[str, ...] = ()
     epic: str | None = None
     no_epic: bool = False
-    """Only tasks without an epic visible to the caller."""
+    """Only tasks without a visible epic."""
     complexity: str | None = None
     feature: str | None = None
     search: str | None = None
@@ -41,7 +41,7 @@ class EntityQuery:
 
 
 def test_of(query: EntityQuery) -> Callable[[Facets], bool]:
-    """Compile a query to a predicate on facets; it does not check that the epic is visible."""
+    """Compile a query to a predicate on facets, without the epic's visibility."""
     types, statuses, priorities = (
         {key_of(word) for word in words} for words in (query.types, query.statuses, query.priorities)
     )

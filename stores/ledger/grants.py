@@ -102,8 +102,6 @@ _of_user = (
 
 @dataclass(frozen=True, slots=True)
 class OAuthClient:
-    """Registered client."""
-
     id: str
     secret_hash: str | None
     """None for a public client."""
@@ -132,7 +130,7 @@ class AuthorizationCode:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Consent of a user to a client: a family of tokens, of which the latest pair is valid."""
+    """Consent of a user to a client: a family of tokens, the latest pair valid."""
 
     id: str
     client_id: str
@@ -143,7 +141,7 @@ class Grant:
     created_at: datetime
     last_used_at: datetime
     expires_at: datetime
-    """Expiry of the refresh token, and so of the grant."""
+    """Same as the refresh token's."""
     revoked_at: datetime | None = None
 
 
@@ -161,12 +159,9 @@ class TokenPair:
 
 @dataclass(frozen=True, slots=True)
 class GrantIdentity:
-    """User behind an access token, with the present role."""
-
     identity: Identity
     grant: Grant
     scopes: tuple[str, ...]
-    """Of the access token."""
     expires_at: datetime
     """Of the access token."""
 
@@ -175,7 +170,6 @@ class Grants(Store):
     """Clients, codes and grants of the authorization server."""
 
     def add_client(self, client: OAuthClient) -> None:
-        """Store a client."""
         check_id(client.id)
         check_text((client.secret_hash,))
         values = {
@@ -195,7 +189,6 @@ class Grants(Store):
         return OAuthClient(row[0], row[1], load_object(row[2]), from_micros(row[3]), from_micros(row[4]))
 
     def add_code(self, code_hash: str, code: AuthorizationCode, audit: AuditDraft | None = None) -> None:
-        """Store an authorization code."""
         check_id(code_hash)
         check_text((code.redirect_uri, code.code_challenge, code.resource))
         values = {column.name: getattr(code, column.name) for column in _code_columns}
@@ -215,8 +208,7 @@ class Grants(Store):
     ) -> Grant | GrantRefusal:
         """Exchange a code for a grant with its first tokens, once.
 
-        A second exchange means theft (OAuth 2.1, section 4.1.3): the grant is revoked and `oauth.reuse` is audited with
-        the `request`.
+        A second exchange means theft (OAuth 2.1, section 4.1.3): the grant is revoked and `oauth.reuse` audited.
         """
         check_id(grant_id)
         with self._database.write() as connection:
@@ -242,20 +234,14 @@ class Grants(Store):
             return _to_grant(connection.execute(select(*_grant_columns).where(_grants.c.id == grant_id)).one())
 
     def refreshable(self, refresh_hash: str) -> Grant | None:
-        """Return the grant of a refresh token, spent or not; None if token or grant is over.
-
-        Pass a spent token to `rotate` all the same, to detect theft.
-        """
+        """Return the grant of a refresh token; pass even a spent one to `rotate`, to detect theft."""
         row = self._first(_by_refresh_token, {"token": refresh_hash, "now": to_micros(self._clock())})
         return None if row is None else _to_grant(row[:-1])
 
     def rotate(
         self, refresh_hash: str, client_id: str, tokens: TokenPair, *, request: JsonObject | None = None
     ) -> Grant | GrantRefusal:
-        """Exchange a client's refresh token for new tokens, once; the access token before ends.
-
-        A spent token revokes the grant, and `oauth.reuse` is audited with the `request`.
-        """
+        """Exchange a client's refresh token, once; a spent one revokes the grant, audited as `oauth.reuse`."""
         with self._database.write() as connection:
             now = to_micros(self._clock())
             found = connection.execute(_by_refresh_token.with_for_update(), {"token": refresh_hash, "now": now}).first()
@@ -287,11 +273,6 @@ class Grants(Store):
         return [_to_grant(row) for row in self._all(_of_user, {"user": user_id, "now": to_micros(self._clock())})]
 
     def revoke(self, user_id: str, grant_id: str, audit: AuditDraft | None = None) -> None:
-        """Revoke a grant of a user.
-
-        Raises:
-            NotFound: The user has no such grant, or it has ended.
-        """
         mine = (_grants.c.id == grant_id, _grants.c.user_id == user_id, _grants.c.revoked_at.is_(None))
         with self._database.write() as connection:
             now = self._clock()
@@ -300,7 +281,7 @@ class Grants(Store):
             append_audit(connection, now, audit)
 
     def revoke_token(self, token_hash: str, client_id: str, *, request: JsonObject | None = None) -> bool:
-        """Revoke the grant of a client's token (RFC 7009), audited as `oauth.return`; tell whether there was one."""
+        """Revoke the grant of a client's token (RFC 7009), audited as `oauth.return`."""
         of_token = select(_tokens.c.grant_id).where(_tokens.c.token_hash == token_hash).scalar_subquery()
         which = (_grants.c.id == of_token, _grants.c.client_id == client_id)
         with self._database.write() as connection:

@@ -38,7 +38,7 @@ Mode = Literal["history", "timeline", "conflicts"]
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """Filter of a relation history. Relation and ends must be visible, now and at `as_of`."""
+    """Relation and ends must be visible, now and at `as_of`."""
 
     mode: Mode
     visibility: frozenset[str]
@@ -49,7 +49,6 @@ class HistoryQuery:
     known_at: datetime | None = None
     """Transaction time; None: `as_of`."""
     include_ended: bool = False
-    """Include facts that had ended by then."""
 
 
 _table = schema.relations
@@ -70,12 +69,10 @@ _today = (_table.c.expired_at.label("expired_today"), _table.c.invalid_at.label(
 _open = _table.c.expired_at.is_(None)
 _lasting = or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at)
 _begun = or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at)
-"""The clock may have been set back: a fact that was true when recorded has begun."""
+"""The clock may have been set back."""
 
 
 class Recalled(NamedTuple):
-    """A relation as known at a moment, and as known today."""
-
     then: Relation
     today: Relation
 
@@ -84,8 +81,8 @@ class HistoryReads(Store):
     def relation_history(self, organization_id: str, query: HistoryQuery) -> list[Recalled]:
         """Return the latest matching relations, by transaction time and id, descending.
 
-        A version has the end known at that moment: none, or the announced one, if it was closed later. One closed
-        before did not hold after its closing or its `invalid_at`, whichever came first.
+        A version has the end known at that moment: none or the announced one, if closed later. One closed before did
+        not hold after its closing or its `invalid_at`, whichever came first.
         """
         now = self._clock() if query.as_of is None else query.as_of
         values: Values = {
@@ -103,7 +100,7 @@ class HistoryReads(Store):
     def entity_names(
         self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None
     ) -> dict[str, str]:
-        """Return entity names by id, of a moment if given; later entities have today's name."""
+        """Return entity names by id, of a moment or now."""
         ids = list(dict.fromkeys(entity_ids))
         values: Values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
         if as_of is not None:

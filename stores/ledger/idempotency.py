@@ -1,8 +1,7 @@
 """Idempotency keys: a repeated request gets the stored answer.
 
 A key is `claimed` while its request runs, `applied` after the commit, and `finished` once the answer is stored. A
-missing answer is `unkept` (held a secret), `erased` (a record of it was deleted) or `lost` (the process or request
-ended after the commit).
+missing answer is `unkept` (held a secret), `erased` (with a deleted record) or `lost` (a crash after the commit).
 """
 
 import hashlib
@@ -59,8 +58,6 @@ _give_up = update(_keys).where(*_owned, _keys.c.state == "applied").values(state
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Right to carry out the request of an idempotency key."""
-
     organization_id: str
     slot: str
     claim_id: str
@@ -68,15 +65,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Stored answer of an earlier, equal request."""
-
     status: int
     body: JsonValue
     records: tuple[str, ...]
-    """Written records as `entity:<id>`; only callers who may read all of them get the stored body."""
+    """`entity:<id>`; only callers who may read all of them get the body."""
 
     def gone(self) -> Conflict:
-        """Build the error for a deleted record of the answer, without saying whether it exists."""
+        """Build the error for a deleted record, without saying whether it exists."""
         return _no_answer("erased", self.records)
 
 
@@ -91,14 +86,13 @@ class KeyedRequest:
 
 
 class Idempotency(Store):
-    """Claims of requests, kept for 24 hours."""
+    """Claims are kept for 24 hours."""
 
     def claim(self, request: KeyedRequest, holder: str) -> Claim | Replay:
-        """Claim a request, or return the stored answer of its first run.
+        """Claim a request, or return its stored answer.
 
         Raises:
-            Conflict: The key was used with another body, its request is still running, or its answer is lost, erased or
-                unkept; the message says which.
+            Conflict: The key was used with another body, its request is running, or its answer is missing.
         """
         check_text((request.organization_id, request.key))
         values = self._new_row(request, holder)
@@ -125,12 +119,12 @@ class Idempotency(Store):
             connection.execute(_finish.values(status=status, body=dump_json(body)), _identity_of(claim))
 
     def finish_unkept(self, claim: Claim, status: int) -> None:
-        """Mark a request as done, without storing an answer that holds a secret."""
+        """Mark a request as done, without its secret answer."""
         with self._database.write() as connection:
             connection.execute(_finish.values(state="unkept", status=status, body=None), _identity_of(claim))
 
     def release(self, claim: Claim) -> None:
-        """Drop the claim of a failed request, to allow a retry; commits stay."""
+        """Drop the claim of a failed request, to allow a retry."""
         with self._database.write() as connection:
             connection.execute(_release, _identity_of(claim))
             connection.execute(_give_up, _identity_of(claim))
@@ -143,7 +137,6 @@ class Idempotency(Store):
             return connection.execute(delete(_keys).where(of_holder, _keys.c.state == "claimed")).rowcount
 
     def prune_claims(self) -> int:
-        """Delete claims older than 24 hours; return how many."""
         with self._database.write() as connection:
             return connection.execute(delete(_keys).where(_keys.c.expires_at <= to_micros(self._clock()))).rowcount
 

@@ -134,16 +134,15 @@ class Identities(Store):
     """Reads for authorization. Roles are the present ones."""
 
     def identity(self, user_id: str, organization_id: str, session_id: str | None) -> Identity | None:
-        """Return a caller's identity, in one query.
+        """Return a caller's present identity, in one query.
 
-        None if user, membership or organization is gone, or the session (if given) is not the user's in that
-        organization, revoked or over.
+        None if user, membership or organization is gone, or the session (if given) is not valid there.
         """
         with self._database.read() as connection:
             return self._identity(connection, user_id, organization_id, session_id)
 
     def access(self, user_id: str, organization_id: str) -> Access:
-        """Return the organization's projects and a member's roles in them, in one query."""
+        """Return an organization's projects and a member's roles in them, in one query."""
         with self._database.read() as connection:
             return access_of(connection, user_id, organization_id, self._clock())
 
@@ -164,7 +163,6 @@ class Identities(Store):
         return None if row is None else (to_organization(row[:-1]), row[-1])
 
     def default_organization(self, user_id: str) -> Organization | None:
-        """Return the organization to sign in to: the first of `memberships`."""
         row = self._first(_memberships_of, {"user": user_id})
         return None if row is None else to_organization(row[:-1])
 

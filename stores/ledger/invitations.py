@@ -52,11 +52,7 @@ class Invitations(Store):
         *,
         permit: Permit | None = None,
     ) -> None:
-        """Store an invitation; a pending one to the same address is revoked.
-
-        Raises:
-            Conflict: A member has that address, or the id or the token is taken.
-        """
+        """Store an invitation; a pending one to the same address is revoked."""
         values = _values(invitation, token_hash)
         with self._database.write() as connection:
             lock_organization(connection, invitation.organization_id)
@@ -77,7 +73,6 @@ class Invitations(Store):
             append_audit(connection, now, audit)
 
     def pending(self, organization_id: str) -> list[Invitation]:
-        """Return the valid invitations, newest first."""
         values = {"organization": organization_id, "now": to_micros(self._clock())}
         return [_to_invitation(row) for row in self._all(_pending_of, values)]
 
@@ -93,7 +88,6 @@ class Invitations(Store):
         *,
         permit: Permit | None = None,
     ) -> None:
-        """Withdraw an invitation."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             now = self._clock()
@@ -113,7 +107,7 @@ class Invitations(Store):
         """Spend an invitation, once: make the user a member.
 
         Raises:
-            InvalidRequest: The token is not valid, is for another address, or its inviter may not give the role any more.
+            InvalidRequest: The token is invalid, for another address, or the inviter lost the right.
             Conflict: The user is a member already; the invitation stays.
         """
         with self._database.write() as connection:

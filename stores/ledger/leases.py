@@ -42,11 +42,7 @@ class Leases(Store):
     """Named leases per organization."""
 
     def acquire(self, organization_id: str, name: str, holder: str, ttl_s: float = LEASE_S) -> Lease:
-        """Take a free lease.
-
-        Raises:
-            Conflict: It is held, even by the same holder.
-        """
+        """Take a free lease, or raise Conflict."""
         check_keys((organization_id, name, holder))
         now = self._clock()
         expires_at = now + timedelta(seconds=ttl_s)
@@ -68,11 +64,7 @@ class Leases(Store):
         return Lease(organization_id, name, holder, row[0], expires_at)
 
     def renew(self, lease: Lease, ttl_s: float = LEASE_S) -> Lease:
-        """Prolong a lease from now on.
-
-        Raises:
-            Conflict: It expired or was released.
-        """
+        """Prolong a lease from now on, or raise Conflict if it was lost."""
         now = self._clock()
         until = to_micros(now + timedelta(seconds=ttl_s))
         with self._database.write() as connection:
@@ -82,7 +74,6 @@ class Leases(Store):
         return Lease(lease.organization_id, lease.name, lease.holder, lease.token, from_micros(until))
 
     def release(self, lease: Lease) -> None:
-        """Release a lease, if it is still held."""
         with self._database.write() as connection:
             connection.execute(_release, _identity_of(lease))
 
@@ -94,11 +85,7 @@ class Leases(Store):
 
 
 def require_lease(writing: Writing, lease: Lease) -> None:
-    """Check a lease inside a transaction.
-
-    Raises:
-        Conflict: It expired, was released, or has another holder.
-    """
+    """Raise Conflict if a lease was lost; inside a transaction."""
     if writing.run(_held, _identity_of(lease) | {"now": to_micros(writing.now)}).first() is None:
         raise _lost(lease)
 

@@ -1,4 +1,4 @@
-"""The ledger, the source of truth: repositories over one database, with a change feed for the indexes."""
+"""The ledger, the source of truth: repositories over one database, with a change feed."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -63,8 +63,8 @@ class People(Identities, Accounts, Links, Resets, Sessions, Members, Departures,
 class Ledger:
     """An open ledger with its repositories, thread-safe.
 
-    Never open a transaction, or call another writing method, inside a transaction of the same thread: SQLite has one
-    writer, so the inner one waits until it times out.
+    Never write outside of a transaction that the same thread has open: SQLite has one writer, so it would wait for
+    itself until the time-out.
     """
 
     def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
@@ -94,7 +94,7 @@ class Ledger:
         """Open a ledger; create or migrate its tables.
 
         Raises:
-            InvalidSetting: The URL cannot be used, or the ledger was written by a newer version.
+            InvalidSetting: The URL cannot be used, or a newer version wrote the ledger.
             Unavailable: The database server does not answer.
         """
         database = connect(url)
@@ -117,8 +117,8 @@ class Ledger:
     ) -> Iterator[Transaction]:
         """Yield one transaction: committed when the block ends, rolled back when it raises.
 
-        Transactions of one organization never overlap: commits follow the sequence numbers. The claim is marked in the
-        same transaction. `deferred` marks bulk writes, embedded last.
+        Transactions of one organization never overlap: commits follow the sequence numbers. `deferred` marks bulk
+        writes, embedded last.
 
         Raises:
             Conflict: The claim does not hold any more.
@@ -140,33 +140,25 @@ class Ledger:
         return epoch
 
     def rights_version(self) -> int | None:
-        """Return a number that grows with each commit, of any process, that may change rights; None on PostgreSQL.
+        """Return a number that grows when rights may have changed, in any process; None on PostgreSQL.
 
         Rights read after this call hold while the number is the same.
         """
         return self._database.rights_version()
 
     def ping(self) -> None:
-        """Check that the ledger answers.
-
-        Raises:
-            Unavailable: It does not.
-        """
+        """Raise Unavailable if the ledger does not answer."""
         with self._database.read() as connection:
             connection.execute(_epoch)
 
     def tidy(self) -> None:
-        """Remove expired credentials, resume interrupted erasures, write API key uses; for idle times.
-
-        Raises:
-            Unavailable: The ledger cannot be written to; the rest is done the next time.
-        """
+        """Remove expired credentials, resume interrupted erasures, write API key uses; for idle times."""
         self.api_keys.write_uses()
         self.people.prune_expired()
         self.people.erase_deleted()
 
     def checkpoint(self) -> None:
-        """Truncate SQLite's write-ahead log, so that deleted text leaves the disk; for idle times."""
+        """Truncate SQLite's write-ahead log, so that deleted text leaves the disk."""
         self._database.checkpoint()
 
     def close(self) -> None:

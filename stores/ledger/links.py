@@ -19,11 +19,11 @@ _facts = schema.relations
 _shown = schema.relations.alias("shown")
 Way = Literal["outgoing", "incoming"]
 Names = Mapping[Way, frozenset[str] | None]
-"""Wanted relationships by direction, None meaning all; a missing direction has none."""
+"""Wanted names by direction; None means all."""
 
 
 class Link(NamedTuple):
-    """A fact seen from one end: the other end, the relationship and the direction."""
+    """A fact seen from one end."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class SurroundingReads(Store):
     ) -> list[Link]:
         """Return present facts between an entity and those matching a query, by `valid_at` descending.
 
-        A name and direction of a pair may repeat. Cost: the entity's facts; filtered before the limit.
+        A name and direction of a pair may repeat. Cost: the entity's facts.
         """
         parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
         if not parts:
@@ -53,7 +53,7 @@ class SurroundingReads(Store):
     ) -> dict[str, list[Link]]:
         """Return the latest `limit` visible relations of each entity and direction, by entity id.
 
-        The other ends are visible, too; self-loops are left out. Cost: ids times limit, even at a hub.
+        Self-loops are left out. Cost: ids times limit, even at a hub.
         """
         ids = sorted(set(entity_ids))
         if not ids:

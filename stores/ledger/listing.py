@@ -32,7 +32,7 @@ _SORT_COLUMNS = {
 _PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
 
 FEW = 1_500
-"""Up to this many matches are read and sorted; more are walked along an index."""
+"""More matches are walked along an index instead of sorted."""
 
 
 class Listing(StatusReads):

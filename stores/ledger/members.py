@@ -1,4 +1,4 @@
-"""Memberships and roles. Only a sign-in provider can remove an organization's last owner."""
+"""Memberships and roles. Only a sign-in provider can remove the last owner."""
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
@@ -44,7 +44,6 @@ _member = _members.where(_memberships.c.user_id == bindparam("of_user"))
 
 class Members(Store):
     def members(self, organization_id: str) -> list[Member]:
-        """Return the members of an organization, oldest membership first."""
         return [_to_member(row) for row in self._all(_members, {"of_organization": organization_id})]
 
     def member(self, organization_id: str, user_id: str) -> Member | None:
@@ -60,7 +59,6 @@ class Members(Store):
         *,
         permit: Permit | None = None,
     ) -> None:
-        """Make a user a member."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             ask_permit(connection, organization_id, permit)
@@ -77,9 +75,7 @@ class Members(Store):
         *,
         permit: Permit | None = None,
     ) -> Role:
-        """Change a member's role and return the one before, which is audited too.
-
-        Of two owners who step down at once, one stays.
+        """Change a member's role and return the one before, also audited.
 
         Raises:
             Conflict: It is the last owner, or the user's personal organization.
@@ -98,10 +94,7 @@ class Members(Store):
     def put_member(
         self, user_id: str, organization_id: str, role: Role, audit: AuditDraft | None = None
     ) -> Role | None:
-        """Set the role claimed by the organization's own sign-in provider; return the one before, None for a new member.
-
-        May demote the last owner. An unchanged role writes nothing, not even an audit entry.
-        """
+        """Set the role claimed by the sign-in provider, even for the last owner; return the one before."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             now = self._clock()
@@ -118,10 +111,7 @@ class Members(Store):
     def remove_member(
         self, organization_id: str, user_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> Role:
-        """End a membership and return its role.
-
-        Project roles, teams, memory spaces, sign-ins, API keys, pending invitations by and to the member, and ownership
-        of created projects end with it.
+        """End a membership with all that depends on it, and return its role.
 
         Raises:
             Conflict: It is the last owner, or the user's personal organization.
@@ -138,11 +128,7 @@ class Members(Store):
             return before
 
     def drop_member(self, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> Role | None:
-        """End a membership, as `remove_member` does, after the sign-in provider claims no role any more.
-
-        May remove the last owner, never the user from the personal organization. Returns the role before; None, and
-        writes nothing, if no membership ends.
-        """
+        """End a membership that the sign-in provider no longer claims, even of the last owner, but never at home."""
         with self._database.write() as connection:
             organization = lock_organization(connection, organization_id)
             before = role_in(connection, organization_id, user_id)
@@ -155,7 +141,11 @@ class Members(Store):
 
 
 def end_membership(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
-    """End a membership of a locked organization with everything that depends on it."""
+    """End a membership of a locked organization.
+
+    Project roles, teams, spaces, sign-ins, API keys, pending invitations by and to the member, and ownership of created
+    projects end with it.
+    """
     connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
     created = (_projects.c.organization_id == organization_id, _projects.c.creator_id == user_id)
     connection.execute(update(_projects).where(*created).values(creator_id=""))
@@ -174,7 +164,7 @@ def is_last_owner(connection: Connection, organization_id: str) -> bool:
 
 
 def is_home(connection: Connection, organization: Organization, user_id: str) -> bool:
-    """Tell whether a locked organization is the user's personal one: that of its first member."""
+    """Tell whether a locked organization is the user's personal one."""
     values = {"of_organization": organization.id}
     return organization.is_personal and connection.execute(_oldest, values).scalar() == user_id
 

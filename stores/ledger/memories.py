@@ -1,4 +1,4 @@
-"""Raw memories: the verbatim text is an entity, its capture a row beside it."""
+"""Raw memories: the verbatim text is an entity, its capture a row."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,6 @@ from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, EntityDraft, JsonObject, RawMemory, ReviewState
 
 CANDIDATE = "reflection_candidate"
-"""Name of a waiting candidate in the list of captures."""
 
 _table = schema.raw_memories
 _entities = schema.entities
@@ -91,14 +90,12 @@ def _outcomes(dialect: str) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class CaptureQuery:
-    """Filter of captures, latest first. None filters nothing."""
-
     readable: frozenset[str]
     """Visibility keys of the captures to show."""
     visible: frozenset[str]
     """Visibility keys of the entities made of them."""
     entity_type: str | None = None
-    """`raw_memory` (nothing readable was made of it), `reflection_candidate`, or the made entity's type."""
+    """`raw_memory`, `reflection_candidate`, or the type of the entity made of it, if readable."""
     capture_surface: str | None = None
     review_state: ReviewState | None = None
     limit: int = 50
@@ -107,15 +104,11 @@ class CaptureQuery:
 
 @dataclass(frozen=True, slots=True)
 class ListedCapture:
-    """A capture, with the type of the entity made of it, if readable."""
-
     memory: RawMemory
     entity_type: str
 
 
 class Outcome(NamedTuple):
-    """State of a reviewed raw memory."""
-
     entity_id: str | None
     is_archived: bool
 
@@ -126,10 +119,10 @@ def content_hash(text: str) -> str:
 
 
 class MemoryReads(CitationReads):
-    """Reads of raw memories. Without visibility keys, the caller checks permissions."""
+    """The caller checks permissions where no visibility keys are given."""
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
-        """Return the outcomes of archived or promoted raw memories, by id."""
+        """Return the outcomes of archived or promoted raw memories."""
         ids = list(memory_ids)
         if not ids:
             return {}
@@ -138,16 +131,12 @@ class MemoryReads(CitationReads):
         return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
-        """Return a raw memory.
-
-        Raises:
-            RecordUnreadable: Its row is damaged.
-        """
+        """Return a raw memory, or raise RecordUnreadable."""
         row = self._first(_by_ids, {"organization": organization_id, "ids": [memory_id]})
         return None if row is None else _to_memory(row)
 
     def by_ids(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
-        """Return the existing, readable raw memories by id."""
+        """Return the existing, readable raw memories."""
         rows = (
             row
             for ids in in_chunks(memory_ids)
@@ -156,16 +145,15 @@ class MemoryReads(CitationReads):
         return {memory.entity.id: memory for memory in sound(rows, _to_memory)}
 
     def memories_from(self, organization_id: str, source_id: str) -> list[RawMemory]:
-        """Return the raw memories of a source, earliest first."""
         return sound(self._all(_from_source, {"organization": organization_id, "source": source_id}), _to_memory)
 
     def same_memory(self, organization_id: str, visibility: str, text: str) -> RawMemory | None:
-        """Return the first raw memory with this visibility key and exact text."""
+        """Return the first raw memory with this exact text."""
         values = {"organization": organization_id, "visibility": visibility, "content_hash": content_hash(text)}
         return next(iter(sound(self._all(_by_content, values), _to_memory)), None)
 
     def list_captures(self, organization_id: str, query: CaptureQuery) -> tuple[list[ListedCapture], int]:
-        """Return one page of captures, latest first, and the total."""
+        """Return one page, latest first, and the total."""
         listed = _listed(organization_id, query)
         page = listed.order_by(_table.c.captured_at.desc(), _table.c.id.desc())
         with self._database.read() as connection:
@@ -184,28 +172,26 @@ class MemoryWrites(CitationWrites):
         return None if row is None else _to_memory(row)
 
     def same_memory(self, visibility: str, text: str) -> RawMemory | None:
-        """Return the first raw memory with this visibility key and exact text."""
+        """Return the first raw memory with this exact text."""
         values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
         return next(iter(sound(self._run(_by_content, values), _to_memory)), None)
 
     def same_memories(self, visibility: str, text: str, *, limit: int) -> list[RawMemory]:
-        """Return the raw memories with this visibility key and exact text, latest first."""
+        """Return equal raw memories, latest first."""
         values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
         return sound(self._run(_latest_by_content, values | {"limit": limit}), _to_memory)
 
     def waiting_candidates(self, visibility: str, texts: Iterable[str], *, limit: int) -> list[RawMemory]:
-        """Return waiting candidates with this visibility key and one of the texts, earliest first."""
+        """Return waiting candidates with one of the texts, earliest first."""
         hashes = [content_hash(text) for text in texts]
         values = {"organization": self.organization_id, "visibility": visibility, "content_hashes": hashes}
         return sound(self._run(_waiting, values | {"limit": limit}), _to_memory)
 
     def memories_of(self, entity_id: str) -> list[RawMemory]:
-        """Return the raw memories behind an entity."""
         values = {"organization": self.organization_id, "entity": entity_id}
         return [_to_memory(row) for row in self._run(_of_entity, values)]
 
     def create_memory(self, draft: EntityDraft, capture: Capture) -> RawMemory:
-        """Store a raw memory and its text as an entity."""
         (entity,) = self._records.create_entities([(replace(draft, entity_type=RAW_MEMORY), None)])
         self._run(insert(_table), _values(entity.id, capture) | {"organization_id": self.organization_id})
         self._record_capture(memory := RawMemory(entity, capture), "create")
@@ -214,7 +200,7 @@ class MemoryWrites(CitationWrites):
     def settle_memory(
         self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None
     ) -> RawMemory:
-        """Store the outcome of a raw memory: state, entity and proposal."""
+        """Store the outcome of a raw memory."""
         memory = self.memory(memory_id)
         if memory is None:
             raise NotFound(f"Raw memory {memory_id} does not exist.")

@@ -19,11 +19,7 @@ _ONE_AT_A_TIME = Lock()  # Alembic keeps the running migration in module globals
 
 
 def migrate(connection: Connection) -> None:
-    """Create the tables, or apply the missing migrations, in the caller's transaction.
-
-    Raises:
-        InvalidSetting: The database has migrations that this version does not know.
-    """
+    """Create the tables, or apply missing migrations; InvalidSetting for those of a newer version."""
     if connection.dialect.name == "postgresql":
         # Two processes must not migrate one PostgreSQL database at the same time.
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})

@@ -58,7 +58,7 @@ CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.leases, "name"),
     (schema.project_access, "project_id"),
 )
-"""Referring tables first, each with the column by which it is erased in pages."""
+"""With the column by which the table is erased in pages."""
 
 PERSONAL_SLUG = "u-"
 """Reserved for personal organizations."""
@@ -70,12 +70,11 @@ class Organizations(Store):
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self.on_delete: list[DeletionListener] = []
-        """Called with the id of a deleted organization before its content is erased."""
+        """Called with the id before the content is erased."""
 
     def create_organization(
         self, organization: Organization, owner_id: str | None = None, audit: AuditDraft | None = None
     ) -> None:
-        """Store an organization, optionally with its owner."""
         check_slug(organization.slug)
         if not organization.is_personal:
             _check_shared(organization.slug)
@@ -96,7 +95,7 @@ class Organizations(Store):
         audit: AuditDraft | None = None,
         permit: Permit | None = None,
     ) -> Organization:
-        """Change name, slug or both; return the organization."""
+        """Change name, slug or both."""
         changes: Values = {} if name is None else {"name": name}
         check_text((name,))
         if slug is not None:
@@ -117,9 +116,9 @@ class Organizations(Store):
     def delete_organization(
         self, organization_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> None:
-        """Delete an organization at once for everybody, then its content in pages, without blocking writers.
+        """Delete an organization at once, then its content in pages, without blocking writers.
 
-        Its audit entries go along; pass a draft for the server's log. `erase_deleted` resumes an interrupted erasure.
+        Its audit entries go along; `erase_deleted` resumes an interrupted erasure.
 
         Raises:
             Conflict: It is a personal one.
@@ -137,7 +136,7 @@ class Organizations(Store):
         self._erase((organization_id,))
 
     def erase_deleted(self) -> int:
-        """Resume interrupted erasures of deleted organizations; return how many."""
+        """Resume interrupted erasures; return how many."""
         found = [row[0] for row in self._all(_deleted, {})]
         self._erase(found)
         return len(found)
@@ -184,7 +183,7 @@ def _check_shared(slug: str) -> None:
 
 
 def lock_organization(connection: Connection, organization_id: str) -> Organization:
-    """Lock an organization against changes, members joining or leaving, and writes until the commit."""
+    """Lock an organization and its members until the commit."""
     row = connection.execute(_lock, {"organization": organization_id}).first()
     if row is None:
         raise NotFound(f"Organization {organization_id} does not exist.")
@@ -192,14 +191,14 @@ def lock_organization(connection: Connection, organization_id: str) -> Organizat
 
 
 def close_organization(connection: Connection, now: int, organization_id: str) -> None:
-    """End all memberships of a locked organization, and free its slug; its content is erased later."""
+    """End all memberships and free the slug; the content is erased later."""
     _delete_people(connection, organization_id)
     closed = {"deleted_at": now, "slug": f"deleted-{organization_id}", "name": ""}
     connection.execute(update(_organizations).where(_organizations.c.id == organization_id).values(closed))
 
 
 def insert_membership(connection: Connection, now: int, user_id: str, organization_id: str, role: Role) -> None:
-    """Make a user a member of a locked or new organization; pending invitations to the address end."""
+    """Make a user a member of a locked organization; invitations to the address end."""
     values = {"user_id": user_id, "organization_id": organization_id, "role": role, "created_at": now}
     with clashing("The user is a member of the organization already.", "The user or the organization does not exist."):
         connection.execute(insert(schema.memberships), values)

@@ -15,11 +15,9 @@ _role = select(memberships.c.role).where(
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Permission check for an actor, run inside the transaction."""
-
     actor_id: str
     check: Callable[[Role | None, Role | None], None]
-    """Called with the actor's role and the role to be taken away; raises to refuse, so that nothing is written."""
+    """Called with the actor's role and the role to be taken away; raises to refuse."""
 
 
 def role_in(connection: Connection, organization_id: str, user_id: str) -> Role | None:
@@ -29,6 +27,6 @@ def role_in(connection: Connection, organization_id: str, user_id: str) -> Role 
 
 
 def ask_permit(connection: Connection, organization_id: str, permit: Permit | None, before: Role | None = None) -> None:
-    """Run a permit in the transaction of a locked organization; None permits all."""
+    """Run a permit in a locked organization; None permits all."""
     if permit is not None:
         permit.check(role_in(connection, organization_id, permit.actor_id), before)

@@ -81,8 +81,6 @@ _granted_to = union_all(
 
 @dataclass(frozen=True, slots=True)
 class ProjectPermit:
-    """Permission check in a project, run inside the transaction."""
-
     actor_id: str
     check: Callable[[Identity | None, Access], None]
     """Called with the actor's present identity and access; raises to refuse."""
@@ -92,7 +90,7 @@ class ProjectMembers(Store):
     """Changes take a permit, checked first in the transaction."""
 
     def of_project(self, organization_id: str, project_id: str) -> list[ProjectMember]:
-        """Return a project's creator, if still a member, then the members with a granted role."""
+        """Return a project's creator, if still a member, then the granted members."""
         values = {"of_organization": organization_id, "of_project": project_id}
         with self._database.read() as connection:
             _require_project(connection, organization_id, project_id)
@@ -105,7 +103,7 @@ class ProjectMembers(Store):
     def granted(
         self, organization_id: str, user_ids: Collection[str], project_ids: Collection[str]
     ) -> dict[tuple[str, str], ProjectRole]:
-        """Return the greatest role by user and project: granted, through a team, or as the creator."""
+        """Return the greatest role by user and project, direct or through a team."""
         found: dict[tuple[str, str], ProjectRole] = {}
         with self._database.read() as connection:
             for users, projects in product(list(in_chunks(user_ids)), list(in_chunks(project_ids))):
@@ -124,11 +122,7 @@ class ProjectMembers(Store):
         *,
         permit: ProjectPermit | None = None,
     ) -> None:
-        """Give a member of the organization a role in a project.
-
-        Raises:
-            Conflict: The user has a role in the project already, or created it.
-        """
+        """Give a member a role in a project; Conflict if it has one or is the creator."""
         values = {"of_organization": organization_id, "of_user": user_id}
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
@@ -155,11 +149,7 @@ class ProjectMembers(Store):
         *,
         permit: ProjectPermit | None = None,
     ) -> ProjectRole:
-        """Change a member's role in a project and return the one before.
-
-        Raises:
-            InvalidRequest: The user created the project.
-        """
+        """Change a role in a project and return the one before; the creator's cannot change."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             _ask(connection, organization_id, permit, self._clock())
@@ -177,7 +167,7 @@ class ProjectMembers(Store):
         *,
         permit: ProjectPermit | None = None,
     ) -> ProjectRole:
-        """Remove a member's role in a project and return it; raises as `set_role` does."""
+        """Remove a role in a project and return it."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             _ask(connection, organization_id, permit, self._clock())

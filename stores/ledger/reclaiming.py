@@ -39,7 +39,7 @@ _others_in = (
 
 
 def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]] | None:
-    """Lock a personal organization and its user, in this order; return the user and a list of at most one id."""
+    """Lock a personal organization, then its user; return the user and at most one id."""
     found = connection.execute(_personal_of, {"user": user_id}).scalars().all()
     locked = [lock_organization(connection, each) for each in found]
     row = connection.execute(_lock_user, {"user": user_id}).first()
@@ -51,11 +51,10 @@ def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]]
 def reclaim(
     connection: Connection, now: datetime, account: tuple[User, list[str]], audit: AuditDraft | None = None
 ) -> None:
-    """Give a locked account with an unverified address to whoever has just verified it.
+    """Give a locked, unverified account to whoever has just verified its address.
 
     Whoever signed up may be somebody else: password and links are cleared, API keys revoked, sign-ins ended; the
-    personal organization loses all other members and pending invitations. Records stay. Removals are audited under the
-    draft's actor.
+    personal organization loses all other members and pending invitations. Records stay.
     """
     user, homes = account
     if user.email_verified_at is not None:

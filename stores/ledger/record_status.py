@@ -1,4 +1,4 @@
-"""Record statuses: visibility, age, facets and supersession of many records, without their text."""
+"""Record statuses: visibility, age, facets and supersession, without text."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -81,10 +81,7 @@ class StatusReads(EntityReads):
         visibility: frozenset[str],
         as_of: datetime | None = None,
     ) -> dict[str, RecordStatus]:
-        """Return the status of each entity that exists (with `as_of`: existed then), by id.
-
-        Only visible relations supersede a record. An unknown organization has no records.
-        """
+        """Return record statuses by id, now or at a time; only visible relations supersede."""
         found = self._rows.rows(organization_id, entity_ids)
         if as_of is not None:
             at = to_micros(as_of)
@@ -102,7 +99,7 @@ class StatusReads(EntityReads):
     ) -> set[str]:
         """Return the entities superseded now or at a time.
 
-        The relation and its source must be visible; with `as_of`, the source must have been visible then, too.
+        The relation and its source must be visible, with `as_of` also then.
         """
         ids = sorted(set(entity_ids))
         if not ids:
@@ -121,7 +118,7 @@ class StatusReads(EntityReads):
         return {row.target_id for row in found if row.source_id in readable}
 
     def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
-        """Return the entities that a query without text search would list, ignoring pages; O(ids)."""
+        """Return the entities that a query (without text, page) lists; O(ids)."""
         rows = self._rows.rows(organization_id, entity_ids)
         passes = cache(test_of(query))
         found = {each for each, row in rows.items() if row.visibility in query.visibility and passes(row.facets)}

@@ -57,7 +57,7 @@ def believed(known: Moment, ends: FromClause = _ends) -> ColumnElement[bool]:
 
 
 def invalid_then(known: Moment) -> ColumnElement[Any]:
-    """Return the `invalid_at` known then, of a relation joined by `believed`; closed later means none."""
+    """Return the `invalid_at` known then; of a relation closed later, none."""
     return _then(known, _ends.c.known_invalid_at, _relations.c.invalid_at)
 
 
@@ -70,7 +70,7 @@ def _then(known: Moment, before: ColumnElement[Any], now: ColumnElement[Any]) ->
 
 
 def unended(at: Moment) -> ColumnElement[bool]:
-    """Return the SQL condition that a relation, as known at a moment, had not ended."""
+    """Return the SQL condition that a relation, as known then, had not ended."""
     lasted = or_(_relations.c.invalid_at.is_(None), _relations.c.invalid_at > at)
     still = or_(_ends.c.known_invalid_at.is_(None), _ends.c.known_invalid_at > at)
     return or_(
@@ -86,10 +86,7 @@ class EndReads(Store):
     def earlier_ends(
         self, organization_id: str, relation_ids: Iterable[str], known_at: datetime | None = None
     ) -> dict[str, list[EarlierEnd]]:
-        """Return the ends known before the present one (or that of a moment), by relation, oldest first.
-
-        Relations without an earlier end are absent.
-        """
+        """Return the ends known before the present one (or that of a moment), oldest first."""
         at = to_micros(self._clock() if known_at is None else known_at)
         found: defaultdict[str, list[EarlierEnd]] = defaultdict(list)
         for ids in in_chunks(relation_ids):

@@ -1,4 +1,4 @@
-"""Relations: facts between entities, with transaction and valid time. Never overwritten."""
+"""Relations: facts with transaction and valid time, never overwritten."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -40,20 +40,17 @@ from stores.records import ORGANIZATION, JsonObject, Relation
 
 SUPERSEDES = "SUPERSEDES"
 STATES = '{"from":'
-"""Prefix of a stated relation's provenance: its visibility follows from that of its two ends."""
+"""Provenance prefix of a stated relation, whose visibility follows from its ends."""
 
 
 def between(source: str, target: str) -> str:
-    """Return the visibility of a stated relation: the source's key, or the target's if the source is public.
-
-    One key cannot require both: readers of relations check both ends.
-    """
+    """Return the visibility of a stated relation: the source's, or the target's if the source is public."""
     return target if source == ORGANIZATION else source
 
 
 @dataclass(slots=True)
 class RelationDraft:
-    """Relation to be stored. Not frozen: that takes three times as long to create."""
+    """Not frozen: that takes three times as long to create."""
 
     name: str
     source_id: str
@@ -110,7 +107,7 @@ def holds() -> ColumnElement[bool]:
 
 
 def present() -> ColumnElement[bool]:
-    """Return the SQL condition: open and true at `at`, the present; robust against a clock set back."""
+    """Return the SQL condition: true at `at`, the present, even if the clock was set back."""
     return and_(
         _table.c.expired_at.is_(None),
         or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at),
@@ -174,17 +171,14 @@ NO_LIMIT = 2**31 - 1
 
 
 COUNTED = 10_000
-"""Relations of one entity that are counted at most."""
 Ways = Literal["outgoing", "incoming", "both"]
 
 
 @dataclass(frozen=True, slots=True)
 class RelationQuery:
-    """Filter of an entity's relations; the caller may read the entity."""
-
     entity_id: str
     visibility: frozenset[str]
-    """The relation and its other end must each have one of these keys."""
+    """The other end must be visible, too."""
     name: str | None = None
     ways: Ways = "both"
     include_ended: bool = False
@@ -261,7 +255,7 @@ class RelationReads(Store):
         history: bool = False,
         limit: int = NO_LIMIT,
     ) -> list[Relation]:
-        """Return an entity's relations that hold at a time (None: now) or ever (`history`), latest first; any visibility."""
+        """Return relations that hold at a time (None: now) or ever (`history`), latest first; any visibility."""
         values: Values = {"organization": organization_id, "entity": entity_id, "limit": limit}
         if history:
             return sound(self._all(_touching_ever, values), to_relation)
@@ -277,13 +271,13 @@ class RelationReads(Store):
         at: datetime | None = None,
         limit: int,
     ) -> list[Relation]:
-        """Return the latest relations at a time (None: now) that are visible, with visible other ends."""
+        """Return the latest visible relations with visible other ends at a time (None: now)."""
         values = {"organization": organization_id, "entity": entity_id, "limit": limit, "at": self._micros(at)}
         statement = _readable_now if at is None else _readable_then
         return sound(self._all(statement, values | {"visibility": sorted(visibility)}), to_relation)
 
     def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
-        """Return a page of an entity's relations, latest first, and their number, up to `COUNTED`."""
+        """Return a page of relations, latest first, and their number, up to `COUNTED`."""
         how = {"named": query.name is not None, "include_ended": query.include_ended}
         values: Values = {
             "organization": organization_id,
@@ -305,7 +299,7 @@ class RelationReads(Store):
         return dict(self.read_relations(organization_id, relation_ids).found)
 
     def read_relations(self, organization_id: str, relation_ids: Iterable[str]) -> Read[Relation]:
-        """Return the existing relations by id, and why some cannot be read."""
+        """Return the existing relations by id, and why others cannot be read."""
 
         def together(ids: Sequence[str]) -> dict[str, Relation]:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}

@@ -24,11 +24,7 @@ class Resets(Store):
     def create_password_reset(self, user_id: str, token_hash: str, expires_at: datetime) -> bool:
         """Store the hash of a reset token; return whether to mail it.
 
-        False if the user is gone or got one in the last `RESET_EVERY`. Earlier tokens stay valid, so that nobody can
-        void another one's mail.
-
-        Raises:
-            Conflict: The token is taken: make another one.
+        False within `RESET_EVERY` of the last one. Earlier tokens stay valid: nobody can void another one's mail.
         """
         check_id(token_hash)
         now = self._clock()
@@ -61,10 +57,9 @@ class Resets(Store):
         return None if row is None else to_user(row)
 
     def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
-        """Spend a token: replace the password, end all sign-ins and other resets; return the user.
+        """Spend a token: replace the password, end all sign-ins; return the user.
 
-        The token proves the address: it is verified, and the account reclaimed if it was not
-        (`stores/ledger/reclaiming.py`).
+        The address is verified, and the account reclaimed if it was not.
 
         Raises:
             InvalidRequest: `invalid_reset_token`: the token is unknown, spent or expired.

@@ -1,4 +1,4 @@
-"""Automatic revocation of invitations: the inviter lost the right, or the invitee joined."""
+"""Revocation of invitations: the inviter lost the right, or the invitee joined."""
 
 from sqlalchemy import Connection, and_, exists, or_, select, update
 
@@ -22,13 +22,13 @@ _open = (invitations.c.accepted_at.is_(None), invitations.c.revoked_at.is_(None)
 
 
 def revoke_invitations_to(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
-    """Revoke invitations to the address of a user who joins or leaves a locked organization."""
+    """Revoke invitations to a user who joins or leaves a locked organization."""
     address = select(users.c.email_key).where(users.c.id == user_id).scalar_subquery()
     of_address = (invitations.c.organization_id == organization_id, invitations.c.email_key == address)
     connection.execute(update(invitations).where(*of_address, *_open).values(revoked_at=now))
 
 
 def revoke_unvouched(connection: Connection, now: int, user_id: str) -> None:
-    """Revoke a user's invitations to roles that the user may not give any more, for good."""
+    """Revoke a user's invitations to roles that the user may not give any more."""
     made = update(invitations).where(invitations.c.invited_by == user_id, *_open, ~vouched)
     connection.execute(made.values(revoked_at=now))

@@ -14,7 +14,7 @@ MOST_ORGANIZATIONS = 64
 MOST_RECORDS = 100_000
 """Per organization; a third of a kilobyte each."""
 MOST_CHANGES = 500
-"""After more changes, an organization's rows are dropped instead of invalidated one by one."""
+"""After more changes, all rows of the organization are dropped."""
 
 
 class Facets(NamedTuple):
@@ -41,7 +41,7 @@ class RecordStatus(NamedTuple):
     """Microseconds since 1970."""
     created_us: int
     recent_us: int
-    """Start of its ageing, see `stores/event_times.py`."""
+    """See `stores/event_times.py`."""
     facets: Facets
     superseded: bool = False
     """Depends on the caller, so it is never cached."""
@@ -55,7 +55,7 @@ class _Organization:
 
 
 class RowCache:
-    """Row cache of record statuses, invalidated by the change feed: always fresh. Thread-safe."""
+    """Always as fresh as the ledger. Thread-safe."""
 
     def __init__(
         self, feed: FeedReads, commits: Callable[[], int | None], read: Callable[[str, list[str]], list[RecordStatus]]

@@ -102,7 +102,6 @@ def to_brief(row: Sequence[Any]) -> Brief:
 
 
 def entity_columns(table: Table) -> list[Column[Any]]:
-    """Return the columns for `to_entity`, of the current entities or the revisions."""
     return [table.c[name] for name in ENTITY_COLUMNS]
 
 

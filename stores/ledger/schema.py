@@ -58,14 +58,14 @@ def _index_where(condition: TextClause, name: str, *columns: str) -> Index:
 
 
 MAY_CONFLICT = text("(expired_at IS NOT NULL OR invalid_at IS NOT NULL OR name = 'SUPERSEDES')")
-"""SQL condition of conflicting relations. Queries repeat it literally, or SQLite does not use the index."""
+"""Condition of conflicting relations. Queries repeat it literally, or SQLite does not use the index."""
 
 SUPERSEDING = text("name = 'SUPERSEDES'")
-"""SQL condition of superseding relations; repeated literally, without parameters."""
+"""Superseding relations; repeated literally, without parameters."""
 
 _NARROWING = ("visibility", "status_key", "source_id")
 _WORKFLOW = ("priority_key", "complexity_key", "feature_key", "category_key")
-"""In the indexes, so that matches are counted without reading the records."""
+"""In the indexes, so that matches are counted without reading records."""
 
 meta = Table("meta", metadata, key("name", primary_key=True), words("value"))
 
@@ -119,7 +119,7 @@ entities = Table(
     _partial_index("project_id", "type_key", "status_key", "visibility", "source_id", "epic_id", "priority_key", "id"),
     _partial_index("epic_id", "type_key", "status_key", "visibility", "source_id", "project_id", "priority_key", "id"),
 )
-"""Current revisions. Long texts come last: SQLite walks their pages to reach later columns."""
+"""Long texts come last: SQLite walks their pages to reach later columns."""
 
 entity_revisions = Table(
     "entity_revisions",
@@ -148,7 +148,7 @@ entity_revisions = Table(
     words("content"),
     _belongs_to_entity("id"),
 )
-"""Replaced revisions. The current one is in `entities`, valid from its `updated_at`."""
+"""Replaced revisions. The current one is in `entities`."""
 
 entity_labels = Table(
     "entity_labels",
@@ -214,7 +214,7 @@ relation_ends = Table(
         ["organization_id", "relation_id"], ["relations.organization_id", "relations.id"], ondelete="CASCADE"
     ),
 )
-"""Earlier ends of relations by transaction time. An end known only since the closing needs no row."""
+"""Earlier ends of relations by transaction time."""
 
 documents = Table(
     "documents",
@@ -280,7 +280,7 @@ raw_memories = Table(
     Index("ix_raw_memories_entity", "organization_id", "entity_id"),
     _belongs_to_entity("id"),
 )
-"""Capture and review state; the text is the entity with the same id."""
+"""The text is the entity with the same id."""
 
 project_access = Table(
     "project_access",
@@ -323,7 +323,7 @@ idempotency_keys = Table(
     words("body", nullable=True),
     Column("expires_at", BigInteger, nullable=False, index=True),
 )
-"""`slot` hashes principal, method, path and key, which may be longer than an index row."""
+"""`slot` hashes principal, method, path and key, too long for an index."""
 
 idempotency_records = Table(
     "idempotency_records",

@@ -33,7 +33,6 @@ RotationRefusal = Literal["reused", "ended"]
 
 class Sessions(Store):
     def create_session(self, session: Session, audit: AuditDraft | None = None) -> None:
-        """Store a session."""
         with self._database.write() as connection:
             insert_session(connection, session)
             append_audit(connection, self._clock(), audit)
@@ -84,9 +83,9 @@ class Sessions(Store):
         *,
         seen: tuple[str, str] = ("", ""),
     ) -> Session | None:
-        """Move a session to another organization of its user, with a new refresh token; None if it is over.
+        """Move a session to another organization, with a new refresh token; None if it is over.
 
-        Earlier tokens end. `seen` is the new address and program; empty ones stay.
+        `seen` is the new address and program; empty ones stay.
 
         Raises:
             NotFound: The user is no member of the organization.
@@ -129,7 +128,7 @@ class Sessions(Store):
         organization_id: str | None = None,
         audit: AuditDraft | None = None,
     ) -> int:
-        """End a user's sessions (in one organization), grants and device logins; return the number of sessions."""
+        """End a user's sessions (in one organization), grants and device logins; return how many sessions."""
         with self._database.write() as connection:
             now = self._clock()
             ended = end_sign_ins(connection, to_micros(now), user_id, organization_id=organization_id, keep=keep)
@@ -137,7 +136,6 @@ class Sessions(Store):
             return ended
 
     def prune_sessions(self, before: datetime) -> int:
-        """Delete sessions that were over before; return how many."""
         statement = _sessions.delete().where(_sessions.c.expires_at < to_micros(before))
         with self._database.write() as connection:
             return connection.execute(statement).rowcount
@@ -152,7 +150,7 @@ def insert_session(connection: Connection, session: Session) -> None:
 def end_sign_ins(
     connection: Connection, now: int, user_id: str, *, organization_id: str | None = None, keep: str | None = None
 ) -> int:
-    """End a user's sessions, grants and codes in a transaction; return the number of sessions."""
+    """End a user's sessions, grants and codes; return how many sessions."""
     for table in (oauth_codes, device_logins):
         connection.execute(delete(table).where(*_owned(table, user_id, organization_id)))
     grants = update(oauth_grants).where(*_owned(oauth_grants, user_id, organization_id))

@@ -94,10 +94,7 @@ class Spaces(Store):
     def create(
         self, space: MemorySpace, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> MemorySpace:
-        """Store and return a space; if its scope and key have one, return that and write nothing.
-
-        The creator of a shared or delegated space becomes an owner.
-        """
+        """Store a space, or return the one of its scope and key; an owner is added to shared and delegated ones."""
         # As long as the visibility key of its memories, which every index holds.
         check_keys((space.id, f"memory:{space.memory_scope}:{space.scope_key}"))
         check_text((space.name, space.description, space.scope_key))
@@ -147,7 +144,7 @@ class Spaces(Store):
         *,
         permit: Permit | None = None,
     ) -> MemorySpace:
-        """Change and return a space; effective with the next request.
+        """Change and return a space.
 
         Raises:
             Forbidden: Its scope is not enabled, so it cannot be switched on.

@@ -19,7 +19,7 @@ Cells = Row[*tuple[Any, ...]]
 class Store:
     """Base of the repositories.
 
-    Methods raise NotFound for an unknown id, Conflict for a taken one and ValidationFailed for unstorable text.
+    Writing methods raise NotFound for an unknown id, Conflict for a taken one, ValidationFailed for unstorable text.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from stores.records import ORGANIZATION, Relation
 
 SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
-"""A record has one of each at a time per type of target: a new one ends the one before."""
+"""One at a time per type of target: a new one ends the one before."""
 
 
 class End(NamedTuple):
@@ -17,10 +17,7 @@ class End(NamedTuple):
 
 Ends = Mapping[str, End]
 MayEnd = Callable[[frozenset[str], frozenset[str]], bool]
-"""Tell whether a fact with the first keys may end one with the second: its readers must include all of the other's.
-
-Reading a fact requires all of its keys: its own and those of its ends.
-"""
+"""Tell whether a fact with the first keys may end one with the second: its readers must include all of the other's."""
 
 
 def has_its_readers(ender: frozenset[str], ended: frozenset[str]) -> bool:
@@ -35,7 +32,7 @@ def lasts(relation: Relation, now: datetime) -> bool:
 def ended_by(
     fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
 ) -> list[Relation]:
-    """Return the rivals (same source and name) that a lasting fact ends: lasting, with overlapping time."""
+    """Return the rivals (same source and name) that a lasting fact ends."""
     if fresh.name not in SINGLE_VALUED or not lasts(fresh, now):
         return []
     return [
@@ -52,7 +49,7 @@ def ended_by(
 def succeeded_at(
     fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
 ) -> datetime | None:
-    """Return when the fact after a late one begins; None: there is none.
+    """Return when the fact after a late one begins.
 
     The lasting fact counts, and those before it that each ended where the next one began.
     """
@@ -70,10 +67,7 @@ def succeeded_at(
 def told_between(
     fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, may_end: MayEnd
 ) -> list[Relation]:
-    """Return facts that ended at `next_at` (of `succeeded_at`) only because the fact between was unknown.
-
-    A fact that ends earlier moves nothing: it does not say what was true then.
-    """
+    """Return facts that ended at `next_at` (of `succeeded_at`) only because the fact between was unknown."""
     if fresh.name not in SINGLE_VALUED or next_at is None or fresh.invalid_at != next_at:
         return []
     return [

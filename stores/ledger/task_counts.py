@@ -63,8 +63,6 @@ _by_ids = select(*entity_columns(_table)).where(
 
 @dataclass(frozen=True, slots=True)
 class AssigneeTally:
-    """Task counts of an assignee by status."""
-
     name: str
     by_status: Mapping[str, int]
 
@@ -75,19 +73,19 @@ class AssigneeTally:
 
 @dataclass(frozen=True, slots=True)
 class TaskTally:
-    """Task counts of a project by status and priority, without archived tasks."""
+    """Without archived tasks."""
 
     by_status: Mapping[str, int]
     by_priority: Mapping[str, int]
     assignees: tuple[AssigneeTally, ...]
-    """Most tasks first, at most `MOST_ASSIGNEES`; a task counts for each of its assignees."""
+    """Most tasks first, at most `MOST_ASSIGNEES`."""
 
 
 class RelationCountReads(Store):
     def relation_counts(
         self, organization_id: str, visibility: frozenset[str], *, at: datetime | None = None
     ) -> dict[str, int]:
-        """Count relations by name at a time (None: now) that are visible with both ends."""
+        """Count visible relations by name at a time (None: now)."""
         values = {
             "organization": organization_id,
             "visibility": sorted(visibility),

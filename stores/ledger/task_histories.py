@@ -33,8 +33,6 @@ _earlier = select(_past.c.id, _past.c.revision, _past.c.metadata, _past.c.valid_
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Status set by a revision."""
-
     revision: int
     status: str
     at: datetime
@@ -42,14 +40,12 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """Status history of a task."""
-
     id: str
     project_id: str | None
     visibility: str
     created_at: datetime
     moves: tuple[Move, ...]
-    """In order; begins with the initial status, and each differs from the one before."""
+    """In order; begins with the initial status."""
 
 
 class TaskHistoryReads(Store):

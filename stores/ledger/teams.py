@@ -49,10 +49,9 @@ _projects_of = (
 
 
 class Teams(Store):
-    """Changes take a permit, checked first in the transaction. A team's memories outlive it."""
+    """Changes take a permit, checked first. A team's memories outlive it."""
 
     def create(self, team: Team, audit: AuditDraft | None = None, *, permit: Permit | None = None) -> None:
-        """Store a team without members."""
         check_id(team.id)
         check_slug(team.slug)
         check_text((team.name, team.description))
@@ -65,7 +64,6 @@ class Teams(Store):
             append_audit(connection, self._clock(), audit)
 
     def of_organization(self, organization_id: str) -> list[Team]:
-        """Return the teams of an organization, oldest first."""
         return [_to_team(row) for row in self._all(_of_organization, {"of_organization": organization_id})]
 
     def team(self, organization_id: str, team_id: str) -> Team | None:
@@ -81,7 +79,7 @@ class Teams(Store):
         *,
         permit: Permit | None = None,
     ) -> Team:
-        """Change name, slug and description of a team; other changes by `edit` are ignored."""
+        """Change name, slug and description of a team."""
         with self._database.write() as connection:
             before = _lock_team(connection, organization_id, team_id, permit)
             after = replace(edit(before), organization_id=before.organization_id, id=before.id)
@@ -96,14 +94,13 @@ class Teams(Store):
     def delete(
         self, organization_id: str, team_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> None:
-        """Delete a team; roles given through it end at once."""
         with self._database.write() as connection:
             _lock_team(connection, organization_id, team_id, permit)
             connection.execute(delete(_teams).where(*_one), _values(organization_id, team_id))
             append_audit(connection, self._clock(), audit)
 
     def members(self, organization_id: str, team_id: str) -> list[Member]:
-        """Return the members of a team with their organization roles, in the order of joining."""
+        """Return the members of a team with organization roles, in order of joining."""
         rows = self._all(_members_of, _values(organization_id, team_id))
         return [Member(to_user(row[:USER_WIDTH]), row[-2], from_micros(row[-1])) for row in rows]
 
@@ -116,11 +113,7 @@ class Teams(Store):
         *,
         permit: Permit | None = None,
     ) -> None:
-        """Add a member of the organization to a team.
-
-        Raises:
-            Conflict: The user is in the team already.
-        """
+        """Add a member of the organization to a team."""
         with self._database.write() as connection:
             _lock_team(connection, organization_id, team_id, permit)
             member = select(_memberships.c.role).where(
@@ -145,7 +138,6 @@ class Teams(Store):
         *,
         permit: Permit | None = None,
     ) -> None:
-        """Remove a user from a team."""
         statement = delete(_members).where(
             _members.c.organization_id == organization_id,
             _members.c.team_id == team_id,
@@ -170,7 +162,7 @@ class Teams(Store):
         *,
         permit: Permit | None = None,
     ) -> ProjectRole | None:
-        """Set a team's role in a project; return the one before, which is audited."""
+        """Set a team's role in a project; return the one before, also audited."""
         values = {"organization_id": organization_id, "team_id": team_id, "project_id": project_id, "role": role}
         with self._database.write() as connection:
             _lock_team(connection, organization_id, team_id, permit)
@@ -193,7 +185,7 @@ class Teams(Store):
         *,
         permit: Permit | None = None,
     ) -> ProjectRole:
-        """Remove a team's role in a project; return it, audited."""
+        """Remove a team's role in a project; return it."""
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             ask_permit(connection, organization_id, permit)

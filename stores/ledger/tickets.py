@@ -44,7 +44,7 @@ _membership = select(memberships.c.role).where(
 )
 
 DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
-"""As in RFC 8628; `expired_token` also for unknown and spent codes."""
+"""Of RFC 8628; `expired_token` also for unknown and spent codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,30 +115,22 @@ class DeviceLogins(Store):
         return None if row is None else _to_login(row)
 
     def approve(self, user_code_hash: str, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> None:
-        """Let a waiting device sign in as a user in an organization.
-
-        Raises:
-            NotFound: No device waits with that code.
-        """
+        """Let a waiting device sign in as a user in an organization."""
         self._decide(user_code_hash, audit, state="approved", user_id=user_id, organization_id=organization_id)
 
     def deny(self, user_code_hash: str, audit: AuditDraft | None = None) -> None:
-        """Turn a waiting device away.
-
-        Raises:
-            NotFound: No device waits with that code.
-        """
+        """Turn a waiting device away."""
         self._decide(user_code_hash, audit, state="denied")
 
     def poll(self, device_hash: str) -> DeviceLogin | DeviceRefusal:
-        """Answer a polling device; hand out the approval once. Polling too early gets `slow_down` and a longer interval."""
+        """Answer a polling device; hand out the approval once."""
         with self._database.write() as connection:
             return self._poll(connection, device_hash)
 
     def enter(
         self, device_hash: str, begin: Callable[[DeviceLogin], tuple[Session, AuditDraft]]
     ) -> Session | DeviceRefusal:
-        """Answer as `poll` does; after an approval, store the session in the same transaction.
+        """Answer as `poll` and store the session in the same transaction.
 
         So ending the user's sign-ins ends this one, too. A former member gets `access_denied`.
         """

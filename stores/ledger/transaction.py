@@ -37,10 +37,7 @@ class PeopleWrites(Writes):
         return identity, access_of(self._connection, user_id, self.organization_id, self.now)
 
     def set_project_access(self, access: ProjectAccess, *, keep_creator: bool = False) -> None:
-        """Store who may read a project; the row outlives the project.
-
-        With `keep_creator`, an existing row keeps its creator, even an empty one.
-        """
+        """Store who may read a project; `keep_creator` keeps the creator of an existing row."""
         check_id(access.project_id)
         check_text((access.creator_id,))
         identity = {"organization_id": self.organization_id, "project_id": access.project_id}
@@ -80,7 +77,7 @@ class Transaction:
 
     @property
     def sequence(self) -> int:
-        """Head of the feed; after the commit, the number of this transaction's last change."""
+        """Head of the feed; after the commit, that of this transaction's last change."""
         return self._writing.sequence
 
     def audit(self, draft: AuditDraft) -> None:
@@ -91,11 +88,7 @@ class Transaction:
         self._writing.shown.extend(entity_ids)
 
     def require_lease(self, lease: Lease) -> None:
-        """Refuse to commit if the lease was lost.
-
-        Raises:
-            Conflict: The lease expired, was released, or has another holder.
-        """
+        """Raise Conflict at the commit if the lease was lost."""
         require_lease(self._writing, lease)
 
     def seal(self, claim: Claim | None) -> None:

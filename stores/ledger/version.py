@@ -1,7 +1,7 @@
 """Version number of all rights, for caches; read in microseconds.
 
-SQLite reports commits (`data_version`), but most change no rights: triggers count changes of every table except
-content.
+SQLite reports commits (`data_version`), but most change no rights: triggers count changes of every table
+except content.
 """
 
 import sqlite3
@@ -32,7 +32,7 @@ CONTENT = frozenset(
         "audit_entries",
     }
 )
-"""Tables that do not affect rights. A table that is not named here is counted."""
+"""Tables that do not affect rights; any other is counted."""
 
 HEAD_OF_FEED = frozenset({"seq", "batch"})
 """Columns of an organization that change with its content."""
@@ -80,7 +80,7 @@ class RightsVersion:
         self._count = 0
 
     def current(self) -> int | None:
-        """Return a number that grows with each commit, of any process, that may change rights; None if unknown."""
+        """Return a number that grows when a commit may have changed rights; None if unknown."""
         try:
             with self._lock:
                 (commits,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -92,7 +92,7 @@ class RightsVersion:
             return None
 
     def commits(self) -> int | None:
-        """Return a number that changes with each commit, of any process; None if unknown. Takes microseconds."""
+        """Return a number that changes with each commit; None if unknown. Takes microseconds."""
         try:
             with self._lock:
                 (commits,) = self._connection.execute("PRAGMA data_version").fetchone()

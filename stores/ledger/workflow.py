@@ -88,7 +88,7 @@ class WorkReads(Store):
     def dependencies(
         self, organization_id: str, task_ids: Iterable[str], *, visibility: frozenset[str]
     ) -> dict[str, list[str]]:
-        """Return the present dependencies of tasks, by visible facts; targets may be hidden."""
+        """Return the present dependencies of tasks by visible facts; targets may be hidden."""
         found: dict[str, list[str]] = {}
         values = {"organization": organization_id, "visibility": sorted(visibility), "at": to_micros(self._clock())}
         for ids in in_chunks(task_ids):
@@ -100,7 +100,7 @@ class WorkReads(Store):
     def notes_about(
         self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return the visible notes on a record by visible relations, latest first."""
+        """Return the visible notes on a record, latest first."""
         values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
         rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
         return sound(rows, to_entity)

@@ -45,10 +45,10 @@ _advance = (
 
 
 class Writing:
-    """Shared state of one open transaction; transactions of one organization never overlap.
+    """State of one open transaction.
 
-    The organization's row is locked first: one writer per organization on PostgreSQL, as `BEGIN IMMEDIATE` does on
-    SQLite. Nothing read here can change before the commit.
+    The organization's row is locked first: one writer per organization, also on PostgreSQL. Nothing read here can
+    change before the commit.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Writing:
         self.unlinked: set[str] = set()
         """Entities created here, still without a relation."""
         self.sequence = self._lock()
-        """Head of the feed; after `append_feed`, the number of this transaction's last change."""
+        """Head of the feed; after `append_feed`, this transaction's last number."""
         self.now = clock()
         """Taken after the lock, so that times follow sequence order."""
 
@@ -86,7 +86,6 @@ class Writing:
         return self.run(insert_or_skip(self.connection.dialect.name, table), values).rowcount == 1
 
     def insert_all(self, table: Table, rows: Sequence[Values], kind: Kind) -> None:
-        """Insert records."""
         if len(rows) == 1:
             statement = insert_or_skip(self.connection.dialect.name, table)
             if self.connection.execute(statement, rows[0]).rowcount != 1:
