@@ -23,7 +23,6 @@ _users = schema.users
 lock_accounts = select(schema.meta.c.value).where(schema.meta.c.name == "epoch").with_for_update()
 _some_user = select(_users.c.id).limit(1)
 _by_email = select(*USER_COLUMNS).where(_users.c.email_key == bindparam("email"))
-_by_codehost = select(*USER_COLUMNS).where(_users.c.codehost_id == bindparam("codehost"))
 _by_id = select(*USER_COLUMNS).where(_users.c.id == bindparam("user"))
 _lock_user = _by_id.with_for_update()
 _first_admin = select(*USER_COLUMNS).where(_users.c.is_admin).order_by(_users.c.created_at, _users.c.id).limit(1)
@@ -75,10 +74,6 @@ class Accounts(Store):
         row = self._first(_by_email, {"email": address_key(email)})
         return None if row is None else to_user(row)
 
-    def user_by_codehost(self, codehost_id: int) -> User | None:
-        row = self._first(_by_codehost, {"codehost": codehost_id})
-        return None if row is None else to_user(row)
-
     def first_admin(self) -> User | None:
         """Return the server's first admin."""
         row = self._first(_first_admin, {})
@@ -126,12 +121,6 @@ class Accounts(Store):
             ended = replace_password(connection, to_micros(now), user_id, password_hash)
             append_audit(connection, now, audit)
             return ended
-
-    def upgrade_password_hash(self, user_id: str, old_hash: str, new_hash: str) -> bool:
-        """Replace the hash of the same password; tell whether the old one was current."""
-        statement = update(_users).where(_users.c.id == user_id, _users.c.password_hash == old_hash)
-        with self._database.write() as connection:
-            return connection.execute(statement.values(password_hash=new_hash)).rowcount == 1
 
     def preferences(self, user_id: str) -> JsonObject:
         row = self._first(_preferences, {"user": user_id})

@@ -16,10 +16,6 @@ def as_json(dialect: str, columns: Sequence[ColumnElement[Any]]) -> ColumnElemen
     return cast(func.json_agg(func.json_build_array(*columns)), Text)
 
 
-def as_list(dialect: str, wanted: ColumnElement[Any]) -> ColumnElement[str]:
-    return func.json_group_array(wanted) if dialect == "sqlite" else cast(func.json_agg(wanted), Text)
-
-
 def listed(dialect: str, name: str) -> Select[Any]:
     """Select the texts of a JSON list parameter; hundreds of bound parameters are slower."""
     texts = bindparam(name, type_=Text)

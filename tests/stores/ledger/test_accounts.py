@@ -60,14 +60,6 @@ def test_a_taken_slug_or_id_is_a_conflict_that_leaves_nothing_behind(ledger: Led
     assert ledger.people.organization("o3") is None
 
 
-def test_a_user_of_the_code_host_is_found_by_that_id(ledger: Ledger) -> None:
-    ledger.people.create_account(replace(person("u3"), codehost_id=2**40), organization("o3"))
-    found = ledger.people.user_by_codehost(2**40)
-    assert found is not None
-    assert found.id == "u3"
-    assert ledger.people.user_by_codehost(7) is None
-
-
 def test_a_password_is_replaced(ledger: Ledger) -> None:
     ledger.people.set_password_hash(ANN, None)
     ann = ledger.people.user(ANN)
@@ -85,14 +77,6 @@ def test_a_new_password_ends_what_was_signed_in_by_the_old_one(ledger: Ledger, c
     assert ledger.people.sessions(ANN) == []
     assert ledger.people.password_reset_user("mailed") is None
     assert actions(ledger) == ["password.change"]
-
-
-def test_a_hash_is_upgraded_only_while_it_is_still_there(ledger: Ledger) -> None:
-    assert ledger.people.upgrade_password_hash(ANN, "hash", "costlier")
-    assert not ledger.people.upgrade_password_hash(ANN, "hash", "lost")
-    ann = ledger.people.user(ANN)
-    assert ann is not None
-    assert ann.password_hash == "costlier"
 
 
 def test_a_profile_is_edited_and_what_is_not_a_users_own_stays(ledger: Ledger, clock: SteppingClock) -> None:
