@@ -19,7 +19,7 @@ from stores.records import ExternalIdentity, JsonObject, Organization, User
 
 _users = schema.users
 
-# Locked by whoever creates or ends an account: two first users must not both find the ledger empty.
+# Locked to create or delete an account: two first users must not both see an empty ledger.
 lock_accounts = select(schema.meta.c.value).where(schema.meta.c.name == "epoch").with_for_update()
 _some_user = select(_users.c.id).limit(1)
 _by_email = select(*USER_COLUMNS).where(_users.c.email_key == bindparam("email"))

@@ -16,7 +16,7 @@ KeyText = Text().with_variant(Text(collation="C"), "postgresql")
 
 
 def key(name: str, *, primary_key: bool = False, nullable: bool = False, unique: bool = False) -> Column[str]:
-    # `unique=False` would be another thing than none: a plain index.
+    # `unique=False` would mean a plain index.
     return Column(name, KeyText, primary_key=primary_key, nullable=nullable, unique=unique or None)
 
 

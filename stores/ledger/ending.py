@@ -135,7 +135,7 @@ class EndWrites(Writes):
         fields: JsonObject | None = None,
     ) -> Relation:
         end = max(invalid_at, relation.valid_at)
-        # A clock that was set back makes no announcement: only an end that was given can lie ahead.
+        # Only a given end can lie ahead, not one of a clock that was set back.
         is_announced = invalid_at > self.now and end > relation.valid_at
         return self._set_end(relation, end, is_closed=not is_announced, why=why, fields=fields)
 
@@ -153,7 +153,7 @@ class EndWrites(Writes):
         known_from = max(relation.created_at, relation.expired_at or relation.created_at, from_micros(before or 0))
         known_to = max(self.now, known_from)
         had_none = relation.invalid_at is None and relation.expired_at is None
-        # What was known for no time at all, nobody can ask for.
+        # An end known for no time cannot be asked for.
         if known_from < known_to and not (had_none and is_closed):
             self._remember_end(relation, known_from, known_to)
         said = {key: value for key, value in relation.provenance.items() if key not in (ENDED, WITHDRAWN)} | (why or {})

@@ -41,7 +41,7 @@ _SQLITE_PRAGMAS = (
     "PRAGMA foreign_keys=ON",
     f"PRAGMA busy_timeout={WAIT_S * 1000}",
     "PRAGMA cache_size=-32000",
-    # What writes change again and again, such as the nodes of indexes, goes into the file once per 32 MB of log, not 4.
+    # Checkpoint every 32 MB of log, not 4: hot pages such as index nodes are written less often.
     "PRAGMA wal_autocheckpoint=8000",
     "PRAGMA temp_store=MEMORY",
 )
@@ -181,7 +181,7 @@ def _create_private(path: Path) -> None:
 
 
 def _prepare_writer(connection: Any, _record: object) -> None:
-    # The driver would begin transactions by itself, and not before the first write: too late to read first.
+    # The driver would begin a transaction at the first write: too late for the reads before it.
     connection.isolation_level = None
     for pragma in _SQLITE_PRAGMAS:
         connection.execute(pragma)
@@ -236,7 +236,7 @@ def naming_damage() -> Iterator[None]:
 
 def _name_damage(error: DBAPIError) -> None:
     if _OF_A_CELL.match(str(error.orig)):
-        # The driver quotes the text: neither callers nor operators are to read it.
+        # Hide the driver's message: it quotes the text.
         raise RecordUnreadable("record", "", "one of its texts is not UTF-8") from error
 
 
@@ -254,7 +254,7 @@ def _translated() -> Iterator[None]:
             raise Unavailable("The disk is full; nothing was changed.", remediation=_ROOM) from error
         raise Unavailable("The ledger cannot be used at this moment.") from error
     except (DatabaseError, sqlite3.DatabaseError) as error:
-        # Of SQLAlchemy, or as the driver raises it where a connection is opened.
+        # SQLAlchemy's error, or the driver's when a connection is opened.
         cause = error.orig if isinstance(error, DatabaseError) else error
         if getattr(cause, "sqlite_errorcode", None) in _DAMAGED:
             raise Unavailable(f"The ledger is damaged: {cause}.", remediation=_BACKUP) from error

@@ -204,7 +204,7 @@ class EntityReads(Store):
         """Return visible entities whose id has one of the prefixes, by prefix and id."""
         values = {"organization": organization_id, "visibility": sorted(visibility)}
         found: dict[str, Entity] = {}
-        # One by one: by several ranges at once SQLite reads every id.
+        # One by one: with several ranges at once, SQLite scans every id.
         for first in prefixes:
             bounds = {"first": first, "end": first + "\U0010ffff", "limit": limit - len(found)}
             found |= {each.id: each for each in sound(self._all(_by_prefix, values | bounds), to_entity)}

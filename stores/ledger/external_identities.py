@@ -85,7 +85,7 @@ def insert_link(connection: Connection, link: ExternalIdentity) -> None:
 
 def _require_address(user: User, link: ExternalIdentity) -> None:
     if address_key(user.email) != address_key(link.email or ""):
-        # Changed since the caller looked the user up by it: the provider vouches for another address.
+        # The address changed since the look-up: the provider vouches for another one.
         raise Conflict("The account has another e-mail address now.", remediation="Sign in again.")
 
 

@@ -200,7 +200,7 @@ def _to_change(row: Sequence[Any]) -> Change:
     try:
         fields = load_object(cells[11])
     except DAMAGE:
-        # They say a little more in events: no index may wait for them.
+        # They only add to events: no index may need them.
         fields = {}
     cells[10:13] = bool(cells[10]), fields, from_micros(cells[12])
     return Change(*cells)

@@ -75,7 +75,7 @@ _membership_by_slug = (
 )
 _no_end = null().cast(BigInteger)
 _place = _spaces.c.memory_scope + ":" + _spaces.c.scope_key
-# No IN: its list would be written into the statement anew for each request.
+# No IN: its list would be rendered into the statement for each request.
 _lets_in = or_(*(_spaces.c.memory_scope == scope for scope in LETTING_IN))
 _access = union_all(
     select(
@@ -91,7 +91,7 @@ _access = union_all(
     ),
     select(literal("role"), team_projects.c.project_id, team_projects.c.role, literal(""), _no_end).where(
         team_projects.c.organization_id == bindparam("organization"),
-        # A join would be read the other way round by SQLite: every role of every team first.
+        # SQLite would read a join from the other side: every role of every team first.
         team_projects.c.team_id.in_(
             select(team_members.c.team_id).where(
                 team_members.c.organization_id == bindparam("organization"),

@@ -130,7 +130,7 @@ class Invitations(Store):
 def _spend(connection: Connection, now: int, token_hash: str) -> Invitation:
     row = connection.execute(_by_token, {"token": token_hash, "now": now}).first()
     if row is not None:
-        # The organization before the invitation: whoever deletes the organization locks them in this order too.
+        # Lock the organization before the invitation, as deletions do.
         lock_organization(connection, row.organization_id)
         statement = update(_invitations).where(_invitations.c.id == row.id, *_pending).values(accepted_at=now)
         if connection.execute(statement, {"now": now}).rowcount == 1:

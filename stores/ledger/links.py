@@ -104,7 +104,7 @@ def _towards(dialect: str, way: Way) -> Select[Any]:
     )
     other = _shown.c.target_id if way == "outgoing" else _shown.c.source_id
     of_organization = _shown.c.organization_id == bindparam("organization")
-    # An outer join, because SQLite reads its sides in this order: relations first would mean all there are.
+    # An outer join fixes the order for SQLite, which would else read all relations first.
     return (
         select(
             origin.label("origin"),

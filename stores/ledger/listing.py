@@ -40,7 +40,7 @@ class Listing(StatusReads):
         """Return one page and the number of matches; ties are broken by id."""
         page, total = self._listed(organization_id, query)
         entities = self.entities(organization_id, page)
-        # Read one after the other: an entity that was hidden or erased in between is left out.
+        # Skip entities hidden or erased since the first read.
         shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
         return shown, total
 

@@ -23,7 +23,7 @@ _all_organizations = select(*ORGANIZATION_COLUMNS).where(_kept).order_by(_organi
 _deleted = select(_organizations.c.id).where(_organizations.c.deleted_at.is_not(None)).order_by(_organizations.c.id)
 _organization = select(*ORGANIZATION_COLUMNS).where(_organizations.c.id == bindparam("organization"), _kept)
 _by_slug = select(*ORGANIZATION_COLUMNS).where(_organizations.c.slug == bindparam("slug"), _kept)
-# The same lock as every write of content takes, so that neither overlaps a change of membership or a deletion.
+# Every write of content takes the same lock, so it never overlaps a change of membership or a deletion.
 _lock = _organization.with_for_update(key_share=True)
 
 PEOPLE = (
@@ -160,7 +160,7 @@ class Organizations(Store):
                 while self._erase_page(table, column, organization_id):
                     pass
             with self._database.write() as connection:
-                # Once more, for a sign-in that was on its way when the organization was closed.
+                # Again, for a sign-in under way when the organization was closed.
                 _delete_people(connection, organization_id)
                 connection.execute(delete(_organizations).where(_organizations.c.id == organization_id, ~_kept))
 

@@ -92,7 +92,7 @@ class EndReads(Store):
         for ids in in_chunks(relation_ids):
             values = {"organization": organization_id, "ids": ids, "known": at}
             for relation_id, known_from, known_to, invalid_at in self._all(_earlier, values):
-                # What was known at the moment itself is its present, not its past.
+                # The end known at the moment itself is its present one.
                 if known_at is None or known_to <= at:
                     end = EarlierEnd(from_micros(known_from), from_micros(known_to), optional_instant(invalid_at))
                     found[relation_id].append(end)

@@ -70,7 +70,7 @@ class Resets(Store):
             of_token = (_resets.c.token_hash == token_hash, _resets.c.expires_at > micros)
             user_id = connection.execute(select(_resets.c.user_id).where(*of_token)).scalar()
             account = None if user_id is None else lock_account(connection, user_id)
-            # Spent only now: whoever deletes the account locks it first, too.
+            # After the account's lock, in the order of deletions.
             if account is None or connection.execute(delete(_resets).where(*of_token)).rowcount == 0:
                 raise InvalidRequest(
                     "The reset token is not valid, was used, or has expired.",

@@ -78,7 +78,7 @@ class RowCache:
         return found
 
     def _follow(self, organization_id: str) -> Position | None:
-        # Asked first: the head that is read then is as fresh, or fresher.
+        # Before the head is read, which is then as fresh or fresher.
         commits = self._commits()
         with self._lock:
             cached = self._organizations.get(organization_id)
@@ -124,7 +124,7 @@ class RowCache:
     def _keep(self, organization_id: str, position: Position, rows: Mapping[str, RecordStatus]) -> None:
         with self._lock:
             cached = self._organizations.get(organization_id)
-            # Another request may have moved on after these were read.
+            # Another request may have advanced since.
             if cached is None or cached.position != position:
                 return
             if len(cached.rows) + len(rows) > MOST_RECORDS:

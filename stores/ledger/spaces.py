@@ -69,7 +69,7 @@ _of_organization = (
     .where(_spaces.c.organization_id == bindparam("of_organization"))
     .order_by(_spaces.c.created_at, _spaces.c.id)
 )
-# Somebody's private space exists for that user alone.
+# A private space exists for its user only.
 _readable = _of_organization.where(
     or_(_spaces.c.memory_scope != "private", _spaces.c.scope_key == bindparam("of_user"))
 )
@@ -95,7 +95,7 @@ class Spaces(Store):
         self, space: MemorySpace, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> MemorySpace:
         """Store a space, or return the one of its scope and key; an owner is added to shared and delegated ones."""
-        # As long as the visibility key of its memories, which every index holds.
+        # The visibility key of its memories must fit into every index.
         check_keys((space.id, f"memory:{space.memory_scope}:{space.scope_key}"))
         check_text((space.name, space.description, space.scope_key))
         values = _space_values(space)

@@ -25,7 +25,7 @@ _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 _hidden = select(_table.c.id).where(
     _table.c.organization_id == bindparam("organization"), ~_table.c.visibility.in_(_visible)
 )
-# What is hidden is looked up once, in an index; looking up both ends of each relation takes twenty times as long.
+# Hidden ids are read once from an index: looking up both ends of each relation takes twenty times as long.
 _relations_seen = (
     select(_relations.c.name, func.count())
     .where(

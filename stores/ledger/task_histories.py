@@ -59,7 +59,7 @@ class TaskHistoryReads(Store):
 
     def _histories(self, organization_id: str, ids: list[str]) -> list[TaskHistory]:
         values = {"organization": organization_id, "ids": ids}
-        # By revision: one that is replaced between the two reads is in both.
+        # Keyed by revision: one replaced between the two reads is in both.
         stated: defaultdict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
         with self._database.read() as connection:
             rows = connection.execute(_current, values).all()

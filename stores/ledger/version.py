@@ -74,7 +74,7 @@ class RightsVersion:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
-        # Never waits: who asks would rather read again than wait.
+        # Never wait: reading the rights again is cheaper.
         self._connection = sqlite3.connect(path, timeout=0, check_same_thread=False, isolation_level=None)
         self._commits = -1
         self._count = 0
