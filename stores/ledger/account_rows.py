@@ -6,6 +6,7 @@ from typing import Any
 
 from stores.errors import ValidationFailed
 from stores.ledger.account_tables import organizations, sessions, users
+from stores.ledger.columns import columns_of
 from stores.ledger.encoding import (
     address_key,
     check_id,
@@ -19,38 +20,9 @@ from stores.ledger.encoding import (
 from stores.ledger.rows import Values
 from stores.records import Organization, Session, User
 
-USER_COLUMNS = [
-    users.c[name]
-    for name in (
-        "id",
-        "email",
-        "name",
-        "password_hash",
-        "is_admin",
-        "avatar_url",
-        "codehost_id",
-        "created_at",
-        "bio",
-        "email_verified_at",
-    )
-]
-ORGANIZATION_COLUMNS = [organizations.c[name] for name in ("id", "name", "slug", "is_personal", "created_at")]
-SESSION_COLUMNS = [
-    sessions.c[name]
-    for name in (
-        "id",
-        "user_id",
-        "organization_id",
-        "refresh_id",
-        "created_at",
-        "expires_at",
-        "revoked_at",
-        "provider",
-        "user_agent",
-        "ip_address",
-        "last_used_at",
-    )
-]
+USER_COLUMNS = columns_of(users, User)
+ORGANIZATION_COLUMNS = columns_of(organizations, Organization)
+SESSION_COLUMNS = columns_of(sessions, Session)
 USER_WIDTH = len(USER_COLUMNS)
 ORGANIZATION_WIDTH = len(ORGANIZATION_COLUMNS)
 

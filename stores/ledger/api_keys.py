@@ -13,6 +13,7 @@ from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.columns import columns_of
 from stores.ledger.encoding import (
     check_id,
     check_text,
@@ -32,24 +33,7 @@ from stores.records import ApiKey, Identity
 USE_NOTED_EVERY = timedelta(minutes=1)
 
 _keys = api_keys
-_columns = [
-    _keys.c[name]
-    for name in (
-        "id",
-        "organization_id",
-        "user_id",
-        "name",
-        "prefix",
-        "scopes",
-        "project_ids",
-        "memory_space_ids",
-        "live",
-        "created_at",
-        "expires_at",
-        "revoked_at",
-        "last_used_at",
-    )
-]
+_columns = columns_of(_keys, ApiKey)
 _memberships = schema.memberships
 _by_prefix = (
     select(*IDENTITY_COLUMNS, *_columns, _keys.c.key_hash)

@@ -1,6 +1,9 @@
 """Column types. Instants are microseconds since 1970 and JSON is text, on every database."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, MetaData, Text
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, ForeignKey, MetaData, Table, Text
 
 metadata = MetaData(
     naming_convention={
@@ -34,3 +37,12 @@ def of_user(*, nullable: bool = False) -> Column[str]:
 
 def of_organization(*, nullable: bool = False) -> Column[str]:
     return Column("organization_id", KeyText, ForeignKey("organizations.id"), nullable=nullable, index=True)
+
+
+def field_names(record: type[Any]) -> tuple[str, ...]:
+    """Return the fields of a dataclass, in the order in which its rows are read."""
+    return tuple(each.name for each in fields(record))
+
+
+def columns_of(table: Table, record: type[Any]) -> list[Column[Any]]:
+    return [table.c[name] for name in field_names(record)]

@@ -11,6 +11,7 @@ from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.columns import columns_of
 from stores.ledger.encoding import (
     check_id,
     check_text,
@@ -27,77 +28,6 @@ from stores.records import Identity, JsonObject
 
 GrantRefusal = Literal["reused", "ended"]
 """`reused`: spent before, so its grant is revoked now. `ended`: unknown, expired or revoked."""
-
-_clients = oauth_clients
-_codes = oauth_codes
-_grants = oauth_grants
-_tokens = oauth_tokens
-_memberships = schema.memberships
-
-_client = select(
-    _clients.c.id, _clients.c.secret_hash, _clients.c.metadata, _clients.c.created_at, _clients.c.last_used_at
-).where(_clients.c.id == bindparam("client"))
-_code_columns = [
-    _codes.c[name]
-    for name in (
-        "client_id",
-        "user_id",
-        "organization_id",
-        "redirect_uri",
-        "redirect_uri_explicit",
-        "code_challenge",
-        "resource",
-        "scopes",
-        "expires_at",
-    )
-]
-_code = select(*_code_columns).where(
-    _codes.c.code_hash == bindparam("code"), _codes.c.grant_id.is_(None), _codes.c.expires_at > bindparam("now")
-)
-_grant_columns = [
-    _grants.c[name]
-    for name in (
-        "id",
-        "client_id",
-        "user_id",
-        "organization_id",
-        "resource",
-        "scopes",
-        "created_at",
-        "last_used_at",
-        "expires_at",
-        "revoked_at",
-    )
-]
-_alive = (_grants.c.revoked_at.is_(None), _grants.c.expires_at > bindparam("now"))
-_token_holds = (_tokens.c.spent_at.is_(None), _tokens.c.expires_at > bindparam("now"))
-_by_access_token = (
-    select(*IDENTITY_COLUMNS, *_grant_columns, _tokens.c.scopes, _tokens.c.expires_at)
-    .select_from(_tokens)
-    .join(_grants, _grants.c.id == _tokens.c.grant_id)
-    .join(schema.users, schema.users.c.id == _grants.c.user_id)
-    .join(schema.organizations, schema.organizations.c.id == _grants.c.organization_id)
-    .join(
-        _memberships,
-        (_memberships.c.user_id == _grants.c.user_id) & (_memberships.c.organization_id == _grants.c.organization_id),
-    )
-    .where(_tokens.c.token_hash == bindparam("token"), _tokens.c.kind == "access", *_token_holds, *_alive)
-)
-_by_refresh_token = (
-    select(*_grant_columns, _tokens.c.spent_at)
-    .join(_tokens, _tokens.c.grant_id == _grants.c.id)
-    .where(
-        _tokens.c.token_hash == bindparam("token"),
-        _tokens.c.kind == "refresh",
-        _tokens.c.expires_at > bindparam("now"),
-        *_alive,
-    )
-)
-_of_user = (
-    select(*_grant_columns)
-    .where(_grants.c.user_id == bindparam("user"), *_alive)
-    .order_by(_grants.c.created_at.desc(), _grants.c.id)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +94,51 @@ class GrantIdentity:
     scopes: tuple[str, ...]
     expires_at: datetime
     """Of the access token."""
+
+
+_clients = oauth_clients
+_codes = oauth_codes
+_grants = oauth_grants
+_tokens = oauth_tokens
+_memberships = schema.memberships
+
+_client = select(
+    _clients.c.id, _clients.c.secret_hash, _clients.c.metadata, _clients.c.created_at, _clients.c.last_used_at
+).where(_clients.c.id == bindparam("client"))
+_code_columns = columns_of(_codes, AuthorizationCode)
+_code = select(*_code_columns).where(
+    _codes.c.code_hash == bindparam("code"), _codes.c.grant_id.is_(None), _codes.c.expires_at > bindparam("now")
+)
+_grant_columns = columns_of(_grants, Grant)
+_alive = (_grants.c.revoked_at.is_(None), _grants.c.expires_at > bindparam("now"))
+_token_holds = (_tokens.c.spent_at.is_(None), _tokens.c.expires_at > bindparam("now"))
+_by_access_token = (
+    select(*IDENTITY_COLUMNS, *_grant_columns, _tokens.c.scopes, _tokens.c.expires_at)
+    .select_from(_tokens)
+    .join(_grants, _grants.c.id == _tokens.c.grant_id)
+    .join(schema.users, schema.users.c.id == _grants.c.user_id)
+    .join(schema.organizations, schema.organizations.c.id == _grants.c.organization_id)
+    .join(
+        _memberships,
+        (_memberships.c.user_id == _grants.c.user_id) & (_memberships.c.organization_id == _grants.c.organization_id),
+    )
+    .where(_tokens.c.token_hash == bindparam("token"), _tokens.c.kind == "access", *_token_holds, *_alive)
+)
+_by_refresh_token = (
+    select(*_grant_columns, _tokens.c.spent_at)
+    .join(_tokens, _tokens.c.grant_id == _grants.c.id)
+    .where(
+        _tokens.c.token_hash == bindparam("token"),
+        _tokens.c.kind == "refresh",
+        _tokens.c.expires_at > bindparam("now"),
+        *_alive,
+    )
+)
+_of_user = (
+    select(*_grant_columns)
+    .where(_grants.c.user_id == bindparam("user"), *_alive)
+    .order_by(_grants.c.created_at.desc(), _grants.c.id)
+)
 
 
 class Grants(Store):

@@ -9,6 +9,7 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.columns import columns_of
 from stores.ledger.encoding import address_key, check_id, check_keys, check_text, from_micros, to_micros
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.permits import Permit, ask_permit
@@ -17,10 +18,7 @@ from stores.ledger.store import TAKEN, Store, clashing
 from stores.records import Invitation, Role
 
 _invitations = invitations
-_columns = [
-    _invitations.c[name]
-    for name in ("id", "organization_id", "email", "role", "invited_by", "created_at", "expires_at")
-]
+_columns = columns_of(_invitations, Invitation)
 _pending = (
     _invitations.c.accepted_at.is_(None),
     _invitations.c.revoked_at.is_(None),

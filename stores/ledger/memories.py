@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, inser
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.citations import CitationReads, CitationWrites
+from stores.ledger.columns import field_names
 from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import (
     check_keys,
@@ -33,17 +34,7 @@ CANDIDATE = "reflection_candidate"
 _table = schema.raw_memories
 _entities = schema.entities
 _made = schema.entities.alias("made")
-_COLUMNS = (
-    "source_id",
-    "capture_surface",
-    "captured_at",
-    "provenance",
-    "agent_id",
-    "content_hash",
-    "review_state",
-    "entity_id",
-    "candidate",
-)
+_COLUMNS = field_names(Capture)
 _WIDTH = len(ENTITY_COLUMNS)
 _of_organization = _table.c.organization_id == bindparam("organization")
 _joined = select(*entity_columns(_entities), *(_table.c[name] for name in _COLUMNS)).join(

@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
+from stores.ledger.columns import field_names
 from stores.ledger.damage import DAMAGE, Read, apart, damaged, sound
 from stores.ledger.encoding import (
     dump_json,
@@ -64,21 +65,7 @@ class RelationDraft:
     id: str = field(default_factory=new_ordered_uuid)
 
 
-_RELATION_COLUMNS = (
-    "organization_id",
-    "id",
-    "name",
-    "source_id",
-    "target_id",
-    "fact",
-    "created_at",
-    "expired_at",
-    "valid_at",
-    "invalid_at",
-    "visibility",
-    "principal_id",
-    "provenance",
-)
+_RELATION_COLUMNS = field_names(Relation)
 
 
 def relation_columns() -> list[Column[Any]]:

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
 from stores.language.wording import comparable
+from stores.ledger.columns import field_names
 from stores.ledger.damage import DAMAGE, damaged
 from stores.ledger.encoding import (
     ID_BYTES,
@@ -26,28 +27,7 @@ from stores.records import Entity, JsonObject
 Values = dict[str, Any]
 """Parameters of an INSERT or UPDATE."""
 
-ENTITY_COLUMNS = (
-    "organization_id",
-    "id",
-    "entity_type",
-    "name",
-    "description",
-    "content",
-    "category",
-    "languages",
-    "tags",
-    "metadata",
-    "source_file",
-    "visibility",
-    "memory_scope",
-    "scope_key",
-    "project_id",
-    "principal_id",
-    "revision",
-    "created_at",
-    "updated_at",
-    "source_id",
-)
+ENTITY_COLUMNS = field_names(Entity)
 
 
 REMAINS: Mapping[str, Any] = {

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, insert, or_, selec
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from stores.ledger.account_tables import memberships, memory_space_members, memory_spaces
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.columns import field_names
 from stores.ledger.encoding import (
     check_id,
     check_keys,
@@ -36,33 +37,8 @@ MANUALLY = "manually_disabled"
 
 _spaces = memory_spaces
 _members = memory_space_members
-_SPACE = (
-    "organization_id",
-    "id",
-    "memory_scope",
-    "scope_key",
-    "name",
-    "description",
-    "state",
-    "disabled_reason",
-    "metadata",
-    "created_by_user_id",
-    "created_at",
-    "updated_at",
-)
-_MEMBER = (
-    "organization_id",
-    "id",
-    "space_id",
-    "principal_type",
-    "principal_id",
-    "role",
-    "permissions",
-    "expires_at",
-    "created_by_user_id",
-    "created_at",
-    "updated_at",
-)
+_SPACE = field_names(MemorySpace)
+_MEMBER = field_names(SpaceMember)
 _PRINCIPAL = ("organization_id", "space_id", "principal_type", "principal_id")
 _of_organization = (
     select(*(_spaces.c[name] for name in _SPACE))
