@@ -67,17 +67,14 @@ class Accounts(Store):
             return to_user(connection.execute(_by_id, {"user": user.id}).one())
 
     def user(self, user_id: str) -> User | None:
-        row = self._first(_by_id, {"user": user_id})
-        return None if row is None else to_user(row)
+        return self._one(_by_id, {"user": user_id}, to_user)
 
     def user_by_email(self, email: str) -> User | None:
-        row = self._first(_by_email, {"email": address_key(email)})
-        return None if row is None else to_user(row)
+        return self._one(_by_email, {"email": address_key(email)}, to_user)
 
     def first_admin(self) -> User | None:
         """Return the server's first admin."""
-        row = self._first(_first_admin, {})
-        return None if row is None else to_user(row)
+        return self._one(_first_admin, {}, to_user)
 
     def user_count(self) -> int:
         row = self._first(_user_count, {})

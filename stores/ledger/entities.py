@@ -170,8 +170,7 @@ class EntityReads(Store):
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
         """Return the revision current at that time."""
         values = {"organization": organization_id, "ids": [entity_id], "at": to_micros(as_of)}
-        row = self._first(_unchanged_since, values) or self._first(_past_at, values)
-        return None if row is None else to_entity(row)
+        return self._one(_unchanged_since, values, to_entity) or self._one(_past_at, values, to_entity)
 
     def entities_at(self, organization_id: str, entity_ids: Iterable[str], as_of: datetime) -> dict[str, Entity]:
         """Return readable revisions current at that time, by id."""

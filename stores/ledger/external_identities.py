@@ -30,8 +30,7 @@ _by_id = select(*USER_COLUMNS).where(users.c.id == bindparam("user"))
 
 class Links(Store):
     def user_by_link(self, provider: str, subject: str) -> User | None:
-        row = self._first(_by_link, {"provider": provider, "subject": subject})
-        return None if row is None else to_user(row)
+        return self._one(_by_link, {"provider": provider, "subject": subject}, to_user)
 
     def links(self, user_id: str) -> list[ExternalIdentity]:
         return [_to_link(row) for row in self._all(_links_of, {"user": user_id})]

@@ -175,8 +175,7 @@ class Grants(Store):
 
     def code(self, code_hash: str) -> AuthorizationCode | None:
         """Return an unspent, unexpired code."""
-        row = self._first(_code, {"code": code_hash, "now": to_micros(self._clock())})
-        return None if row is None else _to_code(row)
+        return self._one(_code, {"code": code_hash, "now": to_micros(self._clock())}, _to_code)
 
     def redeem_code(
         self, code_hash: str, grant_id: str, tokens: TokenPair, *, request: JsonObject | None = None

@@ -75,8 +75,7 @@ class Invitations(Store):
         return [_to_invitation(row) for row in self._all(_pending_of, values)]
 
     def by_token(self, token_hash: str) -> Invitation | None:
-        row = self._first(_by_token, {"token": token_hash, "now": to_micros(self._clock())})
-        return None if row is None else _to_invitation(row)
+        return self._one(_by_token, {"token": token_hash, "now": to_micros(self._clock())}, _to_invitation)
 
     def revoke(
         self,

@@ -47,8 +47,7 @@ class Members(Store):
         return [_to_member(row) for row in self._all(_members, {"of_organization": organization_id})]
 
     def member(self, organization_id: str, user_id: str) -> Member | None:
-        row = self._first(_member, _values(organization_id, user_id))
-        return None if row is None else _to_member(row)
+        return self._one(_member, _values(organization_id, user_id), _to_member)
 
     def add_membership(
         self,

@@ -123,8 +123,7 @@ class MemoryReads(CitationReads):
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
         """Return a raw memory, or raise RecordUnreadable."""
-        row = self._first(_by_ids, {"organization": organization_id, "ids": [memory_id]})
-        return None if row is None else _to_memory(row)
+        return self._one(_by_ids, {"organization": organization_id, "ids": [memory_id]}, _to_memory)
 
     def by_ids(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
         """Return the existing, readable raw memories."""

@@ -145,12 +145,10 @@ class Organizations(Store):
         return [to_organization(row) for row in self._all(_all_organizations, {})]
 
     def organization(self, organization_id: str) -> Organization | None:
-        row = self._first(_organization, {"organization": organization_id})
-        return None if row is None else to_organization(row)
+        return self._one(_organization, {"organization": organization_id}, to_organization)
 
     def organization_by_slug(self, slug: str) -> Organization | None:
-        row = self._first(_by_slug, {"slug": slug})
-        return None if row is None else to_organization(row)
+        return self._one(_by_slug, {"slug": slug}, to_organization)
 
     def _erase(self, closed: Iterable[str]) -> None:
         for organization_id in closed:

@@ -53,8 +53,7 @@ class Resets(Store):
             .join(_resets, _resets.c.user_id == users.c.id)
             .where(_resets.c.token_hash == token_hash, _resets.c.expires_at > to_micros(self._clock()))
         )
-        row = self._first(statement, {})
-        return None if row is None else to_user(row)
+        return self._one(statement, {}, to_user)
 
     def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
         """Spend a token: replace the password, end all sign-ins; return the user.

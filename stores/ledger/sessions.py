@@ -38,8 +38,7 @@ class Sessions(Store):
             append_audit(connection, self._clock(), audit)
 
     def session(self, session_id: str) -> Session | None:
-        row = self._first(select(*SESSION_COLUMNS).where(_sessions.c.id == session_id), {})
-        return None if row is None else to_session(row)
+        return self._one(select(*SESSION_COLUMNS).where(_sessions.c.id == session_id), {}, to_session)
 
     def sessions(self, user_id: str) -> list[Session]:
         """Return a user's valid sessions, newest first."""

@@ -96,8 +96,7 @@ class Spaces(Store):
         ]
 
     def space(self, organization_id: str, space_id: str) -> MemorySpace | None:
-        row = self._first(_one, {"of_organization": organization_id, "of_space": space_id})
-        return None if row is None else _to_space(row)
+        return self._one(_one, {"of_organization": organization_id, "of_space": space_id}, _to_space)
 
     def some(self, organization_id: str, space_ids: Iterable[str]) -> list[MemorySpace]:
         """Return the existing spaces, whoever owns them."""

@@ -2,9 +2,9 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Executable, Row
 from sqlalchemy.exc import IntegrityError
@@ -14,6 +14,7 @@ from stores.errors import Conflict, NotFound
 from stores.ledger.engine import Database
 
 Cells = Row[*tuple[Any, ...]]
+T = TypeVar("T")
 
 
 class Store:
@@ -33,6 +34,10 @@ class Store:
     def _first(self, statement: Executable, values: Mapping[str, Any]) -> Cells | None:
         with self._database.read() as connection:
             return connection.execute(statement, values).first()
+
+    def _one(self, statement: Executable, values: Mapping[str, Any], make: Callable[[Cells], T]) -> T | None:
+        row = self._first(statement, values)
+        return None if row is None else make(row)
 
     def _packed(self, statement: Executable, values: Mapping[str, Any]) -> list[Any]:
         return unpacked(self._first(statement, values))

@@ -67,8 +67,7 @@ class Teams(Store):
         return [_to_team(row) for row in self._all(_of_organization, {"of_organization": organization_id})]
 
     def team(self, organization_id: str, team_id: str) -> Team | None:
-        row = self._first(_team, _values(organization_id, team_id))
-        return None if row is None else _to_team(row)
+        return self._one(_team, _values(organization_id, team_id), _to_team)
 
     def edit(
         self,

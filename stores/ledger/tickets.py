@@ -111,8 +111,7 @@ class DeviceLogins(Store):
 
     def by_user_code(self, user_code_hash: str) -> DeviceLogin | None:
         """Return the waiting device that shows a code."""
-        row = self._first(_by_code, {"code": user_code_hash, "now": to_micros(self._clock())})
-        return None if row is None else _to_login(row)
+        return self._one(_by_code, {"code": user_code_hash, "now": to_micros(self._clock())}, _to_login)
 
     def approve(self, user_code_hash: str, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> None:
         """Let a waiting device sign in as a user in an organization."""
