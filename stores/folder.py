@@ -1,4 +1,4 @@
-"""Data folder, owned by one process that writes itself into the lock."""
+"""Data folder, owned by the process named in its lock."""
 
 import fcntl
 import json
@@ -20,14 +20,12 @@ class FolderInUse(EngrainError):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Process that serves a data folder."""
-
     pid: int
     address: str | None
 
 
 class DataFolder:
-    """Claimed data folder. Closing it, or the end of the process, frees it."""
+    """Freed by `close`, or the end of the process."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -56,7 +54,6 @@ class DataFolder:
         return folder
 
     def announce(self, address: str | None) -> None:
-        """Write process id and address into the lock."""
         text = json.dumps({"pid": os.getpid(), "address": address}).encode()
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text, 0)
@@ -67,13 +64,12 @@ class DataFolder:
 
 
 def unusable(path: Path, error: OSError) -> InvalidSetting:
-    """Return the error for a data folder, or a file in it, that cannot be used."""
     reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror or str(error)
     return InvalidSetting(f"The data folder cannot be used: {path}: {reason}.", remediation=_ANOTHER)
 
 
 def require_data_folder(path: Path) -> None:
-    """Refuse a folder that no server has ever used, before anything is made there.
+    """Refuse a folder that no server has ever used.
 
     Raises:
         InvalidSetting: It has neither a ledger nor the name of a server.
@@ -83,7 +79,7 @@ def require_data_folder(path: Path) -> None:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return the process that serves a data folder, by its lock; None where nobody wrote it."""
+    """Return the process that serves a data folder, by its lock, if any."""
     try:
         found = json.loads((path / "lock").read_text())
         return Holder(int(found["pid"]), found.get("address"))

@@ -1,7 +1,4 @@
-"""Analytics over time in DuckDB: task metrics, derived from the ledger, and exposures, stored only here.
-
-DuckDB is imported when the file is opened.
-"""
+"""Analytics in DuckDB: task metrics from the ledger, and exposures."""
 
 from stores.analytics.analytics import Analytics, AnalyticsStatus
 from stores.analytics.exposures import Exposure, Exposures, Shown

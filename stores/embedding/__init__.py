@@ -1,4 +1,4 @@
-"""Embedders, built in or remote. Importing this loads no engine."""
+"""Embedders, built in or remote. Loads no engine."""
 
 from stores.embedding.embedder import Embedder, EmbeddingFailed, EmbeddingSpec, Passage
 from stores.embedding.passages import split_passages

@@ -10,25 +10,16 @@ from stores.records import JsonObject
 
 
 class Dialect(Protocol):
-    """One format."""
+    @property
+    def provider(self) -> str: ...
 
     @property
-    def provider(self) -> str:
-        """Name of the provider in the settings."""
-        ...
-
-    @property
-    def default_base_url(self) -> str:
-        """Address of the server unless a setting gives one."""
-        ...
+    def default_base_url(self) -> str: ...
 
     def path(self, base_path: str) -> str:
-        """Return the path to post to, given the path of the base URL without a final slash."""
-        ...
+        """`base_path` has no final slash."""
 
-    def request(self, model: str, texts: Sequence[str], dimension: int | None) -> JsonObject:
-        """Return the body to send."""
-        ...
+    def request(self, model: str, texts: Sequence[str], dimension: int | None) -> JsonObject: ...
 
     def vectors(self, answer: Mapping[str, JsonValue]) -> JsonValue:
         """Return the vectors in the order of the texts.
@@ -36,11 +27,8 @@ class Dialect(Protocol):
         Raises:
             KeyError, TypeError: The response has another shape.
         """
-        ...
 
-    def missing_model(self, model: str) -> str:
-        """Return the remediation for an unknown model."""
-        ...
+    def missing_model(self, model: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +39,7 @@ class OpenAiDialect:
     default_base_url: str = "https://api.openai.com/v1"
 
     def path(self, base_path: str) -> str:
-        """Return the path; a base URL without one gets `/v1`."""
+        """A base URL without a path gets `/v1`."""
         return f"{base_path or '/v1'}/embeddings"
 
     def request(self, model: str, texts: Sequence[str], dimension: int | None) -> JsonObject:

@@ -24,24 +24,23 @@ class EmbeddingFailed(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpec:
-    """Choice of an embedder. Everything from `base_url` on is for remote providers."""
+    """Everything from `base_url` on is for remote providers."""
 
     provider: Provider = "builtin"
     model: str | None = None
-    """Name of the remote model."""
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
     dimension: int | None = None
-    """Requested from servers that can shorten vectors; else taken from the first answer."""
+    """Requested from servers that shorten vectors; else from the first answer."""
     timeout_s: float = 30.0
     question_timeout_s: float = 3.0
-    """For a query, retries included: a search waits for it."""
+    """Retries included: a search waits for it."""
     max_retries: int = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A range of characters of a text."""
+    """Range of characters of a text."""
 
     start: int
     end: int
@@ -52,25 +51,22 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """Label of stored vectors; vectors of different labels are never compared."""
-        ...
+        """Label of stored vectors; those of different labels are never compared."""
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors. A remote embedder may have to ask its server once.
+        """A remote embedder may have to ask its server once.
 
         Raises:
             EmbeddingFailed: The server did not answer.
         """
-        ...
 
     def embed_documents(self, texts: Sequence[str]) -> "Vectors":
-        """Return one row per text, each text truncated to one passage.
+        """Return one row per text, each truncated to one passage.
 
         Raises:
             EmbeddingFailed: There are no vectors, not even some.
         """
-        ...
 
     def embed_query(self, text: str) -> "Vectors":
         """Return the vector of a query, truncated to one passage.
@@ -78,12 +74,7 @@ class Embedder(Protocol):
         Raises:
             EmbeddingFailed: There is no vector.
         """
-        ...
 
-    def split(self, text: str) -> list[Passage]:
-        """Divide a text into passages that fit the model."""
-        ...
+    def split(self, text: str) -> list[Passage]: ...
 
-    def close(self) -> None:
-        """Release threads, connections and memory."""
-        ...
+    def close(self) -> None: ...

@@ -1,8 +1,7 @@
 """Write a batch of the feed into a graph, inside an open transaction.
 
-New records are written as one list by one statement, where the engine looks rows up by key: a tenth of the time of one
-statement each. Each end needs a MATCH of its own: `MATCH (a), (b)` would form every pair first. COPY is faster, but
-ladybug 0.22 does not log it: after a kill the position is there and the edges are not.
+New records are one list in one statement: a tenth of the time. Each end needs a MATCH of its own, since `MATCH (a),
+(b)` forms every pair. No COPY: ladybug 0.22 does not log it, so a kill would lose the edges and keep the position.
 """
 
 from collections.abc import Sequence
@@ -36,7 +35,7 @@ _WORTH_A_LIST = 8
 
 
 def write(session: Session, batch: IndexBatch) -> set[str]:
-    """Write a batch, with each record once, and its position; return the ends of all edges that change."""
+    """Write a batch and its position; return the ends of all changed edges."""
     ends = {end for relation in batch.relations for end in (relation.source_id, relation.target_id)}
     for entity in _known_entities(session, batch.entities):
         session.rows(PUT_ENTITY, **entity_values(entity))

@@ -49,20 +49,17 @@ _PROPERTIES = ["id", "source_id", *_EDGE.names[3:]]
 
 
 def entity_tables(pages: Iterable[Sequence[Entity]]) -> Iterator[pa.Table]:
-    """Turn pages of entities into Arrow tables."""
     for page in pages:
         rows = [entity_values(entity) | {"revision": entity.revision} for entity in page]
         yield pa.Table.from_pylist(rows, schema=_ENTITY)
 
 
 def edge_tables(pages: Iterable[Sequence[Relation]]) -> Iterator[pa.Table]:
-    """Turn pages of relations into Arrow tables."""
     for page in pages:
         yield pa.Table.from_pylist([edge_values(relation) for relation in page], schema=_EDGE)
 
 
 def exported_tables(session: Session) -> tuple[Iterable[pa.Table], Iterable[pa.Table]]:
-    """Export all entities and edges that are not buried."""
     return [session.table(EXPORT_ENTITIES).cast(_ENTITY)], [session.table(EXPORT_EDGES).cast(_EDGE)]
 
 
@@ -73,7 +70,7 @@ def build(
     edges: Iterable[pa.Table],
     position: Position | None,
 ) -> None:
-    """Write a complete, checkpointed graph file, replacing any at the path. Ids must be unique."""
+    """Write a checkpointed graph file, replacing any at the path. Ids are unique."""
     discard(path)
     database = Database(path, engine, _POOL_MB)
     try:
@@ -90,7 +87,6 @@ def build(
 
 
 def discard(path: Path) -> None:
-    """Remove an unfinished graph file."""
     path.unlink(missing_ok=True)
     log_path(path).unlink(missing_ok=True)
 

@@ -10,7 +10,7 @@ _open_folders_lock = threading.Lock()
 
 
 def claim(folder: Path) -> None:
-    """Register a graph as open: the engine itself would let a second opener corrupt the file.
+    """Register a graph as open: a second opener would corrupt the file.
 
     Raises:
         RuntimeError: This process has the graph open already.
@@ -22,7 +22,6 @@ def claim(folder: Path) -> None:
 
 
 def release(folder: Path) -> None:
-    """Let the graph be opened again."""
     with _open_folders_lock:
         _open_folders.discard(folder.resolve())
 
@@ -38,7 +37,6 @@ class Gate:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Hold the lock for reading."""
         with self._changed:
             self._changed.wait_for(lambda: not self._alone and not self._wanted_alone)
             self._sharing += 1
@@ -51,7 +49,6 @@ class Gate:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the lock for writing."""
         with self._changed:
             self._wanted_alone += 1
             try:

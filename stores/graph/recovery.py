@@ -24,9 +24,9 @@ database.close()
 
 
 def probe(folder: Path, engine: Engine, *, timeout_s: float = 60) -> bool:
-    """Return whether a child process can open and read the graph: a damaged log may abort the process.
+    """Return whether a child process can read the graph: a damaged log may abort it.
 
-    Costs a process start. True for a folder without a graph.
+    True for a folder without a graph.
     """
     path = database_path(folder, engine)
     if not path.exists():

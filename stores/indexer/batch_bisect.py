@@ -1,8 +1,7 @@
-"""Bisection of a batch that an index refuses, until the record at fault is found and left out.
+"""Bisection of a batch that an index refuses, until the record at fault is found.
 
-A record is at fault where an empty index refuses it, too, and takes a batch without it. Where the empty index takes the
-record, the other one is damaged; where it takes nothing, the machine is short of something. Both are the lane's: it
-opens the index again, rebuilds it or waits.
+A record is at fault where an empty index refuses it too and takes a batch without it. Otherwise the index is damaged,
+or the machine is short of something; both are the lane's.
 """
 
 import re
@@ -31,11 +30,10 @@ class _Piece:
     kind: Literal["entity", "relation"]
     id: str
     record: Entity | Relation | None
-    """None for a removal."""
 
 
 class Admission:
-    """Applies batches to an index. `fresh` lends an empty index of its kind; `check` runs between attempts."""
+    """Applies batches. `fresh` lends an empty index; `check` runs between attempts."""
 
     def __init__(
         self, index: Index, fresh: Callable[[], AbstractContextManager[Index]], check: Callable[[], None]
@@ -47,8 +45,7 @@ class Admission:
     def attempt(self, batch: IndexBatch, since: Position) -> Mapping[str, Refusal] | None:
         """Apply a batch; return None, or the refused records where all others are in.
 
-        Then the position is still that of `since` (apply an empty batch to move it), and the index holds nothing of
-        the refused records.
+        Then the position is still `since`, and the index holds nothing of the refused records.
 
         Raises:
             Exception: The index raised it, and no record is to blame.
@@ -85,9 +82,7 @@ class Admission:
 
 
 def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str) -> list[tuple[T, str]]:
-    """Bisect items that failed together: return those that fail alone, with the reason; attempt all others.
-
-    Reasons are text because exceptions hold on to the index's files.
+    """Return the items that fail alone, with the reason; attempt all others.
 
     Raises:
         Exception: An attempt raised it because of the machine.
@@ -107,7 +102,6 @@ def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str)
 
 
 def is_of_the_machine(error: Exception) -> bool:
-    """Return whether an error is the fault of disk, memory or ledger rather than of a record."""
     return isinstance(error, _OF_NO_RECORD) or _OF_THE_DISK.match(str(error)) is not None
 
 

@@ -20,7 +20,6 @@ from stores.indexer.track import Maker, T, Track
 
 WAIT_FOR_READERS_S = 5.0
 PREPARE_AFTER_S = 1.0
-"""Quiet time before an index is prepared for reads."""
 
 
 class FeedLane(Lane, Generic[T]):
@@ -44,7 +43,6 @@ class FeedLane(Lane, Generic[T]):
         self._is_unprepared = False
 
     def acquire(self) -> Handle[T] | None:
-        """Hold the index open for reading; None when there is none."""
         with self._lock:
             track = self._serving
             is_whole = track is not None and track.position.sequence >= self._whole_from
@@ -52,7 +50,6 @@ class FeedLane(Lane, Generic[T]):
 
     @property
     def busy(self) -> bool:
-        """A rebuild runs or the index is behind."""
         return self._state in ("catching_up", "rebuilding")
 
     def differences(self) -> list[str]:

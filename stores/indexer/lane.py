@@ -22,12 +22,12 @@ log = structlog.get_logger("indexer")
 FOREVER = 3600.0
 COMPACTION_SHARE = 20.0
 GATHER_SHARE = 10.0
-"""Gathering time of writes that nobody waits for, in multiples of the last commit's time."""
+"""In multiples of the last commit's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Dependencies shared by the lanes of one organization."""
+    """Dependencies of the lanes of one organization."""
 
     organization_id: str
     ledger: Ledger
@@ -36,10 +36,9 @@ class Surroundings:
     options: IndexerOptions
     builders: Executor
     clean: bool
-    """The last stop was clean; otherwise indexes are compared with the ledger first."""
+    """The last stop was clean; otherwise indexes are compared with the ledger."""
     clock: Callable[[], datetime]
     progressed: Callable[[], None]
-    """Called after each step that others may wait for."""
     hurried: Callable[[], bool]
     """Somebody waits for a write."""
 
@@ -49,7 +48,7 @@ class Interrupted(Exception):  # not a fault: the lane is closing
 
 
 class ModelUnavailable(Exception):  # the model is at fault, no index is
-    """The embedding model cannot be loaded or reached; the vectors stay as they are."""
+    """The embedding model cannot be loaded or reached."""
 
 
 class Lane(ABC):
@@ -85,18 +84,16 @@ class Lane(ABC):
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at the feed soon: at once where somebody waits for a write, else once writes have gathered."""
+        """Look at the feed: at once where somebody waits, else once writes have gathered."""
         # Looking at every single write would cost the requests that make them more than the write itself.
         if time.monotonic() >= self._deaf_until or self._around.hurried():
             self._signal.set()
 
     def stop(self) -> None:
-        """Begin nothing more; `join` waits for what is running."""
         self._closing.set()
         self._signal.set()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for the thread; return False on timeout."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -106,7 +103,7 @@ class Lane(ABC):
 
     @property
     def recorded(self) -> Watermark | None:
-        """Watermark on disk, also after the lane has ended; None where it cannot be relied on."""
+        """Watermark on disk; None where it cannot be relied on."""
         with self._lock:
             return self._final or self._recorded()
 
@@ -129,32 +126,29 @@ class Lane(ABC):
             return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, detail, refused)
 
     def report(self, error: BaseException) -> None:
-        """Report a damaged index that a reader met: it is opened again, or rebuilt."""
         with self._lock:
             self._reported = error
         self._signal.set()
 
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Return whether the index holds a transaction that ends there and changed those records."""
         with self._lock:
             return self._contains(sequence, record_ids) if self._final is None else self._final.contains(sequence)
 
     @property
     def waitable(self) -> bool:
-        """Changes will get into this index by themselves, so waiting makes sense."""
+        """Changes will get into this index by themselves."""
         with self._lock:
             return self._state != "failed" and (self._final is not None or self._hopeful())
 
     @property
     def erases(self) -> bool:
-        """Deleted or replaced records are in its files and will be erased in a quiet moment."""
+        """Deleted or replaced records are still in its files."""
         recorded = self.recorded
         return recorded is not None and recorded.erasable > 0
 
     @property
     @abstractmethod
-    def busy(self) -> bool:
-        """Closing would interrupt work."""
+    def busy(self) -> bool: ...
 
     def rebuild(self) -> "Future[None]":
         """Rebuild the index from the ledger; the present one serves until then."""
@@ -165,8 +159,7 @@ class Lane(ABC):
         return done
 
     @abstractmethod
-    def differences(self) -> list[str]:
-        """Compare the index with the ledger, ignoring changes on their way."""
+    def differences(self) -> list[str]: ...
 
     def _why_absent(self) -> list[str]:
         return [f"it cannot be used: {self._detail}"] if self._state == "failed" else []
@@ -360,6 +353,5 @@ def log_refused(organization_id: str, index: IndexName, kind: str, record_id: st
 
 
 def describe(error: BaseException) -> str:
-    """Return one line about an error, for operators."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__

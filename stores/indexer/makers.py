@@ -25,7 +25,6 @@ class LexicalMaker:
         return LexicalIndex.open(folder)
 
     def fill(self, index: LexicalIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
-        """Load every entity, a page per commit."""
         with around.ledger.feed.snapshot(around.organization_id) as snapshot:
             admit(IndexBatch((), (), (), (), snapshot.position))
             for page in snapshot.entities():
@@ -41,13 +40,13 @@ class GraphMaker:
         self._room = room
 
     def open(self, folder: Path, *, clean: bool) -> GraphIndex:
-        """Open the graph; after an unclean stop a child process tries first, because opening may abort it."""
+        """Open; after an unclean stop a child process tries first: opening may abort it."""
         if not clean and not probe(folder, self._engine):
             raise DamagedGraph("The graph cannot be opened after an unclean stop.")
         return GraphIndex.open(folder, engine=self._engine, clock=self._clock, room=self._room)
 
     def fill(self, index: GraphIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
-        """Load every entity and relation in bulk, or page by page where a record stops that."""
+        """Load in bulk, or page by page where a record stops that."""
         with around.ledger.feed.snapshot(around.organization_id) as snapshot:
             try:
                 entities, relations = snapshot.entities(), snapshot.relations()

@@ -6,14 +6,13 @@ from stores.indexer.organization import OpenOrganization
 
 
 class VectorMemory:
-    """Keeps the vectors of the most recently used organizations in memory. Not thread-safe."""
+    """Keeps the vectors of the most recently used organizations. Not thread-safe."""
 
     def __init__(self, budget_bytes: int) -> None:
         self._budget = budget_bytes
         self._dropped: dict[str, int] = {}
 
     def share(self, organizations: Sequence[OpenOrganization]) -> None:
-        """Drop the vectors that do not fit; load those that fit again."""
         room = self._budget
         names = {each.id for each in organizations}
         self._dropped = {each: size for each, size in self._dropped.items() if each in names}

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from stores.indexer.folders import refusals_of, write
 
 AGAIN_S = 3_600.0
-"""Seconds before refused records are tried again: the reason may have passed."""
+"""Refused records are tried again then: the reason may have passed."""
 MOST = 10_000
 """Refused records above which an index is useless."""
 
@@ -20,9 +20,9 @@ class Refusal(NamedTuple):
 
 
 class Refusals:
-    """Refused records of one generation, kept in a file. Written by the lane's thread; `book` is replaced whole.
+    """Refused records of one generation. Written by the lane; `book` is replaced whole.
 
-    The file is written before the index's position moves on, so that a kill in between brings the records again.
+    The file is written before the index's position moves on: a kill brings the records again.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -32,14 +32,13 @@ class Refusals:
 
     @property
     def due(self) -> bool:
-        """It is time to try them again: after opening, then once an hour."""
         return bool(self.book) and time.monotonic() >= self._again_at
 
     def put_off(self) -> None:
         self._again_at = time.monotonic() + AGAIN_S
 
     def note(self, refused: Mapping[str, Refusal], tried: Collection[str]) -> list[str]:
-        """Record the outcome of a try; return the records that are refused for the first time.
+        """Record the outcome of a try; return the newly refused records.
 
         Raises:
             RuntimeError: Too many are refused.
@@ -59,12 +58,10 @@ class Refusals:
         return new
 
     def sentences(self) -> list[str]:
-        """Return one line for each record, for operators."""
         return [f"{why.kind} {each} cannot be indexed: {why.reason}" for each, why in sorted(self.book.items())]
 
 
 def summary(reasons: Collection[str], *, verb: str = "indexed") -> str:
-    """Return the count and the first reason as one line; empty without any."""
     return f"{len(reasons)} record(s) cannot be {verb}: {next(iter(reasons))}" if reasons else ""
 
 

@@ -10,7 +10,7 @@ READ_CHANGES = 500
 
 
 def scan(feed: Feed, epoch: str, backlog: Backlog, lock: Lock) -> None:
-    """Queue new changes, and those left in the feed for which there is room now.
+    """Queue new changes, and those left in the feed that have room now.
 
     Raises:
         FeedGap: The next change is pruned.

@@ -32,8 +32,6 @@ class Known:
 
 
 class Supervisor:
-    """Opens organizations that are behind and closes surplus ones."""
-
     def __init__(
         self, registry: Registry, folder: Path, files: Callable[[str], OrganizationFolder], shared: Shared
     ) -> None:
@@ -56,7 +54,6 @@ class Supervisor:
 
     @property
     def expected(self) -> tuple[IndexName, ...]:
-        """Indexes that every organization has."""
         return NAMES if self._shared.turns is not None else NAMES[:2]
 
     def start(self) -> None:
@@ -70,7 +67,6 @@ class Supervisor:
         self._thread.join(timeout_s)
 
     def want(self, organization_id: str, sequence: int) -> None:
-        """Open an organization soon, for a commit."""
         with self._lock:
             if organization_id in self._deleted:
                 return
@@ -89,18 +85,15 @@ class Supervisor:
         self._remove(organization_id, timeout_s)
 
     def progressed(self) -> None:
-        """Check for room for a waiting organization."""
         if self._wanted or self._behind:
             self._signal.set()
 
     def closing(self, organization_id: str) -> Closing | None:
-        """Return the record of an organization's last clean stop."""
         with self._lock:
             known = self._known.get(organization_id)
             return known.closing if known is not None else None
 
     def closed_status(self, opened: Collection[str]) -> list[IndexStatus]:
-        """Return the status of all closed organizations."""
         with self._lock:
             known = {each: (what.head, what.closing) for each, what in self._known.items()}
         lines: list[IndexStatus] = []
@@ -110,7 +103,7 @@ class Supervisor:
         return lines
 
     def watermarks(self) -> dict[str, int]:
-        """Return the lowest watermark of each organization whose indexes are complete."""
+        """Return the lowest watermark of each organization with complete indexes."""
         with self._lock:
             closed = {each: what.closing for each, what in self._known.items()}
         found: dict[str, int] = {}

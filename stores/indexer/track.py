@@ -15,26 +15,22 @@ T = TypeVar("T", bound=Index)
 
 
 class Maker(Protocol[T]):
-    """Adapter that opens and fills one kind of index."""
+    """Adapter of one kind of index."""
 
     def open(self, folder: Path, *, clean: bool) -> T:
         """Open the index, or raise; with care after an unclean stop."""
-        ...
 
     def fill(
         self, index: T, around: Surroundings, admit: Callable[[IndexBatch], None], check: Callable[[], None]
     ) -> None:
-        """Load everything from the ledger into an empty index; call `check` between pages.
+        """Load everything from the ledger; call `check` between pages.
 
         `admit` skips records that the index refuses.
         """
-        ...
 
 
 @dataclass(slots=True)
 class Track(Generic[T]):
-    """Open index with its position and refused records."""
-
     handle: Handle[T]
     position: Position
     refusals: Refusals

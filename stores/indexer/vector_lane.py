@@ -1,4 +1,4 @@
-"""Lane of the vector index: records go through the embedding worker and are committed in groups."""
+"""Vector lane: records go through the embedding worker, and are committed in groups."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -22,16 +22,14 @@ from stores.vectors import VectorIndex, VectorState
 from stores.vectors.passages import ranges
 
 READY_RECORDS = 48
-"""Records read and divided ahead of the model, of either kind."""
+"""Records read ahead of the model, of either kind."""
 AT_ONCE = 16
 WAIT_FOR_READERS_S = 5.0
 SELDOM = 20
-"""Factor on the rest of records that the index refused: they are less likely to change."""
+"""Factor on the rest of records that the index refused."""
 
 
 class VectorLane(Lane):
-    """Keeps the vector index in step, through the embedding worker."""
-
     name = "vectors"
 
     def __init__(self, around: Surroundings, turns: EmbeddingWorker) -> None:
@@ -55,13 +53,12 @@ class VectorLane(Lane):
         super().start()
 
     def acquire(self) -> Handle[VectorIndex] | None:
-        """Hold the index open for reading; None when there is none."""
         with self._lock:
             return self._handle if self._handle is not None and self._handle.acquire() else None
 
     @property
     def busy(self) -> bool:
-        """Records wait for their vectors; those of tokens do not count."""
+        """Token vectors do not count."""
         with self._lock:
             return self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
 

@@ -1,4 +1,4 @@
-"""Files of the lexical index: a folder per generation, so that a rewritten index replaces the old one atomically."""
+"""Files of the lexical index: a folder per generation, replaced atomically."""
 
 import os
 import re
@@ -9,7 +9,7 @@ _BUILDING = "building"
 
 
 class Generations:
-    """Generations of one index in a folder; the highest of the present format is valid."""
+    """The highest generation of the present format is valid."""
 
     def __init__(self, folder: Path, format_name: str) -> None:
         self._folder = folder
@@ -28,7 +28,6 @@ class Generations:
         return newest
 
     def start(self) -> Path:
-        """Create an empty folder for the next generation."""
         building = self._folder / _BUILDING
         _remove(building)
         building.mkdir()

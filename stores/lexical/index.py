@@ -69,7 +69,7 @@ _MOST_JOINED = 20_000
 
 
 class LexicalIndex:
-    """Tantivy index with one writer. Reads from any thread, everything else from the writer's."""
+    """One writer. Reads from any thread, everything else from the writer's."""
 
     name = "lexical"
 
@@ -92,15 +92,12 @@ class LexicalIndex:
 
     @property
     def erasable(self) -> int:
-        """Number of removed or replaced records with text on disk; `compact` erases them."""
         return self._progress.erasable
 
     def position(self) -> Position | None:
-        """Return the last applied position; None for a fresh index."""
         return self._progress.position
 
     def apply(self, batch: IndexBatch) -> None:
-        """Make the entities visible to search and advance the position, in one commit."""
         entities = {entity.id: entity for entity in batch.entities}
         gone = {*batch.deleted_entities, *entities}
         searcher = self._searcher
@@ -129,16 +126,14 @@ class LexicalIndex:
             self._remember(key_of(record_id), record_id)
 
     def contents(self) -> Mapping[str, int]:
-        """Return the revision of every record, by id."""
         return {document["id"][0]: document["revision"][0] for document in records_of(self._searcher)}
 
     def search(self, text: str, *, filter: IndexFilter, limit: int, heed_names: bool = True) -> LexicalResult:
         """Return the records that hold the question's words, best first, ties by id.
 
-        Any text is a question; quotation marks require a phrase, nothing else is syntax. Records named as the whole
-        question come first; a text without words (or of stop words only) finds only those. Of a long text the first
-        20,000 characters and the 64 rarest terms count. Numbers in names (`ENG-104`) count five times with
-        `heed_names`.
+        Quotation marks require a phrase, nothing else is syntax. Records named as the whole question come first. Of a
+        long text the first 20,000 characters and the 64 rarest terms count. With `heed_names`, numbers in names
+        (`ENG-104`) count five times.
         """
         searcher = self._searcher
         stats = self._stats(searcher, filter.visibility)
@@ -169,9 +164,9 @@ class LexicalIndex:
         limit: int,
         heed_names: bool = True,
     ) -> LexicalResult:
-        """Score records that the index does not hold, with its term statistics; best first, ties by id.
+        """Score records that the index does not hold, with its term statistics.
 
-        Takes as long as indexing them: about 20,000 short records a second.
+        Takes as long as indexing: about 20,000 short records a second.
         """
         searcher = self._searcher
         question = plan(self._stats(searcher, visibility), text, heed_names=heed_names)
@@ -179,18 +174,17 @@ class LexicalIndex:
         return _result(question, LexicalHits.of(hits[:limit]), named)
 
     def around(self, record_ids: Iterable[str], radius: int) -> Alongside:
-        """Return the records at most `radius` places away in their thread.
+        """Return the neighbours at most `radius` places away in a thread.
 
-        All records of a thread have the same visibility key; the ledger is not asked.
+        All records of a thread have the same visibility key.
         """
         return self._threads.around(map(key_of, record_ids), radius)
 
     def speakers_of(self, record_ids: Iterable[str]) -> list[int]:
-        """Return the speaker of each record, `NOBODY` where unknown."""
+        """`NOBODY` where unknown."""
         return self._threads.speakers_of(map(key_of, record_ids))
 
     def code_among(self, record_ids: Iterable[str]) -> list[bool]:
-        """Return whether the content of each is code; False for unknown records."""
         return self._code.among(map(key_of, record_ids))
 
     def saying(self, found: LexicalResult, record_ids: Iterable[str]) -> set[str]:
@@ -201,7 +195,7 @@ class LexicalIndex:
         return {by_key[key] for key in saying(self._searcher, self._schema, found.question, by_key.values())}
 
     def held(self, found: LexicalResult, *, filter: IndexFilter) -> HeldTerms:
-        """Return the question's terms in records of threads, for those that hold the rarest."""
+        """Return the question's terms in records of threads that hold the rarest."""
         question, searcher = found.question, self._searcher
         terms = question.present[:MOST_MARKED] if question is not None else []
         if question is None or not terms:
@@ -214,7 +208,6 @@ class LexicalIndex:
         )
 
     def happened(self, record_ids: Iterable[str], spans: Sequence[tuple[datetime, datetime]]) -> set[str]:
-        """Return the records whose event meets one of the spans."""
         by_key = {key_of(record_id): record_id for record_id in record_ids}
         if not by_key or not spans:
             return set()
@@ -230,7 +223,7 @@ class LexicalIndex:
         limit: int,
         heed_names: bool = True,
     ) -> list[str]:
-        """Return records whose event meets one of the spans, those with most of the text first.
+        """Return records whose event meets one of the spans, most of the text first.
 
         Latest events first where none of the words is known.
         """
@@ -242,7 +235,6 @@ class LexicalIndex:
         return list(self._best(searcher, query, limit, by=None if terms else HAPPENED[0]).ids)
 
     def named_by(self, keys: Iterable[int]) -> dict[int, str]:
-        """Return the ids of records by their keys."""
         found: dict[int, str] = {}
         unknown: list[int] = []
         for key in keys:
@@ -260,20 +252,15 @@ class LexicalIndex:
         return found
 
     def prepare(self) -> None:
-        """Merge an index of at most 20,000 records that was written in many segments.
-
-        Searching those takes up to twice as long.
-        """
+        """Merge a small index that was written in many segments: searches take half as long."""
         count, scattered = self._searcher.num_docs, self._progress.scattered
         if self._searcher.num_segments > 1 and count <= _MOST_JOINED and scattered >= _SCATTERED * count:
             self._rewrite()
 
     def compact(self) -> None:
-        """Rewrite the index without removed records, if there are any.
+        """Copy live records into a fresh index (20,000 short ones a second), if any are removed.
 
-        Tantivy's binding cannot force a merge, and a deletion only hides a record: live records are copied into a fresh
-        index (stored fields, about 20,000 short records a second) that replaces this one by a rename. Searches go on;
-        the next `apply` waits.
+        Tantivy's binding cannot force a merge, and a deletion only hides a record. Searches go on.
         """
         if self._progress.erasable:
             self._rewrite()

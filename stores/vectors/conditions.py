@@ -8,7 +8,7 @@ from stores.vectors.matrix import microseconds
 
 
 def wanted(accepted: IndexFilter) -> str:
-    """Return the condition for passages that a filter accepts, replaced ones included."""
+    """Condition for passages that a filter accepts, replaced ones included."""
     conditions = [f"kind = {PASSAGE}", f"visibility IN ({literals(accepted.visibility)})"]
     conditions += [
         f"array_has_any({facet}, make_array({literals(values)}))" for facet, values in accepted.any_of.items()
@@ -23,10 +23,9 @@ def wanted(accepted: IndexFilter) -> str:
 
 
 def numbered(rows: Iterable[int]) -> str:
-    """Return the condition for rows of those numbers, at least one."""
+    """Condition for at least one row."""
     return f"row IN ({', '.join(map(str, rows))})"
 
 
 def literals(values: Iterable[str]) -> str:
-    """Return strings as SQL literals."""
     return ", ".join("'{}'".format(value.replace("'", "''")) for value in sorted(values))

@@ -1,4 +1,4 @@
-"""The LanceDB table of one organization's passages. Imported only when an index is opened: it loads the engine."""
+"""LanceDB table of one organization's passages. Loads the engine."""
 
 import shutil
 import threading
@@ -27,10 +27,9 @@ _ROWS_PER_DELETE = 20_000
 
 
 class PassageTable:
-    """Log of passages: each commit appends rows and the state; `compact` drops replaced rows.
+    """Log of passages: a commit appends rows and the state; `compact` drops old rows.
 
-    Appending costs the same at every size and is one commit for data and state; LanceDB's merge costs a scan, and grows
-    with every commit since the last compaction.
+    LanceDB's merge would cost a scan, and grow with every commit.
     """
 
     def __init__(self, table: Any, folder: Path) -> None:
@@ -62,7 +61,6 @@ class PassageTable:
         return cls(table, folder)
 
     def catalog(self) -> Catalog:
-        """Read which rows are valid, without vectors."""
         catalog = Catalog()
         rows = self._table.search().select(layout.LIGHT).limit(None).to_arrow()
         catalog.read(layout.light_rows(rows))
@@ -85,7 +83,6 @@ class PassageTable:
         return Written(held, state_row.start)
 
     def search(self, vector: Vector, condition: str, valid: Validity, limit: int) -> DenseHits:
-        """Return the records whose best passage is nearest among rows of a condition, best first, ties by id."""
         taken = limit
         while True:
             taken = 4 * taken
@@ -96,7 +93,6 @@ class PassageTable:
                 return hits[:limit]
 
     def load(self, valid: Integers) -> Iterator[Columns]:
-        """Read the passages of rows, some thousands at a time."""
         query = self._table.search().where(f"kind = {PASSAGE}").select(layout.PASSAGES).limit(None)
         for batch in query.to_batches():
             yield layout.columns(batch, valid)
@@ -113,7 +109,6 @@ class PassageTable:
         return sorted(zip(*(found.column(name).to_pylist() for name in ("start", "end")), strict=True))
 
     def compact(self, drop: Collection[int]) -> None:
-        """Erase removed rows from disk and merge the rest."""
         # Ascending: when this is cut short, no record's end is forgotten before the record is.
         rows = sorted(drop)
         for at in range(0, len(rows), _ROWS_PER_DELETE):
@@ -130,7 +125,7 @@ class PassageTable:
         self._merge()
 
     def ensure_index(self) -> None:
-        """Build the approximate index where it is missing: about a minute per 100,000 passages."""
+        """Takes about a minute per 100,000 passages."""
         if not self._approximate:
             self._table.create_index("vector", config=HnswSq(distance_type="dot"))
             self._approximate = True
