@@ -13,6 +13,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def microseconds(moment: datetime) -> int:
+    """Since 1970."""
+    return int(moment.timestamp() * 1_000_000)
+
+
 def new_ordered_uuid() -> str:
     """Return a UUID of version 7 (RFC 9562): rows stored together are neighbours."""
     chance = _chance()

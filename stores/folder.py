@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,3 +92,33 @@ def _in_use(path: Path) -> tuple[str]:
     who = holder(path)
     named = f"process {who.pid}" + (f" at {who.address}" if who.address else "") if who else "another process"
     return (f"The data folder {path} is in use by {named}; stop it, or choose another folder with --data-dir.",)
+
+
+_claimed: set[Path] = set()
+_claimed_lock = threading.Lock()
+
+
+def claim(folder: Path) -> None:
+    """Reserve a folder of indexes in this process: a second opener would corrupt it.
+
+    Raises:
+        RuntimeError: It is open already.
+    """
+    with _claimed_lock:
+        if folder.resolve() in _claimed:
+            raise RuntimeError(f"{folder} is open in this process already.")
+        _claimed.add(folder.resolve())
+
+
+def release(folder: Path) -> None:
+    with _claimed_lock:
+        _claimed.discard(folder.resolve())
+
+
+def sync_folder(folder: Path) -> None:
+    """Write a folder's entries to the disk, so that a rename in it survives a crash."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -18,7 +18,6 @@ ORGANIZATION = "organization"
 Kind = Literal["entity", "relation", "capture"]
 """A capture is the provenance and state of a raw memory."""
 ReviewState = Literal["pending", "promoted", "archived", "deferred"]
-REVIEW_STATES: tuple[ReviewState, ...] = get_args(ReviewState)
 RAW_MEMORY = "raw_memory"
 ChangeOperation = Literal["create", "update", "delete"]
 Role = Literal["owner", "admin", "member", "viewer"]

@@ -208,11 +208,7 @@ class AnalyticsFile:
     def activity(self, organization_id: str, query: ActivityQuery) -> Activity:
         until = query.until.astimezone(UTC).replace(tzinfo=None)
         end = datetime(until.year, until.month, until.day) + timedelta(days=1)  # noqa: DTZ001 - UTC, as in the file
-        seen = {
-            "organization": organization_id,
-            "project": query.project_id,
-            "visibility": sorted(query.visibility),
-        }
+        seen = {"organization": organization_id, "project": query.project_id, "visibility": sorted(query.visibility)}
         created, completed = self._read(_TOTALS, {**seen, "since": until - query.recent})[0]
         per_day = self._read(_PER_DAY, {**seen, "first": end - timedelta(days=query.days), "end": end})
         return Activity(created, completed, tuple(per_day))

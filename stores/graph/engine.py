@@ -60,11 +60,7 @@ def database_options(engine: Engine, pool_mb: int) -> dict[str, int | bool]:
 
     No automatic checkpoints: with a reader in the way they fail the write (K2).
     """
-    limits: dict[str, int | bool] = {
-        "buffer_pool_size": pool_mb * MIB,
-        "max_num_threads": 1,
-        "auto_checkpoint": False,
-    }
+    limits: dict[str, int | bool] = {"buffer_pool_size": pool_mb * MIB, "max_num_threads": 1, "auto_checkpoint": False}
     return limits | dict(_OPTIONS[engine])
 
 

@@ -1,8 +1,8 @@
 """Paths of a graph's files, and the buffer pool for a file of its size."""
 
-import os
 from pathlib import Path
 
+from stores.folder import sync_folder
 from stores.graph.engine import MIB, Engine
 from stores.graph.schema import SCHEMA_VERSION
 
@@ -41,14 +41,6 @@ def remove_strangers(folder: Path, keep: Path) -> None:
 def replace_graph(built: Path, target: Path) -> None:
     """Replace a graph file by a closed one; the old file's log goes first."""
     log_path(target).unlink(missing_ok=True)
-    _sync(target.parent)
+    sync_folder(target.parent)
     built.replace(target)
-    _sync(target.parent)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(target.parent)

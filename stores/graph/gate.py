@@ -1,29 +1,8 @@
-"""A readers-writer lock, and the process-wide registry of open graphs."""
+"""Readers-writer lock."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-
-_open_folders: set[Path] = set()
-_open_folders_lock = threading.Lock()
-
-
-def claim(folder: Path) -> None:
-    """Register a graph as open: a second opener would corrupt the file.
-
-    Raises:
-        RuntimeError: This process has the graph open already.
-    """
-    with _open_folders_lock:
-        if folder.resolve() in _open_folders:
-            raise RuntimeError(f"The graph in {folder} is open in this process already.")
-        _open_folders.add(folder.resolve())
-
-
-def release(folder: Path) -> None:
-    with _open_folders_lock:
-        _open_folders.discard(folder.resolve())
 
 
 class Gate:

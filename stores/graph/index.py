@@ -7,22 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from stores.graph import gate
+from stores.folder import claim, release
+from stores.graph import schema
 from stores.graph.applying import write
 from stores.graph.engine import MIB, Engine, Session
 from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
+from stores.graph.gate import Gate
 from stores.graph.graph_cache import GraphCache, Room
 from stores.graph.neighbours import Edge, Neighbour, NeighbourQuery, hop
-from stores.graph.schema import (
-    ALL_ENTITIES,
-    CONTENTS,
-    COUNT_DANGLING,
-    COUNT_EDGES,
-    COUNT_ENTITIES,
-    EXPORT_EDGES,
-    GET_POSITION,
-    RELATION_IDS,
-)
 from stores.graph.sessions import Sessions
 from stores.graph.walk import Walk, breadth_first
 from stores.index import IndexBatch
@@ -51,7 +43,7 @@ class GraphIndex:
         self._folder = folder
         self._engine: Engine = engine
         self._clock = clock
-        self._gate = gate.Gate()
+        self._gate = Gate()
         self._closed = False
         self._transactions = 0
         self._records = 0
@@ -79,11 +71,11 @@ class GraphIndex:
             RuntimeError: The graph is open already, or the engine cannot read it.
             InvalidSetting: The other engine is loaded in this process.
         """
-        gate.claim(folder)
+        claim(folder)
         try:
             return cls(folder, engine, buffer_pool_mb, clock, room or Room(MEMORY_MB * MIB))
         except BaseException:
-            gate.release(folder)
+            release(folder)
             raise
 
     @property
@@ -92,23 +84,23 @@ class GraphIndex:
 
     def position(self) -> Position | None:
         with self._reading() as session:
-            rows = session.rows(GET_POSITION)
+            rows = session.rows(schema.GET_POSITION)
         return Position(*rows[0]) if rows else None
 
     def contents(self) -> Mapping[str, int]:
         with self._reading() as session:
-            table = session.table(CONTENTS)
+            table = session.table(schema.CONTENTS)
         return dict(zip(table["id"].to_pylist(), table["revision"].to_pylist(), strict=True))
 
     def relation_ids(self) -> set[str]:
         """Both ends are in the graph; expired relations included."""
         with self._reading() as session:
-            return set(session.table(RELATION_IDS)["id"].to_pylist())
+            return set(session.table(schema.RELATION_IDS)["id"].to_pylist())
 
     def dangling(self) -> int:
         """Count the relations with an absent end."""
         with self._reading() as session:
-            return int(session.rows(COUNT_DANGLING)[0][0])
+            return int(session.rows(schema.COUNT_DANGLING)[0][0])
 
     def neighbours(self, ids: Sequence[str], *, query: NeighbourQuery) -> list[Neighbour]:
         """Return the neighbours of each id, per id the latest `valid_at` first.
@@ -225,23 +217,25 @@ class GraphIndex:
             try:
                 self._sessions.close(checkpoint=self._transactions > 0)
             finally:
-                gate.release(self._folder)
+                release(self._folder)
+
+    def _counts(self) -> list[list[Any]]:
+        with self._reading() as session:
+            return [session.rows(statement)[0] for statement in (schema.COUNT_ENTITIES, schema.COUNT_EDGES)]
 
     def _count(self) -> tuple[int, int]:
-        with self._reading() as session:
-            entities, edges = (session.rows(statement)[0][0] for statement in (COUNT_ENTITIES, COUNT_EDGES))
-        return int(entities), int(edges)
+        entities, edges = (int(count) for count, _ in self._counts())
+        return entities, edges
 
     def _export(self) -> tuple[Any, Any]:
         with self._reading() as session:
-            edges = session.table(EXPORT_EDGES)  # First, so that every end of an edge is among the entities.
-            return session.table(ALL_ENTITIES), edges
+            edges = session.table(schema.EXPORT_EDGES)  # First, so that every end of an edge is among the entities.
+            return session.table(schema.ALL_ENTITIES), edges
 
     def _is_wasteful(self) -> bool:
-        with self._reading() as session:
-            counts: list[list[Any]] = [session.rows(statement)[0] for statement in (COUNT_ENTITIES, COUNT_EDGES)]
-        records = sum(int(row[0]) for row in counts)
-        buried = sum(int(row[1] or 0) for row in counts)
+        counts = self._counts()
+        records = sum(int(count) for count, _ in counts)
+        buried = sum(int(buried or 0) for _, buried in counts)
         dead_space = self._path.stat().st_size > 16 * MIB + _BYTES_PER_RECORD * records
         return dead_space or buried > _BURIED_SHARE * records
 

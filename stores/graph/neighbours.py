@@ -139,7 +139,7 @@ def _statement(query: NeighbourQuery, ways: _Ways, hint: str) -> str:
 
 def _tests(query: NeighbourQuery) -> str:
     if query.as_of is None:
-        # What was closed is closed, and what was true when it was recorded has begun, whatever the clock says.
+        # A relation that was true when it was recorded has begun, whatever the clock says.
         begun = "(r1.valid_at <= $moment OR r1.valid_at <= r1.created_at)"
         tests = ["r1.expired_at = $never", "r1.invalid_at > $moment", begun]
     else:

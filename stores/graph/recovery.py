@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stores.graph import gate
+from stores.folder import claim, release
 from stores.graph.engine import Engine, database_options
 from stores.graph.files import database_path, pool_for
 
@@ -31,7 +31,7 @@ def probe(folder: Path, engine: Engine, *, timeout_s: float = 60) -> bool:
     path = database_path(folder, engine)
     if not path.exists():
         return True
-    gate.claim(folder)
+    claim(folder)
     try:
         options = json.dumps(database_options(engine, pool_for(path, 64)))
         command = [sys.executable, "-P", "-c", _CHILD, engine, str(path), options]
@@ -40,5 +40,5 @@ def probe(folder: Path, engine: Engine, *, timeout_s: float = 60) -> bool:
     except subprocess.TimeoutExpired:
         return False
     finally:
-        gate.release(folder)
+        release(folder)
     return child.returncode == 0

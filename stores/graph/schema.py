@@ -125,17 +125,9 @@ def entity_row(entity: Entity) -> list[str]:
 
 
 def edge_row(relation: Relation) -> list[str]:
-    return [
-        relation.id,
-        relation.source_id,
-        relation.target_id,
-        relation.name,
-        relation.visibility,
-        _written_time(relation.created_at),
-        _written_time(relation.expired_at),
-        _written_time(relation.valid_at),
-        _written_time(relation.invalid_at),
-    ]
+    times = (relation.created_at, relation.expired_at, relation.valid_at, relation.invalid_at)
+    names = [relation.id, relation.source_id, relation.target_id, relation.name, relation.visibility]
+    return names + [_written_time(moment) for moment in times]
 
 
 @lru_cache(maxsize=64)

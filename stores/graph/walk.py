@@ -92,7 +92,7 @@ def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
 def _arrivals(found: Iterable[Edge], seen: Mapping[str, Reached], known: Mapping[str, Reached]) -> dict[str, Reached]:
     arrivals: dict[str, Reached] = {}
     origins: dict[str, str] = {}
-    # Few different ones, and few ways from an origin: made once, and not for each of thousands of edges.
+    # Cached: thousands of edges have few different steps and paths.
     steps: dict[tuple[str, Direction], Step] = {}
     origin, paths = "", dict[Step, tuple[Step, ...]]()
     for origin_id, id_, name, direction in found:

@@ -34,10 +34,7 @@ _RULES = tuple(
         (rf"({_OUR})our", r"\1or"),
         (r"^practis", "practic"),
         # optimise, serialisation, criticise; but not precise, revise, likewise, advertise, expertise and paradise
-        (
-            rf"(?:(?<=[a-z]{{2}}[a-bd-uxyz]i)(?<!adverti)(?<!experti)(?<!paradi)(?<!franchi)|(?<=ici))s{_ENDINGS}",
-            "z",
-        ),
+        (rf"(?:(?<=[a-z]{{2}}[a-bd-uxyz]i)(?<!adverti)(?<!experti)(?<!paradi)(?<!franchi)|(?<=ici))s{_ENDINGS}", "z"),
         # analyse, hydrolysate
         (r"(?<=[a-z]ly)s(?=(?:e[drs]?|ers|ing|able|ates?)$)", "z"),
         # anaemia, haemorrhage, paediatric, caesarean; but neither Caesar, daemon and Michael nor a plural

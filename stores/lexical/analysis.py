@@ -31,7 +31,7 @@ _SINGLE_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _PIECES = re.compile(r"[\s,;:()\[\]{}<>\"'`“”\u2018\u2019«»…=|&*!?/\\]+")
 _NAMES = re.compile(r"\w+")
 _TRIMMED = ",;:()[]{}<>\"'`“”\u2018\u2019«»…=|&*!?"
-# Whether a character is shown as text or as a picture; code in a heading.
+# Variation selectors of emoji, and backticks.
 _FORMS = re.compile("[\ufe0e\ufe0f`]")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
 

@@ -5,6 +5,8 @@ import re
 import shutil
 from pathlib import Path
 
+from stores.folder import sync_folder
+
 _BUILDING = "building"
 
 
@@ -37,11 +39,8 @@ class Generations:
         """Make the built generation the valid one, durably."""
         adopted = self._path(max(self._numbers(), default=0) + 1)
         os.rename(self._folder / _BUILDING, adopted)
-        _sync(self._folder)
+        sync_folder(self._folder)
         return adopted
-
-    def retire(self) -> None:
-        self.current()
 
     def _numbers(self) -> list[int]:
         matches = (self._name.fullmatch(entry.name) for entry in self._folder.iterdir())
@@ -56,11 +55,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

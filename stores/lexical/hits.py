@@ -70,7 +70,7 @@ def happened(
     """Yield the keys of records whose time meets one of the spans, in microseconds."""
     query = any_of_numbers(schema, "key", keys)
     addresses = [address for _, address in searcher.search(query, limit=len(keys), count=False).hits]
-    # Columns of so few records are read faster than ranges of times are gone through.
+    # For few records, columns are faster than a range query.
     columns = (searcher.fast_field_values(name, addresses) for name in ("key", *HAPPENED))
     for key, first, last in zip(*columns, strict=True):
         if first is not None and any(first < end and start <= last for start, end in spans):
@@ -105,7 +105,7 @@ class Holding:
         question = question or self._question
         if not question.present or not any(hits.ids for hits in found):
             return {}
-        # Nearly every hit is among those that hold most of the question; by id it takes three times as long.
+        # Nearly every hit is among the best covered; a query by id takes three times as long.
         query = covering(self._schema, question, filters(self._schema, self._accepted))
         held = scores_by_key(self._searcher, query, _AT_ONCE)
         pairs = (pair for hits in found for pair in zip(hits.ids, hits.keys, strict=True))

@@ -71,7 +71,7 @@ def is_numbered(token: str) -> bool:
     if any(pattern.fullmatch(token) or pattern.fullmatch(bare) for pattern in _NAMED):
         return True
     if bare.isalnum():
-        # No word goes to and fro as `gv8k2m` does.
+        # No word alternates letters and digits like `gv8k2m`.
         changes = len(_CHANGE.findall(bare))
         return bare[0].isalpha() and changes >= _FEWEST_CHANGES and len(bare) >= _SHORTEST_MIXED
     if not _CODE.fullmatch(bare):

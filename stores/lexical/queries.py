@@ -7,20 +7,11 @@ from typing import Self, get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
-from stores.lexical.analysis import (
-    analyse,
-    identifiers,
-    is_single_unspaced,
-    members,
-    name_key,
-    positions,
-    quoted,
-    several,
-    written_tokens,
-)
+from stores.clock import microseconds
+from stores.lexical import analysis
 from stores.lexical.lengths import K1
 from stores.lexical.names import is_year, numbered
-from stores.lexical.schema import HAPPENED, Field, microseconds
+from stores.lexical.schema import HAPPENED, Field
 from stores.lexical.visible_stats import VisibleStats
 from stores.records import IndexFilter
 
@@ -102,37 +93,34 @@ def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> Plan:
     """
     text = text[:LONGEST_QUERY]
     weigh = _weigher(stats)
-    said = positions(text)
-    words = [word for word in dict.fromkeys(word for _, word in said) if not is_single_unspaced(word)]
+    said = analysis.positions(text)
+    words = [word for word in dict.fromkeys(word for _, word in said) if not analysis.is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
-    tokens = written_tokens(text)
-    written_so = set(identifiers(text)) - several(text)
-    looked_up = dict.fromkeys([*tokens, *members(tokens)])
+    tokens = analysis.written_tokens(text)
+    written_so = set(analysis.identifiers(text)) - analysis.several(text)
+    looked_up = dict.fromkeys([*tokens, *analysis.members(tokens)])
     exact, spoken_for = _exact(written_so, looked_up, plain, weigh("exact"))
-    names = {name: positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
+    names = {name: analysis.positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     weighed = _emphasised(found, names)
-    phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
+    phrases = [tuple(analysis.positions(phrase)) for phrase in analysis.quoted(text)[:MOST_PHRASES]]
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(weighed, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
-        name_key(text),
-        () if any(map(is_single_unspaced, written_so)) else said,
+        analysis.name_key(text),
+        () if any(map(analysis.is_single_unspaced, written_so)) else said,
         _unknown(stats, names, found, weighed),
     )
 
 
 def _exact(
-    written_so: Collection[str],
-    tokens: Iterable[str],
-    plain: Mapping[str, Term],
-    weigh: Callable[[str], Term],
+    written_so: Collection[str], tokens: Iterable[str], plain: Mapping[str, Term], weigh: Callable[[str], Term]
 ) -> tuple[list[Term], set[str]]:
     exact: list[Term] = []
     spoken_for: set[str] = set()
     for token in islice(tokens, MOST_CONSIDERED):
-        absent = {word for word in analyse(token) if word in plain and not plain[word].documents}
+        absent = {word for word in analysis.analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
             continue
         term = weigh(token)

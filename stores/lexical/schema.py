@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
 
+from stores.clock import microseconds
 from stores.event_times import event_span
 from stores.hashing import hash64
 from stores.indexed_text import indexed_parts
@@ -137,8 +137,3 @@ def read_progress(document: Document, *, count: int) -> Progress:
     """Parse the progress document; `count` replaces a missing `scattered`."""
     epoch, sequence, batch, erasable, *scattered = json.loads(document.get_first("payload") or "")
     return Progress(Position(epoch, sequence, batch), erasable, *(scattered or [count]))
-
-
-def microseconds(moment: datetime) -> int:
-    """Since 1970."""
-    return int(moment.timestamp() * 1_000_000)

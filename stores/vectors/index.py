@@ -10,7 +10,6 @@ import numpy as np
 from stores.records import IndexFilter
 from stores.tokens import TokenStore
 from stores.vectors.catalog import Catalog
-from stores.vectors.conditions import wanted
 from stores.vectors.matrix import Matrix, Snapshot, row_bytes
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorState
 
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
 
 INDEX_FROM = 100_000
 """Passages from which an index above the memory budget is approximate."""
-# A search that would have to wait longer for the writer, to load the vectors, asks LanceDB.
+# A search that waits longer than this to load the vectors asks LanceDB.
 _LOAD_WAIT_S = 0.2
-# While LanceDB itself answers it reads replaced rows, too, and every commit is one more file.
+# LanceDB reads replaced rows too, and every commit is one more file.
 _MOST_REPLACED = 1_000
 
 
@@ -45,13 +44,7 @@ class VectorIndex:
 
     @classmethod
     def open(
-        cls,
-        folder: Path,
-        *,
-        model: str,
-        dimension: int,
-        memory_budget_mb: int = 512,
-        index_from: int = INDEX_FROM,
+        cls, folder: Path, *, model: str, dimension: int, memory_budget_mb: int = 512, index_from: int = INDEX_FROM
     ) -> Self:
         """Open or create the index in a folder; the first call takes seconds.
 
@@ -101,7 +94,7 @@ class VectorIndex:
         snapshot = self._snapshot()
         if snapshot is not None:
             return snapshot.search(query, filter, limit)
-        return self._table.search(query, wanted(filter), self._validity, limit)
+        return self._table.search(query, filter, self._validity, limit)
 
     def measure(self, vector: Vector, record_ids: Iterable[str]) -> DenseHits:
         """Score records by a unit vector; empty where the vectors are not in memory."""
@@ -203,7 +196,7 @@ class VectorIndex:
         return matrix.snapshot if matrix else None
 
     def _install(self, matrix: Matrix) -> None:
-        # Memory may be taken back at any moment; what was loaded meanwhile goes, too.
+        # The matrix may be dropped at any moment, also while it is loaded.
         self._matrix = matrix
         if self._dropped:
             self._matrix = None

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from stores.clock import microseconds
 from stores.records import Facet
 from stores.vectors.catalog import EMPTY, PASSAGE
-from stores.vectors.matrix import VISIBILITY, Columns, microseconds
+from stores.vectors.matrix import VISIBILITY, Columns
 from stores.vectors.passages import EmbeddedRecord, Integers, Vector
 
 FORMAT = "1"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stores.clock import microseconds
 from stores.records import IndexFilter
 from stores.vectors.passages import DenseHit, DenseHits, EmbeddedRecord, Integers, Numbers, Vector
 
@@ -16,11 +16,11 @@ DIGITS = 6
 """Scores are rounded to this before they are compared."""
 SLACK = 2 * 10.0**-DIGITS
 VISIBILITY = "visibility"
-# Below this share of wanted rows, picking them out is cheaper than multiplying all.
+# Below this share of wanted rows, selecting them is cheaper than multiplying all.
 _PICK_BELOW = 0.2
 _ROW_BYTES = 256
 _FEW_BURIED = 4_096
-# Passages that are taken for each record that is wanted, times how many a record has: all of some may be near.
+# Passages fetched per wanted record, times the average number of passages of a record.
 _MORE = 1.25
 _MOST_EACH = 4.0
 
@@ -126,7 +126,7 @@ class Snapshot:
         return found
 
     def _scores(self, vector: Vector, places: Integers) -> Vector:
-        # Not `@`: the threads of a BLAS that multiplies a matrix spin, and cost a busy machine five times the work.
+        # Not `@`: the spinning threads of BLAS cost a busy machine five times the work.
         if len(places) > _PICK_BELOW * self.size:
             return np.concatenate(
                 [np.vecdot(block[: self.size - at * BLOCK_ROWS], vector) for at, block in enumerate(self.blocks)]
@@ -213,7 +213,7 @@ class Matrix:
         """Remove records from the next `publish` on."""
         places = [place for record_id in record_ids for place in self._places.pop(record_id, ())]
         if places:
-            # Snapshots hold the array of before.
+            # Snapshots hold the old array.
             self._alive = self._alive.copy()
             self._alive[places] = False
 
@@ -270,11 +270,6 @@ def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> DenseHits:
     hits = (DenseHit(record_id, round(score, DIGITS), start, end) for score, record_id, start, end in found)
     best = {hit.record_id: hit for hit in sorted(hits, key=lambda hit: (hit.score, -hit.start))}
     return DenseHits.of(sorted(best.values(), key=lambda hit: (-hit.score, hit.record_id)))
-
-
-def microseconds(moment: datetime) -> int:
-    """Since 1970."""
-    return int(moment.timestamp() * 1_000_000)
 
 
 def row_bytes(dimension: int) -> int:
