@@ -81,12 +81,7 @@ class EmbeddingQueue:
 
     def add(self, work: Work) -> None:
         with self._lock:
-            self._queue(work).append(work)
-
-    def finish(self, works: Iterable[Work]) -> None:
-        """Add records that need no model."""
-        with self._lock:
-            self._finish(works)
+            self._put(work)
 
     def waiting(self, *, interactive: bool) -> int:
         return len(self._interactive if interactive else self._deferred)
@@ -120,11 +115,8 @@ class EmbeddingQueue:
                 each.work.failures = 0
                 if not each.work.refusals:
                     self.failing.pop(each.work.item.record_id, None)
-                if each.work.remaining:
-                    self._queue(each.work).append(each.work)
-            complete = [each.work for each in slices if not each.work.remaining]
-            self._finish(complete)
-        return bool(complete)
+                self._put(each.work)
+            return any(not each.work.remaining for each in slices)
 
     def fail(self, slices: Sequence[Slice], reason: str, pause_s: Callable[[int], float]) -> None:
         """Let the records of a failed turn rest; longer for those that failed alone."""
@@ -170,8 +162,7 @@ class EmbeddingQueue:
             rested = [work for work in self._resting if work.rests_until <= now]
             self._resting = [work for work in self._resting if work.rests_until > now]
             for work in rested:
-                # A record without text needs no model, and one that could not be read has none.
-                (self._queue(work) if work.remaining else self._done).append(work)
+                self._put(work)
             return min((work.rests_until for work in self._resting), default=None)
 
     def withdraw(self, outdated: Callable[[str], bool]) -> list[Work]:
@@ -190,11 +181,11 @@ class EmbeddingQueue:
             done, self._done = self._done, []
             return done
 
-    def _finish(self, works: Iterable[Work]) -> None:
-        self._done.extend(works)
-
-    def _queue(self, work: Work) -> deque[Work]:
-        return self._interactive if work.item.interactive else self._deferred
+    def _put(self, work: Work) -> None:
+        if not work.remaining:  # it has no text, or cannot be read
+            self._done.append(work)
+        else:
+            (self._interactive if work.item.interactive else self._deferred).append(work)
 
 
 def write_works(index: VectorIndex, works: Sequence[Work], state: VectorState) -> None:

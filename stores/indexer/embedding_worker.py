@@ -132,7 +132,7 @@ class EmbeddingWorker:
             self._token_turn()
             return
         rider, works, slices = found
-        # There may be another turn to take, whatever becomes of this one.
+        # Look for another turn afterwards.
         self._woken = True
         if any(each.work.item.interactive for each in slices):
             self._tokens_from = time.monotonic() + self._options.late_after_s
@@ -200,14 +200,11 @@ class EmbeddingWorker:
     def _failed(self, works: EmbeddingQueue, slices: list[Slice], error: Exception) -> None:
         if any(not each.work.failures for each in slices):
             self._failures += 1
-            self._not_before = time.monotonic() + self._pause_s(self._failures)
+            self._not_before = time.monotonic() + self._options.pause_s(self._failures)
             self.outage = f"the embedding model does not answer: {error}"
         log.warning("embedding_failed", failures=self._failures, records=len(slices), error=str(error))
-        works.fail(slices, str(error), self._pause_s)
+        works.fail(slices, str(error), self._options.pause_s)
         self._tell_all()
-
-    def _pause_s(self, failures: int) -> float:
-        return min(self._options.retry_first_s * 2.0 ** min(failures - 1, 16), self._options.retry_at_most_s)
 
     def _tell_all(self) -> None:
         with self._signal:

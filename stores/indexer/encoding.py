@@ -1,13 +1,12 @@
 """Token encoding of one record, a passage at a time."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Protocol
 
 from stores.embedding import Passage
-from stores.indexer.batch_bisect import is_of_the_machine
 from stores.indexer.lane import describe
-from stores.indexer.vector_cache import TokenCache
+from stores.indexer.refusals import is_of_the_machine
+from stores.indexer.vector_cache import TokenCache, digest_of
 from stores.records import Entity
 from stores.tokens import PassageTokens, TokenRecord, Tokens
 
@@ -92,7 +91,3 @@ class Encoding:
             self._passages = encoder.split(self._text)
         first = len(self._tokens)
         return self._passages[first : first + most]
-
-
-def digest_of(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

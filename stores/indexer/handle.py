@@ -66,7 +66,7 @@ class Handle(Generic[T]):
         try:
             self.index.close()
         finally:
-            # Lanes that have ended remember their handles, and are themselves remembered for a while.
+            # Ended lanes keep their handles for a while.
             del self.index
             self._closed.set()
             if then is not None:

@@ -11,13 +11,14 @@ from pathlib import Path
 import structlog
 
 from stores.embedding import Embedder
+from stores.folder import claim, release
 from stores.graph import Room
 from stores.indexer.embedding_worker import EmbedderSource, EmbeddingWorker
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
-from stores.indexer.registry import Registry, claim, release
+from stores.indexer.registry import Registry
 from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
 from stores.ledger import Ledger
@@ -122,13 +123,7 @@ class Indexer:
         self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
     ) -> list[str]:
         """Block until every healthy index holds a write; return the names of the others."""
-        with self._held(organization_id) as organization:
-            waiting = self._wait(organization, sequence, record_ids)
-            try:
-                return waiting.result(timeout_s)
-            except TimeoutError:
-                waiting.cancel()
-                return organization.without(sequence, record_ids)
+        return asyncio.run(self.applied_within(organization_id, sequence, record_ids, timeout_s))
 
     async def applied_within(
         self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float

@@ -8,11 +8,13 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import structlog
 
 from stores.indexer.feed import Feed, LedgerUnreadable
 from stores.indexer.folders import OrganizationFolder, Watermark
+from stores.indexer.handle import Handle
 from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus, State
 from stores.ledger import Ledger
@@ -20,6 +22,7 @@ from stores.ledger import Ledger
 log = structlog.get_logger("indexer")
 
 FOREVER = 3600.0
+WAIT_FOR_READERS_S = 5.0
 COMPACTION_SHARE = 20.0
 GATHER_SHARE = 10.0
 """In multiples of the last commit's time."""
@@ -78,6 +81,7 @@ class Lane(ABC):
         self._asking: list[Future[None]] = []
         self._promised: list[Future[None]] = []
         self._final: Watermark | None = None
+        self._leaving: Handle[Any] | None = None
         self._thread = threading.Thread(target=self._run, name=f"{self.name} {around.organization_id}", daemon=True)
 
     def start(self) -> None:
@@ -85,7 +89,7 @@ class Lane(ABC):
 
     def wake(self) -> None:
         """Look at the feed: at once where somebody waits, else once writes have gathered."""
-        # Looking at every single write would cost the requests that make them more than the write itself.
+        # Waking at every single write would cost requests more than the write itself.
         if time.monotonic() >= self._deaf_until or self._around.hurried():
             self._signal.set()
 
@@ -197,7 +201,7 @@ class Lane(ABC):
     def _objection(self) -> str:
         if self._state == "failed":
             return self._detail
-        # It was opened again and has still to get beyond what it failed at.
+        # It was reopened, and has not passed the change at which it failed.
         return self._hindrance() or (f"it failed: {self._trouble}" if self._trouble else self._left_out())
 
     @abstractmethod
@@ -240,11 +244,11 @@ class Lane(ABC):
             organization_id = self._around.organization_id
             log.warning("index_waits", organization_id=organization_id, index=self.name, detail=reason)
         self._postponed += 1
-        return self._pause_s(self._postponed)
+        return self._around.options.pause_s(self._postponed)
 
     def _fail(self, error: BaseException) -> None:
         self._failures += 1
-        self._retry_at = time.monotonic() + self._backoff_s()
+        self._retry_at = time.monotonic() + self._around.options.pause_s(self._failures)
         self._log_failure(error)
         folder = self._guarded_release()
         if folder is not None and self._failures > 1:
@@ -254,20 +258,9 @@ class Lane(ABC):
         self._settled.set()
         self._around.progressed()
 
-    def _backoff_s(self) -> float:
-        return self._pause_s(self._failures)
-
-    def _pause_s(self, failures: int) -> float:
-        options = self._around.options
-        return min(options.retry_first_s * 2.0 ** min(failures - 1, 16), options.retry_at_most_s)
-
     def _log_failure(self, error: BaseException) -> None:
         organization_id, failures = self._around.organization_id, self._failures
         log.error("index_failed", organization_id=organization_id, index=self.name, failures=failures, exc_info=error)
-
-    def _log_refused(self, kind: str, record_id: str, reason: str, *, is_new: bool = True) -> None:
-        if is_new:
-            log_refused(self._around.organization_id, self.name, kind, record_id, reason)
 
     def _raise_reported(self) -> None:
         with self._lock:
@@ -281,6 +274,16 @@ class Lane(ABC):
         except Exception:  # closing what is broken may break, too
             log.exception("index_not_closed", organization_id=self._around.organization_id, index=self.name)
             return None
+
+    def _retire(self, handle: Handle[Any]) -> Path:
+        self._leaving = handle
+        handle.retire()
+        handle.wait_closed(WAIT_FOR_READERS_S)
+        return handle.folder
+
+    def _wait_for_readers(self) -> None:
+        if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
+            raise TimeoutError("Searches still hold the index that failed.")
 
     def _finish(self) -> None:
         self._settled.set()

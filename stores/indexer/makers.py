@@ -1,19 +1,46 @@
 """Adapters that open and fill the lexical index and the graph."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from stores.graph import GraphIndex, Room, probe
-from stores.index import IndexBatch
+from stores.index import Index, IndexBatch
+from stores.indexer.handle import Handle
 from stores.indexer.lane import Interrupted, Surroundings, describe, log
 from stores.indexer.options import GraphEngine
+from stores.indexer.refusals import Refusals
 from stores.ledger import Snapshot
 from stores.lexical import LexicalIndex
+from stores.records import Position
 
+T = TypeVar("T", bound=Index)
 Row = TypeVar("Row")
 Admit = Callable[[IndexBatch], None]
+
+
+class Maker(Protocol[T]):
+    """Adapter of one kind of index."""
+
+    def open(self, folder: Path, *, clean: bool) -> T:
+        """Open the index, or raise; with care after an unclean stop."""
+
+    def fill(self, index: T, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
+        """Load everything from the ledger; call `check` between pages.
+
+        `admit` skips records that the index refuses.
+        """
+
+
+@dataclass(slots=True)
+class Track(Generic[T]):
+    """Open index with its position and refused records."""
+
+    handle: Handle[T]
+    position: Position
+    refusals: Refusals
 
 
 class DamagedGraph(Exception):  # says what is wrong, not who is

@@ -49,3 +49,7 @@ class IndexerOptions:
     retry_at_most_s: float = 60.0
     busy_quantum_s: float = 10.0
     """Before an organization with work left may be closed for another."""
+
+    def pause_s(self, failures: int) -> float:
+        """Return the pause before the next try, twice as long after each failure in a row."""
+        return min(self.retry_first_s * 2.0 ** min(failures - 1, 16), self.retry_at_most_s)

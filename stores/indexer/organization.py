@@ -148,7 +148,7 @@ class OpenOrganization:
         """Wait for a write; the future has the names of the indexes without it."""
         waiting = self.waits.add(sequence, record_ids)
         if not waiting.done():
-            # Also where they know of the write: they were in no hurry.
+            # They may know of the write, but gather more before they apply it.
             for lane in self.lanes:
                 lane.wake()
         return waiting

@@ -3,31 +3,10 @@
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from stores.errors import NotFound
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenOrganization
-
-_claimed: set[Path] = set()
-_claimed_lock = threading.Lock()
-
-
-def claim(folder: Path) -> None:
-    """Reserve a folder of indexes for one indexer of this process.
-
-    Raises:
-        RuntimeError: Another indexer has it.
-    """
-    with _claimed_lock:
-        if folder.resolve() in _claimed:
-            raise RuntimeError(f"The indexes in {folder} are open in this process already.")
-        _claimed.add(folder.resolve())
-
-
-def release(folder: Path) -> None:
-    with _claimed_lock:
-        _claimed.discard(folder.resolve())
 
 
 class Registry:

@@ -1,7 +1,7 @@
 """Indexer thread: opens organizations with changes, closes surplus ones, shares memory."""
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,6 @@ import structlog
 from stores.errors import NotFound
 from stores.indexer.feed import LedgerUnreadable, reading
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
-from stores.indexer.memory import VectorMemory
 from stores.indexer.organization import OpenOrganization, Shared
 from stores.indexer.registry import Registry
 from stores.indexer.status import NAMES, IndexName, IndexStatus, State
@@ -29,6 +28,36 @@ class Known:
 
     head: int = 0
     closing: Closing | None = None
+
+
+class VectorMemory:
+    """Keeps the vectors of the most recently used organizations. Not thread-safe."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        self._budget = budget_bytes
+        self._dropped: dict[str, int] = {}
+
+    def share(self, organizations: Sequence[OpenOrganization]) -> None:
+        room = self._budget
+        names = {each.id for each in organizations}
+        self._dropped = {each: size for each, size in self._dropped.items() if each in names}
+        for each in sorted(organizations, key=lambda one: one.used_at, reverse=True):
+            room -= self._settle(each, room)
+
+    def _settle(self, organization: OpenOrganization, room: int) -> int:
+        handle = organization.vectors.acquire() if organization.vectors is not None else None
+        if handle is None:
+            return 0
+        try:
+            size = handle.index.memory_bytes() or self._dropped.get(organization.id, 0)
+            if size > room and organization.id not in self._dropped:
+                handle.index.drop_matrix()
+                self._dropped[organization.id] = size
+            elif size <= room and self._dropped.pop(organization.id, None) is not None:
+                handle.index.load_matrix()
+            return size if size <= room else 0
+        finally:
+            handle.release()
 
 
 class Supervisor:
@@ -158,7 +187,7 @@ class Supervisor:
         self._memory.share(self._registry.all())
 
     def _survey(self) -> None:
-        # Before the ledger is read, so that every folder of an organization is one that it names.
+        # Before the ledger is read: a folder made since would look like one without an organization.
         folders = {entry.name for entry in self._folder.iterdir() if entry.is_dir()} if self._folder.is_dir() else set()
         with reading():
             organizations = self._shared.ledger.people.organizations()

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 
-from stores.indexer.encoding import Encoding, TokenEncoder, Unencodable, digest_of
+from stores.indexer.encoding import Encoding, TokenEncoder, Unencodable
 from stores.indexer.handle import Handle
 from stores.indexer.lane import Surroundings, describe, log, log_refused
-from stores.indexer.vector_cache import TokenCache
+from stores.indexer.vector_cache import TokenCache, digest_of
 from stores.records import Entity, searchable_text
 from stores.tokens import TokenRecord, TokenStore, TokensUnusable
 from stores.vectors import VectorIndex

@@ -25,7 +25,7 @@ class VectorCache:
         self._kept: OrderedDict[bytes, Vectors] = OrderedDict()
 
     def recall(self, texts: Sequence[str]) -> "list[Vectors] | None":
-        keys = [_key(text) for text in texts[: LONGEST + 1]]
+        keys = [digest_of(text) for text in texts[: LONGEST + 1]]
         if len(keys) > LONGEST:
             return None
         with self._lock:
@@ -38,7 +38,7 @@ class VectorCache:
     def keep(self, texts: Sequence[str], vectors: "Sequence[Vectors]") -> None:
         if len(texts) > LONGEST:
             return
-        keys = [_key(text) for text in texts]
+        keys = [digest_of(text) for text in texts]
         with self._lock:
             # Copies: a row of a turn's matrix would keep all of it in memory.
             self._kept.update((key, vector.copy()) for key, vector in zip(keys, vectors, strict=True))
@@ -59,13 +59,13 @@ class TokenCache:
 
     def fill(self, texts: Sequence[str], encode: Callable[[list[str]], list[Tokens | None]]) -> None:
         """Encode missing passages in parallel, for the next calls of `encoded`."""
-        missing = {key: text for text in texts if (key := _key(text)) not in self._kept}
+        missing = {key: text for text in texts if (key := digest_of(text)) not in self._kept}
         with suppress(Exception):
             found = zip(missing, encode(list(missing.values())), strict=True)
             self._filled = {key: vectors for key, vectors in found if vectors is not None}
 
     def encoded(self, text: str, encode: Callable[[str], Tokens]) -> Tokens:
-        key = _key(text)
+        key = digest_of(text)
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
@@ -81,5 +81,5 @@ class TokenCache:
         return found
 
 
-def _key(text: str) -> bytes:
+def digest_of(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
