@@ -10,15 +10,16 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the present in UTC, aware."""
     return datetime.now(UTC)
 
 
-def new_ordered_uuid() -> str:
-    """Return a UUID that begins with the time in milliseconds (version 7 of RFC 9562), in text form.
+def microseconds(moment: datetime) -> int:
+    """Since 1970."""
+    return int(moment.timestamp() * 1_000_000)
 
-    Rows stored together are then neighbours in an index: of 512 relations, a tenth is saved.
-    """
+
+def new_ordered_uuid() -> str:
+    """Return a UUID of version 7 (RFC 9562): rows stored together are neighbours."""
     chance = _chance()
     high, low = chance >> 68, chance & ((1 << 62) - 1)
     digits = f"{(time.time_ns() // 1_000_000 << 80) | (7 << 76) | (high << 64) | (2 << 62) | low:032x}"
@@ -40,15 +41,14 @@ def _chance() -> int:
 
 
 def new_id(prefix: str) -> str:
-    """Return a fresh id of the form `<prefix>_<12 hex digits>`."""
+    """Return `<prefix>_<12 hex digits>`."""
     return f"{prefix}_{uuid.uuid4().hex[:12]}"
 
 
 class NeighbouringIds:
-    """Ids of records that are stored together, with the same first four digits.
+    """Ids of records stored together, with the same first four digits, ascending.
 
-    They are then neighbours in every index: with 50,000 records in the ledger a request of 128 changes a few pages of
-    each, not 128. Those of one prefix ascend, so that ties keep the order of sending.
+    At 50,000 records a request of 128 then changes a few pages of each index, not 128.
     """
 
     def __init__(self) -> None:
@@ -56,11 +56,9 @@ class NeighbouringIds:
         self._ending = _chance() & 0x7FFF_FFFF
 
     def typed(self, prefix: str) -> str:
-        """Return an id as `new_id` does."""
         return f"{prefix}_{self._beginning:04x}{self._next():08x}"
 
     def uuid(self) -> str:
-        """Return a UUID of version 4 in text form."""
         return str(uuid.UUID(int=self._beginning << 112 | self._next() << 80 | _chance(), version=4))
 
     def _next(self) -> int:

@@ -112,12 +112,9 @@ class RecordUnreadable(EngrainError):
         super().__init__(f"{named} cannot be read: its row in the ledger is damaged.")
         self.record_id = record_id
         self.visibility = visibility
-        """Visibility key of the row."""
         self.reason = f"its row in the ledger is damaged: {reason}"
-        """For operators."""
 
     def of(self, kind: str, record_id: str, visibility: str) -> "RecordUnreadable":
-        """Name the record, where the database could not say which one it is."""
         named = RecordUnreadable(kind, record_id, "", visibility)
         named.reason = self.reason
         return named

@@ -26,7 +26,7 @@ class Times(Protocol):
 
 
 def event_span(entity: "Entity") -> Span | None:
-    """Return the span named in the metadata, else the time of creation; None for a chunk that names none."""
+    """Return the named span, else the creation; None for a chunk that names none."""
     named = named_span(entity.metadata, kept_at=entity.created_at)
     if named is not None or entity.source_id is not None:
         return named
@@ -41,7 +41,7 @@ def named_span(metadata: Mapping[str, object], *, kept_at: datetime) -> Span | N
 def recent_at(record: Times) -> datetime:
     """Return the time that recency counts from: the last change.
 
-    A record that never changed is as old as its capture time says, if that is before its creation.
+    Of a record that never changed: its capture, if that is earlier than its creation.
     """
     if record.updated_at > record.created_at:
         return record.updated_at
@@ -50,5 +50,4 @@ def recent_at(record: Times) -> datetime:
 
 
 def unread_dates(metadata: Mapping[str, object], *, kept_at: datetime) -> list[str]:
-    """Return the keys whose values are no dates; they are ignored."""
     return [key for key in EVENT_KEYS if metadata.get(key) is not None and span_of(metadata[key], now=kept_at) is None]

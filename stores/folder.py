@@ -1,8 +1,9 @@
-"""Data folder, owned by one process that writes itself into the lock."""
+"""Data folder, owned by the process named in its lock."""
 
 import fcntl
 import json
 import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,14 +21,12 @@ class FolderInUse(EngrainError):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Process that serves a data folder."""
-
     pid: int
     address: str | None
 
 
 class DataFolder:
-    """Claimed data folder. Closing it, or the end of the process, frees it."""
+    """Freed by `close`, or the end of the process."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -56,7 +55,6 @@ class DataFolder:
         return folder
 
     def announce(self, address: str | None) -> None:
-        """Write process id and address into the lock."""
         text = json.dumps({"pid": os.getpid(), "address": address}).encode()
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text, 0)
@@ -67,13 +65,12 @@ class DataFolder:
 
 
 def unusable(path: Path, error: OSError) -> InvalidSetting:
-    """Return the error for a data folder, or a file in it, that cannot be used."""
     reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror or str(error)
     return InvalidSetting(f"The data folder cannot be used: {path}: {reason}.", remediation=_ANOTHER)
 
 
 def require_data_folder(path: Path) -> None:
-    """Refuse a folder that no server has ever used, before anything is made there.
+    """Refuse a folder that no server has ever used.
 
     Raises:
         InvalidSetting: It has neither a ledger nor the name of a server.
@@ -83,7 +80,7 @@ def require_data_folder(path: Path) -> None:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return the process that serves a data folder, by its lock; None where nobody wrote it."""
+    """Return the process that serves a data folder, by its lock, if any."""
     try:
         found = json.loads((path / "lock").read_text())
         return Holder(int(found["pid"]), found.get("address"))
@@ -95,3 +92,33 @@ def _in_use(path: Path) -> tuple[str]:
     who = holder(path)
     named = f"process {who.pid}" + (f" at {who.address}" if who.address else "") if who else "another process"
     return (f"The data folder {path} is in use by {named}; stop it, or choose another folder with --data-dir.",)
+
+
+_claimed: set[Path] = set()
+_claimed_lock = threading.Lock()
+
+
+def claim(folder: Path) -> None:
+    """Reserve a folder of indexes in this process: a second opener would corrupt it.
+
+    Raises:
+        RuntimeError: It is open already.
+    """
+    with _claimed_lock:
+        if folder.resolve() in _claimed:
+            raise RuntimeError(f"{folder} is open in this process already.")
+        _claimed.add(folder.resolve())
+
+
+def release(folder: Path) -> None:
+    with _claimed_lock:
+        _claimed.discard(folder.resolve())
+
+
+def sync_folder(folder: Path) -> None:
+    """Write a folder's entries to the disk, so that a rename in it survives a crash."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -9,7 +9,7 @@ from stores.records import Entity, Position, Relation
 
 @dataclass(frozen=True, slots=True)
 class IndexBatch:
-    """Current state of changed records, up to and including `position`. Applying it is idempotent."""
+    """Current state of changed records up to `position`. Applying it is idempotent."""
 
     entities: Sequence[Entity]
     deleted_entities: Sequence[str]
@@ -17,39 +17,31 @@ class IndexBatch:
     deleted_relations: Sequence[str]
     position: Position
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    """Reasons by record, of deleted ones that the ledger has and cannot read."""
+    """Reasons by deleted record that the ledger has and cannot read."""
 
 
 class Index(Protocol):
-    """Derived store of one organization. Reads from any thread, everything else from the writer's."""
+    """Derived store. Reads from any thread, everything else from the writer's."""
 
     name: str
 
     def position(self) -> Position | None:
-        """Return the last applied position; None for a fresh index."""
-        ...
+        """Last applied position; None for a fresh index."""
 
     def apply(self, batch: IndexBatch) -> None:
-        """Make the batch visible to reads and advance the position, in one commit."""
-        ...
+        """Make the batch visible and advance the position, in one commit."""
 
     @property
     def erasable(self) -> int:
-        """Number of removed or replaced records with text on disk; `compact` erases them."""
-        ...
+        """Removed or replaced records with text on disk; `compact` erases them."""
 
     def contents(self) -> Mapping[str, int]:
         """Return the revision of every entity, by id."""
-        ...
 
     def prepare(self) -> None:
         """Prepare for reads, a moment after the last write."""
-        ...
 
     def compact(self) -> None:
         """Reclaim space in a quiet moment; erases deleted text from disk."""
-        ...
 
-    def close(self) -> None:
-        """Release files, threads and locks."""
-        ...
+    def close(self) -> None: ...

@@ -1,15 +1,13 @@
-"""Texts of a record that are indexed: its fields and retrieval keys, but no tags."""
+"""Texts of a record that are indexed: fields and retrieval keys, but no tags."""
 
 from collections.abc import Mapping
 from typing import Protocol
 
 RETRIEVAL_KEYS = "retrieval_keys"
-"""Metadata key of a list of further words to find a record by."""
+"""Metadata key of further words to find a record by."""
 
 
 class Indexed(Protocol):
-    """A record with indexed texts."""
-
     @property
     def name(self) -> str: ...
     @property
@@ -21,7 +19,7 @@ class Indexed(Protocol):
 
 
 def indexed_parts(entity: Indexed) -> list[str]:
-    """Return the indexed texts, without repetitions, in the order of `searchable_text`."""
+    """Return the distinct indexed texts, in the order of `searchable_text`."""
     parts = (entity.name, entity.description, entity.content, _keys(entity.metadata))
     return [part for part in dict.fromkeys(parts) if part]
 

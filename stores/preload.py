@@ -16,7 +16,7 @@ log = structlog.get_logger("preload")
 
 
 class Preload:
-    """Runs loaders in order in a thread. A loader that fails fails again in the request that needs it."""
+    """Runs loaders in a thread. One that fails fails again in the request that needs it."""
 
     def __init__(self, loads: Sequence[Callable[[], object]]) -> None:
         self._loads = tuple(loads)
@@ -25,11 +25,9 @@ class Preload:
 
     @property
     def done(self) -> bool:
-        """All loaders have run."""
         return self._thread.ident is not None and not self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the thread, once."""
         if self._thread.ident is None:
             self._thread.start()
 
@@ -46,7 +44,6 @@ class Preload:
 
 
 def load_model(embedder: Embedder | None) -> None:
-    """Load the embedding model, by embedding a word."""
     if embedder is None:
         return
     try:
@@ -56,7 +53,6 @@ def load_model(embedder: Embedder | None) -> None:
 
 
 def load_token_encoder(encoder: LateEncoder | None) -> None:
-    """Load the token model, by encoding a word."""
     if encoder is None:
         return
     try:
@@ -66,7 +62,7 @@ def load_token_encoder(encoder: LateEncoder | None) -> None:
 
 
 def import_engines(graph_engine: str, embedder: Embedder | None) -> None:
-    """Import the engines; that of vectors only where there is an embedder."""
+    """That of vectors only where there is an embedder."""
     vectors = () if embedder is None else ("lancedb",)
     for engine in ("tantivy", *vectors, graph_engine):
         importlib.import_module(engine)

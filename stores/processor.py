@@ -1,4 +1,4 @@
-"""CPU count within affinity and container limits, thread priority, and CPU model and flags."""
+"""CPU count and thread priority."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ PATIENCE = 5
 
 
 def processors() -> int:
-    """Return the CPUs that this process may use, by affinity and cgroup quota."""
+    """CPUs that this process may use, by affinity and cgroup quota."""
     if sys.platform != "linux":
         return os.cpu_count() or 1
     return min(len(os.sched_getaffinity(0)), _quota())
@@ -32,22 +32,3 @@ def yield_to_others() -> None:
         with suppress(OSError):
             own = threading.get_native_id()
             os.setpriority(os.PRIO_PROCESS, own, max(PATIENCE, os.getpriority(os.PRIO_PROCESS, own)))
-
-
-def model_name() -> str | None:
-    """Return the CPU model from /proc/cpuinfo; None if it is not there."""
-    names = (line.partition(":")[2].strip() for line in _cpuinfo() if line.startswith("model name"))
-    return next(names, None) or None
-
-
-def instructions() -> frozenset[str] | None:
-    """Return the CPU flags from /proc/cpuinfo; None if they are not there."""
-    flags = next((line for line in _cpuinfo() if line.lower().startswith(("flags", "features"))), None)
-    return None if flags is None else frozenset(flags.partition(":")[2].split())
-
-
-def _cpuinfo() -> list[str]:
-    try:
-        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []

@@ -1,4 +1,4 @@
-"""The value types that the stores exchange: what the ledger keeps and the indexes follow."""
+"""Value types that the stores exchange."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,29 +13,26 @@ from stores.space_access import NO_SPACES, SpaceAccess
 JsonObject = dict[str, JsonValue]
 
 ORGANIZATION = "organization"
-"""The visibility key of what every member of the organization may read."""
+"""Visibility key: every member may read."""
 
 Kind = Literal["entity", "relation", "capture"]
-"""Kind of a changed record. A capture is the provenance and state of a raw memory."""
+"""A capture is the provenance and state of a raw memory."""
 ReviewState = Literal["pending", "promoted", "archived", "deferred"]
-REVIEW_STATES: tuple[ReviewState, ...] = get_args(ReviewState)
 RAW_MEMORY = "raw_memory"
-"""The type of the entity that holds the text of a raw memory."""
 ChangeOperation = Literal["create", "update", "delete"]
 Role = Literal["owner", "admin", "member", "viewer"]
 GIVEN_BY: Mapping[Role, frozenset[Role]] = {
     "owner": frozenset({"owner", "admin", "member", "viewer"}),
     "admin": frozenset({"admin", "member", "viewer"}),
 }
-"""Roles that each role may give and take; roles that are missing give none."""
+"""Roles that each role may give and take."""
 ProjectRole = Literal["project_viewer", "project_contributor", "project_maintainer", "project_owner"]
 PROJECT_ROLES: tuple[ProjectRole, ...] = get_args(ProjectRole)
-"""From the least to the most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One typed record of the graph. A chunk of an ingested document is an entity of type `document`."""
+    """Record of the graph. A chunk of a document is an entity of type `document`."""
 
     organization_id: str
     id: str
@@ -49,17 +46,17 @@ class Entity:
     metadata: JsonObject
     source_file: str | None
     visibility: str
-    """`organization`, `private:<user>`, `project:<id>`; what the indexes filter by."""
+    """`organization`, `private:<user>`, `project:<id>`; the indexes filter by it."""
     memory_scope: str
     scope_key: str | None
     project_id: str | None
     principal_id: str
-    """The user who wrote it."""
+    """Author."""
     revision: int
     created_at: datetime
     updated_at: datetime
     source_id: str | None = None
-    """For a chunk: the `source` entity that it came from."""
+    """Of a chunk: its `source` entity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +85,19 @@ class Capture:
     """Origin and review state of a raw memory."""
 
     source_id: str
-    """Provenance id from the sender; by default the memory's own id."""
+    """From the sender; by default the memory's own id."""
     capture_surface: str
     captured_at: datetime
     provenance: JsonObject
     agent_id: str | None
     """Owner of the diary."""
     content_hash: str
-    """SHA-256 of the text, in hexadecimal digits."""
+    """SHA-256 in hexadecimal digits."""
     review_state: ReviewState = "pending"
     entity_id: str | None = None
-    """The entity that was made of it."""
+    """Entity that was made of it."""
     candidate: JsonObject | None = None
-    """Reflection's proposal while it waits for a review; None for verbatim memories."""
+    """Reflection's proposal while it waits for a review."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +110,12 @@ class RawMemory:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A fact between two entities, with the time we knew it and the time it was true."""
+    """Fact between two entities, with the time we knew it and the time it was true."""
 
     organization_id: str
     id: str
     name: str
-    """The relationship type, upper case: `RELATED_TO`, `SUPERSEDES`, …"""
+    """Upper case: `RELATED_TO`, `SUPERSEDES`, …"""
     source_id: str
     target_id: str
     fact: str
@@ -133,7 +130,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One page of a source."""
+    """Page of a source."""
 
     id: str
     source_id: str
@@ -147,7 +144,7 @@ class Chunk:
     """Place of a `document` entity in its document."""
 
     id: str
-    """The id of the entity that holds the text: a UUID."""
+    """UUID of the entity that holds the text."""
     document_id: str
     source_id: str
     chunk_index: int
@@ -156,7 +153,7 @@ class Chunk:
 
 
 class Change(NamedTuple):
-    """One row of the change feed. It never carries text."""
+    """Row of the change feed, without text."""
 
     organization_id: str
     sequence: int
@@ -165,32 +162,30 @@ class Change(NamedTuple):
     operation: ChangeOperation
     revision: int
     entity_type: str
-    """For a relation: its name."""
+    """Of a relation: its name."""
     visibility: str
     actor: str
     batch: str
-    """The same for all rows of one transaction; tells a restored ledger from the one an index followed."""
+    """One per transaction; tells a restored ledger from the one an index followed."""
     deferred: bool
-    """Written in bulk: interactive writes are embedded first."""
+    """Bulk write: interactive ones are embedded first."""
     fields: JsonObject
-    """Workflow fields for events: `mode` (`sync`, `async`), `status`, …"""
+    """For events: `mode` (`sync`, `async`), `status`, …"""
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the change feed of one ledger."""
+    """Place in the change feed of one ledger."""
 
     epoch: str
     sequence: int
     batch: str
-    """The `Change.batch` of that sequence; empty at 0."""
+    """`Change.batch` of that sequence; empty at 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person with an account."""
-
     id: str
     email: str
     name: str
@@ -201,16 +196,16 @@ class User:
     created_at: datetime
     bio: str | None = None
     email_verified_at: datetime | None = None
-    """When the address was proved to be the user's; None while it never was."""
+    """None while the address was never proved."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalIdentity:
-    """An account at a sign-in provider that stands for a user here."""
+    """Account at a sign-in provider that stands for a user."""
 
     provider: str
     subject: str
-    """The provider's id of the account, unique and never reused."""
+    """The provider's id of the account, never reused."""
     user_id: str
     email: str | None
     created_at: datetime
@@ -218,7 +213,7 @@ class ExternalIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """A tenant."""
+    """Tenant."""
 
     id: str
     name: str
@@ -229,27 +224,27 @@ class Organization:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One sign-in: a family of refresh tokens of which the latest is valid."""
+    """Sign-in: a family of refresh tokens of which the latest is valid."""
 
     id: str
     user_id: str
     organization_id: str
     refresh_id: str
-    """The `jti` of the valid refresh token."""
+    """`jti` of the valid refresh token."""
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None
     provider: str | None = None
-    """The sign-in provider that vouched for the user; None for a password."""
+    """None for a password."""
     user_agent: str | None = None
     ip_address: str | None = None
     last_used_at: datetime | None = None
-    """When its tokens were last rotated; None before the first time."""
+    """Last rotation of its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Everything a request needs to know about its session's user, read in one query."""
+    """User, organization, role and session of a request, from one query."""
 
     user: User
     organization: Organization
@@ -259,17 +254,17 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class ProjectAccess:
-    """Visibility of a project's records. Outlives the project entity, because its tasks do."""
+    """Visibility of a project's records. Outlives the project, because its tasks do."""
 
     project_id: str
     visibility: Literal["org", "private"]
     creator_id: str
-    """Owns the project without a row; empty once the creator has left the organization."""
+    """Owns the project without a row; empty once the creator has left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Grants of a member besides the organization role, and every project of the organization."""
+    """Grants besides the organization role, and every project."""
 
     projects: tuple[ProjectAccess, ...]
     roles: Mapping[str, ProjectRole]
@@ -280,8 +275,6 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A user in an organization or a team."""
-
     user: User
     role: Role
     joined_at: datetime
@@ -289,8 +282,6 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class ProjectMember:
-    """A user with a role of its own in a project."""
-
     user: User
     role: ProjectRole
     joined_at: datetime | None
@@ -299,7 +290,7 @@ class ProjectMember:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """Members of an organization who get roles in projects together."""
+    """Members who get roles in projects together."""
 
     organization_id: str
     id: str
@@ -311,7 +302,7 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """An offer of membership to whoever owns an e-mail address."""
+    """Offer of membership to whoever owns an e-mail address."""
 
     id: str
     organization_id: str
@@ -324,7 +315,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A credential of a user in one organization, without its secret. Empty narrowings narrow nothing."""
+    """Credential without its secret. Empty narrowings narrow nothing."""
 
     id: str
     organization_id: str
@@ -351,16 +342,15 @@ class IndexFilter:
 
     visibility: frozenset[str]
     any_of: Mapping[Facet, frozenset[str]] = field(default_factory=dict)
-    """For each facet the accepted values, in lower case; a record must match all facets."""
+    """Accepted values in lower case; a record must match all facets."""
     updated_since: datetime | None = None
     updated_until: datetime | None = None
     """Inclusive, as `updated_since` is."""
     ids: frozenset[str] | None = None
-    """These records alone."""
 
 
 def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
-    """The lower-cased facet values of an entity, as every index stores them."""
+    """Return the lower-cased facet values, as every index stores them."""
     assignees = entity.metadata.get("assignees")
     single: dict[Facet, JsonValue] = {
         "entity_type": entity.entity_type,
@@ -379,12 +369,12 @@ def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
 
 
 def searchable_text(entity: Entity) -> str:
-    """The text that is embedded: name, description, content and retrieval keys, each once, but never the tags."""
+    """Return the text that is embedded: name, description, content, retrieval keys."""
     return "\n".join(indexed_parts(entity))
 
 
 def matches(entity: Entity, wanted: IndexFilter) -> bool:
-    """Tell whether an entity passes a filter that an index applied to an earlier state of it."""
+    """Return whether an entity still passes a filter that an index applied."""
     if entity.visibility not in wanted.visibility:
         return False
     if wanted.updated_since is not None and entity.updated_at < wanted.updated_since:

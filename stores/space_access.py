@@ -5,18 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 SpacePlace = tuple[str, str]
-"""A memory scope and its key; an empty one for the organization's."""
+"""Memory scope and its key; an empty one for the organization's."""
 
 LETTING_IN = ("shared", "delegated")
-"""Scopes whose memories are for the members of their space, and for nobody else."""
+"""Scopes whose memories are for the members of their space alone."""
 WRITING_ROLES = frozenset({"writer", "maintainer", "owner"})
 READING_ROLES = frozenset({"reader"}) | WRITING_ROLES
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceGrant:
-    """Rights of a member of a shared or delegated space."""
-
     place: SpacePlace
     writes: bool
     expires_at: datetime | None
@@ -24,12 +22,10 @@ class SpaceGrant:
 
 @dataclass(frozen=True, slots=True)
 class SpaceAccess:
-    """Memory spaces of one user."""
-
     granted: tuple[SpaceGrant, ...] = ()
-    """Grants of active spaces, until the membership expires."""
+    """Of active spaces, until the membership expires."""
     disabled: frozenset[SpacePlace] = frozenset()
-    """Closed spaces, as far as they concern the user."""
+    """Closed spaces that concern the user."""
 
     @property
     def until(self) -> datetime | None:
@@ -41,10 +37,9 @@ NO_SPACES = SpaceAccess()
 
 
 def may_read_by(role: str, permissions: Collection[str]) -> bool:
-    """Return whether a member of a space reads its memories; an unknown role grants nothing."""
+    """Return whether a member reads; an unknown role grants nothing."""
     return role in READING_ROLES or bool({"read", "write"}.intersection(permissions))
 
 
 def may_write_by(role: str, permissions: Collection[str]) -> bool:
-    """Return whether a member of a space adds memories to it."""
     return role in WRITING_ROLES or "write" in permissions

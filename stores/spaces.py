@@ -1,4 +1,4 @@
-"""Value types of memory spaces, which share raw memories beyond role, project or team."""
+"""Value types of memory spaces."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,11 +11,10 @@ SpaceState = Literal["active", "disabled"]
 
 @dataclass(frozen=True, slots=True)
 class MemorySpace:
-    """Place for raw memories: a memory scope with its key, unique in an organization."""
+    """Memory scope with its key, unique in an organization."""
 
     organization_id: str
     id: str
-    """A UUID."""
     memory_scope: str
     scope_key: str | None
     """None for the organization's, and for the public."""
@@ -31,18 +30,16 @@ class MemorySpace:
 
 @dataclass(frozen=True, slots=True)
 class SpaceMember:
-    """Member of a memory space."""
-
     organization_id: str
     id: str
     space_id: str
     principal_type: str
-    """`user`, whose id is a user's, or `agent`, `delegated`, …, which are kept and let nobody in."""
+    """`user`, or `agent`, `delegated`, …, which are kept and let nobody in."""
     principal_id: str
     role: str
     permissions: tuple[str, ...]
     expires_at: datetime | None
-    """The first instant at which it holds no more."""
+    """First instant at which it holds no more."""
     created_by_user_id: str
     created_at: datetime
     updated_at: datetime
@@ -50,8 +47,6 @@ class SpaceMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberDraft:
-    """Desired membership of a principal in a memory space."""
-
     principal_type: str
     principal_id: str
     role: str
@@ -61,7 +56,7 @@ class MemberDraft:
 
 @dataclass(frozen=True, slots=True)
 class SpaceChange:
-    """Change of a memory space; None keeps a field, metadata is merged key by key."""
+    """None keeps a field, metadata is merged key by key."""
 
     name: str | None = None
     description: str | None = None

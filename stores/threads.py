@@ -1,4 +1,4 @@
-"""Places of raw memories in the thread in which they were captured."""
+"""Places of raw memories in their threads."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from stores.records import Entity
 
 THREAD_HINTS = ("thread_id", "session_id")
-"""Metadata keys that name the thread of a raw memory; the first one present counts."""
+"""Metadata keys of the thread; the first one present counts."""
 LONGEST = 1_000
-"""Characters, about a passage. The neighbours of longer texts added nothing (`docs/experiments/threads.md`)."""
+"""Characters. Neighbours of longer texts added nothing (`docs/experiments/threads.md`)."""
 # Ordinals up to 4 * 10^15, the microseconds since 1970 of this century, keep three decimals; larger ones, as the ids of
 # messages are that hold a time, are told apart where they differ by three. Times come after them, within 64 bits.
 _FINE_UNTIL, _STEPS, _COARSE = 4 * 10**15, 1_000, 3
@@ -23,18 +23,17 @@ _TIMES_FROM = 8 * 10**18
 
 
 class ThreadPlace(NamedTuple):
-    """Thread, place in it and speaker of a record, as 64-bit integers."""
+    """Thread, place in it and speaker, as 64-bit integers."""
 
     thread: int
     """Hash of thread and visibility: no two scopes share one."""
     order: int
     """Ascends in the order of capture."""
     speaker: int = NOBODY
-    """Hash of the speaker, where known."""
 
 
 def thread_place(entity: "Entity") -> ThreadPlace | None:
-    """Return the place of a raw memory in its thread; None for other records, long ones and those without a thread.
+    """Return the place of a raw memory in its thread; None for long ones and others.
 
     Ordered by `metadata.ordinal`, a number, else by the time of capture.
     """

@@ -23,18 +23,17 @@ if TYPE_CHECKING:
     from stores.analytics.file import AnalyticsFile
 
 DELAY_S = 3.0
-"""Delay before the file is opened, so that the first requests have the processor."""
+"""The first requests have the processor."""
 GATHER_S = 1.0
-"""Changes gather for so long; queries do not wait for it."""
 PAGE = 2_000
 MOST_CHANGES = 20_000
-"""Backlog above which all tasks are read again instead of following the feed."""
+"""Backlog above which all tasks are read again."""
 MARK_EVERY = 5_000
 """Irrelevant changes after which the watermark is written anyway."""
 RETRY_AT_MOST_S = 60.0
 DAMAGED = ".damaged"
 PASSING = ("Could not set lock", "No space left on device")
-"""DuckDB errors that are not damage: another process holds the file, or the disk is full."""
+"""No damage: another process holds the file, or the disk is full."""
 
 T = TypeVar("T")
 State = Literal["ready", "catching_up", "failed"]
@@ -44,8 +43,6 @@ log = structlog.get_logger("analytics")
 
 @dataclass(frozen=True, slots=True)
 class AnalyticsStatus:
-    """Readiness over all organizations together."""
-
     state: State
     watermark: int
     pending: int
@@ -53,16 +50,11 @@ class AnalyticsStatus:
 
 @dataclass(slots=True)
 class _Progress:
-    """Progress of one organization."""
-
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held while the position moves."""
     place: "tuple[AnalyticsFile, Position] | None" = None
-    """The applied position and the file it belongs to."""
     head: int = 0
-    """Newest known sequence number."""
     marked: int = 0
-    """Watermark written to the file; may lag behind the position."""
+    """May lag behind the position."""
 
     def position(self, file: "AnalyticsFile | None") -> Position | None:
         return self.place[1] if self.place is not None and self.place[0] is file else None
@@ -81,7 +73,6 @@ class Analytics:
         self._delay_s = delay_s
         self._gather_s = gather_s
         self._opening = threading.Lock()
-        """Guards opening and closing the file."""
         self._lock = threading.Lock()
         """Guards the progress table. Held briefly: commits wait for it."""
         self._file: AnalyticsFile | None = None
@@ -98,7 +89,6 @@ class Analytics:
         self._thread.start()
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Finish the current write and close the file; the feed is followed on after the next start."""
         self._stopping.set()
         self._signal.set()
         self._thread.join(timeout_s)
@@ -108,7 +98,7 @@ class Analytics:
                 file.close(self._ahead(file))
 
     def notify(self, organization_id: str, sequence: int) -> None:
-        """Record a commit. A fast listener for the ledger."""
+        """Record a commit. Fast."""
         with self._lock:
             book = self._progress.setdefault(organization_id, _Progress())
             book.head = max(book.head, sequence)
@@ -116,7 +106,7 @@ class Analytics:
         self._signal.set()
 
     def forget(self, organization_id: str) -> None:
-        """Schedule the removal of a deleted organization. A listener that never raises."""
+        """Schedule the removal of a deleted organization. Never raises."""
         with self._lock:
             self._wanted.pop(organization_id, None)
             self._gone[organization_id] = None
@@ -131,11 +121,11 @@ class Analytics:
         return AnalyticsStatus("failed" if self._failures else state, watermark, pending)
 
     def activity(self, organization_id: str, query: ActivityQuery, *, timeout_s: float = 20.0) -> Activity:
-        """Count activity of a project, including everything committed before the call. Blocks.
+        """Count activity of a project, everything committed included. Blocks.
 
         Raises:
-            NotFound: There is no such organization.
-            Unavailable: The file cannot be used, or catching up takes longer than `timeout_s`.
+            NotFound: There is no such organization. Unavailable: The file cannot be used, or catching up takes longer
+                than `timeout_s`.
         """
         until = time.monotonic() + timeout_s
 
@@ -150,11 +140,10 @@ class Analytics:
             raise Unavailable("The metrics are catching up with the ledger. Try again in a moment.") from None
 
     def differences(self, organization_id: str, timeout_s: float) -> list[str] | None:
-        """Return one sentence for each difference from the ledger, or None while catching up. Blocks.
+        """Describe each difference from the ledger; None while catching up. Blocks.
 
         Raises:
-            NotFound: There is no such organization.
-            Unavailable: The file cannot be used.
+            NotFound: There is no such organization. Unavailable: The file cannot be used.
         """
         until = time.monotonic() + timeout_s
 
@@ -175,8 +164,7 @@ class Analytics:
         """Derive an organization from the ledger again; exposures stay. Blocks.
 
         Raises:
-            NotFound: There is no such organization.
-            Unavailable: The file cannot be used.
+            NotFound: There is no such organization. Unavailable: The file cannot be used.
         """
 
         def renew(file: "AnalyticsFile") -> None:
@@ -188,7 +176,6 @@ class Analytics:
 
     @contextmanager
     def still(self, organization_ids: Iterable[str]) -> Iterator[None]:
-        """Pause following these organizations inside the block."""
         with ExitStack() as held:
             for each in sorted(set(organization_ids)):
                 held.enter_context(self._book(each).lock)

@@ -15,7 +15,6 @@ _NO_VISIBILITY: frozenset[str] = frozenset()
 
 
 def compare(held: Iterable[TaskHistory], expected: Iterable[TaskHistory]) -> list[str]:
-    """Return one sentence for each task that differs."""
     found = list(held)
     times = Counter(each.id for each in found)
     known = {each.id: each for each in found}
@@ -36,7 +35,6 @@ def compare(held: Iterable[TaskHistory], expected: Iterable[TaskHistory]) -> lis
 
 
 def present(ledger: Ledger, organization_id: str, record_ids: Iterable[str]) -> Set[str]:
-    """Return the ids that are in the ledger."""
     return {
         each
         for ids in in_chunks(record_ids)
@@ -45,6 +43,6 @@ def present(ledger: Ledger, organization_id: str, record_ids: Iterable[str]) -> 
 
 
 def orphans(file: "AnalyticsFile", ledger: Ledger, organization_id: str) -> Set[str]:
-    """Return the ids of records that have exposures but are not in the ledger."""
+    """Return the ids with exposures that are not in the ledger."""
     exposed = file.exposed_records(organization_id)
     return exposed - present(ledger, organization_id, exposed)

@@ -1,6 +1,6 @@
-"""Write-behind queue for exposures: which records were returned to whom, and cited later.
+"""Write-behind queue for exposures: records that were returned, and cited later.
 
-A kill loses the last seconds, and a full queue drops rows. These rows cannot be derived from the ledger.
+A kill loses the last seconds, and a full queue drops rows.
 """
 
 import threading
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from stores.analytics.file import AnalyticsFile, ExposureRow
 
 DELAY_S = 3.0
-"""Delay before the first write, so that the first requests have the processor."""
 GATHER_S = 1.0
 MOST_QUEUED = 50_000
-"""Queue capacity in rows, a few megabytes; further rows are dropped and counted."""
+"""Rows, a few megabytes; further ones are dropped and counted."""
 PRUNE_EVERY_S = 3600.0
 RETRY_S = 30.0
 FLUSH_S = 3.0
@@ -37,11 +36,9 @@ log = structlog.get_logger("exposures")
 
 
 class Shown(NamedTuple):
-    """One returned record."""
-
     record_id: str
     visibility: str
-    """Visibility key at that moment."""
+    """At that moment."""
     rank: int | None = None
     """From 1; None in unranked answers."""
     score: float | None = None
@@ -49,7 +46,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """The records of one answer or citation: ids, never text."""
+    """Records of one answer or citation: ids, never text."""
 
     organization_id: str
     user_id: str
@@ -61,7 +58,6 @@ class Exposure:
     records: tuple[Shown, ...]
 
     def rows(self, there: Set[str]) -> "list[ExposureRow]":
-        """Return one row for each record that is in `there`."""
         return [
             (
                 self.organization_id, each.record_id, each.visibility, self.signal, self.surface, self.user_id,
@@ -73,7 +69,7 @@ class Exposure:
 
 
 class Exposures:
-    """The queue and its writer thread. Thread-safe."""
+    """Queue and writer thread. Thread-safe."""
 
     def __init__(
         self,
@@ -92,7 +88,7 @@ class Exposures:
         self._most = most
         self._delay_s = delay_s
         self._lock = threading.Lock()
-        """Guards queue and counters. Held briefly: reads wait for it."""
+        """Held briefly: reads wait for it."""
         self._queue: deque[Exposure] = deque()
         self._queued = 0
         self.written = 0
@@ -105,20 +101,19 @@ class Exposures:
 
     @property
     def on(self) -> bool:
-        """True unless recording is switched off."""
         return self._keep > timedelta(0)
 
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
-        """Flush the queue for at most `FLUSH_S`. Call before the analytics close."""
+        """Flush for at most `FLUSH_S`. Call before the analytics close."""
         self._stopping.set()
         self._signal.set()
         self._thread.join(FLUSH_S)
 
     def put(self, exposure: Exposure) -> bool:
-        """Queue an exposure without waiting for the disk. Return False if it was dropped."""
+        """Queue without waiting for the disk; False if it was dropped."""
         count = len(exposure.records)
         with self._lock:
             if self._queued + count > self._most:

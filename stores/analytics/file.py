@@ -1,7 +1,6 @@
-"""The analytics file: DuckDB tables of all organizations, one writer, any number of readers.
+"""Analytics file: DuckDB tables of all organizations, without text.
 
-It holds ids, visibility keys, statuses and times, never text. Times are UTC without a zone. There are no keys or
-indexes: DuckDB scans columns.
+Times are UTC without a zone. No keys or indexes: DuckDB scans columns.
 """
 
 import threading
@@ -97,16 +96,16 @@ ExposureRow = tuple[str, str, str, str, str, str, str, str, int | None, float | 
 
 
 class AnalyticsFile:
-    """One open file. Thread-safe; writes are serialized."""
+    """Thread-safe; writes are serialized."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        """Guards cursor creation and writes: a DuckDB connection serves one thread at a time."""
+        """A DuckDB connection serves one thread at a time."""
 
     @classmethod
     def open(cls, path: Path) -> "AnalyticsFile":
-        """Open the file and migrate it to the current schema.
+        """Open the file; derive it anew for another schema.
 
         Raises:
             duckdb.Error: It cannot be opened.
@@ -126,14 +125,13 @@ class AnalyticsFile:
         return cls(connection)
 
     def close(self, positions: Mapping[str, Position] | None = None) -> None:
-        """Write the watermarks if possible, and close."""
         with suppress(duckdb.Error):
             self.mark(positions or {})
         with self._lock, suppress(duckdb.Error):
             self._connection.close()
 
     def watermarks(self) -> dict[str, Position]:
-        """Return each organization's watermark; one whose rebuild was interrupted has none."""
+        """An interrupted rebuild has none."""
         rows = self._read("SELECT organization_id, epoch, sequence, batch FROM watermarks", {})
         return {row[0]: Position(row[1], row[2], row[3]) for row in rows}
 
@@ -142,7 +140,6 @@ class AnalyticsFile:
         return {row[0] for row in self._read(" UNION ".join(parts), {})}
 
     def mark(self, positions: Mapping[str, Position]) -> None:
-        """Write watermarks."""
         with self._writing() as cursor:
             for organization_id, position in positions.items():
                 _mark(cursor, organization_id, position)
@@ -150,7 +147,7 @@ class AnalyticsFile:
     def replace(
         self, organization_id: str, task_ids: Iterable[str], histories: Sequence[TaskHistory], position: Position | None
     ) -> None:
-        """Replace the histories of these tasks, and set the watermark if given, in one transaction.
+        """Replace these tasks' histories, and set the watermark, in one transaction.
 
         Tasks without a history are removed.
         """
@@ -169,11 +166,9 @@ class AnalyticsFile:
                 _mark(cursor, organization_id, position)
 
     def clear(self, organization_id: str) -> None:
-        """Remove everything that is derived from the ledger."""
         self._clear(organization_id, ("watermarks", *_RECORDS))
 
     def forget(self, organization_id: str) -> None:
-        """Remove an organization, exposures included."""
         self._clear(organization_id, ("watermarks", *_RECORDS, "exposures"))
 
     def _clear(self, organization_id: str, tables: Iterable[str]) -> None:
@@ -182,7 +177,6 @@ class AnalyticsFile:
                 cursor.execute(f"DELETE FROM {table} WHERE organization_id = ?", [organization_id])  # noqa: S608
 
     def append_exposures(self, rows: Sequence[ExposureRow]) -> None:
-        """Add rows of any organizations in one transaction."""
         if not rows:
             return
         arriving = _table([(*row[:-1], _naive(row[-1])) for row in rows], _EXPOSURE_SCHEMA)
@@ -197,7 +191,6 @@ class AnalyticsFile:
             cursor.execute(statement, [organization_id, list(record_ids)])
 
     def prune_exposures(self, before: datetime, user_ids: Iterable[str]) -> None:
-        """Remove the rows before a time and those of these users."""
         statement = "DELETE FROM exposures WHERE shown_at < ? OR user_id IN (SELECT unnest(?))"
         with self._writing() as cursor:
             cursor.execute(statement, [_naive(before), list(user_ids)])
@@ -209,25 +202,19 @@ class AnalyticsFile:
         return {row[0] for row in self._read("SELECT DISTINCT user_id FROM exposures", {})}
 
     def uses(self, organization_id: str, visibility: Iterable[str]) -> list[Uses]:
-        """Count returned and cited records by surface, among those with one of the visibility keys."""
         values = {"organization": organization_id, "visibility": sorted(visibility)}
         return [Uses(*row) for row in self._read(_USES, values)]
 
     def activity(self, organization_id: str, query: ActivityQuery) -> Activity:
-        """Count activity of the tasks that have one of the visibility keys."""
         until = query.until.astimezone(UTC).replace(tzinfo=None)
         end = datetime(until.year, until.month, until.day) + timedelta(days=1)  # noqa: DTZ001 - UTC, as in the file
-        seen = {
-            "organization": organization_id,
-            "project": query.project_id,
-            "visibility": sorted(query.visibility),
-        }
+        seen = {"organization": organization_id, "project": query.project_id, "visibility": sorted(query.visibility)}
         created, completed = self._read(_TOTALS, {**seen, "since": until - query.recent})[0]
         per_day = self._read(_PER_DAY, {**seen, "first": end - timedelta(days=query.days), "end": end})
         return Activity(created, completed, tuple(per_day))
 
     def histories(self, organization_id: str) -> list[TaskHistory]:
-        """Return every stored history; moves without a task come as a task without project and visibility."""
+        """Moves without a task come as a task without project and visibility."""
         of_organization = {"organization": organization_id}
         moves: defaultdict[str, list[Move]] = defaultdict(list)
         for task_id, revision, status, at in self._read(_MOVES, of_organization):

@@ -30,7 +30,7 @@ class _Encoder:
 
 
 class BuiltinEmbedder:
-    """MiniLM, loaded on first use. A text has the same vector whatever is embedded beside it."""
+    """MiniLM, loaded on first use. A vector does not depend on the other texts."""
 
     model = f"all-MiniLM-L6-v2-int8@{SHA256[MODEL_FILE][:12]}"
     dimension = 384
@@ -40,7 +40,6 @@ class BuiltinEmbedder:
         self._workers = workers or Workers(1)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return one row per text, spread over the workers."""
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         return np.stack(self._workers.map(self._encoder.get().sentence, texts))
@@ -50,9 +49,8 @@ class BuiltinEmbedder:
         return self._encoder.get().sentence(text)
 
     def split(self, text: str) -> list[Passage]:
-        """Divide a text into passages of at most 256 tokens, special ones included."""
+        """Divide into passages of at most 256 tokens, special ones included."""
         return split_passages(text, self._encoder.get().tokenizer, limit=PASSAGE_TOKENS)
 
     def close(self) -> None:
-        """Release the model; running calls finish."""
         self._encoder.close()

@@ -1,57 +1,20 @@
 """Request and response formats of embedding servers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from pydantic import JsonValue
 
 from stores.records import JsonObject
 
 
-class Dialect(Protocol):
-    """One format."""
-
-    @property
-    def provider(self) -> str:
-        """Name of the provider in the settings."""
-        ...
-
-    @property
-    def default_base_url(self) -> str:
-        """Address of the server unless a setting gives one."""
-        ...
-
-    def path(self, base_path: str) -> str:
-        """Return the path to post to, given the path of the base URL without a final slash."""
-        ...
-
-    def request(self, model: str, texts: Sequence[str], dimension: int | None) -> JsonObject:
-        """Return the body to send."""
-        ...
-
-    def vectors(self, answer: Mapping[str, JsonValue]) -> JsonValue:
-        """Return the vectors in the order of the texts.
-
-        Raises:
-            KeyError, TypeError: The response has another shape.
-        """
-        ...
-
-    def missing_model(self, model: str) -> str:
-        """Return the remediation for an unknown model."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
 class OpenAiDialect:
     """`POST /v1/embeddings`, offered by most servers."""
 
-    provider: str = "openai"
-    default_base_url: str = "https://api.openai.com/v1"
+    provider = "openai"
+    default_base_url = "https://api.openai.com/v1"
 
     def path(self, base_path: str) -> str:
-        """Return the path; a base URL without one gets `/v1`."""
+        """Return the path to post to, for a base path without a final slash."""
         return f"{base_path or '/v1'}/embeddings"
 
     def request(self, model: str, texts: Sequence[str], dimension: int | None) -> JsonObject:
@@ -60,6 +23,11 @@ class OpenAiDialect:
         return {"model": model, "input": list(texts), **shortened}
 
     def vectors(self, answer: Mapping[str, JsonValue]) -> JsonValue:
+        """Return the vectors in the order of the texts.
+
+        Raises:
+            KeyError, TypeError: The response has another shape.
+        """
         rows = answer["data"]
         if not isinstance(rows, list):
             raise TypeError("data is not a list")
@@ -77,12 +45,11 @@ class OpenAiDialect:
         return f"Set ENGRAIN_EMBEDDING_MODEL to a model that this server offers, instead of {model!r}."
 
 
-@dataclass(frozen=True, slots=True)
 class OllamaDialect:
     """`POST /api/embed`."""
 
-    provider: str = "ollama"
-    default_base_url: str = "http://127.0.0.1:11434"
+    provider = "ollama"
+    default_base_url = "http://127.0.0.1:11434"
 
     def path(self, base_path: str) -> str:
         return f"{base_path}/api/embed"
@@ -96,3 +63,6 @@ class OllamaDialect:
 
     def missing_model(self, model: str) -> str:
         return f"Run `ollama pull {model}` where Ollama runs, or set ENGRAIN_EMBEDDING_MODEL."
+
+
+Dialect = OpenAiDialect | OllamaDialect

@@ -1,9 +1,10 @@
-"""Protocol of embedders, their specification and their error."""
+"""Protocol of embedders, their specification, error and factory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from stores.embedding.workers import Workers
 from stores.errors import Unavailable
 
 if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the first import
@@ -24,24 +25,23 @@ class EmbeddingFailed(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpec:
-    """Choice of an embedder. Everything from `base_url` on is for remote providers."""
+    """Everything from `base_url` on is for remote providers."""
 
     provider: Provider = "builtin"
     model: str | None = None
-    """Name of the remote model."""
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
     dimension: int | None = None
-    """Requested from servers that can shorten vectors; else taken from the first answer."""
+    """Requested from servers that shorten vectors; else from the first answer."""
     timeout_s: float = 30.0
     question_timeout_s: float = 3.0
-    """For a query, retries included: a search waits for it."""
+    """Retries included: a search waits for it."""
     max_retries: int = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A range of characters of a text."""
+    """Range of characters of a text."""
 
     start: int
     end: int
@@ -52,25 +52,22 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """Label of stored vectors; vectors of different labels are never compared."""
-        ...
+        """Label of stored vectors; those of different labels are never compared."""
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors. A remote embedder may have to ask its server once.
+        """A remote embedder may have to ask its server once.
 
         Raises:
             EmbeddingFailed: The server did not answer.
         """
-        ...
 
     def embed_documents(self, texts: Sequence[str]) -> "Vectors":
-        """Return one row per text, each text truncated to one passage.
+        """Return one row per text, each truncated to one passage.
 
         Raises:
             EmbeddingFailed: There are no vectors, not even some.
         """
-        ...
 
     def embed_query(self, text: str) -> "Vectors":
         """Return the vector of a query, truncated to one passage.
@@ -78,12 +75,26 @@ class Embedder(Protocol):
         Raises:
             EmbeddingFailed: There is no vector.
         """
-        ...
 
-    def split(self, text: str) -> list[Passage]:
-        """Divide a text into passages that fit the model."""
-        ...
+    def split(self, text: str) -> list[Passage]: ...
 
-    def close(self) -> None:
-        """Release threads, connections and memory."""
-        ...
+    def close(self) -> None: ...
+
+
+def build_embedder(spec: EmbeddingSpec, workers: Workers | None = None) -> Embedder | None:
+    """Return an embedder, not yet loaded; None for the provider `none`.
+
+    Raises:
+        InvalidSetting: A remote provider has no model, or a malformed address or key.
+    """
+    if spec.provider == "none":
+        return None
+    # Imported late: onnxruntime and the HTTP client slow the start.
+    if spec.provider == "builtin":
+        from stores.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
+
+        return BuiltinEmbedder(workers)
+    from stores.embedding.dialects import OllamaDialect, OpenAiDialect  # noqa: PLC0415 - lazy on purpose
+    from stores.embedding.remote import RemoteEmbedder  # noqa: PLC0415 - lazy on purpose
+
+    return RemoteEmbedder(spec, OllamaDialect() if spec.provider == "ollama" else OpenAiDialect())

@@ -1,4 +1,4 @@
-"""HTTP client of an embedding server: address, key, timeouts, retries, errors with remediation."""
+"""HTTP client of an embedding server."""
 
 import email.utils
 import json
@@ -45,7 +45,7 @@ _CLOSED = _Setback("the embedder is closed", "The server is stopping; start it a
 
 
 class Endpoint:
-    """Posts JSON and returns the JSON object of the response. Thread-safe."""
+    """Posts JSON and returns a JSON object. Thread-safe."""
 
     def __init__(self, spec: EmbeddingSpec, dialect: Dialect, model: str) -> None:
         self._dialect, self._model = dialect, model
@@ -61,10 +61,10 @@ class Endpoint:
         )
 
     def post(self, body: JsonObject, *, budget_s: float | None = None) -> JsonObject:
-        """Post a body, retrying transient failures; `budget_s` bounds all tries and pauses together.
+        """Post a body, retrying; `budget_s` bounds all tries and pauses together.
 
         Raises:
-            EmbeddingFailed: It failed permanently or too often, or the embedder was closed meanwhile.
+            EmbeddingFailed: It failed permanently or too often, or the embedder was closed.
         """
         deadline = time.monotonic() + budget_s if budget_s is not None else None
         tries = 0
@@ -80,7 +80,7 @@ class Endpoint:
             self._closing.wait(pause_s)
 
     def failure(self, what: str, remediation: str, tries: int = 1) -> EmbeddingFailed:
-        """Build an error that names the endpoint and the model, with the key redacted."""
+        """Name the endpoint and the model; redact the key."""
         server = self._url.netloc.decode()
         often = f" ({tries} tries)" if tries > 1 else ""
         message = f"Embedding with {self._dialect.provider} model {self._model!r} at {server} failed: {what}{often}."

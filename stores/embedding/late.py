@@ -1,7 +1,7 @@
-"""Token encoder for late interaction (ColBERT), built in: the vectors of a text's tokens, without network.
+"""Built-in token encoder for late interaction.
 
-MaxSim (Khattab and Zaharia, ColBERT, SIGIR 2020, section 3.3): for each query token the greatest dot product with any
-passage token, summed over the query tokens.
+MaxSim (Khattab and Zaharia, ColBERT, SIGIR 2020, section 3.3): for each query token the greatest dot product with a
+passage token, summed.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from stores.embedding.workers import Workers
 
 QUESTION_MARKER: Final = 1
 PASSAGE_MARKER: Final = 2
-"""Ids of unused vocabulary entries that the model was trained with to mark queries and passages."""
+"""Unused vocabulary entries by which the model tells queries from passages."""
 
 _DIMENSION: Final = 128
 _STEPS: Final = 16
@@ -47,15 +47,13 @@ class _Encoder:
 class LateEncoder:
     """answerai-colbert-small-v1, loaded on first use. Thread-safe.
 
-    Reads at most 254 tokens of a text. `[CLS]`, the marker and `[SEP]` have vectors too, so every text has some.
+    Reads at most 254 tokens. `[CLS]`, the marker and `[SEP]` have vectors too.
     """
 
     model = f"answerai-colbert-small-v1-int8-128@{SHA256[LATE_MODEL_FILE][:12]}"
-    """Label of stored vectors; vectors of different labels are never compared."""
     width = _DIMENSION // 2
     """Bytes per passage token: two 4-bit numbers each."""
     dimension = _DIMENSION
-    """Length of a query token's vector."""
 
     def __init__(self, workers: Workers | None = None) -> None:
         self._encoder = OnDemand(_Encoder)
@@ -70,7 +68,7 @@ class LateEncoder:
         return self._encoder.get().vectors(text, QUESTION_MARKER)
 
     def encode_passage(self, text: str) -> NDArray[np.int8]:
-        """Return quantised vectors, (tokens, width), for `unpacked`. Takes twice as long as `BuiltinEmbedder`.
+        """Return quantised vectors, (tokens, width). Takes twice as long as MiniLM.
 
         Raises:
             EmbeddingFailed: The model cannot be loaded, or was closed.
@@ -79,19 +77,16 @@ class LateEncoder:
 
     @property
     def at_once(self) -> int:
-        """Number of passages that `encode_passages` encodes in parallel right now."""
         return self._workers.available
 
     def encode_passages(self, texts: Sequence[str]) -> list[NDArray[np.int8] | None]:
-        """Encode passages in parallel until a search arrives; `None` for each that failed or was not started."""
+        """Encode in parallel until a search arrives; None for what failed or was not begun."""
         return self._workers.map_until_search(self.encode_passage, texts)
 
     def split(self, text: str) -> list[Passage]:
-        """Divide a text into passages that the model reads whole."""
         return split_passages(text, self._encoder.get().tokenizer, limit=PASSAGE_TOKENS)
 
     def close(self) -> None:
-        """Release the model; running calls finish."""
         self._encoder.close()
 
 

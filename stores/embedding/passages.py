@@ -15,11 +15,10 @@ _CLOSING = "\"')]}”’»"  # noqa: RUF001 - so are typographic quotes
 def split_passages(
     text: str, tokenizer: "WordPieceTokenizer", *, limit: int, characters_per_token: int | None = None
 ) -> list[Passage]:
-    """Split a text into passages of about equal size and at most `limit` tokens that cover every character.
+    """Split a text into passages of equal size and at most `limit` tokens.
 
-    Passages end at a paragraph, line, sentence or word, if one ends within a quarter of the ideal size. An empty text
-    is one empty passage. With `characters_per_token`, long tokens count by length: a blob that this tokenizer takes for
-    one unknown word may be a thousand tokens to another model.
+    They cover every character and end at a paragraph, line, sentence or word, if one ends nearby. With
+    `characters_per_token`, long tokens count by length: a blob may be a thousand tokens to another model.
     """
     # A character is at most three tokens (a Hangul syllable, decomposed), an ASCII character at most one.
     if len(text) <= (limit if text.isascii() else limit // 3):

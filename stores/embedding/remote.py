@@ -1,4 +1,4 @@
-"""Embedder on a remote server, with checks of every response."""
+"""Embedder on a remote server."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ from stores.records import JsonObject
 
 BATCH = 64
 QUIET_S = 5.0
-"""Pause after a query timed out, during which the server gets no other query."""
+"""Pause after a query timed out: the server gets no other."""
 
 _CHARACTERS_PER_TOKEN = 4
 _LONGEST_TEXT = 4 * _CHARACTERS_PER_TOKEN * PASSAGE_TOKENS
@@ -32,7 +32,7 @@ Vectors = NDArray[np.float32]
 
 
 class RemoteEmbedder:
-    """A model on a server; vectors are normalised here."""
+    """Checks every response and normalises the vectors."""
 
     def __init__(self, spec: EmbeddingSpec, dialect: Dialect) -> None:
         if not spec.model:
@@ -48,7 +48,7 @@ class RemoteEmbedder:
 
     @property
     def model(self) -> str:
-        """Provider, model, and the requested dimension; not the address, which may change."""
+        """Provider, model and requested dimension; not the address, which may change."""
         shortened = f"/{self._asked_dimension}" if self._asked_dimension else ""
         return f"{self._dialect.provider}:{self._name}{shortened}"
 
@@ -60,17 +60,13 @@ class RemoteEmbedder:
         return self._dimension
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return one row per text, requested in batches of 64."""
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         batches = (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
         return np.concatenate([self._embed(batch) for batch in batches])
 
     def embed_query(self, text: str) -> Vectors:
-        """Embed a query within its timeout, retries included.
-
-        After a timeout the server gets no query for `QUIET_S`, so that other searches do not wait as well.
-        """
+        """Embed a query within its timeout; after one the server gets none for `QUIET_S`."""
         began = time.monotonic()
         if began < self._quiet_until:
             raise self._endpoint.failure("it kept a question waiting a moment ago", _SLOW)
@@ -83,7 +79,7 @@ class RemoteEmbedder:
         return row
 
     def split(self, text: str) -> list[Passage]:
-        """Split by the built-in tokenizer into 256 tokens at most; a blob counts as 4 characters per token."""
+        """Split by the built-in tokenizer; a blob counts as 4 characters per token."""
         return split_passages(text, self._tokenizer, limit=PASSAGE_TOKENS, characters_per_token=_CHARACTERS_PER_TOKEN)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""onnxruntime sessions of the shipped models: single-threaded, opened on first use."""
+"""Single-threaded onnxruntime sessions of the shipped models."""
 
 import os
 import threading
@@ -63,7 +63,6 @@ class OnDemand(Generic[Model]):
             return self._model
 
     def close(self) -> None:
-        """Release the model; running calls finish."""
         with self._lock:
             self.closed = True
             self._model = None

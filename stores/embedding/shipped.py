@@ -40,7 +40,7 @@ def shipped_file(name: str) -> Iterator[Path]:
 
 @cache
 def load_tokenizer() -> WordPieceTokenizer:
-    """Return the tokenizer of the shipped models; takes 50 ms and 10 MB, once.
+    """Return the shipped tokenizer; takes 50 ms and 10 MB, once.
 
     Raises:
         EmbeddingFailed: The vocabulary is missing or damaged.

@@ -1,4 +1,4 @@
-"""Wrapper that records whether the last call of an embedder succeeded, for readiness."""
+"""Wrapper that records the outcome of the last call, for readiness."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the first i
 
 
 class WatchedEmbedder:
-    """Delegates every call. Thread-safe."""
+    """Thread-safe."""
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
         self.state: str = "loading"
-        """`loading` until the first call has ended, then `ready` or `failing` by the last one."""
+        """`loading` until a call has ended, then `ready` or `failing` by the last one."""
 
     @property
     def model(self) -> str:

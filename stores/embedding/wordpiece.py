@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
 PASSAGE_TOKENS = 254
-"""Without the two special tokens of the 256 that the model reads."""
+"""The model reads 256, with two special ones."""
 
 _LONGEST_WORD = 100
 _CHARACTERS_READ = 64 * PASSAGE_TOKENS
@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"(?s:.{1,4000}(?:\s|\Z)|.{1,4000})")
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Tokens of a text without special ones: token i has the characters `spans[i]` and belongs to word `words[i]`."""
+    """Token i has the characters `spans[i]` and belongs to word `words[i]`."""
 
     spans: list[tuple[int, int]]
     words: list[int]
@@ -43,7 +43,6 @@ class WordPieceTokenizer:
         return [self._first, *ids[:PASSAGE_TOKENS], self._last]
 
     def pieces(self, text: str) -> Pieces:
-        """Return all tokens of a text of any length."""
         found = Pieces([], [])
         for block in _BLOCK.finditer(text):
             encoding = self._encode(block.group())

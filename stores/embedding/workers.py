@@ -1,6 +1,6 @@
 """Worker threads that read texts for the indexes, and make way for searches.
 
-A passage takes up to 200 ms of one core, a query 20 ms of two. While people search, one passage is read at a time.
+A passage takes up to 200 ms of one core, a query 20 ms of two.
 """
 
 import threading
@@ -14,7 +14,7 @@ from stores.processor import yield_to_others
 
 Result = TypeVar("Result")
 QUIET_S: Final = 5.0
-"""Time after the last search until texts are read in parallel again."""
+"""After the last search, until texts are read in parallel again."""
 
 
 class Workers:
@@ -29,7 +29,6 @@ class Workers:
 
     @property
     def available(self) -> int:
-        """Texts that may be read at once right now."""
         is_quiet = time.monotonic() - self._searched_at >= QUIET_S
         return self._most if is_quiet and not self._is_closed else 1
 
@@ -38,17 +37,17 @@ class Workers:
         self._searched_at = time.monotonic()
 
     def map(self, read: Callable[[str], Result], texts: Sequence[str]) -> list[Result]:
-        """Read texts on the calling thread and the helpers; return the results in order.
+        """Read texts on the calling thread and the helpers, in order.
 
         Raises:
-            Exception: Whatever `read` raised first. No text is being read any more by then.
+            Exception: The first that `read` raised; no text is being read any more.
         """
         job = _Job(read, texts)
         self._run(job, lambda: True)
         return [job.found[number] for number in range(len(texts))]
 
     def map_until_search(self, read: Callable[[str], Result], texts: Sequence[str]) -> list[Result | None]:
-        """Read texts until a search arrives; `None` for each that failed or was not begun."""
+        """Read texts until a search arrives; None for what failed or was not begun."""
 
         def attempt(text: str) -> Result | None:
             with suppress(Exception):
@@ -60,7 +59,6 @@ class Workers:
         return [job.found.get(number) for number in range(len(texts))]
 
     def close(self) -> None:
-        """End the threads; running reads finish."""
         with self._lock:
             self._is_closed = True
             helpers, self._helpers = self._helpers, None
@@ -88,8 +86,6 @@ class Workers:
 
 
 class _Job(Generic[Result]):
-    """Texts shared by several threads; each takes the next one that is not taken."""
-
     def __init__(self, read: Callable[[str], Result], texts: Sequence[str]) -> None:
         self.texts = texts
         self.found: dict[int, Result] = {}

@@ -1,4 +1,4 @@
-"""Graph index: relations between records, with times and visibility. Ids only, never text."""
+"""Graph index: relations with times and visibility. Ids only, never text."""
 
 from stores.graph.engine import Engine
 from stores.graph.graph_cache import Room

@@ -1,7 +1,4 @@
-"""A graph as adjacency lists in numpy arrays.
-
-Places number the entities; codes number the strings: visibility keys, relation names, entity types, projects.
-"""
+"""Graph as adjacency lists in numpy: places number entities, codes number strings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -26,7 +23,7 @@ _NEVER = np.datetime64(OPEN_ENDED, "us").astype(np.int64)
 
 
 class Adjacency:
-    """Snapshot of a graph. `put` and `bury` keep its entities current; `changed` names those with newer edges."""
+    """`put` and `bury` keep entities current; `changed` names those with newer edges."""
 
     def __init__(self, ids: list[str], first: Ints, edges: Mapping[str, npt.NDArray[Any]]) -> None:
         self.changed: set[str] = set()
@@ -40,7 +37,7 @@ class Adjacency:
 
     @classmethod
     def of(cls, entities: pa.Table, edges: pa.Table) -> Self:
-        """Build from tables of all entities, buried ones too, and all edges."""
+        """Build from all entities, buried ones too, and all edges."""
         ids = entities["id"].combine_chunks()
         ends = [_found(edges[name], ids) for name in ("source_id", "target_id")]
         times = {name: _micros(edges[name]) for name in ("created_at", "expired_at", "valid_at", "invalid_at")}
@@ -68,14 +65,12 @@ class Adjacency:
         return len(self._ids)
 
     def put(self, entity: Entity) -> None:
-        """Update an entity; a new one stays unknown."""
         if (place := self._places.get(entity.id)) is not None:
             self._types[place] = self._code(entity.entity_type.lower())
             self._projects[place] = self._code(entity.project_id or "")
             self._visibility[place] = self._code(entity.visibility)
 
     def bury(self, entity_id: str) -> None:
-        """Hide a deleted entity."""
         if (place := self._places.get(entity_id)) is not None:
             self._visibility[place] = self._code(BURIED)
 
@@ -84,8 +79,7 @@ class Adjacency:
     ) -> Walk | None:
         """Walk as `breadth_first` does, all edges of a step at once.
 
-        Returns None where the engine has to: the walk would look at too much, meets an entity with more edges than
-        the limit, or meets one whose edges are unknown or have changed.
+        Returns None where the engine has to: too much to look at, a hub, or unknown or changed edges.
         """
         if (place := self._places.get(start)) is None:
             return None

@@ -1,34 +1,13 @@
 """Write a batch of the feed into a graph, inside an open transaction.
 
-New records are written as one list by one statement, where the engine looks rows up by key: a tenth of the time of one
-statement each. Each end needs a MATCH of its own: `MATCH (a), (b)` would form every pair first. COPY is faster, but
-ladybug 0.22 does not log it: after a kill the position is there and the edges are not.
+New records are one list in one statement: a tenth of the time. Each end needs a MATCH of its own, since `MATCH (a),
+(b)` forms every pair. No COPY: ladybug 0.22 does not log it, so a kill would lose the edges and keep the position.
 """
 
 from collections.abc import Sequence
 
+from stores.graph import schema
 from stores.graph.engine import Session
-from stores.graph.schema import (
-    BURY_EDGE,
-    BURY_ENTITY,
-    CREATE_EDGE,
-    CREATE_EDGES,
-    CREATE_ENTITIES,
-    CREATE_LINKS,
-    FIND_ENTITIES,
-    FIND_LINK,
-    FIND_LINKS,
-    PUT_ENTITY,
-    PUT_LINK,
-    PUT_POSITION,
-    PUT_STAND_IN,
-    UPDATE_EDGE,
-    edge_row,
-    edge_values,
-    entity_row,
-    entity_values,
-    position_values,
-)
 from stores.index import IndexBatch
 from stores.records import Entity, Relation
 
@@ -36,19 +15,19 @@ _WORTH_A_LIST = 8
 
 
 def write(session: Session, batch: IndexBatch) -> set[str]:
-    """Write a batch, with each record once, and its position; return the ends of all edges that change."""
+    """Write a batch and its position; return the ends of all changed edges."""
     ends = {end for relation in batch.relations for end in (relation.source_id, relation.target_id)}
     for entity in _known_entities(session, batch.entities):
-        session.rows(PUT_ENTITY, **entity_values(entity))
+        session.rows(schema.PUT_ENTITY, **schema.entity_values(entity))
     for entity_id in batch.deleted_entities:
-        session.rows(BURY_ENTITY, id=entity_id)
+        session.rows(schema.BURY_ENTITY, id=entity_id)
     for relation in _known_relations(session, batch.relations):
         ends.update(_put_relation(session, relation))
     for relation_id in batch.deleted_relations:
-        for source_id, target_id in session.rows(FIND_LINK, id=relation_id):
-            session.rows(BURY_EDGE, id=relation_id, source_id=source_id, target_id=target_id)
+        for source_id, target_id in session.rows(schema.FIND_LINK, id=relation_id):
+            session.rows(schema.BURY_EDGE, id=relation_id, source_id=source_id, target_id=target_id)
             ends.update((source_id, target_id))
-    session.rows(PUT_POSITION, **position_values(batch.position))
+    session.rows(schema.PUT_POSITION, **schema.position_values(batch.position))
     return ends
 
 
@@ -56,44 +35,44 @@ def _known_entities(session: Session, entities: Sequence[Entity]) -> Sequence[En
     if not session.finds_rows_by_key or len(entities) < _WORTH_A_LIST:
         return entities
     known = _existing(session, [entity.id for entity in entities])
-    if fresh := [entity_row(entity) for entity in entities if entity.id not in known]:
-        session.rows(CREATE_ENTITIES, rows=fresh)
+    if fresh := [schema.entity_row(entity) for entity in entities if entity.id not in known]:
+        session.rows(schema.CREATE_ENTITIES, rows=fresh)
     return [entity for entity in entities if entity.id in known]
 
 
 def _known_relations(session: Session, relations: Sequence[Relation]) -> Sequence[Relation]:
     if not session.finds_rows_by_key or len(relations) < _WORTH_A_LIST:
         return relations
-    known = {row[0] for row in session.rows(FIND_LINKS, ids=[relation.id for relation in relations])}
+    known = {row[0] for row in session.rows(schema.FIND_LINKS, ids=[relation.id for relation in relations])}
     fresh = [relation for relation in relations if relation.id not in known]
     if not fresh:
         return relations
     ends = list(dict.fromkeys(end for relation in fresh for end in (relation.source_id, relation.target_id)))
     for end in set(ends) - _existing(session, ends):
-        session.rows(PUT_STAND_IN, id=end)
-    rows = [edge_row(relation) for relation in fresh]
-    session.rows(CREATE_LINKS, rows=rows)
-    session.rows(CREATE_EDGES, rows=rows)
+        session.rows(schema.PUT_STAND_IN, id=end)
+    rows = [schema.edge_row(relation) for relation in fresh]
+    session.rows(schema.CREATE_LINKS, rows=rows)
+    session.rows(schema.CREATE_EDGES, rows=rows)
     return [relation for relation in relations if relation.id in known]
 
 
 def _existing(session: Session, entity_ids: Sequence[str]) -> set[str]:
-    return {row[0] for row in session.rows(FIND_ENTITIES, ids=list(entity_ids))}
+    return {row[0] for row in session.rows(schema.FIND_ENTITIES, ids=list(entity_ids))}
 
 
 def _put_relation(session: Session, relation: Relation) -> list[str]:
     ends = [relation.source_id, relation.target_id]
-    values = edge_values(relation)
-    known = session.rows(FIND_LINK, id=relation.id)
+    values = schema.edge_values(relation)
+    known = session.rows(schema.FIND_LINK, id=relation.id)
     left: list[str] = known[0] if known and known[0] != ends else []
     if left:
-        session.rows(BURY_EDGE, id=relation.id, source_id=left[0], target_id=left[1])
-    if known and session.rows(UPDATE_EDGE, **values):
+        session.rows(schema.BURY_EDGE, id=relation.id, source_id=left[0], target_id=left[1])
+    if known and session.rows(schema.UPDATE_EDGE, **values):
         if not left:
             return left
-    elif not session.rows(CREATE_EDGE, **values):
+    elif not session.rows(schema.CREATE_EDGE, **values):
         for end in ends:
-            session.rows(PUT_STAND_IN, id=end)
-        session.rows(CREATE_EDGE, **values)
-    session.rows(PUT_LINK, id=relation.id, source_id=relation.source_id, target_id=relation.target_id)
+            session.rows(schema.PUT_STAND_IN, id=end)
+        session.rows(schema.CREATE_EDGE, **values)
+    session.rows(schema.PUT_LINK, id=relation.id, source_id=relation.source_id, target_id=relation.target_id)
     return left

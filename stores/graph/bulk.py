@@ -5,75 +5,45 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from stores.graph import schema
 from stores.graph.engine import Database, Engine, Session
 from stores.graph.files import log_path
-from stores.graph.schema import (
-    BURIED,
-    EXPORT_EDGES,
-    EXPORT_ENTITIES,
-    PUT_POSITION,
-    TABLES,
-    edge_values,
-    entity_values,
-    position_values,
-)
 from stores.records import Entity, Position, Relation
 
 _POOL_MB = 1024
 _ROWS_PER_COPY = 100_000
-_ENTITY = pa.schema(
-    [
-        ("id", pa.string()),
-        ("entity_type", pa.string()),
-        ("visibility", pa.string()),
-        ("project_id", pa.string()),
-        ("revision", pa.int64()),
-    ]
-)
-_TIME = pa.timestamp("us")
-_EDGE = pa.schema(
-    [
-        ("source_id", pa.string()),
-        ("target_id", pa.string()),
-        ("id", pa.string()),
-        ("name", pa.string()),
-        ("visibility", pa.string()),
-        ("created_at", _TIME),
-        ("expired_at", _TIME),
-        ("valid_at", _TIME),
-        ("invalid_at", _TIME),
-    ]
-)
+_TEXT, _TIME = pa.string(), pa.timestamp("us")
+_ENTITY = pa.schema([
+    *((name, _TEXT) for name in ("id", "entity_type", "visibility", "project_id")),
+    ("revision", pa.int64()),
+])  # fmt: skip
+_EDGE = pa.schema([
+    *((name, _TEXT) for name in ("source_id", "target_id", "id", "name", "visibility")),
+    *((name, _TIME) for name in ("created_at", "expired_at", "valid_at", "invalid_at")),
+])  # fmt: skip
 _LINK = ["id", "source_id", "target_id"]
 _PROPERTIES = ["id", "source_id", *_EDGE.names[3:]]
 
 
 def entity_tables(pages: Iterable[Sequence[Entity]]) -> Iterator[pa.Table]:
-    """Turn pages of entities into Arrow tables."""
     for page in pages:
-        rows = [entity_values(entity) | {"revision": entity.revision} for entity in page]
+        rows = [schema.entity_values(entity) | {"revision": entity.revision} for entity in page]
         yield pa.Table.from_pylist(rows, schema=_ENTITY)
 
 
 def edge_tables(pages: Iterable[Sequence[Relation]]) -> Iterator[pa.Table]:
-    """Turn pages of relations into Arrow tables."""
     for page in pages:
-        yield pa.Table.from_pylist([edge_values(relation) for relation in page], schema=_EDGE)
+        yield pa.Table.from_pylist([schema.edge_values(relation) for relation in page], schema=_EDGE)
 
 
 def exported_tables(session: Session) -> tuple[Iterable[pa.Table], Iterable[pa.Table]]:
-    """Export all entities and edges that are not buried."""
-    return [session.table(EXPORT_ENTITIES).cast(_ENTITY)], [session.table(EXPORT_EDGES).cast(_EDGE)]
+    return [session.table(schema.EXPORT_ENTITIES).cast(_ENTITY)], [session.table(schema.EXPORT_EDGES).cast(_EDGE)]
 
 
 def build(
-    path: Path,
-    engine: Engine,
-    entities: Iterable[pa.Table],
-    edges: Iterable[pa.Table],
-    position: Position | None,
+    path: Path, engine: Engine, entities: Iterable[pa.Table], edges: Iterable[pa.Table], position: Position | None
 ) -> None:
-    """Write a complete, checkpointed graph file, replacing any at the path. Ids must be unique."""
+    """Write a checkpointed graph file, replacing any at the path. Ids are unique."""
     discard(path)
     database = Database(path, engine, _POOL_MB)
     try:
@@ -81,7 +51,7 @@ def build(
         try:
             _fill(session, entities, edges)
             if position is not None:
-                session.rows(PUT_POSITION, **position_values(position))
+                session.rows(schema.PUT_POSITION, **schema.position_values(position))
             session.command("CHECKPOINT")
         finally:
             session.close()
@@ -90,13 +60,12 @@ def build(
 
 
 def discard(path: Path) -> None:
-    """Remove an unfinished graph file."""
     path.unlink(missing_ok=True)
     log_path(path).unlink(missing_ok=True)
 
 
 def _fill(session: Session, entities: Iterable[pa.Table], edges: Iterable[pa.Table]) -> None:
-    for statement in TABLES:
+    for statement in schema.TABLES:
         session.command(statement)
     known: set[str] = set()
     for table in _sized(entities, _ENTITY):
@@ -118,7 +87,7 @@ def _with_ends(edges: pa.Table) -> pa.Table:
 def _copy_stand_ins(session: Session, edges: pa.Table, known: set[str]) -> None:
     absent = sorted({*edges["source_id"].to_pylist(), *edges["target_id"].to_pylist()} - known)
     if absent:
-        stand_in = {"entity_type": "", "visibility": BURIED, "project_id": "", "revision": 0}
+        stand_in = {"entity_type": "", "visibility": schema.BURIED, "project_id": "", "revision": 0}
         session.copy("Entity", pa.Table.from_pylist([{"id": each, **stand_in} for each in absent], schema=_ENTITY))
         known.update(absent)
 

@@ -14,7 +14,7 @@ from stores.errors import InvalidSetting
 
 Engine = Literal["ladybug", "kuzu"]
 Value = str | datetime | list[str] | list[list[str]]
-"""Parameter types. No integers: a prepared statement keeps the width of the first one it saw."""
+"""No integers: a prepared statement keeps the width of the first one it saw."""
 
 MIB = 1 << 20
 _RIVAL: Mapping[Engine, Engine] = {"ladybug": "kuzu", "kuzu": "ladybug"}
@@ -56,24 +56,20 @@ def load_engine(name: Engine) -> ModuleType:
 
 
 def database_options(engine: Engine, pool_mb: int) -> dict[str, int | bool]:
-    """The keyword arguments every opener of a graph file must use, the probe's child process included.
+    """Return the arguments that every opener of a graph file must use.
 
-    Automatic checkpoints are off: with a reader in the way they fail the write that triggered them (K2).
+    No automatic checkpoints: with a reader in the way they fail the write (K2).
     """
-    limits: dict[str, int | bool] = {
-        "buffer_pool_size": pool_mb * MIB,
-        "max_num_threads": 1,
-        "auto_checkpoint": False,
-    }
+    limits: dict[str, int | bool] = {"buffer_pool_size": pool_mb * MIB, "max_num_threads": 1, "auto_checkpoint": False}
     return limits | dict(_OPTIONS[engine])
 
 
 class Session:
-    """One connection with its prepared statements. Not for two threads at once."""
+    """Connection with its prepared statements. Not for two threads at once."""
 
     def __init__(self, module: ModuleType, database: Any, engine: Engine) -> None:
         self.hop_hint = _HOP_HINTS[engine]
-        """Join hint for the edges `r1` between `e0` and `e1`, where the planner needs one."""
+        """For the edges `r1` between `e0` and `e1`, where the planner needs one."""
         self.finds_rows_by_key = _FINDS_ROWS_BY_KEY[engine]
         """UNWIND followed by MATCH looks rows up by key."""
         self._connection = module.Connection(database, num_threads=1)
@@ -81,7 +77,6 @@ class Session:
         self._prepared: dict[str, Any] = {}
 
     def rows(self, cypher: str, **values: Value) -> list[list[Any]]:
-        """Run a statement, prepared on first use, and return every row."""
         statement = self._prepared.get(cypher)
         if statement is None:
             statement = self._prepared[cypher] = self._prepare(self._connection, cypher)
@@ -90,27 +85,22 @@ class Session:
         return found
 
     def command(self, cypher: str) -> None:
-        """Run a statement that has no parameters and is not worth preparing."""
         self._connection.execute(cypher).close()
 
     def table(self, cypher: str) -> Any:
-        """Run a statement without parameters and return its rows as one Arrow table."""
         with self._connection.execute(cypher) as result:
             return result.get_as_arrow()
 
     def copy(self, target: str, table: Any) -> None:
-        """Append the rows of an Arrow table to a graph table, in a transaction of their own."""
+        """Append Arrow rows to a graph table, in a transaction of their own."""
         self._connection.execute(f"COPY {target} FROM $rows", {"rows": table}).close()
 
     def close(self) -> None:
-        """Close the connection; an open transaction is rolled back."""
         self._prepared.clear()
         self._connection.close()
 
 
 class Database:
-    """One open graph file."""
-
     def __init__(self, path: Path, engine: Engine, pool_mb: int) -> None:
         self._module = load_engine(engine)
         self._engine: Engine = engine
@@ -118,9 +108,8 @@ class Database:
         self._database = self._module.Database(str(path), **database_options(engine, pool_mb))
 
     def session(self) -> Session:
-        """Open a connection; close it before the database."""
+        """Close it before the database."""
         return Session(self._module, self._database, self._engine)
 
     def close(self) -> None:
-        """Release the file."""
         self._database.close()

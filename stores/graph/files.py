@@ -1,8 +1,8 @@
 """Paths of a graph's files, and the buffer pool for a file of its size."""
 
-import os
 from pathlib import Path
 
+from stores.folder import sync_folder
 from stores.graph.engine import MIB, Engine
 from stores.graph.schema import SCHEMA_VERSION
 
@@ -10,25 +10,22 @@ _POOL_PER_FILE = 4
 
 
 def database_path(folder: Path, engine: Engine) -> Path:
-    """Path of the graph file; it names engine and schema, so that a change of either starts a fresh index."""
+    """Names engine and schema: a change of either starts a fresh index."""
     return folder / f"{engine}-{SCHEMA_VERSION}.db"
 
 
 def building_path(folder: Path, engine: Engine) -> Path:
-    """Path of the file that a rebuild writes."""
     return folder / f"{engine}-{SCHEMA_VERSION}.building"
 
 
 def log_path(path: Path) -> Path:
-    """Path of the write-ahead log."""
     return path.with_name(f"{path.name}.wal")
 
 
 def pool_for(path: Path, floor_mb: int) -> int:
-    """Return the buffer pool, in MiB, that a checkpoint of this file needs; memory is taken as it is used.
+    """Return the buffer pool, in MiB, that a checkpoint of this file needs.
 
-    A checkpoint rewrites the edges of up to 131,072 entities at once: 200,000 edges (a file of 55 MiB) failed with
-    64 MiB on both engines and with 128 MiB on kuzu.
+    200,000 edges (55 MiB) failed with 64 MiB on both engines and with 128 MiB on kuzu.
     """
     size_mb = path.stat().st_size // MIB if path.exists() else 0
     return floor_mb + _POOL_PER_FILE * size_mb
@@ -42,16 +39,8 @@ def remove_strangers(folder: Path, keep: Path) -> None:
 
 
 def replace_graph(built: Path, target: Path) -> None:
-    """Replace a graph file by a finished, closed one; delete the old file's log first."""
+    """Replace a graph file by a closed one; the old file's log goes first."""
     log_path(target).unlink(missing_ok=True)
-    _sync(target.parent)
+    sync_folder(target.parent)
     built.replace(target)
-    _sync(target.parent)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(target.parent)

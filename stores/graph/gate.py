@@ -1,30 +1,8 @@
-"""A readers-writer lock, and the process-wide registry of open graphs."""
+"""Readers-writer lock."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-
-_open_folders: set[Path] = set()
-_open_folders_lock = threading.Lock()
-
-
-def claim(folder: Path) -> None:
-    """Register a graph as open: the engine itself would let a second opener corrupt the file.
-
-    Raises:
-        RuntimeError: This process has the graph open already.
-    """
-    with _open_folders_lock:
-        if folder.resolve() in _open_folders:
-            raise RuntimeError(f"The graph in {folder} is open in this process already.")
-        _open_folders.add(folder.resolve())
-
-
-def release(folder: Path) -> None:
-    """Let the graph be opened again."""
-    with _open_folders_lock:
-        _open_folders.discard(folder.resolve())
 
 
 class Gate:
@@ -38,7 +16,6 @@ class Gate:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Hold the lock for reading."""
         with self._changed:
             self._changed.wait_for(lambda: not self._alone and not self._wanted_alone)
             self._sharing += 1
@@ -51,7 +28,6 @@ class Gate:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the lock for writing."""
         with self._changed:
             self._wanted_alone += 1
             try:

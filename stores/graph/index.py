@@ -7,22 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from stores.graph import gate
+from stores.folder import claim, release
+from stores.graph import schema
 from stores.graph.applying import write
 from stores.graph.engine import MIB, Engine, Session
 from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
+from stores.graph.gate import Gate
 from stores.graph.graph_cache import GraphCache, Room
 from stores.graph.neighbours import Edge, Neighbour, NeighbourQuery, hop
-from stores.graph.schema import (
-    ALL_ENTITIES,
-    CONTENTS,
-    COUNT_DANGLING,
-    COUNT_EDGES,
-    COUNT_ENTITIES,
-    EXPORT_EDGES,
-    GET_POSITION,
-    RELATION_IDS,
-)
 from stores.graph.sessions import Sessions
 from stores.graph.walk import Walk, breadth_first
 from stores.index import IndexBatch
@@ -34,7 +26,6 @@ _BURIED_SHARE = 0.1
 _BYTES_PER_RECORD = 1_024
 WALK_CAP = 500
 MEMORY_MB = 128
-"""Default memory budget of walks."""
 
 
 def _utc_now() -> datetime:
@@ -42,7 +33,7 @@ def _utc_now() -> datetime:
 
 
 class GraphIndex:
-    """Graph on disk, with one writing thread and any number of reading ones."""
+    """Graph on disk, with one writing thread and any number of readers."""
 
     name = "graph"
 
@@ -52,7 +43,7 @@ class GraphIndex:
         self._folder = folder
         self._engine: Engine = engine
         self._clock = clock
-        self._gate = gate.Gate()
+        self._gate = Gate()
         self._closed = False
         self._transactions = 0
         self._records = 0
@@ -74,18 +65,17 @@ class GraphIndex:
     ) -> "GraphIndex":
         """Open or create the graph in a folder of its own.
 
-        The buffer pool is a minimum; a large graph gets more. The clock decides which edges are current. Graphs that
-        share a room share the memory of their copies.
+        The buffer pool is a minimum. The clock decides which edges are current. Graphs share a room for copies.
 
         Raises:
-            RuntimeError: The graph is open already, here or in another process, or the engine cannot read it.
+            RuntimeError: The graph is open already, or the engine cannot read it.
             InvalidSetting: The other engine is loaded in this process.
         """
-        gate.claim(folder)
+        claim(folder)
         try:
             return cls(folder, engine, buffer_pool_mb, clock, room or Room(MEMORY_MB * MIB))
         except BaseException:
-            gate.release(folder)
+            release(folder)
             raise
 
     @property
@@ -93,29 +83,27 @@ class GraphIndex:
         return database_path(self._folder, self._engine)
 
     def position(self) -> Position | None:
-        """Last applied position of the feed; None for a fresh index."""
         with self._reading() as session:
-            rows = session.rows(GET_POSITION)
+            rows = session.rows(schema.GET_POSITION)
         return Position(*rows[0]) if rows else None
 
     def contents(self) -> Mapping[str, int]:
-        """Revision of every entity, by id."""
         with self._reading() as session:
-            table = session.table(CONTENTS)
+            table = session.table(schema.CONTENTS)
         return dict(zip(table["id"].to_pylist(), table["revision"].to_pylist(), strict=True))
 
     def relation_ids(self) -> set[str]:
-        """Ids of the relations with both ends in the graph, expired ones included."""
+        """Both ends are in the graph; expired relations included."""
         with self._reading() as session:
-            return set(session.table(RELATION_IDS)["id"].to_pylist())
+            return set(session.table(schema.RELATION_IDS)["id"].to_pylist())
 
     def dangling(self) -> int:
-        """Count the relations skipped because an end is absent."""
+        """Count the relations with an absent end."""
         with self._reading() as session:
-            return int(session.rows(COUNT_DANGLING)[0][0])
+            return int(session.rows(schema.COUNT_DANGLING)[0][0])
 
     def neighbours(self, ids: Sequence[str], *, query: NeighbourQuery) -> list[Neighbour]:
-        """Return the neighbours of each id, in the order of the ids; per id the latest `valid_at` first.
+        """Return the neighbours of each id, per id the latest `valid_at` first.
 
         An unknown or invisible id has none. Costs one look-up per id, and reads all edges of a hub.
         """
@@ -137,9 +125,9 @@ class GraphIndex:
         cap: int = WALK_CAP,
         most_around: int | None = None,
     ) -> dict[str, Walk]:
-        """Walk from each of several entities; return the walks by their start.
+        """Walk from several entities; return the walks by their start.
 
-        Looks up the neighbours of about `most_around` entities for each walk (None: no limit but the cap).
+        `most_around` limits the look-ups of each walk (None: no limit but the cap).
         """
         if not 1 <= depth <= 3:
             raise ValueError("depth must be 1, 2 or 3")
@@ -170,7 +158,7 @@ class GraphIndex:
             return {origin_id: hop(session, origin_id, query, now) for origin_id in origins}
 
     def apply(self, batch: IndexBatch) -> None:
-        """Make the batch visible to reads and advance the position, in one commit, or change nothing."""
+        """Apply the batch and advance the position, in one commit, or change nothing."""
         with self._gate.shared():
             self._check_open()
             with self._transaction() as session:
@@ -185,7 +173,7 @@ class GraphIndex:
     def load(
         self, entities: Iterable[Sequence[Entity]], relations: Iterable[Sequence[Relation]], position: Position
     ) -> None:
-        """Replace the whole graph by these records, each id once; reads see the old graph until then."""
+        """Replace the whole graph; reads see the old one until then."""
         from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
 
         self._rebuild(bulk.entity_tables(entities), bulk.edge_tables(relations), position)
@@ -199,7 +187,7 @@ class GraphIndex:
         """Do nothing: a walk reads the graph into memory when it needs to."""
 
     def checkpoint(self) -> None:
-        """Move the log into the graph file; blocks reads (about a second at 200,000 edges)."""
+        """Move the log into the graph file; blocks reads (a second at 200,000 edges)."""
         with self._gate.exclusive():
             self._check_open()
             self._sessions.writer.command("CHECKPOINT")
@@ -207,7 +195,7 @@ class GraphIndex:
             self._sessions.grow_pool()
 
     def compact(self) -> None:
-        """Rebuild the file where much of it is buried records or dead space, else checkpoint."""
+        """Rebuild a file with many buried records or much dead space, else checkpoint."""
         if self._worth_counting and self._is_wasteful():
             from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
 
@@ -220,7 +208,7 @@ class GraphIndex:
         self._worth_counting = False
 
     def close(self) -> None:
-        """Checkpoint and release the file; a second call does nothing."""
+        """Checkpoint and release the file. Idempotent."""
         self._cache.close()
         with self._gate.exclusive():
             if self._closed:
@@ -229,23 +217,25 @@ class GraphIndex:
             try:
                 self._sessions.close(checkpoint=self._transactions > 0)
             finally:
-                gate.release(self._folder)
+                release(self._folder)
+
+    def _counts(self) -> list[list[Any]]:
+        with self._reading() as session:
+            return [session.rows(statement)[0] for statement in (schema.COUNT_ENTITIES, schema.COUNT_EDGES)]
 
     def _count(self) -> tuple[int, int]:
-        with self._reading() as session:
-            entities, edges = (session.rows(statement)[0][0] for statement in (COUNT_ENTITIES, COUNT_EDGES))
-        return int(entities), int(edges)
+        entities, edges = (int(count) for count, _ in self._counts())
+        return entities, edges
 
     def _export(self) -> tuple[Any, Any]:
         with self._reading() as session:
-            edges = session.table(EXPORT_EDGES)  # First, so that every end of an edge is among the entities.
-            return session.table(ALL_ENTITIES), edges
+            edges = session.table(schema.EXPORT_EDGES)  # First, so that every end of an edge is among the entities.
+            return session.table(schema.ALL_ENTITIES), edges
 
     def _is_wasteful(self) -> bool:
-        with self._reading() as session:
-            counts: list[list[Any]] = [session.rows(statement)[0] for statement in (COUNT_ENTITIES, COUNT_EDGES)]
-        records = sum(int(row[0]) for row in counts)
-        buried = sum(int(row[1] or 0) for row in counts)
+        counts = self._counts()
+        records = sum(int(count) for count, _ in counts)
+        buried = sum(int(buried or 0) for _, buried in counts)
         dead_space = self._path.stat().st_size > 16 * MIB + _BYTES_PER_RECORD * records
         return dead_space or buried > _BURIED_SHARE * records
 

@@ -15,20 +15,18 @@ _ARROWS: Mapping[_Ways, tuple[str, str]] = {"outgoing": ("-", "->"), "incoming":
 
 @dataclass(frozen=True, slots=True)
 class NeighbourQuery:
-    """Filter of edges, applied before the limit, so that the rare visible edges of a hub are found."""
+    """Filter of edges, applied before the limit: the rare visible edges of a hub count."""
 
     visibility: frozenset[str]
     """Origin, relation and neighbour must each carry one of these keys."""
     names: frozenset[str] | None = None
-    """Relation types; None: all."""
     include_incoming: bool = True
     incoming_names: frozenset[str] | None = None
-    """Relation types of incoming edges where they differ from `names`."""
+    """Types of incoming edges where they differ from `names`."""
     as_of: datetime | None = None
-    """None: edges current now (begun, neither closed nor ended). Else edges true then, by what is known today:
-    `valid_at <= as_of < invalid_at`. For what was known at that time ask the ledger (`relation_history`)."""
+    """None: edges current now. Else `valid_at <= as_of < invalid_at`, by what is known today."""
     until: datetime | None = None
-    """With `as_of`: edges true at some moment between the two: `valid_at < until`."""
+    """With `as_of`: true at some moment between the two (`valid_at < until`)."""
     limit_per_id: int = 50
     entity_types: frozenset[str] | None = None
     project_ids: frozenset[str] | None = None
@@ -40,7 +38,7 @@ class NeighbourQuery:
             raise ValueError("until must be later than as_of")
 
     def finds_nothing(self) -> bool:
-        """Return whether an empty set rules every edge out; engines cannot type an empty list."""
+        """Return whether an empty set excludes all; engines cannot type an empty list."""
         return (
             any(wanted is not None and not wanted for wanted in (self.visibility, self.entity_types, self.project_ids))
             or not self.ways
@@ -48,7 +46,6 @@ class NeighbourQuery:
 
     @property
     def ways(self) -> "tuple[Direction, ...]":
-        """Directions to follow."""
         found: list[Direction] = [] if self.names is not None and not self.names else ["outgoing"]
         incoming = self.names if self.incoming_names is None else self.incoming_names
         if self.include_incoming and (incoming is None or incoming):
@@ -56,14 +53,13 @@ class NeighbourQuery:
         return tuple(found)
 
     def towards(self, direction: "Direction") -> "NeighbourQuery":
-        """Return the query for one direction."""
         if direction == "outgoing" or self.incoming_names is None:
             return self
         return replace(self, names=self.incoming_names, incoming_names=None)
 
 
 class Neighbour(NamedTuple):
-    """An entity one edge away from an origin."""
+    """Entity one edge away from an origin."""
 
     origin_id: str
     id: str
@@ -75,15 +71,13 @@ class Neighbour(NamedTuple):
 
     @property
     def edge(self) -> "Edge":
-        """As a plain tuple, for walks."""
         return self.origin_id, self.id, self.name, self.direction
 
 
 def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) -> list[Neighbour]:
-    """Return the neighbours of one entity, latest `valid_at` first, then by relation id.
+    """Return neighbours of one entity, latest `valid_at` first, then by relation id.
 
-    Returns up to `limit_per_id + 1` of them; the surplus one tells that there are more. The engine chooses which ones
-    a hub keeps: ordering would mean reading all of its edges.
+    At most `limit_per_id + 1`; the surplus one tells of more. The engine chooses which ones a hub keeps.
     """
     if len(query.ways) > 1 and query.incoming_names is None:
         found = _around(session, query, _values(query, now) | {"id": origin_id})
@@ -96,7 +90,7 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
 
 
 Edge = tuple[str, str, str, Direction]
-"""Origin id, neighbour id, relation name, direction. A plain tuple because a walk passes thousands."""
+"""Origin id, neighbour id, relation name, direction. A plain tuple: a walk passes thousands."""
 
 
 def _sorted(found: Iterable[Neighbour]) -> list[Neighbour]:
@@ -145,7 +139,7 @@ def _statement(query: NeighbourQuery, ways: _Ways, hint: str) -> str:
 
 def _tests(query: NeighbourQuery) -> str:
     if query.as_of is None:
-        # What was closed is closed, and what was true when it was recorded has begun, whatever the clock says.
+        # A relation that was true when it was recorded has begun, whatever the clock says.
         begun = "(r1.valid_at <= $moment OR r1.valid_at <= r1.created_at)"
         tests = ["r1.expired_at = $never", "r1.invalid_at > $moment", begun]
     else:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stores.graph import gate
+from stores.folder import claim, release
 from stores.graph.engine import Engine, database_options
 from stores.graph.files import database_path, pool_for
 
@@ -24,14 +24,14 @@ database.close()
 
 
 def probe(folder: Path, engine: Engine, *, timeout_s: float = 60) -> bool:
-    """Return whether a child process can open and read the graph: a damaged log may abort the process.
+    """Return whether a child process can read the graph: a damaged log may abort it.
 
-    Costs a process start. True for a folder without a graph.
+    True for a folder without a graph.
     """
     path = database_path(folder, engine)
     if not path.exists():
         return True
-    gate.claim(folder)
+    claim(folder)
     try:
         options = json.dumps(database_options(engine, pool_for(path, 64)))
         command = [sys.executable, "-P", "-c", _CHILD, engine, str(path), options]
@@ -40,5 +40,5 @@ def probe(folder: Path, engine: Engine, *, timeout_s: float = 60) -> bool:
     except subprocess.TimeoutExpired:
         return False
     finally:
-        gate.release(folder)
+        release(folder)
     return child.returncode == 0

@@ -1,11 +1,8 @@
-"""The tables of the graph and the statements that change them.
+"""Tables of the graph and the statements that change them.
 
-A record that was deleted is *buried*: its visibility becomes empty and every read filters it out. Deleting edges for
-real kills the process on kuzu (K1: two edges, one deleted, checkpoint, one more created and deleted, checkpoint), and
-burying costs the same for an entity of two edges and of 100,000. `compact` rebuilds the file without what is buried.
-
-A relation whose source or target is not (yet) there keeps a buried stand-in for it, so the graph depends only on the
-set of records applied, never on their order or on how the feed was cut into batches.
+A deleted record is buried: its visibility becomes empty, and every read filters it out. Deleting edges kills the
+process on kuzu (K1). `compact` rebuilds the file without them. An absent end of a relation is a buried stand-in, so the
+graph depends only on the set of records applied, never on their order.
 """
 
 from datetime import UTC, datetime
@@ -17,7 +14,7 @@ from stores.records import Entity, Position, Relation
 SCHEMA_VERSION = 1
 BURIED = ""
 OPEN_ENDED = datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001 engines drop offsets (K5)
-"""Stands for "no end": comparisons need no null checks and a prepared statement sees one type."""
+"""Comparisons need no null checks, and a prepared statement sees one type."""
 
 TABLES = (
     "CREATE NODE TABLE IF NOT EXISTS Entity(id STRING PRIMARY KEY, entity_type STRING, visibility STRING, "
@@ -98,7 +95,7 @@ EXPORT_EDGES = (
 
 
 def entity_values(entity: Entity) -> dict[str, Value]:
-    """The parameters of PUT_ENTITY. The type is lower case, as in every index."""
+    """Return the parameters of PUT_ENTITY. The type is lower case, as in every index."""
     return {
         "id": entity.id,
         "entity_type": entity.entity_type.lower(),
@@ -109,7 +106,6 @@ def entity_values(entity: Entity) -> dict[str, Value]:
 
 
 def edge_values(relation: Relation) -> dict[str, Value]:
-    """The parameters of CREATE_EDGE and UPDATE_EDGE."""
     return {
         "source_id": relation.source_id,
         "target_id": relation.target_id,
@@ -124,24 +120,14 @@ def edge_values(relation: Relation) -> dict[str, Value]:
 
 
 def entity_row(entity: Entity) -> list[str]:
-    """A row of CREATE_ENTITIES."""
     values = entity_values(entity)
     return [str(values[name]) for name in ("id", "entity_type", "visibility", "project_id", "revision")]
 
 
 def edge_row(relation: Relation) -> list[str]:
-    """A row of CREATE_LINKS and CREATE_EDGES."""
-    return [
-        relation.id,
-        relation.source_id,
-        relation.target_id,
-        relation.name,
-        relation.visibility,
-        _written_time(relation.created_at),
-        _written_time(relation.expired_at),
-        _written_time(relation.valid_at),
-        _written_time(relation.invalid_at),
-    ]
+    times = (relation.created_at, relation.expired_at, relation.valid_at, relation.invalid_at)
+    names = [relation.id, relation.source_id, relation.target_id, relation.name, relation.visibility]
+    return names + [_written_time(moment) for moment in times]
 
 
 @lru_cache(maxsize=64)
@@ -150,20 +136,17 @@ def _written_time(moment: datetime | None) -> str:
 
 
 def position_values(position: Position) -> dict[str, Value]:
-    """The parameters of PUT_POSITION."""
     return {"epoch": position.epoch, "sequence": str(position.sequence), "batch": position.batch}
 
 
 def stored_time(moment: datetime | None) -> datetime:
-    """Naive UTC, because engines drop the offset of an aware time (K5)."""
+    """Return naive UTC: engines drop the offset of an aware time (K5)."""
     return OPEN_ENDED if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def known_time(stored: datetime) -> datetime:
-    """An aware time as the graph stored it."""
     return stored.replace(tzinfo=UTC)
 
 
 def known_end(stored: datetime) -> datetime | None:
-    """An aware time, or None for what has no end."""
     return None if stored == OPEN_ENDED else known_time(stored)

@@ -13,7 +13,7 @@ _READERS = 3
 
 
 class Sessions:
-    """Connection pool. Hold the graph's gate exclusively to replace its connections."""
+    """Hold the graph's gate exclusively to replace the connections."""
 
     def __init__(self, path: Path, engine: Engine, floor_mb: int) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class Sessions:
 
     @contextmanager
     def reader(self) -> Iterator[Session]:
-        """Borrow a reading connection, waiting for a free one. One that failed is closed."""
+        """Borrow a reading connection; one that failed is closed."""
         session = self._readers.get()
         try:
             if session is None:
@@ -50,12 +50,11 @@ class Sessions:
         self._readers.put(session)
 
     def renew_writer(self) -> None:
-        """Replace the writing connection."""
         self.writer.close()
         self.writer = self._database.session()
 
     def grow_pool(self) -> None:
-        """Reopen with a larger buffer pool where the file has outgrown it. Call after a checkpoint."""
+        """Reopen with a larger buffer pool where the file has outgrown it."""
         if pool_for(self._path, self._floor_mb) > 2 * self._database.pool_mb:
             self.reopen(lambda: None)
 
@@ -68,7 +67,6 @@ class Sessions:
             self._open()
 
     def close(self, *, checkpoint: bool) -> None:
-        """Close all connections and the file."""
         try:
             if checkpoint:
                 self.writer.command("CHECKPOINT")

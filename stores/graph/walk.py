@@ -10,14 +10,14 @@ from stores.graph.neighbours import Direction, Edge
 
 
 class Step(NamedTuple):
-    """One edge of a path, seen from where the walk came."""
+    """Edge of a path, seen from where the walk came."""
 
     name: str
     direction: Direction
 
 
 class Reached(NamedTuple):
-    """An entity and how the walk first arrived at it."""
+    """Entity and the way by which the walk first arrived."""
 
     id: str
     distance: int
@@ -27,12 +27,10 @@ class Reached(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Type of the relation by which the walk arrived."""
         return self.path[-1].name
 
     @property
     def direction(self) -> Direction:
-        """Direction in which the walk arrived."""
         return self.path[-1].direction
 
 
@@ -42,7 +40,7 @@ class Walk:
 
     entities: tuple[Reached, ...]
     capped: bool
-    """There may be more: a bound was reached, or an entity had more edges than were followed."""
+    """There may be more."""
 
 
 Hop = Callable[[Sequence[str]], tuple[Sequence[Edge], bool]]
@@ -52,13 +50,12 @@ Hop = Callable[[Sequence[str]], tuple[Sequence[Edge], bool]]
 AT_ONCE = 16
 """Entities looked up between two checks of the bounds."""
 MOST_EDGES = 20_000
-"""Edges that a walk looks at before it stops."""
 
 
 def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_around: float = math.inf) -> Walk:
-    """Visit at most `cap` entities within `depth` edges of the start, each on its first arrival.
+    """Visit at most `cap` entities within `depth` edges of the start.
 
-    Stops looking up neighbours at the cap, at `MOST_EDGES`, or after about `most_around` entities.
+    Looks up no more after the cap, `MOST_EDGES`, or about `most_around` entities.
     """
     seen: dict[str, Reached] = {start: Reached(start, 0, ())}
     frontier = [start]
@@ -95,7 +92,7 @@ def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
 def _arrivals(found: Iterable[Edge], seen: Mapping[str, Reached], known: Mapping[str, Reached]) -> dict[str, Reached]:
     arrivals: dict[str, Reached] = {}
     origins: dict[str, str] = {}
-    # Few different ones, and few ways from an origin: made once, and not for each of thousands of edges.
+    # Cached: thousands of edges have few different steps and paths.
     steps: dict[tuple[str, Direction], Step] = {}
     origin, paths = "", dict[Step, tuple[Step, ...]]()
     for origin_id, id_, name, direction in found:

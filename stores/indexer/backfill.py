@@ -1,4 +1,4 @@
-"""Embedding of records that the feed does not bring: missing ones, or all on request."""
+"""Records to embed that the feed does not bring: missing ones, or all on request."""
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
@@ -7,11 +7,10 @@ from pathlib import Path
 from stores.indexer.folders import marker
 
 MISSING, ALL = "missing", "all"
-"""Modes of a backfill: records that the generation lacks, or every record."""
 
 
 class Backfill:
-    """Records to embed again. A marker beside the generation outlives the process. Guarded by the lane's lock."""
+    """Guarded by the lane's lock. A marker beside the generation outlives the process."""
 
     def __init__(self, generation: Path | None = None) -> None:
         self._marker = marker(generation) if generation is not None else None
@@ -22,7 +21,6 @@ class Backfill:
 
     @property
     def asked(self) -> str:
-        """Mode that the marker asks for; empty without one."""
         return self._marker.read_text("utf-8") if self._marker is not None and self._marker.exists() else ""
 
     @property
@@ -30,12 +28,10 @@ class Backfill:
         return bool(self._waiting)
 
     def is_done(self, left_out: Collection[str] = ()) -> bool:
-        """Return whether all but those records are in the index."""
         return not self._waiting and self._under_way.issubset(left_out)
 
     @property
     def left(self) -> frozenset[str]:
-        """Records that are not in the index yet."""
         return frozenset(self._waiting).union(self._under_way)
 
     def __len__(self) -> int:
@@ -50,14 +46,13 @@ class Backfill:
             self._marker.write_text(mode, "utf-8")
 
     def begin(self, mode: str, expected: Mapping[str, int], held: Mapping[str, int]) -> None:
-        """Compare revisions and queue the differences: records to remove first, then those to embed."""
+        """Queue the differences: records to remove first, then those to embed."""
         gone = [each for each in held if each not in expected]
         wanted = [each for each, revision in expected.items() if mode == ALL or held.get(each) != revision]
         self._waiting, self._under_way = deque([*gone, *wanted]), set()
         self.total, self.active = len(self._waiting), True
 
     def next(self, limit: int) -> Collection[str]:
-        """Take the next records; `embedded` ends them."""
         ids = [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
         self._under_way.update(ids)
         return ids
@@ -66,7 +61,7 @@ class Backfill:
         self._under_way.difference_update(record_ids)
 
     def end(self) -> None:
-        """Remove the marker; keep it where records are left out, so that the next opening looks for them."""
+        """End; the marker stays where records are left out, for the next opening."""
         self.active = False
         if self._under_way:
             self.ask(MISSING)

@@ -1,8 +1,7 @@
-"""Backlog of the vector lane: waiting records, the changes that they cover, and the progress.
+"""Backlog of the vector lane: waiting records and progress. No I/O, no lock.
 
-No I/O and no lock. Records are embedded out of order, interactive ones first, so progress is a contiguous prefix of the
-feed plus a set of sequence numbers above it. Deferred changes above a limit stay in the feed and are read again later,
-so an import of any size takes bounded memory and interactive writes behind it are seen.
+Records are embedded out of order, interactive ones first, so progress is a prefix of the feed plus single sequence
+numbers above it. Deferred changes above a limit stay in the feed: memory is bounded.
 """
 
 from collections import OrderedDict
@@ -15,7 +14,7 @@ from stores.records import Change
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """Record to embed, with the changes of the feed that it covers; none for a backfill."""
+    """Record to embed, with the changes of the feed that it covers."""
 
     record_id: str
     interactive: bool
@@ -24,7 +23,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Applied sequence numbers: all up to `prefix`, and those in `applied` above it."""
+    """Applied: everything up to `prefix`, and the numbers in `applied`."""
 
     prefix: int
     applied: frozenset[int]
@@ -34,14 +33,14 @@ class Progress:
 
 
 class Backlog:
-    """Records to embed, each at most once queued and at most once in work."""
+    """Records to embed, each at most once queued and once in work."""
 
     def __init__(self, progress: Progress, limit: int) -> None:
         self.prefix = progress.prefix
         self.scanned = progress.prefix
-        """Sequence number up to which interactive changes are queued."""
+        """Interactive changes are queued up to here."""
         self.reached = progress.prefix
-        """Sequence number up to which deferred changes are queued."""
+        """Deferred changes are queued up to here."""
         self._applied = set(progress.applied)
         self._limit = limit
         self._interactive: OrderedDict[str, Item] = OrderedDict()
@@ -62,17 +61,15 @@ class Backlog:
 
     @property
     def idle(self) -> bool:
-        """Nothing is queued, in work or left in the feed."""
         queued = self._interactive or self._deferred or self._held or self._taken or self._outstanding
         return not queued and self.reached == self.scanned
 
     @property
     def wants_more(self) -> bool:
-        """Deferred changes were left in the feed and there is room for them."""
         return self.reached < self.scanned and len(self._deferred) <= self._limit // 2
 
     def scan(self, changes: Sequence[Change]) -> None:
-        """Queue new changes; leave deferred ones above the limit in the feed."""
+        """Queue changes; leave deferred ones above the limit in the feed."""
         for change in changes:
             in_step = self.reached == self.scanned
             self.scanned = change.sequence
@@ -98,21 +95,21 @@ class Backlog:
             self._queue(record_id, interactive=False)
 
     def take(self, *, interactive: bool, limit: int) -> list[Item]:
-        """Take the oldest records of a queue; each must come back through `release`."""
+        """Take the oldest records; each must come back through `release`."""
         queue = self._interactive if interactive else self._deferred
         items = [queue.popitem(last=False)[1] for _ in range(min(limit, len(queue)))]
         self._taken.update(item.record_id for item in items)
         return items
 
     def release(self, item: Item) -> None:
-        """Mark a record as embedded; changes that came meanwhile are queued."""
+        """Mark a record as embedded; its later changes are queued."""
         self._taken.discard(item.record_id)
         held = self._held.pop(item.record_id, None)
         if held is not None:
             (self._interactive if held.interactive else self._deferred)[held.record_id] = held
 
     def retake(self, item: Item) -> bool:
-        """Take a released record again; return False where a newer change covers it."""
+        """Take a released record again; False where a newer change covers it."""
         waits = any(item.record_id in each for each in (self._taken, self._interactive, self._deferred))
         if waits:
             self._queue(item.record_id, interactive=item.interactive).sequences |= item.sequences
@@ -121,23 +118,19 @@ class Backlog:
         return not waits
 
     def is_outdated(self, record_id: str) -> bool:
-        """Return whether a record changed since it was taken."""
         return record_id in self._held
 
     def supersede(self, item: Item) -> None:
-        """Give up a taken record in favour of its newer change."""
         self._held[item.record_id].sequences |= item.sequences
         self.release(item)
 
     def after(self, items: Iterable[Item]) -> Progress:
-        """Return the progress after a commit of those records."""
         done = {sequence for item in items for sequence in item.sequences}
         lowest = min((number for number in self._outstanding if number not in done), default=self.reached + 1)
         prefix = min(self.reached, lowest - 1)
         return Progress(prefix, frozenset(number for number in self._applied | done if number > prefix))
 
     def commit(self, items: Iterable[Item]) -> None:
-        """Mark records as indexed."""
         for item in items:
             for number in item.sequences:
                 self._forget(number, item.record_id)
@@ -145,7 +138,7 @@ class Backlog:
         self._settle()
 
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Return whether a transaction that ends at `sequence` and changed those records is applied."""
+        """Return whether the transaction that ends there is applied."""
         if sequence <= self.prefix:
             return True
         if sequence in self._outstanding or sequence not in self._applied:

@@ -10,25 +10,20 @@ PAGE = 1_000
 
 
 class Comparable(Protocol):
-    def contents(self) -> Mapping[str, int]:
-        """Return the revision of every entity, by id."""
-        ...
+    def contents(self) -> Mapping[str, int]: ...
 
 
 @runtime_checkable
 class HoldsRelations(Protocol):
-    def relation_ids(self) -> Collection[str]:
-        """Return the id of every relation."""
-        ...
+    def relation_ids(self) -> Collection[str]: ...
 
 
 def differences(
     ledger: Ledger, organization_id: str, index: Comparable, after: int, awaited: Collection[str] = ()
 ) -> list[str]:
-    """Describe each record that is missing, superfluous or stale, one sentence each.
+    """Describe each record that is missing, superfluous or stale.
 
-    Ignores what the feed has yet to bring to an index at `after`, records that are `awaited`, and relations with an
-    awaited end.
+    Ignores changes after `after`, `awaited` records and relations with an awaited end.
     """
     contents = dict(index.contents())
     relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
@@ -73,7 +68,6 @@ def _led(ledger: Ledger, organization_id: str, relation_ids: Collection[str], en
 
 
 def changed_after(ledger: Ledger, organization_id: str, after: int) -> set[str]:
-    """Return the records that the feed names after a sequence number."""
     changed: set[str] = set()
     while changes := ledger.feed.changes(organization_id, after, PAGE):
         changed.update(change.record_id for change in changes)

@@ -19,21 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """Record on its way through the model: text, passages, and the vectors made so far."""
+    """Record on its way through the model."""
 
     item: Item
     entity: Entity | None
-    """None for a deleted record."""
     text: str = ""
     passages: Sequence[Passage] = ()
     vectors: "list[Vectors]" = field(default_factory=list)
     failures: int = 0
-    """Failed turns in a row. It takes the next one alone, so that it cannot fail others."""
+    """In a row. After one, the record takes its turn alone."""
     refusals: int = 0
-    """Times that the index refused it with its vectors."""
     rests_until: float = 0.0
     unreadable: str = ""
-    """Reason why the ledger cannot read the record; it is then left out."""
+    """Reason why the ledger cannot read the record; it is left out."""
     is_stale: bool = False
     """Rested as unreadable; to be read again."""
 
@@ -48,11 +46,9 @@ class Work:
 
     @property
     def remaining(self) -> int:
-        """Number of passages without a vector."""
         return len(self.passages) - len(self.vectors)
 
     def record(self) -> EmbeddedRecord | None:
-        """Return the record with its vectors; None where it is gone."""
         if self.entity is None:
             return None
         passages = [
@@ -64,14 +60,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Passages of one record that take part in a turn."""
+    """Passages of one record in a turn."""
 
     work: Work
     texts: list[str]
 
 
 class EmbeddingQueue:
-    """Two queues of records, interactive and deferred, and the finished ones. Thread-safe."""
+    """Interactive, deferred and finished records. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -81,28 +77,21 @@ class EmbeddingQueue:
         self._resting: list[Work] = []
         self._done: list[Work] = []
         self.failing: dict[str, str] = {}
-        """Reasons by record, of those that the model or the index refused last time."""
+        """Reasons by record, of those refused last time."""
 
     def add(self, work: Work) -> None:
         with self._lock:
-            self._queue(work).append(work)
-
-    def finish(self, works: Iterable[Work]) -> None:
-        """Add records that need no model."""
-        with self._lock:
-            self._finish(works)
+            self._put(work)
 
     def waiting(self, *, interactive: bool) -> int:
         return len(self._interactive if interactive else self._deferred)
 
     def in_progress(self, *, interactive: bool) -> bool:
-        """Return whether such a record waits for the model or is in it."""
         with self._lock:
             running = any(each.work.item.interactive == interactive for each in self._running)
             return running or bool(self._interactive if interactive else self._deferred)
 
     def take(self, *, interactive: bool, passages: int) -> list[Slice]:
-        """Take the next records, or the first passages of a long one."""
         slices: list[Slice] = []
         with self._lock:
             queue = self._interactive if interactive else self._deferred
@@ -116,7 +105,7 @@ class EmbeddingQueue:
         return slices
 
     def deliver(self, slices: Sequence[Slice], vectors: "Vectors") -> bool:
-        """Receive one vector per text, in order; return whether a record is complete. Long ones queue again."""
+        """Receive one vector per text, in order; return whether a record is complete."""
         at = 0
         with self._lock:
             self._running = ()
@@ -126,14 +115,11 @@ class EmbeddingQueue:
                 each.work.failures = 0
                 if not each.work.refusals:
                     self.failing.pop(each.work.item.record_id, None)
-                if each.work.remaining:
-                    self._queue(each.work).append(each.work)
-            complete = [each.work for each in slices if not each.work.remaining]
-            self._finish(complete)
-        return bool(complete)
+                self._put(each.work)
+            return any(not each.work.remaining for each in slices)
 
     def fail(self, slices: Sequence[Slice], reason: str, pause_s: Callable[[int], float]) -> None:
-        """Let the records of a failed turn rest; longer each time for those that failed alone."""
+        """Let the records of a failed turn rest; longer for those that failed alone."""
         now = time.monotonic()
         with self._lock:
             self._running = ()
@@ -145,7 +131,7 @@ class EmbeddingQueue:
                 self._resting.append(work)
 
     def refuse(self, work: Work, reason: str, pause_s: Callable[[int], float]) -> None:
-        """Let a record that the index refused rest, then embed it again: its vectors may be to blame."""
+        """Let a record that the index refused rest, then embed it again."""
         with self._lock:
             work.refusals += 1
             work.vectors, work.is_stale = [], bool(work.unreadable)
@@ -154,14 +140,12 @@ class EmbeddingQueue:
             self._resting.append(work)
 
     def accept(self, works: Iterable[Work]) -> None:
-        """Mark records as indexed, also those refused before."""
         with self._lock:
             for work in works:
                 if work.refusals:
                     self.failing.pop(work.item.record_id, None)
 
     def left_out(self) -> set[str]:
-        """Return the records that rest because they failed alone, in the model or at the index."""
         with self._lock:
             return {work.item.record_id for work in self._resting if work.failures > 1 or work.refusals}
 
@@ -178,8 +162,7 @@ class EmbeddingQueue:
             rested = [work for work in self._resting if work.rests_until <= now]
             self._resting = [work for work in self._resting if work.rests_until > now]
             for work in rested:
-                # A record without text needs no model, and one that could not be read has none.
-                (self._queue(work) if work.remaining else self._done).append(work)
+                self._put(work)
             return min((work.rests_until for work in self._resting), default=None)
 
     def withdraw(self, outdated: Callable[[str], bool]) -> list[Work]:
@@ -194,26 +177,23 @@ class EmbeddingQueue:
             return found
 
     def collect(self) -> list[Work]:
-        """Take the finished records."""
         with self._lock:
             done, self._done = self._done, []
             return done
 
-    def _finish(self, works: Iterable[Work]) -> None:
-        self._done.extend(works)
-
-    def _queue(self, work: Work) -> deque[Work]:
-        return self._interactive if work.item.interactive else self._deferred
+    def _put(self, work: Work) -> None:
+        if not work.remaining:  # it has no text, or cannot be read
+            self._done.append(work)
+        else:
+            (self._interactive if work.item.interactive else self._deferred).append(work)
 
 
 def write_works(index: VectorIndex, works: Sequence[Work], state: VectorState) -> None:
-    """Write the newest version of each record and remove those that are gone."""
     newest = {work.item.record_id: work for work in works}
     records = [record for work in newest.values() if (record := work.record()) is not None]
     index.replace(records, [each for each, work in newest.items() if work.entity is None], state)
 
 
 def unreadable(works: Sequence[Work]) -> list[tuple[Work, str]]:
-    """Return the records that the ledger cannot read, with the reason."""
     newest = {work.item.record_id: work for work in works}
     return [(work, work.unreadable) for work in newest.values() if work.unreadable]

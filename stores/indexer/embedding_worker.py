@@ -1,6 +1,6 @@
-"""The thread that embeds: micro-batches of a few passages, round-robin over organizations.
+"""Embedding thread: micro-batches of passages, round-robin over organizations.
 
-Order: single writes, bulk writes, token vectors, for which nobody waits.
+Order: single writes, bulk writes, token vectors.
 """
 
 import threading
@@ -26,21 +26,13 @@ log = structlog.get_logger("indexer")
 
 
 class Rider(Protocol):
-    """An organization that takes part."""
+    @property
+    def works(self) -> EmbeddingQueue: ...
 
     @property
-    def works(self) -> EmbeddingQueue:
-        """Records that wait for the embedding model."""
-        ...
+    def tokens(self) -> TokenLane: ...
 
-    @property
-    def tokens(self) -> TokenLane:
-        """Records that wait for token vectors."""
-        ...
-
-    def wake(self) -> None:
-        """Called when records are complete or the model failed."""
-        ...
+    def wake(self) -> None: ...
 
 
 class EmbedderSource:
@@ -53,12 +45,11 @@ class EmbedderSource:
 
     @property
     def model(self) -> str:
-        """Name of the model; empty until the embedder is made."""
+        """Empty until the embedder is made."""
         known = self._made if callable(self._given) else self._given
         return known.model if known is not None else ""
 
     def get(self) -> Embedder:
-        """Return the embedder; raises what making it raises, each time."""
         with self._lock:
             if self._made is None:
                 self._made = self._given() if callable(self._given) else self._given
@@ -66,14 +57,13 @@ class EmbedderSource:
 
 
 class EmbeddingWorker:
-    """Worker for all organizations. No long text and no import keeps others waiting for more than a turn."""
+    """Worker for all organizations."""
 
     def __init__(self, source: EmbedderSource, options: IndexerOptions, late: TokenEncoder | None = None) -> None:
         self.source = source
         self.late = late
-        """Late-interaction model, if any."""
         self._tokens_from = 0.0
-        """Time of the next token turn: a single write is often followed by others."""
+        """A single write is often followed by others: tokens wait."""
         self.remembered = VectorCache(options.cached_passages)
         self._token_cache = TokenCache(options.cached_token_bytes)
         self._options = options
@@ -89,28 +79,24 @@ class EmbeddingWorker:
         self._thread = threading.Thread(target=self._run, name="embedding", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def join_in(self, rider: Rider) -> None:
-        """Add an organization."""
         with self._signal:
             self._riders.append(rider)
         self.wake()
 
     def leave(self, rider: Rider) -> None:
-        """Remove an organization; its running turn is finished."""
         with self._signal:
             self._riders = deque(each for each in self._riders if each is not rider)
 
     def wake(self) -> None:
-        """Look at the queues."""
         with self._signal:
             self._woken = True
             self._signal.notify()
 
     def stop(self, timeout_s: float) -> bool:
-        """Finish the running turn; False when it is not finished in time."""
+        """Finish the running turn; False on timeout."""
         with self._signal:
             self._closing = True
             self._signal.notify()
@@ -146,7 +132,7 @@ class EmbeddingWorker:
             self._token_turn()
             return
         rider, works, slices = found
-        # There may be another turn to take, whatever becomes of this one.
+        # Look for another turn afterwards.
         self._woken = True
         if any(each.work.item.interactive for each in slices):
             self._tokens_from = time.monotonic() + self._options.late_after_s
@@ -162,7 +148,6 @@ class EmbeddingWorker:
 
     @property
     def token_label(self) -> str:
-        """Model of the token vectors; empty without any."""
         return "" if self.late is None else self.late.model
 
     def _token_turn(self) -> None:
@@ -215,14 +200,11 @@ class EmbeddingWorker:
     def _failed(self, works: EmbeddingQueue, slices: list[Slice], error: Exception) -> None:
         if any(not each.work.failures for each in slices):
             self._failures += 1
-            self._not_before = time.monotonic() + self._pause_s(self._failures)
+            self._not_before = time.monotonic() + self._options.pause_s(self._failures)
             self.outage = f"the embedding model does not answer: {error}"
         log.warning("embedding_failed", failures=self._failures, records=len(slices), error=str(error))
-        works.fail(slices, str(error), self._pause_s)
+        works.fail(slices, str(error), self._options.pause_s)
         self._tell_all()
-
-    def _pause_s(self, failures: int) -> float:
-        return min(self._options.retry_first_s * 2.0 ** min(failures - 1, 16), self._options.retry_at_most_s)
 
     def _tell_all(self) -> None:
         with self._signal:

@@ -1,49 +1,38 @@
 """Token encoding of one record, a passage at a time."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Protocol
 
 from stores.embedding import Passage
-from stores.indexer.batch_bisect import is_of_the_machine
 from stores.indexer.lane import describe
-from stores.indexer.vector_cache import TokenCache
+from stores.indexer.refusals import is_of_the_machine
+from stores.indexer.vector_cache import TokenCache, digest_of
 from stores.records import Entity
 from stores.tokens import PassageTokens, TokenRecord, Tokens
 
 PROBE = "A text of a few plain words."
-"""A working model encodes this."""
 
 
 class TokenEncoder(Protocol):
-    """Late-interaction model, `LateEncoder` for one."""
+    """Late-interaction model, such as `LateEncoder`."""
 
     @property
-    def model(self) -> str:
-        """Name that the vectors are recorded with."""
-        ...
+    def model(self) -> str: ...
 
     @property
     def width(self) -> int:
         """Bytes of a token's vector."""
-        ...
 
-    def split(self, text: str) -> list[Passage]:
-        """Divide a text into passages that fit the models."""
-        ...
+    def split(self, text: str) -> list[Passage]: ...
 
-    def encode_passage(self, text: str) -> Tokens:
-        """Return the vectors of the tokens."""
-        ...
+    def encode_passage(self, text: str) -> Tokens: ...
 
     @property
     def at_once(self) -> int:
-        """Passages that it encodes in parallel at present."""
-        ...
+        """Passages encoded in parallel at present."""
 
     def encode_passages(self, texts: Sequence[str]) -> list[Tokens | None]:
         """Encode several, in order; None where it failed, or was not begun."""
-        ...
 
 
 class Unencodable(Exception):  # the record is at fault, the model is not
@@ -51,8 +40,6 @@ class Unencodable(Exception):  # the record is at fault, the model is not
 
 
 class Encoding:
-    """A record some of whose passages are encoded."""
-
     def __init__(self, entity: Entity, text: str) -> None:
         self.record_id = entity.id
         self._revision = entity.revision
@@ -62,23 +49,20 @@ class Encoding:
 
     @property
     def is_done(self) -> bool:
-        """All passages are encoded."""
         return self._passages is not None and len(self._tokens) == len(self._passages)
 
     def is_of(self, entity: Entity, text: str) -> bool:
-        """Return whether the record is unchanged."""
         return entity.revision == self._revision and text == self._text
 
     def texts(self, encoder: TokenEncoder, most: int) -> list[str]:
-        """Return the texts of the next passages."""
         return [self._text[each.start : each.end] for each in self._next(encoder, most)]
 
     def advance(self, encoder: TokenEncoder, cache: TokenCache) -> None:
         """Encode the next passage.
 
         Raises:
-            Unencodable: It fails twice, and another text can be encoded in between.
-            Exception: The model, or the machine, is at fault.
+            Unencodable: It fails twice, and another text can be encoded in between. Exception: The model, or the
+                machine, is at fault.
         """
         try:
             self._advance(encoder, cache)
@@ -95,7 +79,6 @@ class Encoding:
             raise Unencodable(describe(error)) from error
 
     def record(self) -> TokenRecord:
-        """Return the vectors of a record that is done."""
         return TokenRecord(self.record_id, self._revision, digest_of(self._text), self._tokens)
 
     def _advance(self, encoder: TokenEncoder, cache: TokenCache) -> None:
@@ -108,8 +91,3 @@ class Encoding:
             self._passages = encoder.split(self._text)
         first = len(self._tokens)
         return self._passages[first : first + most]
-
-
-def digest_of(text: str) -> bytes:
-    """Return a digest that identifies a text."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

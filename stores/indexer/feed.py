@@ -13,9 +13,9 @@ from stores.records import Change, Entity, Kind, Position, Relation
 Urgency = Literal["none", "deferred", "interactive", "full"]
 
 KEPT_READS = 3
-"""Batches kept for the second of two indexes."""
+"""Batches kept for the other index."""
 CHUNK = 64
-"""Records read at once; then their size decides whether the batch goes on."""
+"""Records per read; their size then decides whether the batch goes on."""
 
 
 class FeedGap(Exception):  # a state of the feed that asks for a rebuild, not a fault
@@ -28,7 +28,7 @@ class LedgerUnreadable(Unavailable):  # the ledger is at fault, no index is
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Convert faults of the ledger, to tell them from those of an index."""
+    """Raise the ledger's faults as such, to tell them from an index's."""
     try:
         yield
     except (FeedGap, LedgerUnreadable):
@@ -38,7 +38,7 @@ def reading() -> Iterator[None]:
 
 
 class Feed:
-    """Change feed of one organization. Thread-safe."""
+    """Thread-safe."""
 
     def __init__(self, ledger: Ledger, organization_id: str, *, batch_changes: int, batch_characters: int) -> None:
         self._ledger = ledger
@@ -80,7 +80,6 @@ class Feed:
         return changes
 
     def urgency(self, after: Position) -> Urgency:
-        """Return how urgent the next changes are."""
         with reading():
             count, deferred = self._ledger.feed.follows(self.organization_id, after.sequence, self._limit)
         if not count or count >= self._limit:
@@ -88,7 +87,7 @@ class Feed:
         return "deferred" if deferred == count else "interactive"
 
     def reaches_back(self, at_most: int) -> bool:
-        """Return whether the feed holds the whole history and is short enough to follow from its beginning."""
+        """Return whether the feed holds the whole history, and is short."""
         if self.head().sequence > at_most:
             return False
         try:
@@ -98,7 +97,6 @@ class Feed:
         return True
 
     def objection(self, position: Position) -> str | None:
-        """Return the reason why an index at that position cannot follow this ledger, or None."""
         head = self.head()
         if position.epoch != head.epoch:
             return "it followed another ledger"
@@ -116,7 +114,7 @@ class Feed:
         return None
 
     def read(self, after: Position) -> IndexBatch | None:
-        """Return the current state of the records changed after a position; None without changes.
+        """Return the current state of the records changed after a position, if any.
 
         Two indexes share one read. A batch ends early when its text grows large.
 
@@ -132,7 +130,6 @@ class Feed:
             return batch
 
     def current(self, kinds: Mapping[str, Kind], position: Position) -> IndexBatch:
-        """Return the current state of some records as a batch."""
         wanted = [each for each, kind in kinds.items() if kind == "entity"]
         stated = [each for each, kind in kinds.items() if kind == "relation"]
         return _batch(wanted, self.entities(wanted), stated, self._facts(stated), position)

@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import Generic
 
 from stores.index import Index, IndexBatch
-from stores.indexer.batch_bisect import Admission
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark, marker
 from stores.indexer.handle import Handle, closing_on_error
-from stores.indexer.lane import FOREVER, Interrupted, Lane, Surroundings, describe, log
-from stores.indexer.refusals import Refusal, Refusals, summary
+from stores.indexer.lane import FOREVER, Interrupted, Lane, Surroundings, describe, log, log_refused
+from stores.indexer.makers import Maker, T, Track
+from stores.indexer.refusals import Admission, Refusal, Refusals, summary
 from stores.indexer.status import IndexName
-from stores.indexer.track import Maker, T, Track
 
-WAIT_FOR_READERS_S = 5.0
 PREPARE_AFTER_S = 1.0
-"""Quiet time before an index is prepared for reads."""
 
 
 class FeedLane(Lane, Generic[T]):
@@ -36,7 +33,6 @@ class FeedLane(Lane, Generic[T]):
         self._build: Future[Track[T]] | None = None
         self._asked: str | None = None
         self._ask_again_at = 0.0
-        self._leaving: Handle[T] | None = None
         self._first_seen: float | None = None
         self._whole_from = 0
         """Not served until it reaches this sequence number; a marker file says so."""
@@ -44,7 +40,6 @@ class FeedLane(Lane, Generic[T]):
         self._is_unprepared = False
 
     def acquire(self) -> Handle[T] | None:
-        """Hold the index open for reading; None when there is none."""
         with self._lock:
             track = self._serving
             is_whole = track is not None and track.position.sequence >= self._whole_from
@@ -52,7 +47,6 @@ class FeedLane(Lane, Generic[T]):
 
     @property
     def busy(self) -> bool:
-        """A rebuild runs or the index is behind."""
         return self._state in ("catching_up", "rebuilding")
 
     def differences(self) -> list[str]:
@@ -123,7 +117,7 @@ class FeedLane(Lane, Generic[T]):
         if successor is not None:
             successor.handle.retire()
         self._failures += 1
-        self._ask_again_at = time.monotonic() + self._backoff_s()
+        self._ask_again_at = time.monotonic() + self._around.options.pause_s(self._failures)
         self._asked = "the last rebuild failed"
         self._log_failure(error)
         self._answer(error)
@@ -139,8 +133,7 @@ class FeedLane(Lane, Generic[T]):
 
     def _open(self) -> float:
         around, files = self._around, self._around.files
-        if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
-            raise TimeoutError("Searches still hold the index that failed.")
+        self._wait_for_readers()
         folder = files.current(self.name)
         if folder is None and around.feed.reaches_back(around.options.replay_at_most):
             folder = files.fresh(self.name)
@@ -229,7 +222,8 @@ class FeedLane(Lane, Generic[T]):
         if refused is not None:
             index.apply(IndexBatch((), (), (), (), batch.position))
         for each in new:
-            self._log_refused(track.refusals.book[each].kind, each, track.refusals.book[each].reason)
+            kind, reason = track.refusals.book[each]
+            log_refused(self._around.organization_id, self.name, kind, each, reason)
 
     def _try_again(self, track: Track[T]) -> None:
         kinds = {each: why.kind for each, why in track.refusals.book.items()}
@@ -330,10 +324,7 @@ class FeedLane(Lane, Generic[T]):
             serving, self._serving, self._follows = self._serving, None, False
         if serving is None:
             return None
-        self._leaving = serving.handle
-        serving.handle.retire()
-        serving.handle.wait_closed(WAIT_FOR_READERS_S)
-        return serving.handle.folder
+        return self._retire(serving.handle)
 
     def _finish(self) -> None:
         super()._finish()

@@ -1,9 +1,8 @@
-"""Index files of one organization: numbered generations and a pointer to the serving one.
+"""Index files of one organization: numbered generations and a pointer to one.
 
-`open` exists while a process has the organization open; at a start it tells of an unclean stop. `watermarks.json` has
-the progress of each index at the last clean stop. `<index>/current` names the serving generation, such as
-`<index>/0003/`; a rebuild fills the next one. `0003.damaged` waits for the rebuild that replaces it, `0003.incomplete`
-marks a generation that lacks records, `0003.refused` lists the records that it refused.
+`open` exists while a process has them open, `watermarks.json` holds the progress at the last clean stop, and
+`<index>/current` names the serving generation, such as `<index>/0003/`. `0003.damaged` waits for its replacement,
+`0003.incomplete` marks missing records, `0003.refused` lists refused ones.
 """
 
 import json
@@ -31,12 +30,11 @@ class Watermark:
 
     sequence: int
     applied: list[list[int]] = field(default_factory=list)
-    """Applied ranges above `sequence`, both ends included."""
+    """Ranges above `sequence`, both ends included."""
     complete: bool = True
     refused: int = 0
-    """Number of refused records."""
     erasable: int = 0
-    """Number of deleted or replaced records still in its files."""
+    """Deleted or replaced records still in its files."""
 
     def contains(self, sequence: int) -> bool:
         return sequence <= self.sequence or any(first <= sequence <= last for first, last in self.applied)
@@ -47,23 +45,18 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Record of a clean stop, read without opening the organization."""
+    """Record of a clean stop."""
 
     epoch: str
     model: str
-    """Embedding model; empty without vectors."""
     watermarks: dict[str, Watermark]
     boot: str = ""
-    """Boot id: after another boot, files that were not synced may be missing."""
+    """After another boot, files that were not synced may be missing."""
     tokens: str = ""
-    """Model of the token vectors; empty without any."""
     words: str = ""
-    """Format of the lexical index."""
 
 
 class OrganizationFolder:
-    """Folder of one organization's indexes."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -76,7 +69,7 @@ class OrganizationFolder:
         return self.path / "watermarks.json"
 
     def mark_open(self) -> bool:
-        """Leave a marker for the next start; return whether the last stop was clean and the machine ran ever since."""
+        """Leave a marker; return whether the last stop was clean, in the same boot."""
         closing = self.closing()
         clean = closing.boot == _boot() if closing is not None else not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -90,12 +83,10 @@ class OrganizationFolder:
         self._marker.unlink(missing_ok=True)
 
     def remove(self) -> bool:
-        """Remove everything; return False where that failed."""
         shutil.rmtree(self.path, ignore_errors=True)
         return not self.path.exists()
 
     def closing(self) -> Closing | None:
-        """Return the record of the last clean stop, or None."""
         if self._marker.exists():
             return None
         try:
@@ -107,7 +98,6 @@ class OrganizationFolder:
             return None
 
     def current(self, name: IndexName) -> Path | None:
-        """Return the serving generation."""
         try:
             generation = self.path / name / (self.path / name / "current").read_text("utf-8").strip()
         except (OSError, ValueError):
@@ -115,7 +105,6 @@ class OrganizationFolder:
         return generation if generation.is_dir() and generation.parent == self.path / name else None
 
     def fresh(self, name: IndexName) -> Path:
-        """Create an empty folder for the next generation."""
         parent = self.path / name
         parent.mkdir(parents=True, exist_ok=True)
         taken = [int(entry.name[:4]) for entry in parent.iterdir() if entry.name[:4].isdigit()]
@@ -124,17 +113,15 @@ class OrganizationFolder:
         return folder
 
     def point(self, name: IndexName, generation: Path) -> None:
-        """Make a generation the serving one."""
         write(self.path / name / "current", generation.name)
 
     def set_aside(self, name: IndexName, generation: Path) -> None:
-        """Rename a damaged generation; the rebuild removes it."""
         (self.path / name / "current").unlink(missing_ok=True)
         if generation.exists():
             generation.rename(generation.with_name(generation.name + DAMAGED))
 
     def sweep(self, name: IndexName, keep: Collection[Path], *, damaged: bool = True) -> None:
-        """Remove all other generations; they may hold text that was deleted since."""
+        """Remove all other generations; they may hold deleted text."""
         for entry in self._entries(name):
             if entry.is_dir() and entry not in keep and (damaged or not entry.name.endswith(DAMAGED)):
                 shutil.rmtree(entry, ignore_errors=True)
@@ -145,7 +132,6 @@ class OrganizationFolder:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Lend a temporary folder."""
         folder = tempfile.mkdtemp(prefix=_SCRATCH, dir=self.path)
         try:
             yield Path(folder)
@@ -162,12 +148,10 @@ class OrganizationFolder:
 
 
 def marker(generation: Path) -> Path:
-    """Return the path of the marker of an incomplete generation."""
     return generation.with_name(generation.name + INCOMPLETE)
 
 
 def refusals_of(generation: Path) -> Path:
-    """Return the path of the file that names a generation's refused records."""
     return generation.with_name(generation.name + REFUSED)
 
 
@@ -180,7 +164,6 @@ def _boot() -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")
     temporary.write_text(text, "utf-8")

@@ -8,9 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Closable(Protocol):
-    def close(self) -> None:
-        """Release files, threads and locks."""
-        ...
+    def close(self) -> None: ...
 
 
 T = TypeVar("T", bound=Closable)
@@ -18,7 +16,6 @@ T = TypeVar("T", bound=Closable)
 
 @contextmanager
 def closing_on_error(index: Closable) -> Iterator[None]:
-    """Close an index when the block raises."""
     try:
         yield
     except BaseException:
@@ -38,7 +35,6 @@ class Handle(Generic[T]):
         self._closed = threading.Event()
 
     def acquire(self) -> bool:
-        """Hold the index open; return False when it is retired."""
         with self._lock:
             if self._retired is not None:
                 return False
@@ -63,7 +59,6 @@ class Handle(Generic[T]):
             self._close()
 
     def wait_closed(self, timeout_s: float) -> bool:
-        """Wait for the last reader; return False on timeout."""
         return self._closed.wait(timeout_s)
 
     def _close(self) -> None:
@@ -71,7 +66,7 @@ class Handle(Generic[T]):
         try:
             self.index.close()
         finally:
-            # Lanes that have ended remember their handles, and are themselves remembered for a while.
+            # Ended lanes keep their handles for a while.
             del self.index
             self._closed.set()
             if then is not None:

@@ -1,4 +1,4 @@
-"""Indexer: follows the ledger's feed into three indexes per organization, and lends them to searches."""
+"""Indexer: keeps three indexes per organization in step, and lends them to searches."""
 
 import asyncio
 import time
@@ -11,13 +11,14 @@ from pathlib import Path
 import structlog
 
 from stores.embedding import Embedder
+from stores.folder import claim, release
 from stores.graph import Room
 from stores.indexer.embedding_worker import EmbedderSource, EmbeddingWorker
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
-from stores.indexer.registry import Registry, claim, release
+from stores.indexer.registry import Registry
 from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
 from stores.ledger import Ledger
@@ -32,10 +33,7 @@ log = structlog.get_logger("indexer")
 
 
 class Indexer:
-    """Keeps the indexes of all organizations in step with the ledger. Thread-safe.
-
-    Register `notify` for the ledger's commits and `forget` for its deletions.
-    """
+    """Thread-safe. Register `notify` for commits and `forget` for deletions."""
 
     def __init__(
         self,
@@ -65,10 +63,9 @@ class Indexer:
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
         self._waiting_is_over = False
         self.on_applied: list[Callable[[str, int], None]] = []
-        """Listeners, called with an organization and the watermark of its healthy indexes.
+        """Called with an organization and its watermark, on the indexes' threads.
 
-        Also called when only changes above the watermark were applied: ask `applied` about those. Called on the
-        indexes' threads; must not block.
+        Must not block. Ask `applied` about changes above the watermark.
         """
 
     def start(self) -> None:
@@ -102,7 +99,7 @@ class Indexer:
         release(self._folder)
 
     def notify(self, organization_id: str, sequence: int) -> None:
-        """Take note of a commit. Does not block."""
+        """Note a commit. Does not block."""
         organization = self._registry.get(organization_id)
         if organization is not None:
             organization.wake(sequence)
@@ -114,7 +111,7 @@ class Indexer:
         self._supervisor.forget(organization_id)
 
     def applied(self, organization_id: str, sequence: int) -> bool:
-        """Return whether every healthy index holds a change. Never opens an organization."""
+        """Return whether every healthy index holds a change. Opens nothing."""
         organization = self._registry.find(organization_id)
         if organization is not None:
             return organization.applied(sequence)
@@ -125,17 +122,8 @@ class Indexer:
     def wait_applied(
         self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
     ) -> list[str]:
-        """Block until every healthy index holds the changes of those records up to a sequence number.
-
-        Returns the names of the indexes that do not: failed ones, which are not waited for, and late ones.
-        """
-        with self._held(organization_id) as organization:
-            waiting = self._wait(organization, sequence, record_ids)
-            try:
-                return waiting.result(timeout_s)
-            except TimeoutError:
-                waiting.cancel()
-                return organization.without(sequence, record_ids)
+        """Block until every healthy index holds a write; return the names of the others."""
+        return asyncio.run(self.applied_within(organization_id, sequence, record_ids, timeout_s))
 
     async def applied_within(
         self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
@@ -155,7 +143,7 @@ class Indexer:
             organization.let_go()
 
     def end_waits(self) -> None:
-        """Answer all waiters with the indexes missing now, and later ones at once. For a server's end."""
+        """Answer all waiters now, and later ones at once. For a server's end."""
         self._waiting_is_over = True
         for organization in self._registry.known():
             organization.waits.end()
@@ -164,7 +152,7 @@ class Indexer:
     def indexes(self, organization_id: str) -> Iterator[OpenIndexes]:
         """Lend the indexes of an organization, opening it where it is closed.
 
-        Waits for an index that is being opened, for graph and vectors only a moment.
+        Waits for opening indexes, for graph and vectors only a moment.
 
         Raises:
             NotFound: The ledger does not know the organization.
@@ -175,12 +163,11 @@ class Indexer:
                 yield lent
 
     def degraded(self, organization_id: str) -> dict[str, str]:
-        """Return the reason for each missing or incomplete index of an open organization."""
         organization = self._registry.get(organization_id)
         return organization.degraded() if organization is not None else {}
 
     def status(self) -> list[IndexStatus]:
-        """Return the status of every index. Cheap: opens nothing."""
+        """Return the status of every index. Opens nothing."""
         opened = {organization.id: organization for organization in self._registry.known()}
         lines = self._supervisor.closed_status(opened)
         for organization in opened.values():
@@ -188,25 +175,24 @@ class Indexer:
         return sorted(lines, key=lambda line: (line.organization_id, NAMES.index(line.index)))
 
     def status_of(self, organization_id: str) -> list[IndexStatus]:
-        """Return the status of an organization's indexes; empty while it is closed."""
         organization = self._registry.get(organization_id)
         return organization.status() if organization is not None else []
 
     @property
     def surveyed(self) -> bool:
-        """`status` knows every organization; False shortly after the start."""
+        """`status` knows every organization."""
         return self._supervisor.surveyed
 
     def watermarks(self) -> dict[str, int]:
-        """Return, for `prune_feed`, the sequence number up to which no index needs an organization's feed any more."""
+        """Return the sequence numbers up to which no index needs the feed."""
         return self._supervisor.watermarks()
 
     def check(self, organization_id: str) -> list[str]:
-        """Compare every index with the ledger; return one sentence for each difference. Blocks."""
+        """Compare every index with the ledger. Blocks."""
         return [f"{each.index}: {found}" for each in self.examine(organization_id) for found in each.differences]
 
     def examine(self, organization_id: str, wait_s: float = 0) -> list[Examined]:
-        """Compare every index with the ledger once all are level, or after `wait_s`. Blocks."""
+        """Compare every index with the ledger once level, or after `wait_s`. Blocks."""
         with self._held(organization_id) as organization:
             for lane in organization.lanes:
                 lane.wait_settled(OPEN_TIMEOUT_S)
@@ -219,11 +205,7 @@ class Indexer:
             ]
 
     def reindex(self, organization_id: str, names: Collection[IndexName] = NAMES) -> None:
-        """Rebuild indexes from the ledger and block until the new ones serve.
-
-        Skips indexes that are not configured; removes vectors where there is no model any more. Raises what a rebuild
-        raised.
-        """
+        """Rebuild indexes; block until the new ones serve, raise what a rebuild raised."""
         with self._held(organization_id) as organization:
             if "vectors" in names:
                 organization.drop_vectors()
@@ -243,7 +225,6 @@ class Indexer:
         return organization.wait(sequence, record_ids)
 
     def is_settled(self, organization_id: str) -> bool:
-        """Return whether lexical index and graph can be asked without waiting."""
         organization = self._registry.hold_if_open(organization_id)
         if organization is None:
             return False

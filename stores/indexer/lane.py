@@ -8,11 +8,13 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import structlog
 
 from stores.indexer.feed import Feed, LedgerUnreadable
 from stores.indexer.folders import OrganizationFolder, Watermark
+from stores.indexer.handle import Handle
 from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus, State
 from stores.ledger import Ledger
@@ -20,14 +22,15 @@ from stores.ledger import Ledger
 log = structlog.get_logger("indexer")
 
 FOREVER = 3600.0
+WAIT_FOR_READERS_S = 5.0
 COMPACTION_SHARE = 20.0
 GATHER_SHARE = 10.0
-"""Gathering time of writes that nobody waits for, in multiples of the last commit's time."""
+"""In multiples of the last commit's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Dependencies shared by the lanes of one organization."""
+    """Dependencies of the lanes of one organization."""
 
     organization_id: str
     ledger: Ledger
@@ -36,10 +39,9 @@ class Surroundings:
     options: IndexerOptions
     builders: Executor
     clean: bool
-    """The last stop was clean; otherwise indexes are compared with the ledger first."""
+    """The last stop was clean; otherwise indexes are compared with the ledger."""
     clock: Callable[[], datetime]
     progressed: Callable[[], None]
-    """Called after each step that others may wait for."""
     hurried: Callable[[], bool]
     """Somebody waits for a write."""
 
@@ -49,7 +51,7 @@ class Interrupted(Exception):  # not a fault: the lane is closing
 
 
 class ModelUnavailable(Exception):  # the model is at fault, no index is
-    """The embedding model cannot be loaded or reached; the vectors stay as they are."""
+    """The embedding model cannot be loaded or reached."""
 
 
 class Lane(ABC):
@@ -79,24 +81,23 @@ class Lane(ABC):
         self._asking: list[Future[None]] = []
         self._promised: list[Future[None]] = []
         self._final: Watermark | None = None
+        self._leaving: Handle[Any] | None = None
         self._thread = threading.Thread(target=self._run, name=f"{self.name} {around.organization_id}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at the feed soon: at once where somebody waits for a write, else once writes have gathered."""
-        # Looking at every single write would cost the requests that make them more than the write itself.
+        """Look at the feed: at once where somebody waits, else once writes have gathered."""
+        # Waking at every single write would cost requests more than the write itself.
         if time.monotonic() >= self._deaf_until or self._around.hurried():
             self._signal.set()
 
     def stop(self) -> None:
-        """Begin nothing more; `join` waits for what is running."""
         self._closing.set()
         self._signal.set()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for the thread; return False on timeout."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -106,7 +107,7 @@ class Lane(ABC):
 
     @property
     def recorded(self) -> Watermark | None:
-        """Watermark on disk, also after the lane has ended; None where it cannot be relied on."""
+        """Watermark on disk; None where it cannot be relied on."""
         with self._lock:
             return self._final or self._recorded()
 
@@ -129,32 +130,29 @@ class Lane(ABC):
             return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, detail, refused)
 
     def report(self, error: BaseException) -> None:
-        """Report a damaged index that a reader met: it is opened again, or rebuilt."""
         with self._lock:
             self._reported = error
         self._signal.set()
 
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Return whether the index holds a transaction that ends there and changed those records."""
         with self._lock:
             return self._contains(sequence, record_ids) if self._final is None else self._final.contains(sequence)
 
     @property
     def waitable(self) -> bool:
-        """Changes will get into this index by themselves, so waiting makes sense."""
+        """Changes will get into this index by themselves."""
         with self._lock:
             return self._state != "failed" and (self._final is not None or self._hopeful())
 
     @property
     def erases(self) -> bool:
-        """Deleted or replaced records are in its files and will be erased in a quiet moment."""
+        """Deleted or replaced records are still in its files."""
         recorded = self.recorded
         return recorded is not None and recorded.erasable > 0
 
     @property
     @abstractmethod
-    def busy(self) -> bool:
-        """Closing would interrupt work."""
+    def busy(self) -> bool: ...
 
     def rebuild(self) -> "Future[None]":
         """Rebuild the index from the ledger; the present one serves until then."""
@@ -165,8 +163,7 @@ class Lane(ABC):
         return done
 
     @abstractmethod
-    def differences(self) -> list[str]:
-        """Compare the index with the ledger, ignoring changes on their way."""
+    def differences(self) -> list[str]: ...
 
     def _why_absent(self) -> list[str]:
         return [f"it cannot be used: {self._detail}"] if self._state == "failed" else []
@@ -204,7 +201,7 @@ class Lane(ABC):
     def _objection(self) -> str:
         if self._state == "failed":
             return self._detail
-        # It was opened again and has still to get beyond what it failed at.
+        # It was reopened, and has not passed the change at which it failed.
         return self._hindrance() or (f"it failed: {self._trouble}" if self._trouble else self._left_out())
 
     @abstractmethod
@@ -247,11 +244,11 @@ class Lane(ABC):
             organization_id = self._around.organization_id
             log.warning("index_waits", organization_id=organization_id, index=self.name, detail=reason)
         self._postponed += 1
-        return self._pause_s(self._postponed)
+        return self._around.options.pause_s(self._postponed)
 
     def _fail(self, error: BaseException) -> None:
         self._failures += 1
-        self._retry_at = time.monotonic() + self._backoff_s()
+        self._retry_at = time.monotonic() + self._around.options.pause_s(self._failures)
         self._log_failure(error)
         folder = self._guarded_release()
         if folder is not None and self._failures > 1:
@@ -261,20 +258,9 @@ class Lane(ABC):
         self._settled.set()
         self._around.progressed()
 
-    def _backoff_s(self) -> float:
-        return self._pause_s(self._failures)
-
-    def _pause_s(self, failures: int) -> float:
-        options = self._around.options
-        return min(options.retry_first_s * 2.0 ** min(failures - 1, 16), options.retry_at_most_s)
-
     def _log_failure(self, error: BaseException) -> None:
         organization_id, failures = self._around.organization_id, self._failures
         log.error("index_failed", organization_id=organization_id, index=self.name, failures=failures, exc_info=error)
-
-    def _log_refused(self, kind: str, record_id: str, reason: str, *, is_new: bool = True) -> None:
-        if is_new:
-            log_refused(self._around.organization_id, self.name, kind, record_id, reason)
 
     def _raise_reported(self) -> None:
         with self._lock:
@@ -288,6 +274,16 @@ class Lane(ABC):
         except Exception:  # closing what is broken may break, too
             log.exception("index_not_closed", organization_id=self._around.organization_id, index=self.name)
             return None
+
+    def _retire(self, handle: Handle[Any]) -> Path:
+        self._leaving = handle
+        handle.retire()
+        handle.wait_closed(WAIT_FOR_READERS_S)
+        return handle.folder
+
+    def _wait_for_readers(self) -> None:
+        if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
+            raise TimeoutError("Searches still hold the index that failed.")
 
     def _finish(self) -> None:
         self._settled.set()
@@ -360,6 +356,5 @@ def log_refused(organization_id: str, index: IndexName, kind: str, record_id: st
 
 
 def describe(error: BaseException) -> str:
-    """Return one line about an error, for operators."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__

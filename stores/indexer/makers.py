@@ -1,19 +1,46 @@
 """Adapters that open and fill the lexical index and the graph."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from stores.graph import GraphIndex, Room, probe
-from stores.index import IndexBatch
+from stores.index import Index, IndexBatch
+from stores.indexer.handle import Handle
 from stores.indexer.lane import Interrupted, Surroundings, describe, log
 from stores.indexer.options import GraphEngine
+from stores.indexer.refusals import Refusals
 from stores.ledger import Snapshot
 from stores.lexical import LexicalIndex
+from stores.records import Position
 
+T = TypeVar("T", bound=Index)
 Row = TypeVar("Row")
 Admit = Callable[[IndexBatch], None]
+
+
+class Maker(Protocol[T]):
+    """Adapter of one kind of index."""
+
+    def open(self, folder: Path, *, clean: bool) -> T:
+        """Open the index, or raise; with care after an unclean stop."""
+
+    def fill(self, index: T, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
+        """Load everything from the ledger; call `check` between pages.
+
+        `admit` skips records that the index refuses.
+        """
+
+
+@dataclass(slots=True)
+class Track(Generic[T]):
+    """Open index with its position and refused records."""
+
+    handle: Handle[T]
+    position: Position
+    refusals: Refusals
 
 
 class DamagedGraph(Exception):  # says what is wrong, not who is
@@ -25,7 +52,6 @@ class LexicalMaker:
         return LexicalIndex.open(folder)
 
     def fill(self, index: LexicalIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
-        """Load every entity, a page per commit."""
         with around.ledger.feed.snapshot(around.organization_id) as snapshot:
             admit(IndexBatch((), (), (), (), snapshot.position))
             for page in snapshot.entities():
@@ -41,13 +67,13 @@ class GraphMaker:
         self._room = room
 
     def open(self, folder: Path, *, clean: bool) -> GraphIndex:
-        """Open the graph; after an unclean stop a child process tries first, because opening may abort it."""
+        """Open; after an unclean stop a child process tries first: opening may abort it."""
         if not clean and not probe(folder, self._engine):
             raise DamagedGraph("The graph cannot be opened after an unclean stop.")
         return GraphIndex.open(folder, engine=self._engine, clock=self._clock, room=self._room)
 
     def fill(self, index: GraphIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
-        """Load every entity and relation in bulk, or page by page where a record stops that."""
+        """Load in bulk, or page by page where a record stops that."""
         with around.ledger.feed.snapshot(around.organization_id) as snapshot:
             try:
                 entities, relations = snapshot.entities(), snapshot.relations()

@@ -15,7 +15,7 @@ from stores.vectors import ModelChanged, VectorIndex, VectorState
 
 
 class VectorOpener:
-    """Opens the vector index. Faults of the model are raised as `ModelUnavailable`."""
+    """Raises faults of the model as `ModelUnavailable`."""
 
     def __init__(self, around: Surroundings, source: EmbedderSource, late: TokenEncoder | None) -> None:
         self._around = around
@@ -23,7 +23,7 @@ class VectorOpener:
         self._late = late
 
     def open(self) -> tuple[Path, VectorIndex]:
-        """Open the serving generation, or a fresh one where there is none or it is unusable."""
+        """Open the serving generation, or a fresh one where it is unusable."""
         files, embedder = self._around.files, self._model()
         folder = files.current("vectors")
         index = self._open_folder(folder, embedder) if folder is not None else None
@@ -34,7 +34,6 @@ class VectorOpener:
         return folder, index
 
     def objection_to(self, state: VectorState | None) -> str | None:
-        """Return the reason why the index cannot follow this ledger, or None."""
         feed = self._around.feed
         if state is None:
             return None
@@ -46,7 +45,6 @@ class VectorOpener:
         return objection
 
     def state_of(self, epoch: str, progress: Progress) -> VectorState:
-        """Return the state to store for a progress."""
         position = self._around.feed.position(progress.prefix)
         batch = position.batch
         if progress.applied:
@@ -54,7 +52,6 @@ class VectorOpener:
         return VectorState(Position(epoch, progress.prefix, batch), progress.applied)
 
     def divide(self, text: str) -> list[Passage]:
-        """Divide a text into passages."""
         if not text:
             return []
         embedder = self._model()

@@ -8,46 +8,48 @@ GraphEngine = Literal["ladybug", "kuzu"]
 
 @dataclass(frozen=True, slots=True)
 class IndexerOptions:
-    """Sizes and delays of the indexer; the defaults suit two cores and thousands of organizations."""
+    """The defaults suit two cores and thousands of organizations."""
 
     graph_engine: GraphEngine = "ladybug"
     open_limit: int = 32
-    """Open organizations above which idle ones are closed."""
+    """Above it, idle organizations are closed."""
     vector_budget_mb: int = 512
-    """Memory for exact vector search, over all organizations."""
+    """Over all organizations, as the next."""
     graph_budget_mb: int = 128
-    """Memory for graph copies, over all organizations."""
     gather_s: float = 0.005
-    """Gathering time of single writes that somebody waits for."""
+    """Of single writes that somebody waits for."""
     gather_unhurried_s: float = 0.1
-    """Gathering time of single writes that nobody waits for."""
+    """Of single writes that nobody waits for."""
     gather_deferred_s: float = 0.5
-    """Gathering time of bulk writes."""
+    """Of bulk writes."""
     gather_scans_s: float = 0.05
     """Pause of the vector lane between two looks at the feed where nobody waits."""
     batch_changes: int = 2_000
     batch_characters: int = 8_000_000
     passages_per_turn: int = 8
     late_after_s: float = 0.3
-    """Quiet time after a single write before tokens are encoded: the next write would wait."""
+    """Quiet time after a single write before tokens are encoded."""
     cached_passages: int = 4_096
-    """Passages in the vector cache."""
     cached_token_bytes: int = 12_000_000
-    """Size of the token cache: some 900 passages."""
+    """Some 900 passages."""
     commit_records: int = 64
     commit_after_s: float = 0.25
     commit_deferred_after_s: float = 1.0
     quiet_s: float = 30.0
-    """Idle time after which an index is compacted."""
+    """Idle time before compaction."""
     compact_after_commits: int = 500
-    """Commits after which an index is compacted in the next free moment even when it is never idle."""
+    """Compact then in the next free moment even when never idle."""
     poll_s: float = 1.0
     """Interval of looking for commits of other processes."""
     replay_at_most: int = 5_000
-    """Changes up to which a fresh index follows the feed; above it is built in bulk."""
+    """Changes up to which a fresh index follows the feed instead of a bulk build."""
     backlog_limit: int = 20_000
-    """Deferred changes that the vector lane keeps in memory; others stay in the feed."""
+    """Deferred changes in memory; others stay in the feed."""
     retry_first_s: float = 0.5
     retry_at_most_s: float = 60.0
     busy_quantum_s: float = 10.0
-    """Time before an organization with work left may be closed for another."""
+    """Before an organization with work left may be closed for another."""
+
+    def pause_s(self, failures: int) -> float:
+        """Return the pause before the next try, twice as long after each failure in a row."""
+        return min(self.retry_first_s * 2.0 ** min(failures - 1, 16), self.retry_at_most_s)

@@ -25,9 +25,9 @@ from stores.vectors import VectorIndex
 
 OPENING = "it is being opened"
 GRAPH_TIMEOUT_S = 3.0
-"""Wait of a search for a graph that is being opened: after an unclean stop a child process tries it first."""
+"""A graph after an unclean stop is tried by a child process first."""
 VECTORS_TIMEOUT_S = 0.5
-"""Wait of a search for vectors: a model may take seconds to load."""
+"""A model may take seconds to load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class OpenIndexes:
     graph: GraphIndex | None
     vectors: VectorIndex | None
     degraded: Mapping[str, str]
-    """Reason for each missing or incomplete index; one that is not configured is not named."""
+    """Reason for each missing or incomplete index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,6 @@ class Shared:
     clock: Callable[[], datetime]
     builders: Executor
     room: Room
-    """Memory budget of graph copies."""
     turns: EmbeddingWorker | None
     progressed: Callable[[str], None]
 
@@ -95,7 +94,6 @@ class OpenOrganization:
             lane.start()
 
     def wake(self, sequence: int) -> None:
-        """Take note of a commit."""
         self.head = max(self.head, sequence)
         self.used_at = time.monotonic()
         for lane in self.lanes:
@@ -117,7 +115,6 @@ class OpenOrganization:
 
     @property
     def busy(self) -> bool:
-        """Closing would interrupt or delay work."""
         return self._works or self._tidies
 
     @property
@@ -137,7 +134,7 @@ class OpenOrganization:
         return any(not lane.contains(self.head) for lane in self.lanes if lane.waitable)
 
     def drop_vectors(self) -> None:
-        """Remove vectors where there is no model any more: deleted records would stay in them."""
+        """Remove vectors where there is no model any more."""
         if self.vectors is None:
             self._files.sweep("vectors", ())
 
@@ -145,29 +142,26 @@ class OpenOrganization:
         return next((lane for lane in self.lanes if lane.name == name), None)
 
     def wait_settled(self, timeout_s: float) -> bool:
-        """Wait until lexical index and, for a moment, graph are open or known to be unusable."""
         return self.lexical.wait_settled(timeout_s) and self.graph.wait_settled(min(timeout_s, GRAPH_TIMEOUT_S))
 
     def wait(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
         """Wait for a write; the future has the names of the indexes without it."""
         waiting = self.waits.add(sequence, record_ids)
         if not waiting.done():
-            # Also where they know of the write: they were in no hurry.
+            # They may know of the write, but gather more before they apply it.
             for lane in self.lanes:
                 lane.wake()
         return waiting
 
     def applied(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Return whether every healthy index holds a change."""
         return not any(not lane.contains(sequence, record_ids) and lane.waitable for lane in self.lanes)
 
     def watermark(self) -> int:
-        """Return the sequence number up to which every healthy index holds everything."""
+        """Return the sequence number up to which every healthy index is complete."""
         marks = [lane.status(self.head).watermark for lane in self.lanes if lane.waitable]
         return min(marks, default=0)
 
     def without(self, sequence: int, record_ids: Sequence[str]) -> list[str]:
-        """Return the indexes that do not hold a write."""
         return list(self._missing(sequence, record_ids).names)
 
     def status(self) -> list[IndexStatus]:
@@ -175,12 +169,10 @@ class OpenOrganization:
 
     @property
     def level(self) -> bool:
-        """Every index holds everything, or has failed."""
         return all(each.state == "failed" or (each.state == "ready" and not each.pending) for each in self.status())
 
     @contextmanager
     def lend(self) -> Iterator[OpenIndexes]:
-        """Hold the indexes open for a search."""
         if self.vectors is not None:
             self.vectors.wait_settled(VECTORS_TIMEOUT_S)
         lexical, graph = self.lexical.acquire(), self.graph.acquire()
@@ -200,7 +192,6 @@ class OpenOrganization:
                     handle.release()
 
     def degraded(self) -> dict[str, str]:
-        """Return the reason for each missing or incomplete index."""
         return {lane.name: reason for lane in self.lanes if (reason := lane.reason)}
 
     def stop(self) -> None:
@@ -208,7 +199,7 @@ class OpenOrganization:
             lane.stop()
 
     def close(self, timeout_s: float) -> bool:
-        """Close the indexes and record their watermarks; return False where a lane does not end in time."""
+        """Close the indexes and record their watermarks; False on timeout."""
         self.stop()
         until = time.monotonic() + timeout_s
         ended = sum(lane.join(max(0.0, until - time.monotonic())) for lane in self.lanes) == len(self.lanes)
@@ -219,13 +210,12 @@ class OpenOrganization:
         return ended
 
     def discard(self, timeout_s: float) -> bool:
-        """Close the indexes without recording anything; return False where a lane does not end in time."""
+        """Close the indexes without recording anything; False on timeout."""
         with self._lock:
             self._discarded = True
         return self.close(timeout_s)
 
     def closing(self) -> Closing:
-        """Return the record of a clean stop."""
         marks: dict[str, Watermark] = {lane.name: mark for lane in self.lanes if (mark := lane.recorded) is not None}
         turns = self._shared.turns
         closing = Closing(self._shared.ledger.feed.epoch, "", marks, words=layout())

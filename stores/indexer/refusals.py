@@ -1,17 +1,35 @@
-"""Records that an index refused, in a file beside the generation."""
+"""Records that an index refuses: found by bisection of a batch, and listed in a file beside the generation.
+
+A record is at fault where an empty index refuses it too and takes a batch without it. Otherwise the index is damaged,
+or the machine is short of something; both are the lane's.
+"""
 
 import json
+import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
+from stores.index import Index, IndexBatch
+from stores.indexer.feed import LedgerUnreadable
 from stores.indexer.folders import refusals_of, write
+from stores.indexer.lane import Interrupted, describe
+from stores.records import Entity, Position, Relation
+
+T = TypeVar("T")
 
 AGAIN_S = 3_600.0
-"""Seconds before refused records are tried again: the reason may have passed."""
+"""Refused records are tried again then: the reason may have passed."""
 MOST = 10_000
 """Refused records above which an index is useless."""
+_OF_NO_RECORD = (OSError, MemoryError, LedgerUnreadable, Interrupted)
+# Beginnings of the engines' messages about disks: to Python all their errors are of one type.
+_OF_THE_DISK = re.compile(
+    r"IO exception|An IO error|Failed to open file|lance error: LanceError\(IO\)|Internal error: '.*\(os error \d+\)"
+)
 
 
 class Refusal(NamedTuple):
@@ -20,9 +38,9 @@ class Refusal(NamedTuple):
 
 
 class Refusals:
-    """Refused records of one generation, kept in a file. Written by the lane's thread; `book` is replaced whole.
+    """Refused records of one generation. Written by the lane; `book` is replaced whole.
 
-    The file is written before the index's position moves on, so that a kill in between brings the records again.
+    The file is written before the index's position moves on: a kill brings the records again.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -32,14 +50,13 @@ class Refusals:
 
     @property
     def due(self) -> bool:
-        """It is time to try them again: after opening, then once an hour."""
         return bool(self.book) and time.monotonic() >= self._again_at
 
     def put_off(self) -> None:
         self._again_at = time.monotonic() + AGAIN_S
 
     def note(self, refused: Mapping[str, Refusal], tried: Collection[str]) -> list[str]:
-        """Record the outcome of a try; return the records that are refused for the first time.
+        """Record the outcome of a try; return the newly refused records.
 
         Raises:
             RuntimeError: Too many are refused.
@@ -59,12 +76,10 @@ class Refusals:
         return new
 
     def sentences(self) -> list[str]:
-        """Return one line for each record, for operators."""
         return [f"{why.kind} {each} cannot be indexed: {why.reason}" for each, why in sorted(self.book.items())]
 
 
 def summary(reasons: Collection[str], *, verb: str = "indexed") -> str:
-    """Return the count and the first reason as one line; empty without any."""
     return f"{len(reasons)} record(s) cannot be {verb}: {next(iter(reasons))}" if reasons else ""
 
 
@@ -73,3 +88,102 @@ def _read(file: Path) -> dict[str, Refusal]:
         return {each: Refusal(*why) for each, why in json.loads(file.read_text("utf-8")).items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    kind: Literal["entity", "relation"]
+    id: str
+    record: Entity | Relation | None
+
+
+class Admission:
+    """Applies batches. `fresh` lends an empty index; `check` runs between attempts."""
+
+    def __init__(
+        self, index: Index, fresh: Callable[[], AbstractContextManager[Index]], check: Callable[[], None]
+    ) -> None:
+        self._index = index
+        self._fresh = fresh
+        self._check = check
+
+    def attempt(self, batch: IndexBatch, since: Position) -> Mapping[str, Refusal] | None:
+        """Apply a batch; return None, or the refused records where all others are in.
+
+        Then the position is still `since`, and the index holds nothing of the refused records.
+
+        Raises:
+            Exception: The index raised it, and no record is to blame.
+        """
+        try:
+            self._index.apply(batch)
+        except Exception as error:
+            pieces = _pieces(batch)
+            if not pieces or is_of_the_machine(error):
+                raise
+            refused = divide(pieces, lambda some: self._apply(some, since), describe(error))
+            if not self._are_to_blame([piece for piece, _ in refused], since):
+                raise
+            # Remove outdated versions.
+            self._apply([replace(piece, record=None) for piece, _ in refused if piece.record is not None], since)
+            return {piece.id: Refusal(piece.kind, why) for piece, why in refused}
+        return None
+
+    def _apply(self, pieces: Sequence[_Piece], since: Position) -> None:
+        self._check()
+        self._index.apply(_batch(pieces, since))
+
+    def _are_to_blame(self, pieces: Sequence[_Piece], since: Position) -> bool:
+        if not pieces:
+            return True
+        with self._fresh() as fresh:
+            for piece in pieces:
+                self._check()
+                with suppress(Exception):  # That is what is asked.
+                    fresh.apply(_batch([piece], since))
+                    return False
+            fresh.apply(_batch([], since))
+        return True
+
+
+def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str) -> list[tuple[T, str]]:
+    """Return the items that fail alone, with the reason; attempt all others.
+
+    Raises:
+        Exception: An attempt raised it because of the machine.
+    """
+    if len(items) == 1:
+        return [(items[0], why)]
+    found: list[tuple[T, str]] = []
+    middle = len(items) // 2
+    for half in (items[:middle], items[middle:]):
+        try:
+            attempt(half)
+        except Exception as failure:
+            if is_of_the_machine(failure):
+                raise
+            found += divide(half, attempt, describe(failure))
+    return found
+
+
+def is_of_the_machine(error: Exception) -> bool:
+    return isinstance(error, _OF_NO_RECORD) or _OF_THE_DISK.match(str(error)) is not None
+
+
+def _pieces(batch: IndexBatch) -> list[_Piece]:
+    return [
+        *(_Piece("entity", each, None) for each in batch.deleted_entities),
+        *(_Piece("relation", each, None) for each in batch.deleted_relations),
+        *(_Piece("entity", each.id, each) for each in batch.entities),
+        *(_Piece("relation", each.id, each) for each in batch.relations),
+    ]
+
+
+def _batch(pieces: Sequence[_Piece], position: Position) -> IndexBatch:
+    return IndexBatch(
+        entities=[each.record for each in pieces if isinstance(each.record, Entity)],
+        deleted_entities=[each.id for each in pieces if each.kind == "entity" and each.record is None],
+        relations=[each.record for each in pieces if isinstance(each.record, Relation)],
+        deleted_relations=[each.id for each in pieces if each.kind == "relation" and each.record is None],
+        position=position,
+    )

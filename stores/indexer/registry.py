@@ -3,35 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from stores.errors import NotFound
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenOrganization
 
-_claimed: set[Path] = set()
-_claimed_lock = threading.Lock()
-
-
-def claim(folder: Path) -> None:
-    """Reserve a folder of indexes for one indexer of this process.
-
-    Raises:
-        RuntimeError: Another indexer has it.
-    """
-    with _claimed_lock:
-        if folder.resolve() in _claimed:
-            raise RuntimeError(f"The indexes in {folder} are open in this process already.")
-        _claimed.add(folder.resolve())
-
-
-def release(folder: Path) -> None:
-    with _claimed_lock:
-        _claimed.discard(folder.resolve())
-
 
 class Registry:
-    """Open organizations. Opening is quick; closing waits for threads and is left to `close_surplus`."""
+    """Closing waits for threads and is left to `close_surplus`."""
 
     def __init__(self, make: Callable[[str], OpenOrganization], options: IndexerOptions) -> None:
         self._make = make
@@ -47,7 +26,6 @@ class Registry:
             return self._open.get(organization_id)
 
     def find(self, organization_id: str) -> OpenOrganization | None:
-        """Return an organization that is open or being closed."""
         with self._changed:
             return self._open.get(organization_id) or self._leaving.get(organization_id)
 
@@ -56,12 +34,11 @@ class Registry:
             return list(self._open.values())
 
     def known(self) -> list[OpenOrganization]:
-        """Return all that are open or being closed."""
         with self._changed:
             return [*self._open.values(), *self._leaving.values()]
 
     def hold(self, organization_id: str, timeout_s: float) -> OpenOrganization:
-        """Open an organization where it is closed, and keep it open until `let_go`.
+        """Open an organization where it is closed; keep it open until `let_go`.
 
         Raises:
             TimeoutError: It is being closed and that takes longer.
@@ -84,7 +61,6 @@ class Registry:
             return found
 
     def hold_if_open(self, organization_id: str) -> OpenOrganization | None:
-        """Keep an open organization open until `let_go`."""
         with self._changed:
             found = self._open.get(organization_id)
             if found is not None:
@@ -93,7 +69,6 @@ class Registry:
 
     @property
     def room(self) -> bool:
-        """Another organization can be opened for waiting changes."""
         with self._changed:
             limit = self._options.open_limit
             return len(self._open) < limit or any(not each.held and not each.busy for each in self._open.values())
@@ -105,14 +80,13 @@ class Registry:
             return len(self._open) < 2 * self._options.open_limit
 
     def close_surplus(self, note: Callable[[OpenOrganization], None]) -> None:
-        """Close organizations above the limit, calling `note` with each."""
         while victim := self._choose():
             victim.close(timeout_s=60)
             note(victim)
             self._left(victim)
 
     def discard(self, organization_id: str, timeout_s: float) -> bool:
-        """Close an organization for good; return False while a lane runs or somebody reads."""
+        """Close an organization for good; False while a lane runs or somebody reads."""
         with self._changed:
             self._discarded.add(organization_id)
             victim = self._open.pop(organization_id, None) or self._leaving.get(organization_id)
@@ -126,7 +100,6 @@ class Registry:
         return ended
 
     def stop(self) -> list[OpenOrganization]:
-        """Open nothing more; stop and return the open ones."""
         with self._changed:
             self._closed = True
             found = list(self._open.values())

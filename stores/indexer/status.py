@@ -17,12 +17,9 @@ class IndexStatus:
     index: IndexName
     state: State
     watermark: int
-    """Sequence number up to which everything is applied."""
     pending: int
-    """Number of changes that are not applied yet."""
     detail: str = ""
     refused: int = 0
-    """Number of records that the index or a model refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +28,5 @@ class Examined:
 
     index: IndexName | Literal["analytics", "ledger"]
     pending: int
-    """Number of changes or records on their way; they are no difference."""
+    """Changes on their way; they are no difference."""
     differences: list[str]
-    """One sentence for each."""

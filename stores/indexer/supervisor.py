@@ -1,7 +1,7 @@
 """Indexer thread: opens organizations with changes, closes surplus ones, shares memory."""
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,6 @@ import structlog
 from stores.errors import NotFound
 from stores.indexer.feed import LedgerUnreadable, reading
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
-from stores.indexer.memory import VectorMemory
 from stores.indexer.organization import OpenOrganization, Shared
 from stores.indexer.registry import Registry
 from stores.indexer.status import NAMES, IndexName, IndexStatus, State
@@ -31,9 +30,37 @@ class Known:
     closing: Closing | None = None
 
 
-class Supervisor:
-    """Opens organizations that are behind and closes surplus ones."""
+class VectorMemory:
+    """Keeps the vectors of the most recently used organizations. Not thread-safe."""
 
+    def __init__(self, budget_bytes: int) -> None:
+        self._budget = budget_bytes
+        self._dropped: dict[str, int] = {}
+
+    def share(self, organizations: Sequence[OpenOrganization]) -> None:
+        room = self._budget
+        names = {each.id for each in organizations}
+        self._dropped = {each: size for each, size in self._dropped.items() if each in names}
+        for each in sorted(organizations, key=lambda one: one.used_at, reverse=True):
+            room -= self._settle(each, room)
+
+    def _settle(self, organization: OpenOrganization, room: int) -> int:
+        handle = organization.vectors.acquire() if organization.vectors is not None else None
+        if handle is None:
+            return 0
+        try:
+            size = handle.index.memory_bytes() or self._dropped.get(organization.id, 0)
+            if size > room and organization.id not in self._dropped:
+                handle.index.drop_matrix()
+                self._dropped[organization.id] = size
+            elif size <= room and self._dropped.pop(organization.id, None) is not None:
+                handle.index.load_matrix()
+            return size if size <= room else 0
+        finally:
+            handle.release()
+
+
+class Supervisor:
     def __init__(
         self, registry: Registry, folder: Path, files: Callable[[str], OrganizationFolder], shared: Shared
     ) -> None:
@@ -56,7 +83,6 @@ class Supervisor:
 
     @property
     def expected(self) -> tuple[IndexName, ...]:
-        """Indexes that every organization has."""
         return NAMES if self._shared.turns is not None else NAMES[:2]
 
     def start(self) -> None:
@@ -70,7 +96,6 @@ class Supervisor:
         self._thread.join(timeout_s)
 
     def want(self, organization_id: str, sequence: int) -> None:
-        """Open an organization soon, for a commit."""
         with self._lock:
             if organization_id in self._deleted:
                 return
@@ -89,18 +114,15 @@ class Supervisor:
         self._remove(organization_id, timeout_s)
 
     def progressed(self) -> None:
-        """Check for room for a waiting organization."""
         if self._wanted or self._behind:
             self._signal.set()
 
     def closing(self, organization_id: str) -> Closing | None:
-        """Return the record of an organization's last clean stop."""
         with self._lock:
             known = self._known.get(organization_id)
             return known.closing if known is not None else None
 
     def closed_status(self, opened: Collection[str]) -> list[IndexStatus]:
-        """Return the status of all closed organizations."""
         with self._lock:
             known = {each: (what.head, what.closing) for each, what in self._known.items()}
         lines: list[IndexStatus] = []
@@ -110,7 +132,7 @@ class Supervisor:
         return lines
 
     def watermarks(self) -> dict[str, int]:
-        """Return the lowest watermark of each organization whose indexes are complete."""
+        """Return the lowest watermark of each organization with complete indexes."""
         with self._lock:
             closed = {each: what.closing for each, what in self._known.items()}
         found: dict[str, int] = {}
@@ -165,7 +187,7 @@ class Supervisor:
         self._memory.share(self._registry.all())
 
     def _survey(self) -> None:
-        # Before the ledger is read, so that every folder of an organization is one that it names.
+        # Before the ledger is read: a folder made since would look like one without an organization.
         folders = {entry.name for entry in self._folder.iterdir() if entry.is_dir()} if self._folder.is_dir() else set()
         with reading():
             organizations = self._shared.ledger.people.organizations()

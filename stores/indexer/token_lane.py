@@ -1,7 +1,6 @@
 """Token vectors of one organization, made from what its vector index holds.
 
-The embedding worker calls `turn` when no text waits; nobody waits for token vectors. Records are encoded in the order
-in which they came. A long one takes several turns. A record that changes meanwhile begins again.
+The embedding worker calls `turn` when no text waits. A long record takes several turns; a changed one begins again.
 """
 
 import sqlite3
@@ -12,22 +11,22 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 
-from stores.indexer.encoding import Encoding, TokenEncoder, Unencodable, digest_of
+from stores.indexer.encoding import Encoding, TokenEncoder, Unencodable
 from stores.indexer.handle import Handle
 from stores.indexer.lane import Surroundings, describe, log, log_refused
-from stores.indexer.vector_cache import TokenCache
+from stores.indexer.vector_cache import TokenCache, digest_of
 from stores.records import Entity, searchable_text
 from stores.tokens import TokenRecord, TokenStore, TokensUnusable
 from stores.vectors import VectorIndex
 
 PASSAGES_PER_TURN = 4
-"""A write that is made meanwhile waits for these: .7 s on a slow processor."""
+"""A write meanwhile waits for these: .7 s on a slow processor."""
 FURTHER_PASSAGES = 2
-"""Additional ones for each that is encoded in parallel: together they take a third longer than alone."""
+"""For each encoded in parallel: together they take a third longer than alone."""
 
 
 class TokenLane:
-    """Token vectors of whichever vector index is open. `turn` is called by one thread, everything else by any."""
+    """`turn` is called by one thread, everything else by any."""
 
     def __init__(self, around: Surroundings, wake: Callable[[], None]) -> None:
         self._around = around
@@ -37,7 +36,7 @@ class TokenLane:
         self._store: TokenStore | None = None
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._under_way: set[str] = set()
-        """Waiting records that are being encoded and have not changed since."""
+        """Being encoded, and unchanged since."""
         self._current: Encoding | None = None
         """The record at which the last turn ended."""
         self._is_lost = False
@@ -45,10 +44,9 @@ class TokenLane:
         self._is_new = False
         """The file was made again and holds nothing yet."""
         self.refused: Mapping[str, str] = {}
-        """Reasons by record, of those that the model cannot encode. Replaced whole."""
+        """Reasons by record that the model cannot encode. Replaced whole."""
         self.rests_until = 0.0
         self.trouble = ""
-        """Reason of the last failure; empty after a success."""
 
     def __len__(self) -> int:
         with self._lock:
@@ -72,13 +70,12 @@ class TokenLane:
         self._wake()
 
     def let_go(self) -> None:
-        """Follow no index."""
         with self._lock:
             self._handle = self._store = None
             self._restart(())
 
     def follow(self, changed: Iterable[str], deleted: Iterable[str]) -> None:
-        """Queue records that the index took in, and drop those that are gone from it."""
+        """Queue records that the index took in, and drop those that are gone."""
         gone = set(deleted)
         with self._lock:
             if self._store is None:
@@ -95,7 +92,6 @@ class TokenLane:
         self._wake()
 
     def begin_again(self) -> None:
-        """Delete all token vectors and make them again."""
         with self._lock:
             if self._store is None or self._handle is None:
                 return
@@ -115,14 +111,13 @@ class TokenLane:
         return [f"token vectors cannot be read: {fault}"] if fault else []
 
     def fail(self, error: Exception, pause_s: float) -> None:
-        """Pause after a failure of the model."""
         self.rests_until, self.trouble = time.monotonic() + pause_s, f"token vectors are missing: {describe(error)}"
         # Not as `organization_id`, as where a record is refused.
         log.warning("token_vectors_failed", organization=self._around.organization_id, error=describe(error))
         self._around.progressed()
 
     def turn(self, encoder: TokenEncoder, cache: TokenCache) -> None:
-        """Encode the next few passages and store the records that are complete.
+        """Encode the next few passages and store complete records.
 
         Raises:
             TokensUnusable: The file fails again although it is new.

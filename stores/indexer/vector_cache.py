@@ -1,4 +1,4 @@
-"""Caches of vectors by text, so that a change of metadata alone costs no embedding."""
+"""Caches of vectors by text: a change of metadata costs no embedding."""
 
 import threading
 from collections import OrderedDict
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
 
 LONGEST = 8
-"""Passages; a longer text is not cached, since it would evict hundreds of others."""
+"""Passages; a longer text would evict hundreds of others."""
 
 
 class VectorCache:
@@ -25,8 +25,7 @@ class VectorCache:
         self._kept: OrderedDict[bytes, Vectors] = OrderedDict()
 
     def recall(self, texts: Sequence[str]) -> "list[Vectors] | None":
-        """Return the vectors of all these texts, or None."""
-        keys = [_key(text) for text in texts[: LONGEST + 1]]
+        keys = [digest_of(text) for text in texts[: LONGEST + 1]]
         if len(keys) > LONGEST:
             return None
         with self._lock:
@@ -37,10 +36,9 @@ class VectorCache:
             return [self._kept[key] for key in keys]
 
     def keep(self, texts: Sequence[str], vectors: "Sequence[Vectors]") -> None:
-        """Cache the vectors of the passages of one text."""
         if len(texts) > LONGEST:
             return
-        keys = [_key(text) for text in texts]
+        keys = [digest_of(text) for text in texts]
         with self._lock:
             # Copies: a row of a turn's matrix would keep all of it in memory.
             self._kept.update((key, vector.copy()) for key, vector in zip(keys, vectors, strict=True))
@@ -49,7 +47,7 @@ class VectorCache:
 
 
 class TokenCache:
-    """LRU cache of token vectors by text, also across organizations. Used by the embedding worker alone."""
+    """LRU cache of token vectors by text. Not thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
@@ -60,15 +58,14 @@ class TokenCache:
         """Passages that `encoded` did not find."""
 
     def fill(self, texts: Sequence[str], encode: Callable[[list[str]], list[Tokens | None]]) -> None:
-        """Encode those of several passages that are missing, for the next calls of `encoded`; ignore failures."""
-        missing = {key: text for text in texts if (key := _key(text)) not in self._kept}
+        """Encode missing passages in parallel, for the next calls of `encoded`."""
+        missing = {key: text for text in texts if (key := digest_of(text)) not in self._kept}
         with suppress(Exception):
             found = zip(missing, encode(list(missing.values())), strict=True)
             self._filled = {key: vectors for key, vectors in found if vectors is not None}
 
     def encoded(self, text: str, encode: Callable[[str], Tokens]) -> Tokens:
-        """Return the vectors of a passage, encoding it where they are missing."""
-        key = _key(text)
+        key = digest_of(text)
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
@@ -84,5 +81,5 @@ class TokenCache:
         return found
 
 
-def _key(text: str) -> bytes:
+def digest_of(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

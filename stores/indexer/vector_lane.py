@@ -1,4 +1,4 @@
-"""Lane of the vector index: records go through the embedding worker and are committed in groups."""
+"""Vector lane: records go through the embedding worker, and are committed in groups."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -6,32 +6,29 @@ from pathlib import Path
 
 from stores.indexer.backfill import ALL, MISSING, Backfill
 from stores.indexer.backlog import Backlog, Item, Progress
-from stores.indexer.batch_bisect import divide, is_of_the_machine
 from stores.indexer.comparison import differences
 from stores.indexer.embedding_queue import EmbeddingQueue, Work, unreadable, write_works
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import FeedGap, LedgerUnreadable, reading
 from stores.indexer.folders import Watermark
 from stores.indexer.handle import Handle, closing_on_error
-from stores.indexer.lane import FOREVER, Lane, Surroundings, describe, log
+from stores.indexer.lane import FOREVER, Lane, Surroundings, describe, log, log_refused
 from stores.indexer.opener import VectorOpener
-from stores.indexer.refusals import summary
-from stores.indexer.scanning import scan
+from stores.indexer.refusals import divide, is_of_the_machine, summary
 from stores.indexer.token_lane import TokenLane
+from stores.records import Change, Position
 from stores.vectors import VectorIndex, VectorState
 from stores.vectors.passages import ranges
 
 READY_RECORDS = 48
-"""Records read and divided ahead of the model, of either kind."""
+"""Records read ahead of the model, of either kind."""
 AT_ONCE = 16
-WAIT_FOR_READERS_S = 5.0
+READ_CHANGES = 500
 SELDOM = 20
-"""Factor on the rest of records that the index refused: they are less likely to change."""
+"""Factor on the rest of records that the index refused."""
 
 
 class VectorLane(Lane):
-    """Keeps the vector index in step, through the embedding worker."""
-
     name = "vectors"
 
     def __init__(self, around: Surroundings, turns: EmbeddingWorker) -> None:
@@ -41,7 +38,6 @@ class VectorLane(Lane):
         self._turns = turns
         self._opener = VectorOpener(around, turns.source, turns.late)
         self._handle: Handle[VectorIndex] | None = None
-        self._leaving: Handle[VectorIndex] | None = None
         self._backlog = Backlog(Progress(0, frozenset()), around.options.backlog_limit)
         self._backfill = Backfill()
         self._epoch = ""
@@ -55,13 +51,12 @@ class VectorLane(Lane):
         super().start()
 
     def acquire(self) -> Handle[VectorIndex] | None:
-        """Hold the index open for reading; None when there is none."""
         with self._lock:
             return self._handle if self._handle is not None and self._handle.acquire() else None
 
     @property
     def busy(self) -> bool:
-        """Records wait for their vectors; those of tokens do not count."""
+        """Token vectors do not count."""
         with self._lock:
             return self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
 
@@ -100,8 +95,7 @@ class VectorLane(Lane):
         return min(delay, deaf_s) if deaf_s > 0 else delay
 
     def _open(self) -> Handle[VectorIndex]:
-        if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
-            raise TimeoutError("Searches still hold the index that failed.")
+        self._wait_for_readers()
         handle = self._adopt(*self._opener.open())
         self._settled.set()
         self._around.progressed()
@@ -168,7 +162,7 @@ class VectorLane(Lane):
     def _scan(self) -> None:
         backlog = self._backlog
         before, scanned = backlog.prefix, backlog.scanned
-        scan(self._around.feed, self._epoch, backlog, self._lock)
+        self._read_feed(backlog)
         if backlog.scanned > scanned:
             self._deaf_until = time.monotonic() + self._around.options.gather_scans_s
         with self._lock:
@@ -176,6 +170,20 @@ class VectorLane(Lane):
                 backlog.supersede(work.item)
         if backlog.prefix != before:
             self._advanced()
+
+    def _read_feed(self, backlog: Backlog) -> None:
+        while changes := self._changes_after(backlog.scanned):
+            with self._lock:
+                backlog.scan(changes)
+            if len(changes) < READ_CHANGES:
+                break
+        while backlog.wants_more:
+            changes = self._changes_after(backlog.reached)
+            with self._lock:
+                backlog.catch_up(changes)
+
+    def _changes_after(self, sequence: int) -> list[Change]:
+        return self._around.feed.changes(Position(self._epoch, sequence, ""), READ_CHANGES)
 
     def _prepare(self) -> None:
         while items := self._take():
@@ -187,10 +195,7 @@ class VectorLane(Lane):
             work = Work.of(item, read, self._opener.divide)
             work.refusals = refusals
             work.vectors = self._turns.remembered.recall(work.texts()) or []
-            if work.remaining:
-                self.works.add(work)
-            else:
-                self.works.finish([work])
+            self.works.add(work)
         self._turns.wake()
 
     def _take(self) -> list[Item]:
@@ -298,8 +303,9 @@ class VectorLane(Lane):
             with self._lock:
                 rests = self._backlog.retake(work.item)
             if rests:
-                self._log_refused("entity", work.item.record_id, reason, is_new=not work.refusals)
-                self.works.refuse(work, reason, lambda refusals: SELDOM * self._pause_s(refusals))
+                if not work.refusals:
+                    log_refused(self._around.organization_id, self.name, "entity", work.item.record_id, reason)
+                self.works.refuse(work, reason, lambda refusals: SELDOM * self._around.options.pause_s(refusals))
         self._turns.wake()
         return [work for work in done if work.item.record_id not in gone]
 
@@ -340,10 +346,7 @@ class VectorLane(Lane):
             self.works, self._buffer = EmbeddingQueue(), []
         if handle is None:
             return None
-        self._leaving = handle
-        handle.retire()
-        handle.wait_closed(WAIT_FOR_READERS_S)
-        return handle.folder
+        return self._retire(handle)
 
     def _contains(self, sequence: int, record_ids: Collection[str]) -> bool:
         return self._handle is not None and self._backlog.contains(sequence, record_ids)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Indexes that do not hold a write yet."""
-
     names: tuple[str, ...]
     hopeful: bool
     """One of them will hold it soon."""
@@ -24,7 +22,7 @@ class Waiter:
 
 
 class Waits:
-    """Waiters for writes of one organization, as futures. The result names the indexes without the write."""
+    """Waiters for writes, as futures. The result names the indexes without the write."""
 
     def __init__(self, missing: Callable[[int, Sequence[str]], Missing]) -> None:
         self._missing = missing
@@ -36,7 +34,6 @@ class Waits:
         return len(self._waiters)
 
     def add(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
-        """Wait for a transaction that ends at a sequence number and changed those records."""
         waiter = Waiter(sequence, record_ids, Future())
         with self._lock:
             self._waiters.append(waiter)
@@ -53,7 +50,6 @@ class Waits:
             self._settle(waiter)
 
     def end(self) -> None:
-        """Answer everybody now, and later ones at once."""
         with self._lock:
             self._over = True
             waiters = list(self._waiters)

@@ -1,4 +1,4 @@
-"""Detection of code by its lines; no parser, since snippets may be of any language and incomplete."""
+"""Detection of code in any language, by its lines."""
 
 import re
 from itertools import islice
@@ -7,13 +7,11 @@ _READ_CHARACTERS = 20_000
 _READ_LINES = 200
 _LINE_CHARACTERS = 200
 _LEAST_SHARE = 0.6
-"""Share of the relevant lines that must be code."""
 
 _QUOTES = {'"""': '"""', "'''": "'''", "/*": "*/", "<!--": "-->"}
-"""Start and end of multi-line comments and docstrings."""
 _OPENING = re.compile("|".join(map(re.escape, _QUOTES)))
 _SILENT = re.compile(r"(?:#(?!\s*(?:include|define|if|endif))|//|--\s|@\w|```|[\w.\"'/-]+,?$)")
-"""Irrelevant lines: comments, decorators, fences, single words of a list."""
+"""Comments, decorators, fences, single words of a list."""
 _STATEMENT = re.compile(
     r"(?:async\s+)?(?:def|func|fn|function|fun|sub)\s+[\w.:$<>]+(?:\(|\s\{)|function\s?\("
     r"|(?:class|struct|enum|interface|trait|impl|namespace|module)\s+\w+(?:[(<].*|\s(?:extends|for)\s.*)?\s?[:{]$"
@@ -28,7 +26,7 @@ _STATEMENT = re.compile(
     r"|(?:CREATE|ALTER|DROP)\s(?:TABLE|INDEX|VIEW|OR\s)|(?:GROUP|ORDER) BY\s|#\s*(?:include|define|if|endif)"
     r"|</?\w+[^>]*>$"
 )
-"""Beginnings of statements and block headers in common languages; no sentence begins so."""
+"""Beginnings of statements and block headers; no sentence begins so."""
 _EXPRESSION = re.compile(
     r"[\w)\]]\s?(?:[-+*/|&%^:?]?=|:=|<-)\s?[^\s=]|[=!]==?|=>|->|::|&&|\|\||\+\+|\w\(\S*\)|\w\([^)]*[=,(\[\]'\"][^)]*\)"
     r"|[\w)]\.\w+\(|\w\[[^\]]+\]|[\w)\]}\"']\($|\$\{?\w+|^[\s{}()\[\];,]+$|^[\w.\"']+\(.*|[;{]$|^[)?:.&]\s?\S"
@@ -36,13 +34,11 @@ _EXPRESSION = re.compile(
     r"|^[\w:*&<>]+\s[\w*&]+(?:;|,$)|^[A-Z_]{3,}(?:,|\s*=)"
 )
 _LOGGED = re.compile(r"\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d|ERROR|WARN|INFO|DEBUG|TRACE)")
-"""Beginnings of log lines."""
 _WORDS = re.compile(r"[^\W\d_]{2,}[,;:]? (?:[^\W\d_]+[,;:]? ){3}[^\W\d_]+")
-"""Five consecutive words."""
 
 
 def is_code(text: str) -> bool:
-    """Return whether most lines of a text are code; comments and docstrings do not count."""
+    """Return whether most lines are code; comments and docstrings do not count."""
     lines = (line.strip() for line in _without_comments(text[:_READ_CHARACTERS]).splitlines())
     telling = [line for line in islice(filter(None, lines), _READ_LINES) if not _SILENT.match(line)]
     code = [line for line in telling if _is_code_line(line)]

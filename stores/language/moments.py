@@ -5,9 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 LONGEST_READ = 200
-"""Characters of the longest text that can be a time."""
+"""Characters."""
 LATEST = datetime.max.replace(tzinfo=UTC)
-"""End of a span that would end after the year 9999."""
 
 _RELATIVE = re.compile(r"([0-9]{1,6})\s*([hdwmy])", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
@@ -21,7 +20,6 @@ _PARTS = re.compile(
     r"(?:.(?P<hour>[0-9]{2})(?P<minute>:?[0-9]{2})?(?P<second>:?[0-9]{2})?)?"
 )
 _INSTANT = timedelta(microseconds=1)
-"""Resolution of times."""
 
 
 class Span(NamedTuple):
@@ -32,14 +30,13 @@ class Span(NamedTuple):
 
     @property
     def last(self) -> datetime:
-        """Last instant of the span."""
         return max(self.start, self.end - _INSTANT)
 
 
 def read_span(text: str, *, now: datetime) -> Span:
-    """Parse a span in UTC: `2023-05` is all of May 2023, `2023-05-07T10:00` a minute.
+    """Parse a span: `2023-05` is all of May 2023, `2023-05-07T10:00` a minute.
 
-    A time with seconds is an instant, as is an age, counted back from `now`. A time without a zone is in UTC.
+    A time with seconds is an instant, as is an age, counted back from `now`. UTC without a zone.
 
     Raises:
         ValueError: The text is no time, or lies outside the years 1 to 9999.
@@ -56,7 +53,6 @@ def read_span(text: str, *, now: datetime) -> Span:
 
 
 def span_of(value: object, *, now: datetime) -> Span | None:
-    """Parse a metadata value; None if it is no text, or no time."""
     if not isinstance(value, str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Detection of Latin script, the only one that the shipped models were trained on."""
+"""Detection of Latin script, the only one of the shipped models."""
 
 import unicodedata
 from functools import lru_cache
@@ -7,9 +7,9 @@ _READ_CHARACTERS = 2_000
 
 
 def is_latin(text: str) -> bool:
-    """Return whether at least half of the letters and digits are Latin letters, with any accent, or 0 to 9.
+    """Return whether half of the letters and digits are Latin letters, or 0 to 9.
 
-    False without letters and digits (emoji, punctuation). Reads the first 2,000 characters.
+    False without any. Reads the first 2,000 characters.
     """
     if text.isascii():
         return any(map(str.isalnum, text))

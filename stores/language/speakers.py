@@ -8,9 +8,7 @@ from stores.language.stop_words import STOP_WORDS
 from stores.language.wording import comparable
 
 SPEAKER = "speaker"
-"""Metadata key of the speaker."""
 NOBODY = 0
-"""Stands for no speaker."""
 
 # A line of a transcript: "Ines: …", "[10:32 am, 8 May 2023] Ines Duarte: …", "<ines> …".
 # Blanks after a stamp belong to it: two adjacent runs of blanks would backtrack quadratically.
@@ -18,7 +16,7 @@ _STAMP = r"(?:(?:\[[^\]\n]{1,60}\]|\([^)\n]{1,60}\))[ \t]*)?"
 _WORD = r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\.?"
 _LINE = re.compile(rf"^[ \t]*{_STAMP}(?:<({_WORD})>|({_WORD}(?: {_WORD}){{0,2}}):)(?:[ \t]|$)", re.MULTILINE)
 _READ = 20_000
-"""Characters of a memory that are searched."""
+"""Characters."""
 _LONGEST = 100
 _SPOKEN = re.compile(rf"{_WORD}|[&,]")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
@@ -27,11 +25,10 @@ _NO_NAMES = frozenset((*STOP_WORDS, "mr", "mrs", "ms", "dr", "prof"))
 
 
 def speaker_of(content: str, metadata: Mapping[str, object]) -> int:
-    """Return the hash of a memory's speaker: of the first word of the name, by which people are mostly called.
+    """Return the hash of a memory's speaker, by the first word of the name.
 
-    Titles and stop words are skipped ("Dr. Smith" is Smith). The name is `metadata.speaker`, else the one before the
-    colon of a transcript line: at most three words, the first and last capitalised, after an optional time in brackets.
-    `NOBODY` if there is neither, or lines of several people.
+    Titles and stop words are skipped ("Dr. Smith" is Smith). The name is `metadata.speaker`, else that before the colon
+    of a transcript line. `NOBODY` without one, or with lines of several people.
     """
     given = metadata.get(SPEAKER)
     if isinstance(given, str) and (name := given.strip()):
@@ -55,12 +52,12 @@ def _hash_of(words: Iterable[str]) -> int:
 
 
 def speaker_hash(word: str) -> int:
-    """Return the 64-bit hash of a name, ignoring case."""
+    """Ignores case."""
     return hash64(comparable(word).rstrip("."))
 
 
 def asked_about(question: str, speakers: Collection[int]) -> set[int]:
-    """Return the speakers that a query is about: the first one it names, and those joined to that name.
+    """Return the first speaker that a query names, and those joined to that name.
 
     "What does Ines think of Ravi's plan" is about Ines, "what do Ines and Ravi have in common" about both.
     """

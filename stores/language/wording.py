@@ -10,14 +10,14 @@ _LIGATURES = str.maketrans({"æ": "ae", "œ": "oe"})
 
 
 def comparable(text: str) -> str:
-    """Fold case. Idempotent. Folds more than `encoding.fold`, by which keys and addresses are compared."""
+    """Fold case. Idempotent. Folds more than `encoding.fold`."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", text.casefold()).replace(_DOTTED_I, "i")
 
 
 def without_accents(text: str) -> str:
-    """Remove accents and ligatures from a lower-case text; its length may change."""
+    """Remove accents and ligatures from a lower-case text."""
     if text.isascii():
         return text
     return _ACCENTS.sub("", unicodedata.normalize("NFKD", text.translate(_LIGATURES)))

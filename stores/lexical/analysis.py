@@ -31,14 +31,14 @@ _SINGLE_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _PIECES = re.compile(r"[\s,;:()\[\]{}<>\"'`“”\u2018\u2019«»…=|&*!?/\\]+")
 _NAMES = re.compile(r"\w+")
 _TRIMMED = ",;:()[]{}<>\"'`“”\u2018\u2019«»…=|&*!?"
-# Whether a character is shown as text or as a picture; code in a heading.
+# Variation selectors of emoji, and backticks.
 _FORMS = re.compile("[\ufe0e\ufe0f`]")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
 
 
 @cache
 def word_analyser() -> TextAnalyzer:
-    """Build the tokenizer of prepared text: words, lower case, no accents, no stop words, English stems."""
+    """Words, lower case, no accents, no stop words, English stems."""
     return (
         TextAnalyzerBuilder(Tokenizer.simple())
         .filter(Filter.remove_long(LONGEST_TERM_BYTES))
@@ -52,7 +52,7 @@ def word_analyser() -> TextAnalyzer:
 
 @cache
 def token_analyser() -> TextAnalyzer:
-    """Build the tokenizer of the exact field, whose tokens are separated by spaces."""
+    """Tokens of the exact field, separated by spaces."""
     return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
 
 
@@ -66,7 +66,7 @@ def prepare(text: str) -> str:
 
 
 def analysed(prepared: str) -> list[str]:
-    """Return the terms of a prepared text, in order, with repetitions, without stop words."""
+    """Return the terms of a prepared text, in order, with repetitions."""
     return word_analyser().analyze(prepared)
 
 
@@ -80,7 +80,7 @@ def positions(text: str) -> list[tuple[int, str]]:
 
 
 def identifiers(text: str) -> list[str]:
-    """Return the tokens for the exact field: identifiers, and every character of a script without spaces."""
+    """Return identifiers, and every character of a script without spaces."""
     found: dict[str, None] = {}
     normal = normalise(text)
     for word in dict.fromkeys(normal.split()):
@@ -96,19 +96,18 @@ def identifiers(text: str) -> list[str]:
 
 
 def distinct(text: str) -> set[str]:
-    """Return every term and identifier of a text."""
     return {*analyse(text), *identifiers(text)}
 
 
 def normalise(text: str) -> str:
-    """Bring compatible characters to one form and replace lone surrogates, which no engine takes."""
+    """Normalise to NFKC; replace lone surrogates, which no engine takes."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())
 
 
 def written_tokens(text: str) -> list[str]:
-    """Every token as written, lower-cased, and the pieces of paths, calls and assignments; distinct, in order."""
+    """Return the lower-cased tokens, and the pieces of paths, calls and assignments."""
     found: dict[str, None] = {}
     for word in dict.fromkeys(normalise(text).split()):
         for token in _parts(word):
@@ -117,7 +116,7 @@ def written_tokens(text: str) -> list[str]:
 
 
 def members(tokens: Iterable[str]) -> list[str]:
-    """The names inside of tokens: both of `self.add_node`, that of `@add_node`; none of a version, such as `v2.4.1`."""
+    """Return the names in tokens: both of `self.add_node`, none of `v2.4.1`."""
     found: list[str] = []
     for token in tokens:
         names = _NAMES.findall(token)
@@ -127,12 +126,11 @@ def members(tokens: Iterable[str]) -> list[str]:
 
 
 def is_single_unspaced(term: str) -> bool:
-    """Return whether a term is one character of a script without spaces."""
     return _SINGLE_UNSPACED.fullmatch(term) is not None
 
 
 def name_key(text: str) -> str:
-    """Return the key by which names and questions are compared; empty where there is none.
+    """Return the key by which names and questions are compared, or nothing.
 
     Ignores case, spacing, forms of emoji, backticks, and quotes around the whole.
     """
@@ -143,12 +141,11 @@ def name_key(text: str) -> str:
 
 
 def quoted(text: str) -> list[str]:
-    """The phrases that stand in quotation marks."""
     return [next(filter(None, found)) for found in _QUOTED.findall(text)]
 
 
 def several(text: str) -> set[str]:
-    """The acronyms that stand in a text in the plural, in small letters: each is a word, and no spelling of its own."""
+    """Return the plural acronyms, in lower case: they are words, not identifiers."""
     return {found.lower() for found in _ACRONYMS.findall(text)}
 
 

@@ -1,15 +1,17 @@
-"""Files of the lexical index: a folder per generation, so that a rewritten index replaces the old one atomically."""
+"""Files of the lexical index: a folder per generation, replaced atomically."""
 
 import os
 import re
 import shutil
 from pathlib import Path
 
+from stores.folder import sync_folder
+
 _BUILDING = "building"
 
 
 class Generations:
-    """Generations of one index in a folder; the highest of the present format is valid."""
+    """The highest generation of the present format is valid."""
 
     def __init__(self, folder: Path, format_name: str) -> None:
         self._folder = folder
@@ -28,7 +30,6 @@ class Generations:
         return newest
 
     def start(self) -> Path:
-        """Create an empty folder for the next generation."""
         building = self._folder / _BUILDING
         _remove(building)
         building.mkdir()
@@ -38,11 +39,8 @@ class Generations:
         """Make the built generation the valid one, durably."""
         adopted = self._path(max(self._numbers(), default=0) + 1)
         os.rename(self._folder / _BUILDING, adopted)
-        _sync(self._folder)
+        sync_folder(self._folder)
         return adopted
-
-    def retire(self) -> None:
-        self.current()
 
     def _numbers(self) -> list[int]:
         matches = (self._name.fullmatch(entry.name) for entry in self._folder.iterdir())
@@ -57,11 +55,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

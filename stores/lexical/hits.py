@@ -1,4 +1,4 @@
-"""Hits of the engine, the terms of a question that they hold, and their scores by the visible statistics."""
+"""Hits, the terms of a question that they hold, and scores by visible statistics."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """Hits of the engine as columns, best first, ties by id."""
+    """Hits as columns, best first, ties by id."""
 
     ids: Sequence[str]
     scores: Numbers
@@ -31,13 +31,11 @@ class Scored:
     addresses: list[DocAddress]
 
     def without(self, record_ids: Collection[str]) -> Self:
-        """Drop some records."""
         if not record_ids:
             return self
         return self._at([at for at, each in enumerate(self.ids) if each not in record_ids])
 
     def in_order(self, limit: int | None = None) -> Self:
-        """Sort by score, then id, and keep the first."""
         if (np.diff(self.scores) < 0).all():
             return self if limit is None or len(self.ids) <= limit else self._at(range(limit))
         by_score = sorted(zip((-self.scores).tolist(), self.ids, range(len(self.ids)), strict=True))
@@ -57,12 +55,10 @@ NO_HITS = Scored((), np.zeros(0), (), [])
 
 
 def keys_of(searcher: Searcher, addresses: list[DocAddress]) -> list[int]:
-    """Read the keys of records."""
     return [int(value or 0) for value in searcher.fast_field_values("key", addresses)]
 
 
 def scores_by_key(searcher: Searcher, query: Query, limit: int) -> dict[int, float]:
-    """Return the highest scores of a query, by record key."""
     found = searcher.search(query, limit=limit, count=False).hits
     keys = keys_of(searcher, [address for _, address in found])
     return dict(zip(keys, [score for score, _ in found], strict=True))
@@ -74,7 +70,7 @@ def happened(
     """Yield the keys of records whose time meets one of the spans, in microseconds."""
     query = any_of_numbers(schema, "key", keys)
     addresses = [address for _, address in searcher.search(query, limit=len(keys), count=False).hits]
-    # Columns of so few records are read faster than ranges of times are gone through.
+    # For few records, columns are faster than a range query.
     columns = (searcher.fast_field_values(name, addresses) for name in ("key", *HAPPENED))
     for key, first, last in zip(*columns, strict=True):
         if first is not None and any(first < end and start <= last for start, end in spans):
@@ -82,7 +78,6 @@ def happened(
 
 
 def saying(searcher: Searcher, schema: Schema, question: Plan, record_ids: Collection[str]) -> Iterator[int]:
-    """Yield the keys of records that hold the whole question as a phrase."""
     if question.words and record_ids:
         said = Query.boolean_query([
             (Occur.Must, phrase(schema, question.words)),
@@ -92,7 +87,6 @@ def saying(searcher: Searcher, schema: Schema, question: Plan, record_ids: Colle
 
 
 def records_of(searcher: Searcher) -> Iterator[Document]:
-    """Yield all records of an index."""
     for _, address in searcher.search(Query.all_query(), limit=max(searcher.num_docs, 1), count=False).hits:
         document = searcher.doc(address)
         if document.get_first("id") is not None:
@@ -107,11 +101,11 @@ class Holding:
         self._question, self._accepted = question, accepted
 
     def masses(self, *found: Scored, question: Plan | None = None) -> dict[int, float]:
-        """Return the summed idf of the question's terms that each hit holds, by key; a hit that holds none may lack."""
+        """Return the summed idf of the terms that each hit holds, by key, if any."""
         question = question or self._question
         if not question.present or not any(hits.ids for hits in found):
             return {}
-        # Nearly every hit is among those that hold most of the question; by id it takes three times as long.
+        # Nearly every hit is among the best covered; a query by id takes three times as long.
         query = covering(self._schema, question, filters(self._schema, self._accepted))
         held = scores_by_key(self._searcher, query, _AT_ONCE)
         pairs = (pair for hits in found for pair in zip(hits.ids, hits.keys, strict=True))
@@ -122,7 +116,7 @@ class Holding:
         return held
 
     def as_seen(self, stats: VisibleStats, hits: Scored, held: Mapping[int, float]) -> Scored:
-        """Rescore hits by the visible average length, best first, ties by id; `held` is what `masses` returned."""
+        """Rescore hits by the visible average length; `held` is from `masses`."""
         lengths, question = stats.lengths, self._question
         if lengths is None or not hits.ids or not question.present:
             return hits

@@ -8,7 +8,9 @@ from typing import Self
 import numpy as np
 from tantivy import DocAddress, Index, IndexWriter, Query, Searcher
 
+from stores.clock import microseconds
 from stores.index import IndexBatch
+from stores.lexical import queries, schema
 from stores.lexical.generations import Generations
 from stores.lexical.hits import (
     MOST_HELD,
@@ -23,35 +25,9 @@ from stores.lexical.hits import (
 )
 from stores.lexical.marked import Marked
 from stores.lexical.neighbours import Alongside, Placed, Threads
-from stores.lexical.queries import (
-    MOST_MARKED,
-    Plan,
-    any_of,
-    any_of_numbers,
-    filters,
-    happening,
-    marking,
-    named,
-    plan,
-    scored,
-)
+from stores.lexical.queries import Plan
 from stores.lexical.results import HeldTerms, LexicalHits, LexicalResult
-from stores.lexical.schema import (
-    CODE,
-    HAPPENED,
-    POSITION_KEY,
-    RESERVED,
-    THREADED,
-    Progress,
-    build_schema,
-    key_of,
-    layout,
-    microseconds,
-    open_index,
-    progress_document,
-    read_progress,
-    to_document,
-)
+from stores.lexical.schema import Progress, key_of, layout
 from stores.lexical.visible_stats import VisibleStats, VisibleStatsCache
 from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
@@ -62,25 +38,25 @@ _HEAP_BYTES = 30_000_000
 _DEEPEST_TIE = 4_096
 # Ids cached by key; above that the cache is cleared.
 _MOST_NAMES = 200_000
-# Share of records written since the last rewrite from which `prepare` rewrites, and the size up to which it does:
-# 10,000 abstracts take a second, while writes wait.
+# `prepare` rewrites from this share of records written since the last rewrite, up to this size: 10,000 abstracts take
+# a second, while writes wait.
 _SCATTERED = 0.25
 _MOST_JOINED = 20_000
 
 
 class LexicalIndex:
-    """Tantivy index with one writer. Reads from any thread, everything else from the writer's."""
+    """One writer. Reads from any thread, everything else from the writer's."""
 
     name = "lexical"
 
     def __init__(self, generations: Generations) -> None:
         self._generations = generations
-        self._schema = build_schema()
+        self._schema = schema.build_schema()
         self._progress = Progress(None, 0, 0)
         self._is_closed = False
         self._names: dict[int, str] = {}
         self._threads = Threads(self._placed)
-        self._code = Marked(lambda: self._columns(CODE, "key")[0])
+        self._code = Marked(lambda: self._columns(schema.CODE, "key")[0])
         self._searcher: Searcher
         self._stats_cache = VisibleStatsCache(self._schema)
         self._adopt(generations.current())
@@ -92,27 +68,24 @@ class LexicalIndex:
 
     @property
     def erasable(self) -> int:
-        """Number of removed or replaced records with text on disk; `compact` erases them."""
         return self._progress.erasable
 
     def position(self) -> Position | None:
-        """Return the last applied position; None for a fresh index."""
         return self._progress.position
 
     def apply(self, batch: IndexBatch) -> None:
-        """Make the entities visible to search and advance the position, in one commit."""
         entities = {entity.id: entity for entity in batch.entities}
         gone = {*batch.deleted_entities, *entities}
         searcher = self._searcher
         placed = {record_id: thread_place(entity) for record_id, entity in entities.items()}
-        documents = [to_document(entity, placed[record_id]) for record_id, entity in entities.items()]
+        documents = [schema.to_document(entity, placed[record_id]) for record_id, entity in entities.items()]
         erasable = self._progress.erasable + sum(searcher.doc_freq("id", record_id) > 0 for record_id in gone)
         scattered = self._progress.scattered + len(documents)
-        position = progress_document(batch.position, erasable=erasable, scattered=scattered)
+        position = schema.progress_document(batch.position, erasable=erasable, scattered=scattered)
         try:
             for record_id in gone:
                 self._writer.delete_documents_by_term("id", record_id)
-            self._writer.delete_documents_by_term(RESERVED, POSITION_KEY)
+            self._writer.delete_documents_by_term(schema.RESERVED, schema.POSITION_KEY)
             for document in (*documents, position):
                 self._writer.add_document(document)
             self._writer.commit()
@@ -123,30 +96,33 @@ class LexicalIndex:
         self._searcher = self._index.searcher()
         self._progress = Progress(batch.position, erasable, scattered)
         self._threads.update((key_of(record_id), placed.get(record_id)) for record_id in gone)
-        code = (each for each, document in zip(entities, documents, strict=True) if CODE in document.get_all(RESERVED))
+        code = (
+            each
+            for each, document in zip(entities, documents, strict=True)
+            if schema.CODE in document.get_all(schema.RESERVED)
+        )
         self._code.update(map(key_of, gone), map(key_of, code))
         for record_id in entities:
             self._remember(key_of(record_id), record_id)
 
     def contents(self) -> Mapping[str, int]:
-        """Return the revision of every record, by id."""
         return {document["id"][0]: document["revision"][0] for document in records_of(self._searcher)}
 
     def search(self, text: str, *, filter: IndexFilter, limit: int, heed_names: bool = True) -> LexicalResult:
         """Return the records that hold the question's words, best first, ties by id.
 
-        Any text is a question; quotation marks require a phrase, nothing else is syntax. Records named as the whole
-        question come first; a text without words (or of stop words only) finds only those. Of a long text the first
-        20,000 characters and the 64 rarest terms count. Numbers in names (`ENG-104`) count five times with
-        `heed_names`.
+        Quotation marks require a phrase, nothing else is syntax. Records named as the whole question come first. Of a
+        long text the first 20,000 characters and the 64 rarest terms count. With `heed_names`, numbers in names
+        (`ENG-104`) count five times.
         """
         searcher = self._searcher
         stats = self._stats(searcher, filter.visibility)
-        question = plan(stats, text, heed_names=heed_names)
+        question = queries.plan(stats, text, heed_names=heed_names)
         if limit < 1:
             return _result(question, LexicalHits.of(()), frozenset())
         named = self._named_so(searcher, question, filter, limit)
-        others = self._holding(searcher, question, filter, limit) if question.present else NO_HITS
+        scored = queries.scored(self._schema, question, filter)
+        others = self._best(searcher, scored, limit) if question.present else NO_HITS
         holding = Holding(searcher, self._schema, question, filter)
         held = holding.masses(named, others)
         named, others = (holding.as_seen(stats, hits, held) for hits in (named, others))
@@ -161,36 +137,29 @@ class LexicalIndex:
         return _result(question, hits[:limit], chosen)
 
     def weigh(
-        self,
-        text: str,
-        entities: Iterable[Entity],
-        *,
-        visibility: frozenset[str],
-        limit: int,
-        heed_names: bool = True,
+        self, text: str, entities: Iterable[Entity], *, visibility: frozenset[str], limit: int, heed_names: bool = True
     ) -> LexicalResult:
-        """Score records that the index does not hold, with its term statistics; best first, ties by id.
+        """Score records that the index does not hold, with its term statistics.
 
-        Takes as long as indexing them: about 20,000 short records a second.
+        Takes as long as indexing: about 20,000 short records a second.
         """
         searcher = self._searcher
-        question = plan(self._stats(searcher, visibility), text, heed_names=heed_names)
+        question = queries.plan(self._stats(searcher, visibility), text, heed_names=heed_names)
         hits, named = weigh(question, entities)
         return _result(question, LexicalHits.of(hits[:limit]), named)
 
     def around(self, record_ids: Iterable[str], radius: int) -> Alongside:
-        """Return the records at most `radius` places away in their thread.
+        """Return the neighbours at most `radius` places away in a thread.
 
-        All records of a thread have the same visibility key; the ledger is not asked.
+        All records of a thread have the same visibility key.
         """
         return self._threads.around(map(key_of, record_ids), radius)
 
     def speakers_of(self, record_ids: Iterable[str]) -> list[int]:
-        """Return the speaker of each record, `NOBODY` where unknown."""
+        """`NOBODY` where unknown."""
         return self._threads.speakers_of(map(key_of, record_ids))
 
     def code_among(self, record_ids: Iterable[str]) -> list[bool]:
-        """Return whether the content of each is code; False for unknown records."""
         return self._code.among(map(key_of, record_ids))
 
     def saying(self, found: LexicalResult, record_ids: Iterable[str]) -> set[str]:
@@ -201,20 +170,19 @@ class LexicalIndex:
         return {by_key[key] for key in saying(self._searcher, self._schema, found.question, by_key.values())}
 
     def held(self, found: LexicalResult, *, filter: IndexFilter) -> HeldTerms:
-        """Return the question's terms in records of threads, for those that hold the rarest."""
+        """Return the question's terms in records of threads that hold the rarest."""
         question, searcher = found.question, self._searcher
-        terms = question.present[:MOST_MARKED] if question is not None else []
+        terms = question.present[: queries.MOST_MARKED] if question is not None else []
         if question is None or not terms:
             return HeldTerms((), {})
-        threaded = Query.term_query(self._schema, RESERVED, THREADED, "basic")
-        query = marking(self._schema, terms, [threaded, *filters(self._schema, filter)])
+        threaded = Query.term_query(self._schema, schema.RESERVED, schema.THREADED, "basic")
+        query = queries.marking(self._schema, terms, [threaded, *queries.filters(self._schema, filter)])
         marks = scores_by_key(searcher, query, MOST_HELD)
         return HeldTerms(
             tuple(term.idf / question.mass for term in terms), {key: int(score) for key, score in marks.items()}
         )
 
     def happened(self, record_ids: Iterable[str], spans: Sequence[tuple[datetime, datetime]]) -> set[str]:
-        """Return the records whose event meets one of the spans."""
         by_key = {key_of(record_id): record_id for record_id in record_ids}
         if not by_key or not spans:
             return set()
@@ -230,19 +198,18 @@ class LexicalIndex:
         limit: int,
         heed_names: bool = True,
     ) -> list[str]:
-        """Return records whose event meets one of the spans, those with most of the text first.
+        """Return records whose event meets one of the spans, most of the text first.
 
         Latest events first where none of the words is known.
         """
         searcher = self._searcher
         asked = [(microseconds(start), microseconds(end)) for start, end in spans]
-        question = plan(self._stats(searcher, filter.visibility), text, heed_names=heed_names)
+        question = queries.plan(self._stats(searcher, filter.visibility), text, heed_names=heed_names)
         terms = question.present
-        query = happening(self._schema, asked, terms, filters(self._schema, filter))
-        return list(self._best(searcher, query, limit, by=None if terms else HAPPENED[0]).ids)
+        query = queries.happening(self._schema, asked, terms, queries.filters(self._schema, filter))
+        return list(self._best(searcher, query, limit, by=None if terms else schema.HAPPENED[0]).ids)
 
     def named_by(self, keys: Iterable[int]) -> dict[int, str]:
-        """Return the ids of records by their keys."""
         found: dict[int, str] = {}
         unknown: list[int] = []
         for key in keys:
@@ -253,27 +220,22 @@ class LexicalIndex:
                 found[key] = name
         if unknown:
             searcher = self._searcher
-            query = Query.const_score_query(any_of_numbers(self._schema, "key", unknown), 1.0)
+            query = Query.const_score_query(queries.any_of_numbers(self._schema, "key", unknown), 1.0)
             addresses = [address for _, address in searcher.search(query, limit=len(unknown), count=False).hits]
             keys_found = keys_of(searcher, addresses)
             found |= zip(keys_found, self._ids(searcher, keys_found, addresses), strict=True)
         return found
 
     def prepare(self) -> None:
-        """Merge an index of at most 20,000 records that was written in many segments.
-
-        Searching those takes up to twice as long.
-        """
+        """Merge a small index that was written in many segments: searches take half as long."""
         count, scattered = self._searcher.num_docs, self._progress.scattered
         if self._searcher.num_segments > 1 and count <= _MOST_JOINED and scattered >= _SCATTERED * count:
             self._rewrite()
 
     def compact(self) -> None:
-        """Rewrite the index without removed records, if there are any.
+        """Copy live records into a fresh index (20,000 short ones a second), if any are removed.
 
-        Tantivy's binding cannot force a merge, and a deletion only hides a record: live records are copied into a fresh
-        index (stored fields, about 20,000 short records a second) that replaces this one by a rename. Searches go on;
-        the next `apply` waits.
+        Tantivy's binding cannot force a merge, and a deletion only hides a record. Searches go on.
         """
         if self._progress.erasable:
             self._rewrite()
@@ -298,34 +260,31 @@ class LexicalIndex:
         adopted = self._generations.adopt()
         self._writer.wait_merging_threads()
         self._adopt(adopted)
-        self._generations.retire()
+        self._generations.current()  # removes the old one
 
     def _adopt(self, generation: Path) -> None:
-        self._index: Index = open_index(str(generation))
+        self._index: Index = schema.open_index(str(generation))
         self._writer: IndexWriter = self._index.writer(_HEAP_BYTES, 1)
         # Made once per commit: it takes as long as a search.
         self._searcher = self._index.searcher()
         self._progress = _progress_of(self._searcher, self._index)
 
     def _copy_into(self, folder: Path, position: Position) -> None:
-        target = open_index(str(folder))
+        target = schema.open_index(str(folder))
         writer = target.writer(_HEAP_BYTES, 1)
         for document in records_of(self._searcher):
             writer.add_document(document)
-        writer.add_document(progress_document(position, erasable=0, scattered=0))
+        writer.add_document(schema.progress_document(position, erasable=0, scattered=0))
         writer.commit()
         writer.wait_merging_threads()
-
-    def _holding(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> Scored:
-        return self._best(searcher, scored(self._schema, question, accepted), limit)
 
     def _named_so(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> Scored:
         if not question.name or not searcher.doc_freq("name", question.name):
             return NO_HITS
-        return self._best(searcher, named(self._schema, question, accepted), limit)
+        return self._best(searcher, queries.named(self._schema, question, accepted), limit)
 
     def _stats(self, searcher: Searcher, visibility: frozenset[str]) -> VisibleStats:
-        return self._stats_cache.of(searcher, visibility, any_of(self._schema, "visibility", visibility))
+        return self._stats_cache.of(searcher, visibility, queries.any_of(self._schema, "visibility", visibility))
 
     def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Scored:
         depth = limit + 1
@@ -356,13 +315,13 @@ class LexicalIndex:
         self._names[key] = record_id
 
     def _placed(self) -> Iterator[Placed]:
-        columns = self._columns(THREADED, "key", "thread", "place", "speaker")
+        columns = self._columns(schema.THREADED, "key", "thread", "place", "speaker")
         for key, thread, order, speaker in zip(*columns, strict=True):
             yield key, ThreadPlace(thread, order, speaker)
 
     def _columns(self, mark: str, *names: str) -> list[list[int]]:
         searcher = self._searcher
-        query = Query.term_query(self._schema, RESERVED, mark, "basic")
+        query = Query.term_query(self._schema, schema.RESERVED, mark, "basic")
         hits = searcher.search(query, limit=max(searcher.num_docs, 1), count=False).hits
         addresses = [address for _, address in hits]
         return [[int(value or 0) for value in searcher.fast_field_values(name, addresses)] for name in names]
@@ -380,6 +339,6 @@ def _result(question: Plan, hits: LexicalHits, named: frozenset[str]) -> Lexical
 
 
 def _progress_of(searcher: Searcher, index: Index) -> Progress:
-    query = Query.term_query(index.schema, RESERVED, POSITION_KEY, "basic")
+    query = Query.term_query(index.schema, schema.RESERVED, schema.POSITION_KEY, "basic")
     found = searcher.search(query, limit=1, count=False).hits
-    return read_progress(searcher.doc(found[0][1]), count=searcher.num_docs) if found else Progress(None, 0, 0)
+    return schema.read_progress(searcher.doc(found[0][1]), count=searcher.num_docs) if found else Progress(None, 0, 0)

@@ -27,13 +27,11 @@ _Lengths = TypeVar("_Lengths", float, Numbers)
 
 
 def norm(length: _Lengths, average: float) -> _Lengths:
-    """Return the term frequency at which a text of that length gets half of a term's possible score."""
+    """Return the term frequency that gets half of a term's possible score."""
     return K1 * (1 - B + B * length / average)
 
 
 class Norms(NamedTuple):
-    """Length norms of texts in one field."""
-
     written: Numbers
     """By Tantivy's average over all records."""
     seen: Numbers
@@ -41,32 +39,28 @@ class Norms(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Matches of texts in one field."""
-
     masses: Numbers
     """Summed idf of the matching terms."""
     norms: Norms
 
 
 def usual(average: float) -> float:
-    """Cap an average length."""
     return min(average, LONGEST_USUAL)
 
 
 class Lengths:
-    """Average lengths by field: over all records as Tantivy counts, and over the visible ones."""
+    """Average lengths by field, over all records and over the visible ones."""
 
     def __init__(self, searcher: Searcher, schema: Schema, visible: Query, total: int) -> None:
         self._searcher, self._schema = searcher, schema
         sums = searcher.aggregate(visible, {name: {"sum": {"field": column}} for name, column in LENGTHS.items()})
         averages = {name: sums[name]["value"] / total for name in LENGTHS}
         self.are_long = averages["text"] > LONGEST_USUAL
-        """True if the average is above the cap."""
         self._seen = {name: usual(average) for name, average in averages.items()}
         self._written: dict[Field, float] = {}
 
     def norms(self, field: Field, term: str, lengths: Sequence[int]) -> Norms:
-        """Return the norms of texts of these lengths. Some record must hold the term in the field."""
+        """Some record must hold the term in the field."""
         if field not in self._written:
             self._written[field] = self._average(field, term)
         kept = as_kept(np.array(lengths, dtype=np.int64)).astype(np.float64)
@@ -89,7 +83,7 @@ def as_kept(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 def rescored(scores: Numbers, words: Part, tokens: Part) -> Numbers:
     """Convert Tantivy's BM25 scores to those by the visible average length.
 
-    Assumes that an exact token occurs once, and that all matching words occur equally often.
+    Assumes an exact token once, and all matching words equally often.
     """
     of_tokens = tokens.masses / (1 + tokens.norms.written)
     share = np.divide(scores / (K1 + 1) - of_tokens, words.masses, out=np.zeros_like(scores), where=words.masses > 0)

@@ -13,7 +13,6 @@ class Marked:
         self._keys: set[int] | None = None
 
     def update(self, gone: Iterable[int], marked: Iterable[int]) -> None:
-        """Unmark records, then mark others."""
         with self._lock:
             keys = self._filled()
             keys.difference_update(gone)

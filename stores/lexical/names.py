@@ -1,6 +1,6 @@
-"""Tokens that name one thing by a number: tickets, errors, versions, references, machine addresses. Pure.
+"""Names with a number: tickets, errors, versions, references, addresses. Pure.
 
-Amounts, days, times, ranges and plain numbers are none. What is left out is no harm: it counts as words do.
+Amounts, days, times, ranges and plain numbers are none.
 """
 
 import re
@@ -15,7 +15,6 @@ _DATE = re.compile(
     rf"(?<![0-9])(?:{_YEAR}[-_./]{_MONTH}(?:[-_./]{_DAY})?|{_DAY}[-_./]{_MONTH}[-_./](?:{_YEAR}|[0-9]{{2}})"
     rf"|{_MONTH}[-_./](?:{_DAY}[-_./])?{_YEAR}|{_YEAR}[-_./]{_YEAR}|{_YEAR})(?![0-9])"
 )
-"""A day, a month, a year, or two years, however they are written with digits."""
 _SPOKEN = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|week|q)[a-z]*")
 _DAY_IN_A_ROW = re.compile(rf"{_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 _AMOUNT = re.compile(
@@ -25,7 +24,7 @@ _AMOUNT = re.compile(
     r"|[1-9][0-9]{0,2}(?:[._][0-9]{3})*[._]000"
     r"|p(?:[0-9]+[ymwd])*(?:t(?:[0-9]+[hms])+)?"
 )
-"""With a currency or a word before it, thousands with separators, and lengths of time as ISO 8601 has them."""
+"""Amounts, thousands with separators, and ISO 8601 durations."""
 _NAMED = (
     re.compile(r"#[0-9]{2,}"),
     re.compile(r"[a-z]{1,12}[-_]?[0-9]{3,}"),  # e4031, eng-104
@@ -43,7 +42,7 @@ _SEPARATOR = re.compile(r"[-_./]")
 _CHANGE = re.compile(r"(?<=[a-z])(?=[0-9])|(?<=[0-9])(?=[a-z])")
 _FEWEST_DIGITS, _FEWEST_BARE, _FEWEST_CHANGES, _SHORTEST_MIXED = 3, 7, 3, 6
 _LONGEST_FIRST = 3
-"""Digits before a separator that may begin a long number; more of them are where a range begins."""
+"""Digits; more of them before a separator begin a range."""
 _DASHES = str.maketrans(
     dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-") | {"\u2014": " ", "\u00ad": None, "\u200b": None}
 )
@@ -51,13 +50,12 @@ _AROUND = "_~@+$"
 _HANGS_BEHIND = re.compile(r"(?<=[0-9])(?:-[a-z]{3,})*s?$")
 """`iso-27001-certified`, `h100s`."""
 MOST_READ = 512
-"""Tokens of a text that are looked at."""
 
 
 def numbered(text: str, tokens: Sequence[str] | None = None) -> list[str]:
-    """Return the names with numbers in a text, lower-cased, distinct, in order: `e4031`, `ws-2026-14`, `gv8k2m`.
+    """Return names such as `e4031`, `ws-2026-14`, `gv8k2m`, lower-cased and distinct.
 
-    Any dash is a hyphen; punctuation around a name is dropped. `tokens` are the text's written tokens where known.
+    Any dash is a hyphen; punctuation around a name is dropped.
     """
     plain = text.translate(_DASHES)
     if tokens is None or plain != text:
@@ -67,14 +65,13 @@ def numbered(text: str, tokens: Sequence[str] | None = None) -> list[str]:
 
 
 def is_numbered(token: str) -> bool:
-    """Return whether a lower-cased token is a name with a number."""
     bare = token.removeprefix("#")
     if not any(map(str.isdigit, bare)) or not bare.isascii() or _is_date(bare) or _AMOUNT.fullmatch(bare):
         return False
     if any(pattern.fullmatch(token) or pattern.fullmatch(bare) for pattern in _NAMED):
         return True
     if bare.isalnum():
-        # No word goes to and fro as `gv8k2m` does.
+        # No word alternates letters and digits like `gv8k2m`.
         changes = len(_CHANGE.findall(bare))
         return bare[0].isalpha() and changes >= _FEWEST_CHANGES and len(bare) >= _SHORTEST_MIXED
     if not _CODE.fullmatch(bare):

@@ -1,4 +1,4 @@
-"""Neighbours in threads: in memory, some 260 bytes for each record in a thread."""
+"""Neighbours in threads, in memory: some 260 bytes for each record."""
 
 import threading
 from bisect import bisect_left
@@ -10,32 +10,28 @@ from stores.language.speakers import NOBODY
 from stores.threads import ThreadPlace
 
 MOST_THREADED = 200_000
-"""Records in threads above which none has neighbours until the index is opened again."""
+"""Above it none has neighbours until the index is opened again."""
 
 Placed = tuple[int, ThreadPlace]
-"""Key and place of a record."""
 
 
 class Alongside(NamedTuple):
     """Pairs of a record and a neighbour in its thread, grouped by record."""
 
     owners: list[int]
-    """Positions of the records in the question, ascending."""
+    """Positions in the question, ascending."""
     keys: list[int]
-    """Keys of the neighbours."""
     distances: list[int]
-    """Distances in places."""
 
 
 class _Thread(NamedTuple):
     order: list[tuple[int, int]]
-    """Pairs of place and key, ascending."""
+    """(place, key), ascending."""
     keys: list[int]
-    """Keys in the same order."""
 
 
 class Threads:
-    """Threads of an index, read at the first use. Thread-safe."""
+    """Read at the first use. Thread-safe."""
 
     def __init__(self, read: Callable[[], Iterable[Placed]], most: int | None = None) -> None:
         self._read = read
@@ -57,7 +53,6 @@ class Threads:
             self._check_room()
 
     def around(self, keys: Iterable[int], radius: int) -> Alongside:
-        """Return the records at most `radius` places away from each."""
         found = Alongside([], [], [])
         with self._lock:
             self._fill()
@@ -68,7 +63,6 @@ class Threads:
         return found
 
     def speakers_of(self, keys: Iterable[int]) -> list[int]:
-        """Return the speaker of each record."""
         with self._lock:
             self._fill()
             places = map(self._places.get, keys)

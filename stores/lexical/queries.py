@@ -1,4 +1,4 @@
-"""Conversion of a question to Tantivy queries: terms, phrases and filters, never its query parser."""
+"""Tantivy queries of a question, without its query parser."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,20 +7,11 @@ from typing import Self, get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
-from stores.lexical.analysis import (
-    analyse,
-    identifiers,
-    is_single_unspaced,
-    members,
-    name_key,
-    positions,
-    quoted,
-    several,
-    written_tokens,
-)
+from stores.clock import microseconds
+from stores.lexical import analysis
 from stores.lexical.lengths import K1
 from stores.lexical.names import is_year, numbered
-from stores.lexical.schema import HAPPENED, Field, microseconds
+from stores.lexical.schema import HAPPENED, Field
 from stores.lexical.visible_stats import VisibleStats
 from stores.records import IndexFilter
 
@@ -32,20 +23,17 @@ MOST_TERMS = 64
 """Distinct terms searched, rarest first."""
 MOST_PHRASES = 8
 MOST_LOOKED_UP = 8
-"""Names with numbers that are looked up, the first of a question."""
+"""Names with numbers that are looked up."""
 NAMED = 5.0
-"""Weight of the number of a name: the few records that have it are what is asked about."""
+"""Weight of the number of a name."""
 FEWEST_DIGITS = 2
-"""Digits of a word of a name that counts so; the parts of `v2.4.1` are in many texts."""
+"""The parts of `v2.4.1` are in many texts."""
 MOST_MARKED = 24
-"""Terms in the bit masks of `marking`, the rarest."""
+"""Terms in a bit mask, the rarest."""
 
 Words = Sequence[tuple[int, str]]
-"""Words with their places."""
 Names = Mapping[str, Words]
-"""Names with numbers as they are written, with their words."""
 FIELDS: tuple[Field, ...] = get_args(Field)
-"""Both count alike: an identifier spelt out scores its parts and itself."""
 # A union of a few terms is read lazily; beyond that one automaton over the dictionary is cheaper.
 _FEW = 8
 
@@ -55,7 +43,7 @@ class Term:
     field: Field
     value: str
     documents: int
-    """Number of visible records that hold it."""
+    """Visible ones."""
     idf: float
     boost: float
     """Factor on Tantivy's score."""
@@ -68,11 +56,11 @@ class Plan:
     terms: tuple[Term, ...]
     phrases: tuple[tuple[tuple[int, str], ...], ...]
     name: str
-    """Name key of the question; empty where no record can have it."""
+    """Empty where no record can have it."""
     words: Words
-    """All words in order; none with a script without spaces, whose bigrams tell no order."""
+    """In order; none with a script without spaces, whose bigrams tell no order."""
     unknown: float = 0.0
-    """Share of the question's idf in names with numbers that no visible record has."""
+    """Share of the idf in names with numbers that no visible record has."""
 
     @property
     def ceiling(self) -> float:
@@ -81,7 +69,7 @@ class Plan:
 
     @property
     def mass(self) -> float:
-        """Sum of the terms' idf; coverage is a share of it."""
+        """Summed idf; coverage is a share of it."""
         return sum(term.idf for term in self.terms)
 
     @property
@@ -91,53 +79,48 @@ class Plan:
 
     @property
     def present(self) -> list[Term]:
-        """Terms that the index holds."""
         return [term for term in self.terms if term.documents]
 
     def within(self, field: Field) -> Self:
-        """Return the question restricted to one field."""
         return replace(self, terms=tuple(term for term in self.terms if term.field == field))
 
 
 def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> Plan:
     """Analyse a question with the statistics of what the caller sees.
 
-    Numbers of names count for more with `heed_names`. A missing word stays, with the highest idf, since a record
-    without it covers less of the question. A missing exact token is dropped: its parts speak for it.
+    A missing word stays, with the highest idf: a record without it covers less. A missing exact token is dropped: its
+    parts speak for it.
     """
     text = text[:LONGEST_QUERY]
     weigh = _weigher(stats)
-    said = positions(text)
-    words = [word for word in dict.fromkeys(word for _, word in said) if not is_single_unspaced(word)]
+    said = analysis.positions(text)
+    words = [word for word in dict.fromkeys(word for _, word in said) if not analysis.is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
-    tokens = written_tokens(text)
-    written_so = set(identifiers(text)) - several(text)
-    looked_up = dict.fromkeys([*tokens, *members(tokens)])
+    tokens = analysis.written_tokens(text)
+    written_so = set(analysis.identifiers(text)) - analysis.several(text)
+    looked_up = dict.fromkeys([*tokens, *analysis.members(tokens)])
     exact, spoken_for = _exact(written_so, looked_up, plain, weigh("exact"))
-    names = {name: positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
+    names = {name: analysis.positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     weighed = _emphasised(found, names)
-    phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
+    phrases = [tuple(analysis.positions(phrase)) for phrase in analysis.quoted(text)[:MOST_PHRASES]]
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(weighed, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
-        name_key(text),
-        () if any(map(is_single_unspaced, written_so)) else said,
+        analysis.name_key(text),
+        () if any(map(analysis.is_single_unspaced, written_so)) else said,
         _unknown(stats, names, found, weighed),
     )
 
 
 def _exact(
-    written_so: Collection[str],
-    tokens: Iterable[str],
-    plain: Mapping[str, Term],
-    weigh: Callable[[str], Term],
+    written_so: Collection[str], tokens: Iterable[str], plain: Mapping[str, Term], weigh: Callable[[str], Term]
 ) -> tuple[list[Term], set[str]]:
     exact: list[Term] = []
     spoken_for: set[str] = set()
     for token in islice(tokens, MOST_CONSIDERED):
-        absent = {word for word in analyse(token) if word in plain and not plain[word].documents}
+        absent = {word for word in analysis.analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
             continue
         term = weigh(token)
@@ -184,7 +167,7 @@ def _weigher(stats: VisibleStats) -> Callable[[Field], Callable[[str], Term]]:
 
 
 def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
-    """Return the query for records with some term and every phrase, scored by BM25."""
+    """Match some term and every phrase, by BM25."""
     terms = [_weighed(schema, term) for term in question.present]
     required = [phrase(schema, words) for words in question.phrases]
     return Query.boolean_query(
@@ -196,7 +179,7 @@ def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
 
 
 def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
-    """Return the query for records named as the question, scored by BM25."""
+    """Match records named as the question, by BM25."""
     required = [Query.term_query(schema, "name", question.name, "basic"), *filters(schema, accepted)]
     return Query.boolean_query(
         [
@@ -207,7 +190,7 @@ def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
 
 
 def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query:
-    """Return the query whose score is the summed idf of a record's terms."""
+    """Score by the summed idf of a record's terms."""
     held = [
         (Occur.Should, Query.const_score_query(Query.term_query(schema, term.field, term.value), term.idf))
         for term in question.present
@@ -219,10 +202,7 @@ def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query
 
 
 def marking(schema: Schema, terms: Sequence[Term], required: Iterable[Query]) -> Query:
-    """Return the query whose score is a bit mask of a record's terms, the first term highest.
-
-    A score has 24 bits.
-    """
+    """Score by a bit mask of a record's terms, the first highest, 24 bits."""
     marks = ((term, float(1 << bit)) for bit, term in enumerate(reversed(terms)))
     held = [
         (Occur.Should, Query.const_score_query(Query.term_query(schema, term.field, term.value), mark))
@@ -237,7 +217,6 @@ def marking(schema: Schema, terms: Sequence[Term], required: Iterable[Query]) ->
 def happening(
     schema: Schema, spans: Iterable[tuple[int, int]], terms: Iterable[Term], required: Iterable[Query]
 ) -> Query:
-    """Return the query for records whose event meets one of the spans, scored by terms."""
     first, last = HAPPENED
     within = [
         Query.boolean_query([
@@ -253,7 +232,6 @@ def happening(
 
 
 def phrase(schema: Schema, words: Words) -> Query:
-    """Return the query for a phrase with these distances."""
     if len(words) > 1:
         return Query.phrase_query(schema, "text", list(words))
     word = words[0][1]
@@ -261,7 +239,6 @@ def phrase(schema: Schema, words: Words) -> Query:
 
 
 def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
-    """Return the required queries of a filter."""
     found = [any_of(schema, "visibility", accepted.visibility)]
     found += [any_of(schema, facet, {value.lower() for value in values}) for facet, values in accepted.any_of.items()]
     if accepted.updated_since is not None:
@@ -276,12 +253,11 @@ def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
 
 
 def union(queries: list[Query]) -> Query:
-    """Return the query for any of the queries; matches nothing without any."""
+    """Match nothing without queries."""
     return Query.boolean_query([(Occur.Should, query) for query in queries]) if queries else Query.empty_query()
 
 
 def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
-    """Return the query for records with one of the values in a field."""
     accepted = sorted(values)
     if len(accepted) <= _FEW:
         return union([Query.term_query(schema, field, value, "basic") for value in accepted])
@@ -289,7 +265,6 @@ def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
 
 
 def any_of_numbers(schema: Schema, field: str, values: Iterable[int]) -> Query:
-    """Return the query for records with one of the numbers in a field."""
     return Query.term_set_query(schema, field, sorted(values))
 
 

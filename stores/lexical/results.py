@@ -13,17 +13,15 @@ Numbers = NDArray[np.float64]
 
 
 class LexicalHit(NamedTuple):
-    """Record that holds at least one word of the query."""
-
     record_id: str
     score: float
     """BM25; comparable within one result only."""
     coverage: float
-    """Idf-weighted share of the query's terms in the record, 0 to 1; comparable between queries."""
+    """Idf-weighted share of the query's terms, 0 to 1; comparable between queries."""
 
 
 class LexicalHits(Sequence[LexicalHit]):
-    """Hits as columns: hundreds are ranked, few are looked at one by one."""
+    """Columns, because hundreds are ranked and few looked at."""
 
     def __init__(self, ids: Sequence[str], scores: Numbers, coverage: Numbers) -> None:
         self.ids = ids
@@ -63,17 +61,15 @@ class LexicalResult:
 
     hits: LexicalHits
     ceiling: float
-    """Upper bound of BM25 for this query: `score / ceiling` is comparable between queries."""
+    """Upper bound of BM25: `score / ceiling` is comparable between queries."""
     terms: Mapping[str, float]
     """Idf of each analysed term, rarest first."""
     named: frozenset[str] = frozenset()
     """Hits whose name is the whole question; they come first."""
     question: Plan | None = None
-    """Analysed question; None where nothing was searched."""
 
     @property
     def unknown(self) -> float:
-        """Share of the question that identifiers are which no visible record holds."""
         return self.question.unknown if self.question is not None else 0.0
 
 
@@ -82,10 +78,9 @@ class HeldTerms:
     """Terms of a question that records in threads hold."""
 
     shares: tuple[float, ...]
-    """Share of each term in the question's idf, rarest first, without the least rare of many."""
+    """Of the question's idf, rarest first."""
     marks: Mapping[int, int]
-    """Bits by record key, one for each term that it holds, the lowest for the last term."""
+    """Bits by record key, the lowest for the last term."""
 
     def of(self, keys: Iterable[int]) -> list[int]:
-        """Return the bits of some records; 0 for one that holds no term."""
         return [self.marks.get(key, 0) for key in keys]

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
 
+from stores.clock import microseconds
 from stores.event_times import event_span
 from stores.hashing import hash64
 from stores.indexed_text import indexed_parts
@@ -17,30 +17,25 @@ from stores.records import Entity, Facet, Position, facets
 from stores.threads import ThreadPlace
 
 FORMAT = 17
-"""Increment when older indexes cannot be read or would answer differently: they are rebuilt."""
+"""Increment when older indexes cannot be read or would answer differently."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
 HEADINGS = " > "
-"""Separator of the headings in a chunk's description."""
+"""Between the headings in a chunk's description."""
 RESERVED = "reserved"
 POSITION_KEY = "position"
 RECORD = "record"
-"""Mark of every record."""
 THREADED = "threaded"
-"""Mark of records in threads."""
 CODE = "code"
-"""Mark of records whose content is code."""
 
 Field = Literal["text", "exact"]
-"""Searched fields: words, and identifiers as they are written."""
+"""Words, and identifiers as written."""
 LENGTHS: Mapping[Field, str] = {"text": "text_length", "exact": "exact_length"}
-"""Columns with the number of terms in each searched field."""
 HAPPENED = ("happened_from", "happened_until")
-"""Columns with the first and last microsecond of the event that a record tells of."""
+"""First and last microsecond of the event."""
 
 
 def open_index(path: str) -> Index:
-    """Open or create an index in an existing folder."""
     index = Index(build_schema(), path)
     index.config_reader("manual")
     index.register_tokenizer("words", word_analyser())
@@ -49,7 +44,7 @@ def open_index(path: str) -> Index:
 
 
 def build_schema() -> Schema:
-    """Build the schema. Every field is stored as prepared, because compaction copies the index from itself."""
+    """Every field is stored as prepared: compaction copies the index from itself."""
     builder = SchemaBuilder()
     for name in ("id", "name", "visibility", *FACETS, RESERVED, "payload"):
         builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
@@ -64,7 +59,7 @@ def build_schema() -> Schema:
 
 
 def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
-    """Convert a record; each searched part is a value of its own, so that no phrase spans two."""
+    """Each searched part is a value of its own: no phrase spans two."""
     document = Document()
     document.add_text(RESERVED, RECORD)
     document.add_text("id", entity.id)
@@ -112,28 +107,25 @@ def names(entity: Entity) -> set[str]:
 
 @lru_cache(maxsize=65_536)
 def key_of(record_id: str) -> int:
-    """Return the 64-bit key of an id: reading it for a hit takes a fiftieth of reading the stored id."""
+    """Return a 64-bit key: reading it takes a fiftieth of reading the stored id."""
     return hash64(record_id)
 
 
 def layout() -> str:
-    """Return the format name of an index; a different one means a rebuild."""
+    """Return the format name; a different one means a rebuild."""
     return str(FORMAT)
 
 
 class Progress(NamedTuple):
-    """Progress of an index."""
-
     position: Position | None
-    """None for a fresh index."""
     erasable: int
-    """Removed or replaced records whose text may still be on disk."""
+    """Removed or replaced records that may still be on disk."""
     scattered: int
     """Records written since the last rewrite."""
 
 
 def progress_document(position: Position, *, erasable: int, scattered: int) -> Document:
-    """Build the document that stores the progress; without visibility, so that no search finds it."""
+    """Build the document of the progress; without visibility no search finds it."""
     document = Document()
     document.add_text(RESERVED, POSITION_KEY)
     numbers = (erasable, scattered)
@@ -142,11 +134,6 @@ def progress_document(position: Position, *, erasable: int, scattered: int) -> D
 
 
 def read_progress(document: Document, *, count: int) -> Progress:
-    """Parse the progress document; `count` stands for `scattered` where that is missing."""
+    """Parse the progress document; `count` replaces a missing `scattered`."""
     epoch, sequence, batch, erasable, *scattered = json.loads(document.get_first("payload") or "")
     return Progress(Position(epoch, sequence, batch), erasable, *(scattered or [count]))
-
-
-def microseconds(moment: datetime) -> int:
-    """Convert a time to microseconds since 1970."""
-    return int(moment.timestamp() * 1_000_000)

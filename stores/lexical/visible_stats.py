@@ -9,7 +9,7 @@ from stores.lexical.lengths import Lengths
 from stores.lexical.schema import POSITION_KEY, RECORD, RESERVED
 
 MOST_COUNTED = 10_000
-"""Document frequency up to which visible records are counted (0.2 ms); above it their share is estimated."""
+"""Records counted (0.2 ms); above it their visible share is estimated."""
 # Callers and terms cached until the next commit, 20 MB at most.
 _MOST_CALLERS = 64
 _MOST_TERMS = 2_000
@@ -18,7 +18,7 @@ _NEGLIGIBLE = 0.001
 
 
 class VisibleStats:
-    """Term statistics of the records that a query of visibility keys finds. Thread-safe."""
+    """Statistics of the records that a caller may read. Thread-safe."""
 
     def __init__(self, searcher: Searcher, schema: Schema, visible: Query) -> None:
         self._searcher, self._schema, self._visible = searcher, schema, visible
@@ -34,13 +34,12 @@ class VisibleStats:
 
     @property
     def lengths(self) -> Lengths | None:
-        """Average lengths; None if Tantivy's own hold."""
+        """None if Tantivy's own hold."""
         if self._lengths is None:
             self._lengths = Lengths(self._searcher, self._schema, self._visible, self._total)
         return None if self._sees_all and not self._lengths.are_long else self._lengths
 
     def documents(self, field: str, value: str) -> int:
-        """Count the visible records that hold a term."""
         written = self._searcher.doc_freq(field, value)
         if self._sees_all or not written:
             return written
@@ -56,10 +55,9 @@ class VisibleStats:
         return known
 
     def is_written(self, token: str, words: Sequence[tuple[int, str]]) -> bool:
-        """Return whether a visible record has an exact token, or its words at these places. Counted, not estimated.
+        """Return whether a visible record has the token, or its words at these places.
 
-        Where a stop word is missing among the words, as in `it-204`, the token alone counts. An id counts as written
-        in its record.
+        Counted, not estimated. With a stop word missing, as in `it-204`, the token alone counts.
         """
         ways = []
         if [place for place, _ in words] != list(range(len(words))):
@@ -77,11 +75,10 @@ class VisibleStats:
         return any(_count(self._searcher, way, self._visible) for way in ways)
 
     def idf(self, documents: int) -> float:
-        """Return the idf of a term that so many visible records hold."""
         return _idf(self._total, documents)
 
     def boost(self, field: str, value: str, idf: float) -> float:
-        """Return the factor that corrects Tantivy's score of a term, which counts hidden and deleted records."""
+        """Correct Tantivy's score of a term, which counts hidden and deleted records."""
         written = self._searcher.doc_freq(field, value)
         return idf / _idf(self._written, written)
 
@@ -94,7 +91,6 @@ class VisibleStatsCache:
         self._kept: tuple[Searcher | None, dict[frozenset[str], VisibleStats]] = (None, {})
 
     def of(self, searcher: Searcher, visibility: frozenset[str], visible: Query) -> VisibleStats:
-        """Return the statistics for a set of visibility keys; `visible` finds their records."""
         owner, cached = self._kept
         if owner is not searcher or len(cached) >= _MOST_CALLERS:
             cached = {}
@@ -105,7 +101,6 @@ class VisibleStatsCache:
         return stats
 
     def forget(self) -> None:
-        """Release the searcher."""
         self._kept = (None, {})
 
 

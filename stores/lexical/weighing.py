@@ -18,9 +18,7 @@ class _Text:
     record_id: str
     is_named: bool
     parts: Sequence[dict[int, str]]
-    """Term at each place, by part."""
     counts: Counter[tuple[str, str]]
-    """Counts by field and term."""
 
     @property
     def length(self) -> int:
@@ -28,7 +26,7 @@ class _Text:
 
 
 def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit], frozenset[str]]:
-    """Return the records with some term and every phrase, best first, ties by id; and those named as the question.
+    """Return the records with some term and every phrase, and those named so.
 
     BM25 with the index's idf and the average length of the given records.
     """

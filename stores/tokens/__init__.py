@@ -1,4 +1,4 @@
-"""Token vectors of passages, stored on disk and read for the few records that a search compares closely."""
+"""Token vectors of passages, on disk."""
 
 from stores.tokens.store import FILE, PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
 

@@ -1,4 +1,4 @@
-"""Token vectors of one organization in an SQLite file; nothing is kept in memory."""
+"""Token vectors of one organization in an SQLite file."""
 
 import json
 import math
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tokens = NDArray[np.int8]
-"""(tokens, width): a quantised vector per row; `stores/embedding/late.py` knows the encoding."""
+"""(tokens, width): a quantised vector per row, see `stores/embedding/late.py`."""
 
 FILE = "tokens.sqlite"
 READ_EACH = 4
@@ -58,7 +58,7 @@ class TokensUnusable(sqlite3.DatabaseError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageTokens:
-    """A character range of a record's text, with its token vectors."""
+    """Range of characters with its token vectors."""
 
     start: int
     stop: int
@@ -67,20 +67,18 @@ class PassageTokens:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenRecord:
-    """A record with all of its passages; a record without text is stored with none."""
+    """Record with all of its passages; none without text."""
 
     record_id: str
     revision: int
     digest: bytes
-    """Hash of the text that the vectors were made from."""
     passages: Sequence[PassageTokens]
 
 
 class TokenStore:
-    """Derived data: a damaged file, or one by another model, is replaced by an empty one. Thread-safe.
+    """Derived data: a damaged file, or another model's, is replaced. Thread-safe.
 
-    Reads never wait for writes. An operation that meets damage raises `TokensUnusable`, as does every later one until
-    `mend` is called.
+    Reads never wait for writes. Damage raises `TokensUnusable`, from then on until `mend`.
     """
 
     def __init__(self, path: Path, *, model: str, width: int) -> None:
@@ -93,16 +91,12 @@ class TokenStore:
         self._is_closed = False
         self._must_be_replaced = False
         self.fault = ""
-        """Reason why the file cannot be used; empty while it can."""
+        """Empty while the file can be used."""
         self.on_fault: Callable[[], None] = lambda: None
-        """Called when a reader meets damage."""
 
     @classmethod
     def open(cls, folder: Path, *, model: str, width: int) -> Self:
-        """Open or create the file in a folder; replace it if it cannot be read.
-
-        If neither is possible, the store has a `fault`.
-        """
+        """Open, create or replace the file; has a `fault` where that fails."""
         made = cls(folder / FILE, model=model, width=width)
         with suppress(sqlite3.Error, OSError):
             made.mend()
@@ -110,7 +104,6 @@ class TokenStore:
 
     @staticmethod
     def remove(folder: Path) -> None:
-        """Delete the file in a folder, if there is one."""
         for file in folder.glob(f"{FILE}*"):
             file.unlink(missing_ok=True)
 
@@ -143,7 +136,7 @@ class TokenStore:
             self.fault, self._must_be_replaced = "", False
 
     def check(self) -> str:
-        """Read the whole file and return what is wrong with it; empty if nothing is."""
+        """Read the whole file and return its damage; empty without any."""
         try:
             with self._writes() as writer:
                 ((found,),) = writer.execute("PRAGMA quick_check(1)").fetchall()
@@ -156,12 +149,10 @@ class TokenStore:
         return ""
 
     def contents(self) -> dict[str, int]:
-        """Return each record's id and the revision that its vectors belong to."""
         with self._writes() as writer:
             return dict(writer.execute("SELECT record_id, revision FROM records"))
 
     def digests(self, record_ids: Iterable[str]) -> dict[str, bytes]:
-        """Return the text hash of each of these records that is stored."""
         query = "SELECT record_id, digest FROM records WHERE record_id = ?"
         with self._writes() as writer:
             found = (writer.execute(query, (each,)).fetchone() for each in record_ids)
@@ -201,14 +192,14 @@ class TokenStore:
     def read(self, wanted: Mapping[str, int], *, most: float = math.inf) -> dict[str, list[Tokens]]:
         """Return the vectors of records, one table per passage, in the order of `wanted`.
 
-        Reads the first `READ_EACH` passages of each record, and the one that holds the character offset given with it.
-        Stops after the record with which `most` tokens are reached; leaves out records without vectors.
+        Reads the first `READ_EACH` passages, and the one at the given character offset. Stops after the record with
+        which `most` tokens are reached; leaves out records without vectors.
         """
         with self._reads():
             return self._read(wanted, most) if not self._is_closed else {}
 
     def compact(self) -> None:
-        """Checkpoint the write-ahead log, so that deleted vectors are nowhere on disk."""
+        """Checkpoint the write-ahead log: deleted vectors are nowhere on disk."""
         try:
             with self._writing, self._guarded():
                 _open(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)")

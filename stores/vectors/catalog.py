@@ -1,15 +1,14 @@
-"""Valid rows of the table. The table is a log: a record's newest rows replace the ones before."""
+"""Valid rows of the table, a log: a record's newest rows replace those before."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 PASSAGE, EMPTY, DELETION, STATE = range(4)
-"""Kinds of rows: passage, record without text, deletion, progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Rows of a record, written next to each other by one commit."""
+    """Adjacent rows of a record, from one commit."""
 
     revision: int
     rows: range
@@ -17,7 +16,6 @@ class Held:
 
     @property
     def passage_rows(self) -> range:
-        """Rows with a vector of a text."""
         return self.rows if self.kind == PASSAGE else range(0)
 
 
@@ -26,7 +24,6 @@ class Validity:
     """Rows that a search may read, at one moment."""
 
     below: int
-    """Rows from this number on were not there yet."""
     without: frozenset[int]
 
     def admits(self, row: int) -> bool:
@@ -35,20 +32,17 @@ class Validity:
 
 @dataclass(slots=True, eq=False)
 class Catalog:
-    """Held records, and rows that are invalid but still in the table."""
-
     records: dict[str, Held] = field(default_factory=dict)
     superseded: set[int] = field(default_factory=set)
     former_states: set[int] = field(default_factory=set)
     """Invalid rows of no record."""
     passages: int = 0
-    """Number of valid passages."""
     state: str | None = None
     state_row: int | None = None
     next_row: int = 0
 
     def read(self, rows: Iterable[tuple[int, int, str, int, int]]) -> None:
-        """Read rows in their order: number, kind, record id, revision, passage number."""
+        """Read number, kind, record id, revision and passage of each row, in order."""
         for number, kind, record_id, revision, passage in rows:
             held = self.records.get(record_id)
             if kind == PASSAGE and passage and held:
@@ -59,7 +53,6 @@ class Catalog:
             self.next_row = number + 1
 
     def put(self, record_id: str, held: Held) -> None:
-        """Replace or delete a record."""
         before = self.records.pop(record_id, None)
         self.next_row = max(self.next_row, held.rows.stop)
         if held.kind == DELETION:
@@ -79,7 +72,6 @@ class Catalog:
         self.next_row = max(self.next_row, row + 1)
 
     def erased(self, rows: Iterable[int]) -> None:
-        """Note that rows are no longer in the table."""
         self.superseded.difference_update(rows)
         self.former_states.difference_update(rows)
 

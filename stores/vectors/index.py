@@ -1,4 +1,4 @@
-"""The vector index of one organization: kept in LanceDB, searched in memory as long as there is room."""
+"""Vector index of one organization: in LanceDB, searched in memory if it fits."""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,6 @@ import numpy as np
 from stores.records import IndexFilter
 from stores.tokens import TokenStore
 from stores.vectors.catalog import Catalog
-from stores.vectors.conditions import wanted
 from stores.vectors.matrix import Matrix, Snapshot, row_bytes
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorState
 
@@ -18,15 +17,15 @@ if TYPE_CHECKING:
     from stores.vectors.table import PassageTable, Written
 
 INDEX_FROM = 100_000
-"""Passages from which an index that exceeds the memory budget is searched approximately."""
-# A search that would have to wait longer for the writer, to load the vectors, asks LanceDB.
+"""Passages from which an index above the memory budget is approximate."""
+# A search that waits longer than this to load the vectors asks LanceDB.
 _LOAD_WAIT_S = 0.2
-# While LanceDB itself answers it reads replaced rows, too, and every commit is one more file.
+# LanceDB reads replaced rows too, and every commit is one more file.
 _MOST_REPLACED = 1_000
 
 
 class VectorIndex:
-    """Passages and their vectors, with one writer. Searches never wait for the writer."""
+    """Passages and vectors, one writer. Searches never wait for it."""
 
     name = "vectors"
 
@@ -41,22 +40,16 @@ class VectorIndex:
         self._matrix: Matrix | None = None
         self._dropped = False
         self.tokens: TokenStore | None = None
-        """Vectors of the single tokens of its records, where they are kept; closed with the index."""
+        """Closed with the index."""
 
     @classmethod
     def open(
-        cls,
-        folder: Path,
-        *,
-        model: str,
-        dimension: int,
-        memory_budget_mb: int = 512,
-        index_from: int = INDEX_FROM,
+        cls, folder: Path, *, model: str, dimension: int, memory_budget_mb: int = 512, index_from: int = INDEX_FROM
     ) -> Self:
-        """Open or create the index in a folder; the first call of a process takes seconds.
+        """Open or create the index in a folder; the first call takes seconds.
 
         Raises:
-            ModelChanged: The folder holds vectors of another model: build a new index in a new folder.
+            ModelChanged: The folder holds vectors of another model.
         """
         from stores.vectors.table import PassageTable  # noqa: PLC0415 - the engine takes seconds to import
 
@@ -64,18 +57,17 @@ class VectorIndex:
         return cls(table, dimension, memory_budget_mb * 1_000_000, index_from)
 
     def state(self) -> VectorState | None:
-        """Return the progress of the vector lane; None for a fresh index."""
         state = self._catalog.state
         return None if state is None else VectorState.from_json(state)
 
     def contents(self) -> Mapping[str, int]:
-        """Return the revision of every record, those without text included."""
+        """Records without text included."""
         return {record_id: held.revision for record_id, held in self._catalog.records.copy().items()}
 
     def replace(self, records: Sequence[EmbeddedRecord], deleted: Sequence[str], state: VectorState) -> None:
-        """Replace the passages of records, remove the deleted ones and store the state, in one commit. Idempotent.
+        """Replace records, remove deleted ones and store the state, in one commit.
 
-        The last version of a record counts; one that is also deleted is kept.
+        The last version of a record counts; one that is also deleted is kept. Idempotent.
 
         Raises:
             ValueError: A vector has the wrong shape or a number that is not finite.
@@ -91,10 +83,10 @@ class VectorIndex:
                 self._erase()
 
     def search(self, vector: Vector, *, filter: IndexFilter, limit: int) -> DenseHits:
-        """Return the records whose best passage is nearest to a unit vector, best first, ties by id.
+        """Return the records whose best passage is nearest to a unit vector.
 
-        The first search loads the vectors into memory. Where they exceed the budget or were dropped, LanceDB answers,
-        exactly below `INDEX_FROM` passages.
+        Best first, ties by id. Loads the vectors into memory; above the budget LanceDB answers, exactly below
+        `INDEX_FROM` passages.
         """
         if limit < 1 or not filter.visibility or not all(filter.any_of.values()):
             return DenseHits.of(())
@@ -102,10 +94,10 @@ class VectorIndex:
         snapshot = self._snapshot()
         if snapshot is not None:
             return snapshot.search(query, filter, limit)
-        return self._table.search(query, wanted(filter), self._validity, limit)
+        return self._table.search(query, filter, self._validity, limit)
 
     def measure(self, vector: Vector, record_ids: Iterable[str]) -> DenseHits:
-        """Return the scores of records for a unit vector; empty where the vectors are not in memory."""
+        """Score records by a unit vector; empty where the vectors are not in memory."""
         snapshot = self._snapshot()
         return snapshot.measure(self._question(vector), record_ids) if snapshot is not None else DenseHits.of(())
 
@@ -116,7 +108,7 @@ class VectorIndex:
         return query
 
     def vectors_of(self, record_ids: Iterable[str]) -> dict[str, Vector]:
-        """Return the vector of each record's first passage; records without text are left out."""
+        """Return the vector of each record's first passage, if it has text."""
         snapshot = self._snapshot()
         if snapshot is not None:
             found = {each: snapshot.vector(each) for each in record_ids}
@@ -125,7 +117,6 @@ class VectorIndex:
         return self._table.vectors({each: item.rows.start for each, item in held.items() if item and item.passage_rows})
 
     def spans(self, record_id: str) -> list[tuple[int, int]]:
-        """Return the spans of a record's passages in its text, in order."""
         snapshot = self._snapshot()
         if snapshot is not None:
             return snapshot.spans(record_id)
@@ -133,32 +124,26 @@ class VectorIndex:
         return self._table.spans(held.passage_rows) if held is not None and held.passage_rows else []
 
     def memory_bytes(self) -> int:
-        """Return the memory of the vectors."""
         matrix = self._matrix
         return matrix.bytes if matrix else 0
 
     def drop_matrix(self) -> None:
-        """Free the memory without waiting: LanceDB answers until `load_matrix`."""
+        """Free the memory; LanceDB answers until `load_matrix`."""
         self._dropped, self._matrix = True, None
 
     def load_matrix(self) -> bool:
-        """Search in memory again; return False where the vectors exceed the budget.
-
-        Loads now, or by the next search when the writer is busy.
-        """
+        """Search in memory again, now or at the next search; False above the budget."""
         self._dropped = not self._fits()
         return not self._dropped and self._snapshot(wait_s=0) is not None
 
     @property
     def erasable(self) -> int:
-        """Number of rows of removed or replaced records on disk; `compact` erases them."""
         return max(0, len(self._catalog.superseded) - len(self._catalog.former_states))
 
     def compact(self) -> None:
-        """Erase replaced and deleted rows, merge the rest and build the approximate index of large tables.
+        """Erase removed rows, merge the rest, build the approximate index of large tables.
 
-        Seconds per 100,000 passages, and about a minute per 100,000 when the approximate index is built first; blocks
-        `replace`, not searches.
+        Seconds per 100,000 passages, a minute with the approximate index. Blocks `replace`, not searches.
         """
         with self._writing:
             self._erase()
@@ -211,7 +196,7 @@ class VectorIndex:
         return matrix.snapshot if matrix else None
 
     def _install(self, matrix: Matrix) -> None:
-        # Memory may be taken back at any moment; what was loaded meanwhile goes, too.
+        # The matrix may be dropped at any moment, also while it is loaded.
         self._matrix = matrix
         if self._dropped:
             self._matrix = None

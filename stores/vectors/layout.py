@@ -1,4 +1,4 @@
-"""Arrow layout of the table. Imported only when an index is opened: it loads Arrow."""
+"""Arrow layout of the table. Loads Arrow."""
 
 from typing import Any, get_args
 
@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from stores.clock import microseconds
 from stores.records import Facet
 from stores.vectors.catalog import EMPTY, PASSAGE
-from stores.vectors.matrix import VISIBILITY, Columns, microseconds
+from stores.vectors.matrix import VISIBILITY, Columns
 from stores.vectors.passages import EmbeddedRecord, Integers, Vector
 
 FORMAT = "1"
@@ -22,7 +23,6 @@ _PLACES = {"start": pa.int32(), "end": pa.int32(), "updated_at": pa.int64()}
 
 
 def schema(model: str, dimension: int) -> Any:
-    """Return the table's schema, labelled with model and dimension."""
     fields: dict[str, Any] = {
         **_NUMBERS,
         "record_id": pa.string(),
@@ -44,7 +44,7 @@ def read_label(table_schema: Any) -> dict[str, str]:
 
 
 class RowWriter:
-    """Collects the rows of one commit, column by column."""
+    """Rows of one commit, column by column."""
 
     def __init__(self, table_schema: Any, first_row: int) -> None:
         self._schema = table_schema
@@ -53,7 +53,7 @@ class RowWriter:
         self._row = first_row
 
     def add_record(self, record: EmbeddedRecord) -> range:
-        """Add a record's passages, or one row that it has none; return the row numbers."""
+        """Add a record's passages, or one row without; return the row numbers."""
         first = self._row
         shared: dict[str, Any] = {
             "record_id": record.record_id,
@@ -70,7 +70,6 @@ class RowWriter:
         return range(first, self._row)
 
     def add_mark(self, kind: int, record_id: str, state: str | None = None) -> range:
-        """Add a row that is no record."""
         self._add(kind=kind, record_id=record_id, state=state)
         return range(self._row - 1, self._row)
 
@@ -93,13 +92,11 @@ class RowWriter:
 
 
 def light_rows(table: Any) -> list[tuple[int, int, str, int, int]]:
-    """Return the columns that a catalog reads, by row number."""
     ordered = table.sort_by("row")
     return list(zip(*(ordered.column(name).to_pylist() for name in LIGHT), strict=True))
 
 
 def vectors(table: Any) -> Vector:
-    """Return the vectors of a table's rows, one per line."""
     column = table.column("vector")
     width = column.type.list_size
     lines = [chunk.flatten().to_numpy().reshape(-1, width) for chunk in column.chunks]
@@ -107,7 +104,6 @@ def vectors(table: Any) -> Vector:
 
 
 def columns(batch: Any, valid: Integers) -> Columns:
-    """Return the passages among the numbered rows, for the matrix."""
     table = pa.Table.from_batches([batch])
     chosen = np.flatnonzero(np.isin(table.column("row").to_numpy(), valid))
     rows = table.drop_columns(["vector"]).take(pa.array(chosen)).combine_chunks()

@@ -1,26 +1,26 @@
-"""Exact search in memory: every vector of an organization, read by many threads while one adds to it."""
+"""Exact search in memory, read by many threads while one adds to it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stores.clock import microseconds
 from stores.records import IndexFilter
 from stores.vectors.passages import DenseHit, DenseHits, EmbeddedRecord, Integers, Numbers, Vector
 
 BLOCK_ROWS = 8_192
 DIGITS = 6
-"""Scores are compared after rounding to this many digits."""
+"""Scores are rounded to this before they are compared."""
 SLACK = 2 * 10.0**-DIGITS
 VISIBILITY = "visibility"
-# Below this share of wanted rows, picking them out is cheaper than multiplying all.
+# Below this share of wanted rows, selecting them is cheaper than multiplying all.
 _PICK_BELOW = 0.2
 _ROW_BYTES = 256
 _FEW_BURIED = 4_096
-# Passages that are taken for each record that is wanted, times how many a record has: all of some may be near.
+# Passages fetched per wanted record, times the average number of passages of a record.
 _MORE = 1.25
 _MOST_EACH = 4.0
 
@@ -46,7 +46,6 @@ class Growing(Generic[Scalar]):
         self._size = size
 
     def all(self) -> NDArray[Scalar]:
-        """Return the values so far, without a copy."""
         return self._values[: self._size]
 
 
@@ -63,11 +62,11 @@ class Snapshot:
     owners: Sequence[str]
     """May grow beyond `size`."""
     numbers: Integers
-    """A number for each passage that its record has alone."""
+    """One for all passages of a record."""
     places: Mapping[str, Sequence[int]]
-    """Rows of each record's passages; those of newer commits may lie beyond `size`."""
+    """Rows of each record's passages; newer ones may lie beyond `size`."""
     postings: Mapping[tuple[str, str], Growing[np.int64]]
-    """For each key and value the places of the passages that have it, ascending; may grow beyond `size`."""
+    """Places by key and value, ascending; may grow beyond `size`."""
 
     def search(self, vector: Vector, accepted: IndexFilter, limit: int) -> DenseHits:
         """Return the records whose best passage is nearest, best first, ties by id."""
@@ -85,12 +84,10 @@ class Snapshot:
             taken = min(4 * taken, len(places))
 
     def measure(self, vector: Vector, record_ids: Iterable[str]) -> DenseHits:
-        """Return the best score of each of some records, best first, ties by id."""
         places = np.flatnonzero(self._of(record_ids) & self.alive)
         return self._hits(places, self._scores(vector, places)) if len(places) else DenseHits.of(())
 
     def vector(self, record_id: str) -> Vector | None:
-        """Copy the vector of a record's first passage; None where it is missing."""
         places = self.places.get(record_id, ())
         if not places or places[0] >= self.size:
             return None
@@ -98,7 +95,6 @@ class Snapshot:
         return copied
 
     def spans(self, record_id: str) -> list[tuple[int, int]]:
-        """Return the spans of a record's passages."""
         places = [place for place in self.places.get(record_id, ()) if place < self.size]
         return sorted(zip(self.starts[places].tolist(), self.ends[places].tolist(), strict=True))
 
@@ -130,7 +126,7 @@ class Snapshot:
         return found
 
     def _scores(self, vector: Vector, places: Integers) -> Vector:
-        # Not `@`: the threads of a BLAS that multiplies a matrix spin, and cost a busy machine five times the work.
+        # Not `@`: the spinning threads of BLAS cost a busy machine five times the work.
         if len(places) > _PICK_BELOW * self.size:
             return np.concatenate(
                 [np.vecdot(block[: self.size - at * BLOCK_ROWS], vector) for at, block in enumerate(self.blocks)]
@@ -176,17 +172,15 @@ class Matrix:
 
     @property
     def bytes(self) -> int:
-        """Memory of the rows."""
         return row_bytes(self._dimension) * self._size
 
     @property
     def wasteful(self) -> bool:
-        """More rows are buried than alive, and enough of them to matter."""
         alive = int(np.count_nonzero(self._alive))
         return self._size - alive > max(alive, _FEW_BURIED)
 
     def append(self, record: EmbeddedRecord) -> None:
-        """Add the passages of a new record; `publish` shows them."""
+        """`publish` shows it."""
         places = range(self._size, self._size + len(record.passages))
         if not places:
             return
@@ -203,7 +197,6 @@ class Matrix:
                 self._posting((facet, value)).extend(places)
 
     def append_columns(self, columns: "Columns") -> None:
-        """Add passages read from the table."""
         base = self._size
         self._append_vectors(columns.vectors)
         self._starts.extend(columns.starts)
@@ -220,12 +213,11 @@ class Matrix:
         """Remove records from the next `publish` on."""
         places = [place for record_id in record_ids for place in self._places.pop(record_id, ())]
         if places:
-            # Snapshots hold the array of before.
+            # Snapshots hold the old array.
             self._alive = self._alive.copy()
             self._alive[places] = False
 
     def publish(self) -> None:
-        """Show readers what was added and buried, at once."""
         self.snapshot = self._freeze()
 
     def _append_vectors(self, vectors: Vector) -> None:
@@ -271,7 +263,7 @@ class Columns:
 
 
 def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> DenseHits:
-    """Keep each record's best passage, the first of equals; order by rounded score, then id.
+    """Keep each record's best passage; order by rounded score, then id.
 
     A passage is its score, its record's id, its start and its end.
     """
@@ -280,11 +272,5 @@ def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> DenseHits:
     return DenseHits.of(sorted(best.values(), key=lambda hit: (-hit.score, hit.record_id)))
 
 
-def microseconds(moment: datetime) -> int:
-    """Convert a time to microseconds since 1970."""
-    return int(moment.timestamp() * 1_000_000)
-
-
 def row_bytes(dimension: int) -> int:
-    """Return the memory of one passage."""
     return 4 * dimension + _ROW_BYTES

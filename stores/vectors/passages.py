@@ -1,4 +1,4 @@
-"""The value types of the vector index: what goes in, what comes out and how far it has come."""
+"""Value types of the vector index."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 
 
 class ModelChanged(Exception):
-    """The index holds vectors of another model: build a new index in a new folder."""
+    """The index holds vectors of another model."""
 
     def __init__(self, found: str, wanted: str) -> None:
         super().__init__(f"The index was made with {found}, not with {wanted}.")
@@ -27,7 +27,7 @@ class ModelChanged(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddedPassage:
-    """Stretch of a record's text, in characters, and its unit vector."""
+    """Range of characters of a record's text, and its unit vector."""
 
     start: int
     end: int
@@ -51,17 +51,15 @@ class EmbeddedRecord:
 
 
 class DenseHit(NamedTuple):
-    """Record and its best passage."""
-
     record_id: str
     score: float
-    """The cosine, rounded to six digits so that the order does not hang on the engine's rounding."""
+    """Cosine, rounded to six digits, so that no engine's rounding decides."""
     start: int
     end: int
 
 
 class DenseHits(Sequence[DenseHit]):
-    """Hits as columns: hundreds are ranked, few are looked at one by one."""
+    """Columns, because hundreds are ranked and few looked at."""
 
     def __init__(self, ids: Sequence[str], scores: Numbers, starts: Integers, ends: Integers) -> None:
         self.ids = ids
@@ -98,13 +96,12 @@ class DenseHits(Sequence[DenseHit]):
 
 @dataclass(frozen=True, slots=True)
 class VectorState:
-    """Progress of the vector lane: all changes up to a position, and single ones above it."""
+    """All changes up to a position, and single ones above it."""
 
     position: Position
     applied: frozenset[int] = frozenset()
 
     def to_json(self) -> str:
-        """Serialize, with the numbers above the position as ranges."""
         position = self.position
         return json.dumps([position.epoch, position.sequence, position.batch, ranges(self.applied)])
 

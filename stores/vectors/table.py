@@ -1,4 +1,4 @@
-"""The LanceDB table of one organization's passages. Imported only when an index is opened: it loads the engine."""
+"""LanceDB table of one organization's passages. Loads the engine."""
 
 import shutil
 import threading
@@ -11,26 +11,27 @@ from typing import Any, Self
 from lancedb import connect
 from lancedb.index import HnswSq
 
-from stores.vectors import conditions, layout
+from stores.clock import microseconds
+from stores.records import IndexFilter
+from stores.vectors import layout
 from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held, Validity
 from stores.vectors.layout import STATE_ID, RowWriter
 from stores.vectors.matrix import SLACK, Columns, best_per_record
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Integers, ModelChanged, Vector
 
 _NAME = "passages"
-# A cleanup that spares versions of the last millisecond: all but the one that was just made, and without a warning.
+# Age of versions that a cleanup removes: all but the one that was just made, without a warning.
 _AT_ONCE = timedelta(milliseconds=1)
-# What the approximate index looks at before the exact vectors decide.
+# Candidates of the approximate index; exact vectors decide among them.
 _REFINE = 4
 _EF = 300
 _ROWS_PER_DELETE = 20_000
 
 
 class PassageTable:
-    """Log of passages: each commit appends rows and the state; `compact` drops replaced rows.
+    """Log of passages: a commit appends rows and the state; `compact` drops old rows.
 
-    Appending costs the same at every size and is one commit for data and state; LanceDB's merge costs a scan, and grows
-    with every commit since the last compaction.
+    LanceDB's merge would cost a scan, and grow with every commit.
     """
 
     def __init__(self, table: Any, folder: Path) -> None:
@@ -62,7 +63,6 @@ class PassageTable:
         return cls(table, folder)
 
     def catalog(self) -> Catalog:
-        """Read which rows are valid, without vectors."""
         catalog = Catalog()
         rows = self._table.search().select(layout.LIGHT).limit(None).to_arrow()
         catalog.read(layout.light_rows(rows))
@@ -84,9 +84,8 @@ class PassageTable:
         self._table.add(writer.table())
         return Written(held, state_row.start)
 
-    def search(self, vector: Vector, condition: str, valid: Validity, limit: int) -> DenseHits:
-        """Return the records whose best passage is nearest among rows of a condition, best first, ties by id."""
-        taken = limit
+    def search(self, vector: Vector, accepted: IndexFilter, valid: Validity, limit: int) -> DenseHits:
+        condition, taken = _wanted(accepted), limit
         while True:
             taken = 4 * taken
             found = self._nearest(vector, condition, taken)
@@ -96,7 +95,6 @@ class PassageTable:
                 return hits[:limit]
 
     def load(self, valid: Integers) -> Iterator[Columns]:
-        """Read the passages of rows, some thousands at a time."""
         query = self._table.search().where(f"kind = {PASSAGE}").select(layout.PASSAGES).limit(None)
         for batch in query.to_batches():
             yield layout.columns(batch, valid)
@@ -104,20 +102,19 @@ class PassageTable:
     def vectors(self, rows: Mapping[str, int]) -> dict[str, Vector]:
         if not rows:
             return {}
-        condition = conditions.numbered(rows.values())
+        condition = _numbered(rows.values())
         found = self._table.search().where(condition).select(["record_id", "vector"]).limit(None).to_arrow()
         return dict(zip(found.column("record_id").to_pylist(), layout.vectors(found), strict=True))
 
     def spans(self, rows: Iterable[int]) -> list[tuple[int, int]]:
-        found = self._table.search().where(conditions.numbered(rows)).select(["start", "end"]).limit(None).to_arrow()
+        found = self._table.search().where(_numbered(rows)).select(["start", "end"]).limit(None).to_arrow()
         return sorted(zip(*(found.column(name).to_pylist() for name in ("start", "end")), strict=True))
 
     def compact(self, drop: Collection[int]) -> None:
-        """Erase removed rows from disk and merge the rest."""
         # Ascending: when this is cut short, no record's end is forgotten before the record is.
         rows = sorted(drop)
         for at in range(0, len(rows), _ROWS_PER_DELETE):
-            self._table.delete(conditions.numbered(rows[at : at + _ROWS_PER_DELETE]))
+            self._table.delete(_numbered(rows[at : at + _ROWS_PER_DELETE]))
         self._merge()
         if any((self._folder / f"{_NAME}.lance" / "_deletions").glob("*")):
             # A fragment that is full is left alone as long as little of it was deleted.
@@ -130,7 +127,7 @@ class PassageTable:
         self._merge()
 
     def ensure_index(self) -> None:
-        """Build the approximate index where it is missing: about a minute per 100,000 passages."""
+        """Takes about a minute per 100,000 passages."""
         if not self._approximate:
             self._table.create_index("vector", config=HnswSq(distance_type="dot"))
             self._approximate = True
@@ -141,7 +138,7 @@ class PassageTable:
     def _merge(self) -> None:
         self._table.optimize()
         with self._reading:
-            # Also what a killed process left half written; nobody else writes here.
+            # Also half-written files of a killed process; nobody else writes here.
             self._table.optimize(cleanup_older_than=_AT_ONCE, delete_unverified=True)
 
     def _indexed(self) -> bool:
@@ -172,3 +169,27 @@ class Written:
 
 def _describe(label: Mapping[str, str]) -> str:
     return f"{label.get('model')}, {label.get('dimension')} dimensions, format {label.get('format')}"
+
+
+def _wanted(accepted: IndexFilter) -> str:
+    """Condition for passages that a filter accepts, replaced ones included."""
+    conditions = [f"kind = {PASSAGE}", f"visibility IN ({_literals(accepted.visibility)})"]
+    conditions += [
+        f"array_has_any({facet}, make_array({_literals(values)}))" for facet, values in accepted.any_of.items()
+    ]
+    if accepted.updated_since is not None:
+        conditions.append(f"updated_at >= {microseconds(accepted.updated_since)}")
+    if accepted.updated_until is not None:
+        conditions.append(f"updated_at <= {microseconds(accepted.updated_until)}")
+    if accepted.ids is not None:
+        conditions.append(f"record_id IN ({_literals(accepted.ids)})" if accepted.ids else "FALSE")
+    return " AND ".join(conditions)
+
+
+def _numbered(rows: Iterable[int]) -> str:
+    """Condition for at least one row."""
+    return f"row IN ({', '.join(map(str, rows))})"
+
+
+def _literals(values: Iterable[str]) -> str:
+    return ", ".join("'{}'".format(value.replace("'", "''")) for value in sorted(values))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stores.graph import gate
+from stores.folder import claim, release
 from stores.graph.gate import Gate
 
 WAIT_S = 10
@@ -64,9 +64,9 @@ def test_an_error_inside_opens_the_gate_again() -> None:
 
 
 def test_a_folder_is_claimed_once_under_any_spelling(tmp_path: Path) -> None:
-    gate.claim(tmp_path / "a")
+    claim(tmp_path / "a")
     with pytest.raises(RuntimeError, match="open in this process already"):
-        gate.claim(tmp_path / "b" / ".." / "a")
-    gate.release(tmp_path / "a")
-    gate.claim(tmp_path / "a")
-    gate.release(tmp_path / "a")
+        claim(tmp_path / "b" / ".." / "a")
+    release(tmp_path / "a")
+    claim(tmp_path / "a")
+    release(tmp_path / "a")

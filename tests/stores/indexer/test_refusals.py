@@ -16,9 +16,8 @@ import pytest
 from stores.graph import GraphIndex
 from stores.index import Index
 from stores.indexer import IndexName, IndexStatus
-from stores.indexer.batch_bisect import Admission, divide, is_of_the_machine
 from stores.indexer.feed import Feed
-from stores.indexer.refusals import MOST, Refusal, Refusals
+from stores.indexer.refusals import MOST, Admission, Refusal, Refusals, divide, is_of_the_machine
 from stores.lexical import LexicalIndex
 from tests.stores.indexer.samples import ORG, PATIENCE_S, HashEmbedder, Vectors, World, draft, until
 
