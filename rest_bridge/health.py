@@ -35,7 +35,7 @@ class Root:
 
 
 class Liveness:
-    """`/api/health`: the process answers. It touches no store, so that a slow disk does not kill it."""
+    """`/api/health`: touches no store, so that a slow disk does not kill it."""
 
     def __init__(self) -> None:
         self._body: bytes | None = None
@@ -156,4 +156,3 @@ PATHS: dict[str, Schema] = {
         {"200": json_response("Ready", _READINESS), "503": json_response("Not ready", _READINESS)},
     ),
 }
-"""These paths in the OpenAPI document."""
