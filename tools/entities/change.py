@@ -57,7 +57,6 @@ class UpdateEntityRequest(Request):
 CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
 WORKFLOW_KEYS = ("status", "visibility", "memory_scope")
 KEPT = ("private", "team", "shared", "delegated")
-"""Scopes that a record keeps when it moves to another project."""
 CLEARABLE = frozenset({"category"})
 """Fields that null clears."""
 
@@ -84,13 +83,6 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     """Store a change in an open transaction; return the entity, then the epics that followed.
 
     All surfaces change entities through this function. `action` is its name in events.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-        Forbidden: The caller may not change it.
-        Conflict: It is not at the expected revision.
-        InvalidRequest: The move is none that there is.
-        ValidationFailed: A value is not one of its words.
     """
     caller = call.caller
     given = [name for name in CHANGEABLE if _is_given(request, name)]

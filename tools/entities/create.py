@@ -32,7 +32,6 @@ from tools.runtime.threads import in_thread
 from tools.search.similar import THRESHOLD, Similar, similar
 
 TECHNOLOGIES = {"project": "tech_stack"}
-"""Metadata key of the technologies by type; elsewhere `technologies`."""
 
 
 class CreateEntityRequest(EntityFields):

@@ -6,7 +6,6 @@ from stores.records import Entity, JsonObject, RawMemory
 from tools.frame.operation import Call
 
 WITHHELD = ("team", "shared", "delegated")
-"""Scopes that an owner or admin of the organization does not read by that role."""
 REMEMBER = "memory.remember"
 
 

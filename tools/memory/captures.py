@@ -20,7 +20,6 @@ from tools.records.receipts import capture_receipt
 from tools.runtime.threads import in_thread
 
 SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
-"""States that no review leaves."""
 
 
 class ListCapturesRequest(Request):
@@ -133,11 +132,7 @@ async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothin
 
 
 def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawMemory:
-    """Read a raw memory that the caller may read, in an open transaction.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-    """
+    """Read a raw memory that the caller may read, in an open transaction."""
     memory = tx.memories.memory(capture_id)
     if memory is None or not may_read_memory(caller, memory.entity.visibility):
         raise _no_capture(capture_id)
@@ -145,11 +140,7 @@ def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawM
 
 
 def require_reviewer(caller: Principal, memory: RawMemory) -> None:
-    """Refuse that somebody who may only read a memory says what becomes of it.
-
-    Raises:
-        Forbidden: The caller may not write where the memory is.
-    """
+    """Refuse that somebody who may only read a memory says what becomes of it."""
     if not may_change_memory(caller, memory.entity):
         raise Forbidden(
             "You may read this memory but not review it.",
@@ -158,11 +149,7 @@ def require_reviewer(caller: Principal, memory: RawMemory) -> None:
 
 
 def settle(tx: Transaction, memory: RawMemory, state: ReviewState, *, entity_id: str | None = None) -> RawMemory:
-    """Move a raw memory to a state of its review; saying the same again changes nothing.
-
-    Raises:
-        Conflict: Its review is over.
-    """
+    """Move a raw memory to a state of its review; saying the same again changes nothing."""
     before = memory.capture
     made = entity_id or before.entity_id
     if (before.review_state, before.entity_id) == (state, made):

@@ -33,10 +33,8 @@ from tools.runtime.threads import in_thread
 from tools.search.exposure import exposed
 
 SHOWN_CHARACTERS = 20_000
-"""Most characters of a memory in the answer of a recall."""
 PASSAGE_CHARACTERS = 1_200
 DEPTH = 100
-"""Candidates of each lane of a recall, which shows 50 memories at most and no total."""
 
 
 class StoreRawMemoryRequest(RawMemoryFields):
@@ -65,14 +63,7 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
 
 
 def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) -> tuple[EntityDraft, Capture]:
-    """Draft a raw memory for `Transaction.create_memory`.
-
-    Raises:
-        InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or a diary without its agent.
-        Forbidden: The scope is not enabled, or the caller may not write there.
-        NotFound: The project does not exist for this caller.
-        ValidationFailed: A text cannot be stored, or the time of capture is no date.
-    """
+    """Draft a raw memory for `Transaction.create_memory`."""
     place = writable_memory(caller, scope_of(fields))
     draft = _draft(fields, place)
     if draft.project_id is not None:
@@ -93,11 +84,6 @@ class ScopedFields(Request):
 
 
 def scope_of(fields: RawMemoryFields | ScopedFields) -> MemoryScopeRequest:
-    """Return the memory scope of a request.
-
-    Raises:
-        InvalidRequest: It names an agent but no diary, or stores a diary entry of nobody.
-    """
     if fields.agent_id is not None and not fields.diary:
         raise InvalidRequest(
             "agent_id is for diaries.",

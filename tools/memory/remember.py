@@ -34,13 +34,10 @@ from tools.work.active_task import active_task
 
 SURFACE = "remember"
 SAME_LIMIT = 20
-"""Identical memories that are checked for one in force, the latest first."""
 REHEARSED = 10
-"""Hits of a probe that are read."""
 CHANCE = 0.3
 """Least score of a hit that counts as found."""
 SPACES = ("shared", "delegated")
-"""Scopes that entities take from their sources only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,6 @@ class Kept:
     task: Entity | None
     is_new_memory: bool
     is_new: bool
-    """The entity is new."""
     linked: int
     sequence: int = 0
     found_by: Sequence[str] = ()

@@ -112,7 +112,6 @@ class MeView(Result):
 
 
 def signed_in_view(signed: SignedIn) -> SignedInView:
-    """Show a sign-in with its tokens."""
     identity = signed.identity
     return SignedInView.of(
         signed, user=UserBrief.of(identity.user), organization=OrganizationView.of(identity.organization)

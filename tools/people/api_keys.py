@@ -22,7 +22,6 @@ from tools.records.entity_models import EntityId
 from tools.runtime.threads import in_thread
 
 MOST = 100
-"""Projects or memory spaces of one key."""
 
 
 class CreateApiKeyRequest(Request):

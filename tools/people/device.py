@@ -22,7 +22,6 @@ from tools.runtime.threads import in_thread
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
 PAGE = "/device"
-"""Page on which a person types the code."""
 
 _BODY_LIMIT = 16 * 1024
 

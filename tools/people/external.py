@@ -22,9 +22,7 @@ STATE_COOKIE = "engrain_oauth_state"
 BACK_TO_LOG_IN = frozenset(
     {"access_denied", "login_required", "interaction_required", "consent_required", "account_selection_required"}
 )
-"""Errors after which the person may try again on the sign-in page."""
 RATE = "120/minute"
-"""Starts from one address, which may be a whole company's."""
 
 Place = Annotated[str, StringConstraints(max_length=LONGEST_PLACE)]
 Code = Annotated[str, StringConstraints(max_length=4096, pattern=r"^[\x20-\x7e]*$")]

@@ -123,7 +123,6 @@ def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Pe
 
 
 def switched_view(signed: SignedIn) -> SwitchedView:
-    """Show where a session went."""
     return SwitchedView.of(signed, organization=OrganizationView.of(signed.identity.organization))
 
 

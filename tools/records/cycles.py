@@ -9,10 +9,8 @@ from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity
 
 WORK = frozenset({"task", "epic"})
-"""Types whose DEPENDS_ON may not form a cycle. Modules, for example, may depend on each other."""
 ALWAYS = frozenset({"CHILD_OF", SUPERSEDES})
 SHOWN = 20
-"""Most ids in an error message."""
 
 Edges = defaultdict[str, list[str]]
 
@@ -21,9 +19,6 @@ def refuse_cycles(tx: Transaction, caller: Principal, links: Iterable[tuple[Enti
     """Refuse relations, just recorded as (source, name, target id), that close a cycle.
 
     Only relations that the caller may read are followed, so that the message reveals nothing else.
-
-    Raises:
-        InvalidRequest: One of them does; the message holds the way round.
     """
     added: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for source, name, target_id in links:

@@ -83,7 +83,6 @@ class RawMemoryView(Result):
 
 
 def memory_place(memory: RawMemory) -> JsonObject:
-    """Return the provenance that a search hit shows."""
     entity, capture = memory.entity, memory.capture
     return {
         "memory_scope": entity.memory_scope,

@@ -22,7 +22,6 @@ from tools.relations.relations import RelationName
 from tools.runtime.threads import in_thread
 
 WALK_LIMIT = 1000
-"""Most entities that a walk shows or expands."""
 WIDE = 5
 """Factor on the limit of a walk whose filters drop some entities."""
 
@@ -303,7 +302,6 @@ def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None
 
 
 def other_relations(step: Reached) -> list[OtherRelation]:
-    """Show the further relations of a step."""
     return [OtherRelation(relationship=each.name, direction=each.direction) for each in step.others]
 
 

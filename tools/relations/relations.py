@@ -84,7 +84,6 @@ class RelationWritten(RelationView):
 
     is_new: bool
     ended: list[str]
-    """Ids of the facts that it replaced."""
     background_jobs: BackgroundJobs | None = None
     mutation_receipt: MutationReceipt | None = None
 
@@ -149,7 +148,6 @@ class BulkRecorded(Result):
     relation_ids: list[str]
     total: int
     new: int
-    """Number of facts that are new."""
     background_jobs: BackgroundJobs | None = None
     mutation_receipt: MutationReceipt | None = None
 
@@ -184,7 +182,6 @@ class RelationPage(Result):
 
     relations: list[RelationView]
     total: int
-    """At most 10,000."""
     limit: int
     offset: int
     has_more: bool

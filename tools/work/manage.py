@@ -54,7 +54,6 @@ ABSENT: Mapping[str, str] = {
     "link_graph_status": "Records are not linked by guessing, so there is no such work to report on.",
     "correct_memory": 'Memories cannot be corrected yet; add the right one with `related_to`: ["supersedes:<id>"].',
 }
-"""Unsupported actions of this interface, with the way to do the same here."""
 
 
 class ManageRequest(Request):

@@ -24,7 +24,6 @@ ORDER = ("critical", "high", "medium", "low", "someday")
 WAITING = ("todo", "backlog")
 OPEN = ("doing", "review", "blocked", *WAITING)
 CONSIDERED = 1000
-"""Most tasks of a project or epic that are read, the oldest first."""
 ALIKE = 0.3
 """Least score of a similar task; unrelated best hits score lower."""
 SAMPLE = 10
@@ -69,9 +68,7 @@ class Ranked:
 
     task: Entity
     waits_for: tuple[str, ...]
-    """Open tasks that it depends on."""
     holds_up: int
-    """Number of open tasks that depend on it."""
 
     @property
     def is_ready(self) -> bool:
