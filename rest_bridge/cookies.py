@@ -28,6 +28,7 @@ def read_cookies(headers: Headers) -> dict[str, str]:
 
 
 def session_cookie(headers: Headers, name: str) -> str | None:
+    """Return a session cookie; refuse several values, because another host of the domain can plant one."""
     chunks = (chunk for line in headers.getlist("cookie") for chunk in line.split(";") if name in chunk)
     values = {value for chunk in chunks if (value := cookie_parser(chunk).get(name))}
     if len(values) > 1:
@@ -57,8 +58,8 @@ def _header(name: str, value: str, lifetime_s: int, *, secure: bool) -> RawHeade
 def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:
     """Refuse cross-site requests with the visitor's cookie (CSRF).
 
-    The rules are those of Go's `http.CrossOriginProtection`; requests without `Sec-Fetch-Site` and `Origin` come from no
-    browser.
+    The rules are those of Go's `http.CrossOriginProtection`; requests without `Sec-Fetch-Site` and `Origin` are
+    not from browsers.
     """
     if scope.get("method", "GET") in SAFE_METHODS and scope["type"] == "http":
         return
