@@ -195,8 +195,7 @@ def _require_role_in(principal: Principal, project_id: str, least: ProjectRole, 
 
 def no_project(project_id: str) -> NotFound:
     return NotFound(
-        f"There is no project {project_id}.",
-        remediation="List the entities of type project and use one of their ids.",
+        f"There is no project {project_id}.", remediation="List the entities of type project and use one of their ids."
     )
 
 
@@ -255,8 +254,7 @@ def _space_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) 
 
 def no_contributor(what: str) -> Forbidden:
     return Forbidden(
-        f"You may read {what}.",
-        remediation="Ask an owner or a maintainer of the project to make you a contributor.",
+        f"You may read {what}.", remediation="Ask an owner or a maintainer of the project to make you a contributor."
     )
 
 

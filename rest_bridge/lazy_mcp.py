@@ -61,8 +61,5 @@ class LazyMcp:
 
         server = build_mcp_server(self.app, self.operations)
         return McpMount(
-            server,
-            self.app.settings,
-            authenticate=self.authenticate,
-            local_principal=self.app.accounts.local_principal,
+            server, self.app.settings, authenticate=self.authenticate, local_principal=self.app.accounts.local_principal
         )

@@ -202,10 +202,7 @@ class Endpoint:
             headers["Idempotency-Replayed"] = "true"
         bodiless = outcome.status == 204
         response = Response(
-            None if bodiless else outcome.content(),
-            outcome.status,
-            headers,
-            None if bodiless else "application/json",
+            None if bodiless else outcome.content(), outcome.status, headers, None if bodiless else "application/json"
         )
         if self.route.cookies == "set":
             response.raw_headers.extend(self.session_cookies(scope, outcome))

@@ -82,10 +82,7 @@ class Server(uvicorn.Server):
     """uvicorn with callbacks at start and stop."""
 
     def __init__(
-        self,
-        config: uvicorn.Config,
-        on_started: Callable[[], object],
-        on_stopping: Callable[[], object] = lambda: None,
+        self, config: uvicorn.Config, on_started: Callable[[], object], on_stopping: Callable[[], object] = lambda: None
     ) -> None:
         super().__init__(config)
         self.on_started = on_started

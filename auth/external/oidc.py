@@ -176,7 +176,5 @@ def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> 
 
 def not_signed_in(why: str) -> AuthenticationRequired:
     return AuthenticationRequired(
-        f"The provider did not sign you in: {why}.",
-        code="oidc_sign_in_refused",
-        remediation="Begin the sign-in again.",
+        f"The provider did not sign you in: {why}.", code="oidc_sign_in_refused", remediation="Begin the sign-in again."
     )

@@ -10,11 +10,7 @@ REMEMBER = "memory.remember"
 
 
 def audit_entry(
-    call: Call,
-    action: str,
-    organization_id: str | None,
-    resource: str | None = None,
-    details: JsonObject | None = None,
+    call: Call, action: str, organization_id: str | None, resource: str | None = None, details: JsonObject | None = None
 ) -> AuditDraft:
     """Draft the entry of an action; without organization, for the server's log."""
     request = call.origin.described()

@@ -119,10 +119,7 @@ def refusal(error: ValidationError, model: type[Request], where: str) -> Validat
     path = ".".join([where, *(str(part) for part in first["loc"])])
     others = len(errors) - 1
     more = f" ({others} more field{' is' if others == 1 else 's are'} wrong)" if others else ""
-    return ValidationFailed(
-        _sentence(first, path, model) + more,
-        details={"field": path, "expected": _expected(first)},
-    )
+    return ValidationFailed(_sentence(first, path, model) + more, details={"field": path, "expected": _expected(first)})
 
 
 def named_field(error: EngrainError) -> str | None:

@@ -205,21 +205,12 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
     exposed(app, call, "recall", shown)
     return Recalled(
-        query=request.query,
-        limit=request.limit,
-        memories=memories,
-        policy_reason=reason,
-        degraded=ranking.degraded,
+        query=request.query, limit=request.limit, memories=memories, policy_reason=reason, degraded=ranking.degraded
     )
 
 
 def _recalled(
-    app: App,
-    caller: Principal,
-    plan: Plan,
-    best: Sequence[Candidate],
-    terms: Mapping[str, float],
-    reason: str,
+    app: App, caller: Principal, plan: Plan, best: Sequence[Candidate], terms: Mapping[str, float], reason: str
 ) -> list[RecalledMemory]:
     from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
 
@@ -283,8 +274,5 @@ OPERATIONS = (
         mutates=True,
         events=("raw_capture_changed",),
     ),
-    Operation(
-        recall,
-        route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=frozenset({400})),
-    ),
+    Operation(recall, route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=frozenset({400}))),
 )

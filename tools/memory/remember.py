@@ -139,11 +139,7 @@ def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Simil
 
 
 def _known(
-    tx: Transaction,
-    caller: Principal,
-    request: RememberRequest,
-    found: tuple[RawMemory, Entity],
-    task: Entity | None,
+    tx: Transaction, caller: Principal, request: RememberRequest, found: tuple[RawMemory, Entity], task: Entity | None
 ) -> Kept:
     memory, entity = found
     links = related(entity, request.related_to or ()) + _task_links(entity, request, task)

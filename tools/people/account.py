@@ -176,9 +176,7 @@ async def me(app: App, call: Call, _request: MeRequest) -> MeView:
     """Say who the caller is, in which organization and with which role."""
     caller = call.caller
     return MeView(
-        user=UserView.of(caller.user),
-        organization=OrganizationView.of(caller.organization),
-        org_role=caller.role,
+        user=UserView.of(caller.user), organization=OrganizationView.of(caller.organization), org_role=caller.role
     )
 
 

@@ -134,9 +134,7 @@ async def device_token(app: App, call: Call, request: DeviceTokenRequest) -> Sig
 
 _REFUSALS: Mapping[DeviceRefusal, Callable[[], InvalidRequest]] = {
     "authorization_pending": lambda: InvalidRequest(
-        "Nobody has decided yet.",
-        code="authorization_pending",
-        remediation="Ask again when the interval has passed.",
+        "Nobody has decided yet.", code="authorization_pending", remediation="Ask again when the interval has passed."
     ),
     "slow_down": lambda: InvalidRequest(
         "The program asks more often than it was told.",
@@ -144,9 +142,7 @@ _REFUSALS: Mapping[DeviceRefusal, Callable[[], InvalidRequest]] = {
         remediation="Wait five seconds longer between two questions from now on.",
     ),
     "access_denied": lambda: InvalidRequest(
-        "The program was turned away.",
-        code="access_denied",
-        remediation="Start the login again if it was a mistake.",
+        "The program was turned away.", code="access_denied", remediation="Start the login again if it was a mistake."
     ),
     "expired_token": lambda: InvalidRequest(
         "The device code is unknown, was used, or has expired.",

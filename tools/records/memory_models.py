@@ -70,8 +70,7 @@ class RawMemoryView(Result):
     diary: bool
     agent_id: str | None
     unread_dates: list[str] = Field(
-        [],
-        description="Those of `occurred_at` and `captured_at` in `metadata` that are no date, and count as missing.",
+        [], description="Those of `occurred_at` and `captured_at` in `metadata` that are no date, and count as missing."
     )
     review_state: ReviewState
     entity_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")

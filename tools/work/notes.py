@@ -130,8 +130,5 @@ OPERATIONS = (
         mutates=True,
         events=("note_pending", "note_created", "entity_pending", "entity_created"),
     ),
-    Operation(
-        list_notes,
-        route=Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404})),
-    ),
+    Operation(list_notes, route=Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404}))),
 )
