@@ -212,7 +212,7 @@ def _responses(operation: Operation, route: Route, placement: Placement, models:
 
 
 def _statuses(operation: Operation, route: Route, placement: Placement) -> set[int]:
-    found = {405, 422, 500, 503} | route.errors
+    found = {405, 422, 500, 503, *route.errors}
     if operation.roles is not None or route.cookies:
         found |= {401, 403}
     if placement.path:

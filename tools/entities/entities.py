@@ -235,7 +235,7 @@ OPERATIONS = (
     ),
     Operation(
         get_entity,
-        route=Route("GET", "/api/entities/{entity_id}", errors=frozenset({404})),
+        route=Route("GET", "/api/entities/{entity_id}", errors=(404,)),
         tool=Tool("Read an entity", read_only=True, render=entity_text),
     ),
 )

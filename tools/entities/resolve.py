@@ -67,4 +67,4 @@ def _unresolved(prefix: str, found: list[Entity]) -> NotFound | Conflict:
     )
 
 
-OPERATIONS = (Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=frozenset({404, 409}))),)
+OPERATIONS = (Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=(404, 409))),)

@@ -11,7 +11,7 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Nothing, Operation, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Nothing, Operation, Request, Result, Route, mutation
 from tools.memory.memories import entities_made
 from tools.memory.proposals import proposals
 from tools.records.entity_models import EntityId, Wanted
@@ -204,21 +204,17 @@ _ROUTE = "/api/entities/captures/{capture_id}"
 
 OPERATIONS = (
     Operation(list_captures, route=Route("GET", "/api/entities/captures", tag="memory")),
-    Operation(get_capture, route=Route("GET", _ROUTE, tag="memory", errors=frozenset({404}))),
-    Operation(
+    Operation(get_capture, route=Route("GET", _ROUTE, tag="memory", errors=(404,))),
+    mutation(
         review_capture,
+        Route("PATCH", _ROUTE, tag="memory", errors=(404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route("PATCH", _ROUTE, tag="memory", errors=frozenset({404, 409})),
-        mutates=True,
         events=("raw_capture_changed",),
     ),
-    Operation(
+    mutation(
         erase_capture,
+        Route("DELETE", _ROUTE, status=204, tag="memory", errors=(404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route("DELETE", _ROUTE, status=204, tag="memory", errors=frozenset({404, 409})),
-        mutates=True,
         events=("raw_capture_changed",),
     ),
 )

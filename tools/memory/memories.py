@@ -20,7 +20,7 @@ from tools.app import App
 from tools.frame.audit_entries import remember_entry
 from tools.frame.dates import moment
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
 from tools.records.entity_models import EntityId, Label
 from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.records.projects import require_live
@@ -264,15 +264,11 @@ def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         store_raw_memory,
+        Route("POST", "/api/memory/raw", tag="memory", query=frozenset({"sync"}), errors=(400, 404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route(
-            "POST", "/api/memory/raw", tag="memory", query=frozenset({"sync"}), errors=frozenset({400, 404, 409})
-        ),
-        mutates=True,
         events=("raw_capture_changed",),
     ),
-    Operation(recall, route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=frozenset({400}))),
+    Operation(recall, route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=(400,))),
 )

@@ -17,7 +17,7 @@ from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import remember_entry
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Operation, Route, Tool
+from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
 from tools.memory.memories import memory_draft
 from tools.memory.remember_models import ProbeRehearsal, Remembered, RememberRequest
 from tools.memory.restate import restate, superseded_ids
@@ -306,13 +306,11 @@ def _text(remembered: Remembered) -> str:
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         remember,
+        Route("POST", "/api/memory/remember", status=201, tag="memory", errors=(400, 404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/memory/remember", status=201, tag="memory", errors=frozenset({400, 404, 409})),
         tool=Tool("Remember", read_only=False, omit_result=frozenset({"conflicts", "probe_rehearsal"}), render=_text),
-        mutates=True,
         events=("entity_created", "entity_updated", "raw_capture_changed"),
     ),
 )

@@ -306,7 +306,7 @@ def _entry(run: Run, method: Method, path: str, *errors: int, writes: bool = Fal
         role_refusal=INSUFFICIENT,
         scope="write" if writes else "read",
         mutates=writes,
-        route=Route(method, path, tag="memory", errors=frozenset(errors)),
+        route=Route(method, path, tag="memory", errors=errors),
     )
 
 

@@ -192,7 +192,7 @@ OPERATIONS = (
             tag="account",
             cookies="set",
             rate="5/minute",
-            errors=frozenset({400, 403, 409, 429}),
+            errors=(400, 403, 409, 429),
         ),
     ),
     Operation(
@@ -205,16 +205,14 @@ OPERATIONS = (
             tag="account",
             cookies="set",
             rate="5/minute",
-            errors=frozenset({400, 401, 403, 409, 429}),
+            errors=(400, 401, 403, 409, 429),
         ),
     ),
     Operation(
         refresh,
         roles=None,
         scope="write",
-        route=Route(
-            "POST", "/api/auth/refresh", tag="account", cookies="set", rate="30/minute", errors=frozenset({401, 429})
-        ),
+        route=Route("POST", "/api/auth/refresh", tag="account", cookies="set", rate="30/minute", errors=(401, 429)),
     ),
     Operation(me, route=Route("GET", "/api/auth/me", tag="account")),
 )

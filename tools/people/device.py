@@ -197,7 +197,7 @@ OPERATIONS = (
             body_limit=_BODY_LIMIT,
             takes_form=True,
             rate="10/minute",
-            errors=frozenset({409, 429}),
+            errors=(409, 429),
         ),
     ),
     Operation(
@@ -211,12 +211,12 @@ OPERATIONS = (
             body_limit=_BODY_LIMIT,
             takes_form=True,
             rate="60/minute",
-            errors=frozenset({400, 429}),
+            errors=(400, 429),
         ),
     ),
     Operation(
         describe_device,
-        route=Route("GET", "/api/auth/device/verify", tag="account", rate="30/minute", errors=frozenset({404, 429})),
+        route=Route("GET", "/api/auth/device/verify", tag="account", rate="30/minute", errors=(404, 429)),
     ),
     Operation(
         decide_device,
@@ -227,7 +227,7 @@ OPERATIONS = (
             tag="account",
             body_limit=_BODY_LIMIT,
             rate="10/minute",
-            errors=frozenset({404, 429}),
+            errors=(404, 429),
         ),
     ),
 )

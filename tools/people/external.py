@@ -126,19 +126,13 @@ OPERATIONS = (
     Operation(
         codehost_login,
         roles=None,
-        route=Route(
-            "GET", "/api/auth/codehost", status=302, tag="account", rate=RATE, errors=frozenset({400, 404, 502})
-        ),
+        route=Route("GET", "/api/auth/codehost", status=302, tag="account", rate=RATE, errors=(400, 404, 502)),
     ),
     Operation(
         codehost_callback,
         roles=None,
         route=Route(
-            "GET",
-            "/api/auth/codehost/callback",
-            status=302,
-            tag="account",
-            errors=frozenset({400, 401, 403, 404, 409, 502}),
+            "GET", "/api/auth/codehost/callback", status=302, tag="account", errors=(400, 401, 403, 404, 409, 502)
         ),
     ),
 )

@@ -101,14 +101,7 @@ OPERATIONS = (
         ask_for_reset,
         roles=None,
         scope="write",
-        route=Route(
-            "POST",
-            "/api/users/password/reset",
-            status=202,
-            tag="account",
-            rate="5/minute",
-            errors=frozenset({403, 429}),
-        ),
+        route=Route("POST", "/api/users/password/reset", status=202, tag="account", rate="5/minute", errors=(403, 429)),
     ),
     Operation(
         confirm_reset,
@@ -120,7 +113,7 @@ OPERATIONS = (
             status=204,
             tag="account",
             rate="5/minute",
-            errors=frozenset({400, 403, 429}),
+            errors=(400, 403, 429),
         ),
     ),
 )

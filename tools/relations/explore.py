@@ -325,7 +325,7 @@ AGENT_OMITS = frozenset({
 OPERATIONS = (
     Operation(
         explore,
-        route=Route("POST", "/api/search/explore", tag="search", errors=frozenset({400, 404, 503})),
+        route=Route("POST", "/api/search/explore", tag="search", errors=(400, 404, 503)),
         tool=Tool(
             "Explore the graph",
             read_only=True,
