@@ -201,6 +201,12 @@ def mutation(
     )
 
 
+def public(run: Run, path: str, *errors: int, rate: str | None = "5/minute", **more: Any) -> Operation:
+    """Make the entry of a POST about accounts without authentication; `more` are fields of its route."""
+    route = Route("POST", path, tag="account", rate=rate, errors=errors, **more)
+    return Operation(run, roles=None, scope="write", route=route)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The answer of an operation: a model, or the stored JSON of a replay."""

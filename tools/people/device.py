@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from pydantic import Field, StringConstraints
@@ -15,7 +15,7 @@ from stores.ledger import AuditDraft, DeviceRefusal
 from stores.records import Organization, Session
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.frame.operation import Call, Operation, Request, Result, Route, public
 from tools.people.account import OrganizationView, SignedInView, signed_in_view
 from tools.people.organizations import Slug, membership
 from tools.runtime.threads import in_thread
@@ -185,35 +185,11 @@ def _chosen(app: App, call: Call, slug: str | None) -> Organization:
     return call.caller.organization if slug is None else membership(app, call.caller, slug)[0]
 
 
+_FORM: dict[str, Any] = {"body_limit": _BODY_LIMIT, "takes_form": True}
+
 OPERATIONS = (
-    Operation(
-        start_device,
-        roles=None,
-        scope="write",
-        route=Route(
-            "POST",
-            "/api/auth/device",
-            tag="account",
-            body_limit=_BODY_LIMIT,
-            takes_form=True,
-            rate="10/minute",
-            errors=(409, 429),
-        ),
-    ),
-    Operation(
-        device_token,
-        roles=None,
-        scope="write",
-        route=Route(
-            "POST",
-            "/api/auth/device/token",
-            tag="account",
-            body_limit=_BODY_LIMIT,
-            takes_form=True,
-            rate="60/minute",
-            errors=(400, 429),
-        ),
-    ),
+    public(start_device, "/api/auth/device", 409, 429, rate="10/minute", **_FORM),
+    public(device_token, "/api/auth/device/token", 400, 429, rate="60/minute", **_FORM),
     Operation(
         describe_device,
         route=Route("GET", "/api/auth/device/verify", tag="account", rate="30/minute", errors=(404, 429)),
