@@ -1,7 +1,7 @@
 """Cycle detection for dependencies, parents and supersessions."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from auth.principal import Principal
 from stores.errors import InvalidRequest
@@ -27,7 +27,7 @@ def refuse_cycles(tx: Transaction, caller: Principal, links: Iterable[tuple[Enti
     for name, pairs in added.items():
         edges = _reachable(tx, caller, name, {target for _, target in pairs})
         for source_id, target_id in pairs:
-            if way := _way(edges, target_id, source_id):
+            if way := shortest_path(edges, target_id, source_id):
                 raise _cycle(name, [source_id, *way])
 
 
@@ -43,7 +43,8 @@ def _reachable(tx: Transaction, caller: Principal, name: str, starts: set[str]) 
     return edges
 
 
-def _way(edges: Edges, start: str, goal: str) -> list[str]:
+def shortest_path(edges: Mapping[str, Collection[str]], start: str, goal: str) -> list[str]:
+    """Return the ids on the way, both ends included; empty if there is none."""
     before: dict[str, str | None] = {start: None}
     waiting = deque([start])
     while waiting:

@@ -15,6 +15,7 @@ from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Request, Result
+from tools.records.cycles import shortest_path
 from tools.records.entity_models import EntityId, Label
 from tools.runtime.threads import in_thread
 from tools.search.similar import alike
@@ -243,13 +244,5 @@ def _entangled(edges: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
 
 
 def _way_back(edges: Mapping[str, Collection[str]], start: str) -> list[str]:
-    ways: list[list[str]] = [[start]]
-    seen: set[str] = set()
-    for way in ways:
-        for there in edges.get(way[-1], ()):
-            if there == start:
-                return [*way, start]
-            if there not in seen:
-                seen.add(there)
-                ways.append([*way, there])
-    return []
+    ways = (shortest_path(edges, there, start) for there in edges.get(start, ()))
+    return min(([start, *way] for way in ways if way), key=len, default=[])
