@@ -42,7 +42,7 @@ class SignedIn:
 
 
 class TokenReplayed(AuthenticationRequired):
-    """401: a spent refresh token ended its session."""
+    """401: a spent refresh token was presented, which ended its session."""
 
     def __init__(self, user_id: str) -> None:
         super().__init__("The refresh token was already used or revoked.", remediation="Log in again.")
