@@ -63,7 +63,8 @@ def principal_of(identity: Identity, access: Access) -> Principal:
 def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
     """Return a member's highest role in each readable project.
 
-    Owners and admins of the organization own all, creators their own. Projects open to the organization have viewers.
+    Owners and admins of the organization own all, creators their own. Others have the roles granted to them or their
+    teams, and are viewers of projects open to the organization.
     """
     if identity.role in ADMINS:
         return {project.project_id: "project_owner" for project in access.projects}
@@ -114,7 +115,7 @@ def require_project(principal: Principal, project_id: str) -> None:
 
 
 def require_writable(principal: Principal, entity: Entity | Outline) -> None:
-    """Require contributor in the record's project; for a project itself, maintainer."""
+    """Require contributor in the record's project, except for own private records; for a project, maintainer."""
     if not principal.may_write_for(entity.visibility):
         raise _reads_only(f"{entity.id} but not change it: it belongs to a memory space")
     if entity.entity_type == "project":
@@ -209,7 +210,8 @@ def writable_visibility(
 ) -> Visibility:
     """Resolve the scope of a write; by default the project's, else the organization's.
 
-    `private` belongs to the author, by default the caller. Owners and admins are not members of teams by that role.
+    `private` belongs to the author, by default the caller. Owners and admins are not members of teams or
+    spaces by that role.
     """
     if project_id is not None:
         require_project(principal, project_id)
@@ -311,7 +313,7 @@ def reaches_readers_of(principal: Principal, key: str, other: str) -> bool:
 def may_take_place(principal: Principal, ender: Set[str], ended: Set[str], is_open: Callable[[str], bool]) -> bool:
     """Return True if all readers of `ended` may read the fact that ends it.
 
-    `is_open` tells if the whole organization may read a project.
+    Readers of a fact hold all of its keys. `is_open` tells if the whole organization may read a project.
     """
     if not ender | ended <= principal.visible:
         return False

@@ -54,7 +54,7 @@ def reaches(principal: Principal, space: MemorySpace) -> bool:
 
 
 def narrowed_to_spaces(principal: Principal, spaces: Iterable[MemorySpace]) -> Principal:
-    """Restrict a caller to the records and memories of some spaces; a project's space includes its records."""
+    """Restrict a caller to the records and memories of some spaces; a project's space has its readable records."""
     named = list(spaces)
     places = [place_of(space) for space in named if reaches(principal, space)]
     entities = frozenset(key for place in places for key in _entity_keys(place))
