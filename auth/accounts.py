@@ -28,8 +28,6 @@ _NAME_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Both tokens of a session, with its user and organization."""
-
     identity: Identity
     access_token: str
     refresh_token: str
@@ -62,7 +60,6 @@ class Accounts:
     recent: RecentPrincipals = field(default_factory=RecentPrincipals)
 
     def create(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> User:
-        """Create a user with a personal organization."""
         email = checked_email(email)
         name = name.strip()
         if not 1 <= len(name) <= _NAME_LENGTH:
@@ -98,10 +95,7 @@ class Accounts:
         return self._start_session(user, where, origin)
 
     def home_of(self, user_id: str) -> str | None:
-        """Return the organization whose audit log covers the account: its personal one.
-
-        None stands for the log of the server.
-        """
+        """Return the personal organization, whose audit log covers the account."""
         found = self.ledger.people.default_organization(user_id)
         return found.id if found is not None and found.is_personal else None
 
@@ -112,7 +106,7 @@ class Accounts:
         self.ledger.audit.append(draft)
 
     def refresh(self, refresh_token: str, origin: Origin = NOWHERE) -> SignedIn:
-        """Rotate both tokens. Neither outlives the session, which is not prolonged.
+        """Rotate both tokens; the session is not prolonged.
 
         Raises:
             TokenReplayed: The token was used before; its session has ended now.
@@ -141,7 +135,7 @@ class Accounts:
     def switch(
         self, session_id: str, organization_id: str, audit: AuditDraft | None = None, origin: Origin = NOWHERE
     ) -> SignedIn:
-        """Move a session to another organization of its user, and rotate both tokens."""
+        """Move a session to another organization, and rotate both tokens."""
         seen = (origin.address, origin.user_agent)
         session = self.ledger.people.switch_session(session_id, organization_id, str(uuid.uuid4()), audit, seen=seen)
         identity = self.ledger.people.identity(session.user_id, organization_id, session.id) if session else None
@@ -150,7 +144,7 @@ class Accounts:
         return self.signed_in(identity, session)
 
     def recall(self, token: str) -> Principal | None:
-        """Return the caller that `authenticate` would return, if cached; never blocks."""
+        """Return the cached caller of a token; never blocks."""
         version = self.ledger.rights_version()
         found = None if version is None else self.recent.get(token, version, self.clock().timestamp())
         if found is not None and found.key_id is not None:
@@ -158,7 +152,6 @@ class Accounts:
         return found
 
     def authenticate(self, token: str) -> Principal:
-        """Return the caller of a token or an API key, with its present rights."""
         # Read first, so that a commit while the rest is read outdates the cached caller.
         version = self.ledger.rights_version()
         if is_client_token(token):
@@ -197,10 +190,7 @@ class Accounts:
         return principal, min([claims.expires_at, *(each.timestamp() for each in ends if each is not None)])
 
     def renewed(self, principal: Principal) -> Principal | None:
-        """Return a principal with its present rights, or None if its credential has ended.
-
-        Also None for MCP clients: they open nothing that outlives a request.
-        """
+        """Return a principal with its present rights; None if its credential has ended or is an MCP client's."""
         if principal.grant_id is not None:
             return None
         if principal.key_id is not None:
@@ -209,7 +199,7 @@ class Accounts:
         return None if found is None else replace(principal_of(*found), scopes=principal.scopes)
 
     def local_principal(self) -> Principal:
-        """Return the caller of a server without authentication: its first admin."""
+        """Return the first admin: the caller if authentication is off."""
         admin = self.ledger.people.first_admin()
         organization = self.ledger.people.default_organization(admin.id) if admin else None
         found = self.ledger.people.caller(admin.id, organization.id, None) if admin and organization else None
@@ -230,7 +220,6 @@ class Accounts:
     def new_session(
         self, user_id: str, organization_id: str, origin: Origin = NOWHERE, provider: str | None = None
     ) -> Session:
-        """Make a session that begins now, without storing it."""
         now = self.clock()
         return Session(
             id=str(uuid.uuid4()),
@@ -246,7 +235,7 @@ class Accounts:
         )
 
     def signed_in(self, identity: Identity, session: Session) -> SignedIn:
-        """Make both tokens of a stored session; neither outlives it."""
+        """Make both tokens of a stored session."""
         whose, ends = (session.user_id, session.organization_id, session.id), session.expires_at
         lifetime = min(self.tokens.access_lifetime, ends - self.clock())
         return SignedIn(
@@ -258,15 +247,13 @@ class Accounts:
 
 
 def personal_organization(user_id: str, name: str, now: datetime) -> Organization:
-    """Make the organization that comes with an account, without storing it."""
     return Organization(str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now)
 
 
 def checked_email(email: str) -> str:
     """Strip and check an e-mail address.
 
-    ASCII only: many mail servers lack SMTPUTF8, and an account without mail cannot reset its password. Other domain
-    names are written as `xn--`.
+    ASCII only (`xn--` for other domains): many mail servers lack SMTPUTF8, and a password reset needs mail.
     """
     email = email.strip()
     if len(email) > 254 or not _EMAIL.fullmatch(email):

@@ -33,7 +33,6 @@ class KeyRequest:
     scopes: Sequence[Scope]
     project_ids: Sequence[str]
     lifetime: timedelta | None
-    """None for no end but revocation."""
     memory_space_ids: Sequence[str] = ()
 
 
@@ -43,11 +42,10 @@ class Keys:
 
     ledger: Ledger
     secret: str = field(repr=False)
-    """The server's secret, from which the key of the hashes is derived."""
     clock: Callable[[], datetime]
 
     def create(self, owner: Principal, wanted: KeyRequest, audit: Callable[[ApiKey], AuditDraft]) -> tuple[ApiKey, str]:
-        """Store a new key of the caller; return it with its text, shown only once."""
+        """Store a new key; its text is shown only once."""
         now = self.clock()
         for _ in range(ATTEMPTS):
             text = f"sk_{'live' if wanted.live else 'test'}_{secrets.token_urlsafe(32)}"
@@ -72,7 +70,7 @@ class Keys:
         raise Conflict("No free prefix was found for the key.", remediation="Try again.")
 
     def authenticate(self, text: str) -> tuple[Principal, float]:
-        """Return the caller of a key, and when its rights expire in seconds since 1970."""
+        """Return the caller of a key, and the expiry of its rights in seconds since 1970."""
         found = self.ledger.api_keys.find(text[:PREFIX_LENGTH]) if _KEY.fullmatch(text) else None
         # Compared even without a key, so that the time tells nothing.
         holds = hmac.compare_digest(self._hash(text), found.key_hash if found is not None else "")

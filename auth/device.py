@@ -20,7 +20,6 @@ ATTEMPTS = 5
 """User codes have 34 random bits: several collisions in a row are no accident."""
 
 PROVIDER = "device"
-"""The `provider` of sessions that began this way."""
 
 ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
 """Consonants only, so that codes spell no words (RFC 8628, section 6.1)."""
@@ -41,7 +40,7 @@ class StartedDevice:
 
 @dataclass(frozen=True, slots=True)
 class AskingDevice:
-    """A waiting device by its own description and address; nothing of it is proven."""
+    """A waiting device by its own, unproven description."""
 
     client_name: str
     address: str
@@ -82,7 +81,6 @@ class Devices:
         raise Conflict("No free code was found for the device.", remediation="Try again.")
 
     def waiting(self, caller: Principal, typed: str) -> WaitingDevice:
-        """Return the waiting device of a code that is neither expired nor decided."""
         require_session(caller)
         user_code = read_user_code(typed)
         found = user_code and self.accounts.ledger.device_logins.by_user_code(self._hash(user_code))
@@ -91,7 +89,6 @@ class Devices:
         return WaitingDevice(user_code, _asking(found), found.expires_at - LIFETIME, found.expires_at)
 
     def approve(self, caller: Principal, typed: str, organization_id: str, audit: AuditDraft) -> None:
-        """Let a device sign in as the caller, in one of its organizations."""
         require_session(caller)
         self.accounts.ledger.device_logins.approve(self._hash_of(typed), caller.user_id, organization_id, audit)
 
@@ -129,7 +126,7 @@ def new_user_code() -> str:
 
 
 def read_user_code(typed: str) -> str | None:
-    """Normalize a typed code, whatever its case and separators; None if it is no code."""
+    """Normalize a typed code; None if it is no code."""
     letters = "".join(letter for letter in typed.upper() if letter.isalnum())
     if len(letters) != _LENGTH or not set(letters) <= set(ALPHABET):
         return None

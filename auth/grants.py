@@ -21,9 +21,7 @@ from stores.ledger import AuditDraft, AuthorizationCode, Grant, Ledger, TokenPai
 
 CODE_LIFETIME = timedelta(minutes=2)
 GRANT_LIFETIME = timedelta(days=365)
-"""From the consent on, however often the client refreshes."""
 SCOPE: Scope = "mcp"
-"""The only scope that is granted: `/mcp` with the person's rights."""
 
 _ACCESS, _REFRESH, _CODE = "eng_at_", "eng_rt_", "eng_ac_"
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -32,12 +30,9 @@ _INVALID = "invalid_grant"
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """A client's request for consent; the redirect URI is one of the client's."""
-
     client_id: str
     redirect_uri: str
     redirect_uri_explicit: bool
-    """False if the request left it out, as a client with a single URI may."""
     code_challenge: str
     """PKCE, method S256."""
     resource: str
@@ -61,11 +56,10 @@ class RefreshExchange:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """New tokens of a client, in plain text: only hashes are stored."""
+    """New tokens in plain text: only hashes are stored."""
 
     access_token: str
     refresh_token: str | None
-    """None for a client that registered without the grant type `refresh_token`."""
     expires_in: int
     """Seconds until the access token expires."""
     grant: Grant
@@ -81,7 +75,6 @@ class ClientGrants:
     refresh_lifetime: timedelta
 
     def allow(self, asked: AuthorizationRequest, user_id: str, organization_id: str, audit: AuditDraft) -> str:
-        """Record a person's consent; return the authorization code."""
         code = _CODE + secrets.token_urlsafe(32)
         allowed = AuthorizationCode(
             client_id=asked.client_id,
@@ -98,7 +91,7 @@ class ClientGrants:
         return code
 
     def redeem(self, client: RegisteredClient, given: CodeExchange, origin: Origin = NOWHERE) -> Issued:
-        """Exchange a code for the first tokens of a grant. A repeated code ends the grant."""
+        """Exchange a code for the first tokens. A repeated code ends the grant."""
         hashed = token_hash(given.code)
         code = self.ledger.grants.code(hashed)
         pair, texts = self._pair(client)
@@ -134,11 +127,11 @@ class ClientGrants:
         return self._issued(client, rotated, texts)
 
     def revoke(self, client: RegisteredClient, token: str, origin: Origin = NOWHERE) -> bool:
-        """End the grant of an access or refresh token; return False if there was none."""
+        """End the grant of a token; return False if there was none."""
         return self.ledger.grants.revoke_token(token_hash(token), client.id, request=origin.described())
 
     def authenticate(self, token: str) -> tuple[Principal, float]:
-        """Return the caller of a token, and when it expires in seconds since 1970."""
+        """Return the caller of a token, and its expiry in seconds since 1970."""
         found = self.ledger.grants.identity(token_hash(token))
         if found is None:
             raise AuthenticationRequired("The token is not valid.", remediation="Refresh it, or authorize again.")

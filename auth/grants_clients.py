@@ -32,7 +32,6 @@ _NEVER = frozenset(
         " javascript mailto moz-extension res resource sms ssh tel urn vbscript view-source ws wss",
     )
 )
-"""Schemes that no installed program owns, or that execute or read something."""
 _HOST = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
 _ID = re.compile(r"mcp_[A-Za-z0-9_-]{24}")
 _METADATA = "invalid_client_metadata"
@@ -40,8 +39,6 @@ _METADATA = "invalid_client_metadata"
 
 @dataclass(frozen=True, slots=True)
 class RegisteredClient:
-    """A client by its own description."""
-
     id: str
     name: str
     redirect_uris: tuple[str, ...]
@@ -51,10 +48,7 @@ class RegisteredClient:
     secret_hash: str | None = None
 
     def redirect_uri(self, asked: str | None) -> str | None:
-        """Return the requested URI if it is registered; by default the only one.
-
-        The port of a loopback URI may differ (RFC 8252, section 7.3).
-        """
+        """Return a registered URI, by default the only one; loopback ports may differ (RFC 8252, 7.3)."""
         if asked is None:
             return self.redirect_uris[0] if len(self.redirect_uris) == 1 else None
         portless = _portless(asked)
@@ -70,7 +64,7 @@ class ClientRegistry:
     clock: Callable[[], datetime]
 
     def register(self, described: Mapping[str, JsonValue]) -> tuple[RegisteredClient, str | None]:
-        """Register a client; return it with its secret, which is not stored."""
+        """Register a client; its secret is returned, not stored."""
         metadata = checked_metadata(described)
         is_public = metadata["token_endpoint_auth_method"] == "none"  # noqa: S105 - a word of the protocol
         secret = None if is_public else new_token()
@@ -84,7 +78,7 @@ class ClientRegistry:
         return None if stored is None else _registered(stored)
 
     def authenticate(self, client_id: str, secret: str | None) -> RegisteredClient:
-        """Return the client with this id and secret; a public client has no secret."""
+        """Return the client; a public client has no secret."""
         client = self.find(client_id)
         expected = client.secret_hash if client is not None else None
         proven = secret is None if expected is None else hmac.compare_digest(token_hash(secret or ""), expected)

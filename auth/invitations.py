@@ -9,7 +9,6 @@ from stores.records import Invitation, User
 
 
 def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation:
-    """Return the pending invitation of a token to this address. Blocks."""
     invitation = accounts.ledger.invitations.by_token(token_hash(token))
     if invitation is None:
         raise InvalidRequest(
@@ -24,7 +23,7 @@ def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation
 
 
 def enter(accounts: Accounts, user: User, token: str, audit: AuditDraft, origin: Origin) -> SignedIn:
-    """Accept an invitation and start a session in its organization. Blocks."""
+    """Accept an invitation and start a session in its organization."""
     invitation = accounts.ledger.invitations.accept(token_hash(token), user.id, audit)
     return accounts.start(user, origin, organization_id=invitation.organization_id)
 
@@ -32,6 +31,6 @@ def enter(accounts: Accounts, user: User, token: str, audit: AuditDraft, origin:
 def accept(
     accounts: Accounts, session_id: str, user_id: str, token: str, audit: AuditDraft, origin: Origin
 ) -> SignedIn:
-    """Accept an invitation and move the session to its organization. Blocks."""
+    """Accept an invitation and move the session to its organization."""
     invitation = accounts.ledger.invitations.accept(token_hash(token), user_id, audit)
     return accounts.switch(session_id, invitation.organization_id, origin=origin)

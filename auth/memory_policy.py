@@ -1,6 +1,6 @@
-"""Read and write rights of raw memories, by scope.
+"""Read and write rights of raw memories.
 
-Their visibility keys differ from those of entities, so that no read of entities can return a raw memory.
+Their visibility keys differ from those of entities: no read of entities can return a raw memory.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,6 @@ KEYED: Mapping[MemoryScope, Callable[[str], str]] = {
     "shared": partial(space_key, "shared"),
     "delegated": partial(space_key, "delegated"),
 }
-"""Scopes with a scope_key, and the visibility key of entities derived from them."""
 READ_REASONS: Mapping[MemoryScope, str] = {
     "private": "private_principal_bound",
     "delegated": "delegated_access_verified",
@@ -51,7 +50,6 @@ class MemoryScopeRequest:
 
 
 def writable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
-    """Resolve a scope to write in."""
     place = readable_memory(principal, wanted)
     if place.memory_scope == "project" and not principal.may_write_in(place.scope_key or ""):
         raise no_contributor(f"the memories of project {place.scope_key} but not add to them")
@@ -66,7 +64,6 @@ def writable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibil
 
 
 def readable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
-    """Resolve a scope to read in."""
     place = _place(principal, wanted)
     if place.key not in principal.memories:
         raise _refusal(principal, place)
@@ -136,7 +133,6 @@ _OTHER_SCOPE = "Leave memory_scope out for your own memories, or name a scope th
 
 
 def may_read_memory(principal: Principal, visibility: str) -> bool:
-    """Return True if the caller may read raw memories and candidates with this key."""
     return visibility in principal.captures
 
 
@@ -150,14 +146,13 @@ def derived_visibility(memory: Entity) -> Visibility:
 
 
 def narrower(asked: Visibility, source: Visibility) -> Visibility:
-    """Return the narrower of two visibilities; the source's if they are unrelated."""
+    """Return the narrower visibility; the source's if they are unrelated."""
     if source.key == ORGANIZATION or asked.key.startswith(private_key("")):
         return asked
     return source
 
 
 def may_change_memory(principal: Principal, memory: Entity) -> bool:
-    """Return True if the caller may review, promote or archive a readable memory."""
     if memory.memory_scope == "project":
         return principal.may_write_in(memory.scope_key or "")
     if not principal.may_write_for(entity_key(memory.visibility)):
@@ -166,5 +161,5 @@ def may_change_memory(principal: Principal, memory: Entity) -> bool:
 
 
 def may_erase_memory(principal: Principal, memory: Entity) -> bool:
-    """Return True for its author, owners and admins; the caller can read the memory."""
+    """Return True for its author, owners and admins; the caller can read it."""
     return principal.role != "viewer" and (principal.user_id == memory.principal_id or principal.role in ADMINS)

@@ -1,4 +1,4 @@
-"""Random tokens and the hashes that are stored of them."""
+"""Random tokens and their hashes."""
 
 import hashlib
 import hmac
@@ -12,11 +12,11 @@ def new_token() -> tuple[str, str]:
 
 
 def token_hash(token: str) -> str:
-    """Hash a token with plain SHA-256: 256 random bits need no salt or slow hash."""
+    """Plain SHA-256: 256 random bits need no salt or slow hash."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def keyed_hash(secret: str, purpose: bytes, text: str) -> str:
-    """Hash a text with a key derived from the server's secret for one purpose."""
+    """Hash with a key derived from the server's secret for one purpose."""
     key = hmac.digest(secret.encode(), purpose, hashlib.sha256)
     return hmac.new(key, text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""Origin of a request, for the list of sign-ins and the audit log."""
+"""Origin of a request, for sessions and the audit log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +12,6 @@ LONGEST_AGENT = 512
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Request id, peer address and User-Agent; empty if unknown."""
-
     request_id: str = ""
     address: str = ""
     user_agent: str = ""
@@ -24,7 +22,6 @@ class Origin:
 
 
 NOWHERE = Origin()
-"""For work without a request."""
 
 
 def client_of(scope: Mapping[str, Any]) -> str:
@@ -32,7 +29,6 @@ def client_of(scope: Mapping[str, Any]) -> str:
 
 
 def user_agent_of(scope: Mapping[str, Any]) -> str:
-    """Return the printable part of an ASGI scope's User-Agent header."""
     found = next((value for name, value in scope.get("headers", ()) if name == b"user-agent"), b"")
     text = found.decode("latin-1")[:LONGEST_AGENT]
     return "".join(character for character in text if character.isprintable()).strip()

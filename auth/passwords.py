@@ -16,7 +16,7 @@ WORKERS = 2
 
 
 class Passwords:
-    """Argon2id; at most `WORKERS` run at once, because each takes tens of megabytes."""
+    """At most `WORKERS` hash at once: each takes tens of megabytes."""
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()

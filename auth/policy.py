@@ -25,8 +25,8 @@ from stores.space_access import LETTING_IN, NO_SPACES
 
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
+# Metadata keys that only the server writes.
 STAMPED = ("principal_id", "organization_id", "scope_key")
-"""Metadata keys that only the server writes; `scope_key` may be read."""
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 ENDINGS = ("completed", "archived")
@@ -42,7 +42,7 @@ class Visibility:
 
 
 def principal_of(identity: Identity, access: Access) -> Principal:
-    """Expand an identity, once per request, to all visibility keys that it holds."""
+    """Expand an identity to all of its visibility keys."""
     roles = project_roles(identity, access)
     joined = roles if identity.role in ADMINS else access.roles
     shared = {ORGANIZATION, private_key(identity.user.id)}
@@ -61,10 +61,10 @@ def principal_of(identity: Identity, access: Access) -> Principal:
 
 
 def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
-    """Return a member's highest role in each project that it may read.
+    """Return a member's highest role in each readable project.
 
-    Owners and admins of the organization own every project, and creators their own; others have the roles granted to
-    them or their teams, and are viewers of projects open to the organization.
+    Owners and admins of the organization own all, creators their own. Others have the roles granted to them or their
+    teams, and are viewers of projects open to the organization.
     """
     if identity.role in ADMINS:
         return {project.project_id: "project_owner" for project in access.projects}
@@ -103,7 +103,6 @@ def may_read(principal: Principal, visibility: str) -> bool:
 
 
 def admins_may_read(visibility: str) -> bool:
-    """Return True if every owner and admin may read records with this key."""
     key = entity_key(visibility)
     return key == ORGANIZATION or key.startswith((project_key(""), members_key("")))
 
@@ -116,10 +115,7 @@ def require_project(principal: Principal, project_id: str) -> None:
 
 
 def require_writable(principal: Principal, entity: Entity | Outline) -> None:
-    """Require the right to change an entity.
-
-    Records of a project need the role contributor, except one's own private ones; a project itself needs maintainer.
-    """
+    """Require contributor in the record's project, except for own private records; for a project, maintainer."""
     if not principal.may_write_for(entity.visibility):
         raise _reads_only(f"{entity.id} but not change it: it belongs to a memory space")
     if entity.entity_type == "project":
@@ -133,7 +129,6 @@ def require_writable(principal: Principal, entity: Entity | Outline) -> None:
 
 
 def may_reach(principal: Principal, entity: Entity | Outline) -> bool:
-    """Return True if the caller may read a task or epic and its project."""
     in_sight = entity.project_id is None or entity.project_id in principal.project_roles
     return in_sight and may_read(principal, entity.visibility)
 
@@ -141,7 +136,7 @@ def may_reach(principal: Principal, entity: Entity | Outline) -> bool:
 def may_work(principal: Principal, entity: Entity, least: ProjectRole = "project_contributor") -> bool:
     """Return True if the caller has this role for a task or epic, by its project.
 
-    Without a project, every member is a contributor, and its author, owners and admins are maintainers.
+    Without a project, members are contributors; author, owners and admins are maintainers.
     """
     if not principal.may_write_for(entity.visibility):
         return False
@@ -162,10 +157,7 @@ def require_work(principal: Principal, entity: Entity, least: ProjectRole = "pro
 
 
 def require_ending(principal: Principal, epic: Entity, update: JsonObject) -> None:
-    """Require the role maintainer to complete or archive an epic.
-
-    `update` is the change of its metadata. An archived epic is archived again, for good, if it has `archived_at`.
-    """
+    """Require the role maintainer to complete or archive an epic by this metadata update."""
     status = update.get("status")
     if epic.entity_type != "epic" or status not in ENDINGS:
         return
@@ -204,8 +196,7 @@ def _require_role_in(principal: Principal, project_id: str, least: ProjectRole, 
 
 def no_project(project_id: str) -> NotFound:
     return NotFound(
-        f"There is no project {project_id}.",
-        remediation="List the entities of type project and use one of their ids.",
+        f"There is no project {project_id}.", remediation="List the entities of type project and use one of their ids."
     )
 
 
@@ -219,8 +210,8 @@ def writable_visibility(
 ) -> Visibility:
     """Resolve the scope of a write; by default the project's, else the organization's.
 
-    `private` belongs to the author, by default the caller. `team`, `shared` and `delegated` are for members of the
-    team or space that `scope_key` names; owners and admins are no members by that role.
+    `private` belongs to the author, by default the caller. Owners and admins are not members of teams or
+    spaces by that role.
     """
     if project_id is not None:
         require_project(principal, project_id)
@@ -264,10 +255,8 @@ def _space_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) 
 
 
 def no_contributor(what: str) -> Forbidden:
-    """Make the error of a viewer of a project; `what` names what it reads, and what it may not do."""
     return Forbidden(
-        f"You may read {what}.",
-        remediation="Ask an owner or a maintainer of the project to make you a contributor.",
+        f"You may read {what}.", remediation="Ask an owner or a maintainer of the project to make you a contributor."
     )
 
 
@@ -322,7 +311,7 @@ def reaches_readers_of(principal: Principal, key: str, other: str) -> bool:
 
 
 def may_take_place(principal: Principal, ender: Set[str], ended: Set[str], is_open: Callable[[str], bool]) -> bool:
-    """Return True if all readers of a fact may read the fact that ends it.
+    """Return True if all readers of `ended` may read the fact that ends it.
 
     Readers of a fact hold all of its keys. `is_open` tells if the whole organization may read a project.
     """
@@ -336,7 +325,7 @@ def may_take_place(principal: Principal, ender: Set[str], ended: Set[str], is_op
 
 
 def require_scope_change(principal: Principal, entity: Entity) -> None:
-    """Require the record's author, an owner or an admin to change its visibility."""
+    """Require the author, an owner or an admin."""
     if principal.user_id != entity.principal_id and principal.role not in ADMINS:
         raise Forbidden(
             f"Only its author, an owner or an admin may change who can read {entity.id}.",

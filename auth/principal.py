@@ -24,7 +24,6 @@ class Principal:
     visible: frozenset[str]
     """Visibility keys of all readable entities."""
     project_roles: Mapping[str, ProjectRole] = field(hash=False)
-    """Role in each readable project; the role in the organization limits it further."""
     memories: frozenset[str] = frozenset()
     """Visibility keys of all readable raw memories."""
     memories_written: frozenset[str] = frozenset()
@@ -36,7 +35,6 @@ class Principal:
     scopes: frozenset[Scope] = SESSION_SCOPES
     key_id: str | None = None
     is_narrowed: bool = False
-    """The API key is limited to some projects or memory spaces."""
     grant_id: str | None = None
     audience: str | None = None
     """The only URL that accepts the credential; None for any."""

@@ -11,7 +11,7 @@ MOST = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The caller of a token, valid for one version of the rights and until a time."""
+    """Caller of a token, for one version of the rights."""
 
     principal: Principal
     version: int
@@ -20,8 +20,6 @@ class Found:
 
 
 class RecentPrincipals:
-    """LRU cache of callers by token."""
-
     def __init__(self) -> None:
         self._lock = Lock()
         self._found: OrderedDict[str, Found] = OrderedDict()

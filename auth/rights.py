@@ -1,4 +1,4 @@
-"""Rights over accounts and memberships: the only place that decides on them."""
+"""Rights over accounts and memberships; decided nowhere else."""
 
 from auth.policy import ADMINS, no_project
 from auth.principal import Principal
@@ -7,7 +7,6 @@ from stores.records import GIVEN_BY, Role
 
 
 def require_session(principal: Principal) -> str:
-    """Return the caller's session, which managing accounts and members needs."""
     if principal.session_id is None:
         raise Forbidden(
             "Only somebody who signed in may do this.", remediation="Log in, and send the access token of that session."
@@ -16,7 +15,7 @@ def require_session(principal: Principal) -> str:
 
 
 def require_admin(role: Role, what: str) -> None:
-    """Require the role owner or admin; `what` begins the sentence of the refusal."""
+    """Require owner or admin; `what` begins the refusal."""
     if role not in ADMINS:
         raise _too_little(role, what, "Admin or Owner")
 

@@ -1,4 +1,4 @@
-"""End sessions: by logging out, and by a new password."""
+"""End sessions."""
 
 from dataclasses import replace
 
@@ -13,10 +13,7 @@ from stores.ledger import AuditDraft
 def log_out(
     accounts: Accounts, principal: Principal | None, refresh_token: str | None, origin: Origin = NOWHERE
 ) -> set[str]:
-    """End the caller's session, and that of a refresh token, even a spent one.
-
-    Returns the ids of the users whose sessions these were.
-    """
+    """End the caller's session and that of a refresh token; return the users' ids."""
     users: set[str] = set()
     if principal is not None and principal.session_id is not None:
         end_session(accounts, principal.session_id, principal.user_id, origin)
@@ -34,7 +31,7 @@ def log_out(
 
 
 def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:
-    """End a user's session; return False if there is none. Blocks."""
+    """End a session; return False if there is none. Blocks."""
     session = accounts.ledger.people.session(session_id)
     if session is None or session.user_id != user_id:
         return False
@@ -43,7 +40,7 @@ def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origi
 
 
 def change_password(accounts: Accounts, principal: Principal, current: str, new: str, audit: AuditDraft) -> None:
-    """Replace the caller's password and end all its sessions, this one too. Blocks."""
+    """Replace the caller's password and end all its sessions. Blocks."""
     require_session(principal)
     user = accounts.ledger.people.user(principal.user_id)
     if not accounts.passwords.verify(user.password_hash if user else None, current):

@@ -18,7 +18,6 @@ class Verdict:
 
 
 COUNTED = ("project", "team", "shared")
-"""Scopes whose memories are counted for admins who may not read them."""
 
 
 def counted_keys(space: MemorySpace) -> frozenset[str]:
@@ -29,7 +28,7 @@ def counted_keys(space: MemorySpace) -> frozenset[str]:
 def verdict(space: MemorySpace, target: Principal | None, target_type: str) -> Verdict:
     """Predict if a target could read a space as its member.
 
-    `target` is None for an agent, and for who is no member of the organization.
+    `target` is None for an agent, and for nonmembers of the organization.
     """
     scope = space.memory_scope
     if space.state == "disabled":

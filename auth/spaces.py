@@ -11,7 +11,7 @@ from stores.spaces import MemorySpace
 
 
 def with_spaces(principal: Principal, access: SpaceAccess) -> Principal:
-    """Add the keys that spaces grant to a caller, and remove those of disabled spaces."""
+    """Add the keys that spaces grant, and remove those of disabled spaces."""
     off = {key for place in access.disabled for key in memory_keys(place)}
     member_of = {key for place in access.disabled if place[0] in LETTING_IN for key in memory_keys(place)}
     return replace(
@@ -24,7 +24,7 @@ def with_spaces(principal: Principal, access: SpaceAccess) -> Principal:
 
 
 def memory_keys(place: SpacePlace) -> frozenset[str]:
-    """Return the visibility keys of a space's raw memories, with private diaries."""
+    """Return the keys of a space's raw memories, private diaries included."""
     scope, key = place
     found = {memory_key(each) for each in _entity_keys(place) - {project_key(key)}}
     return frozenset(found | {diary_key(key)} if scope == "private" else found)
@@ -48,17 +48,13 @@ def place_of(space: MemorySpace) -> SpacePlace:
 
 
 def reaches(principal: Principal, space: MemorySpace) -> bool:
-    """Return True if a space is active and the caller may read any of its keys."""
     place = place_of(space)
     found = (_entity_keys(place) & principal.visible) | (memory_keys(place) & principal.memories)
     return space.state == "active" and bool(found)
 
 
 def narrowed_to_spaces(principal: Principal, spaces: Iterable[MemorySpace]) -> Principal:
-    """Restrict a caller to the records and memories of some memory spaces.
-
-    The space of a project includes every record of the project that the caller may read.
-    """
+    """Restrict a caller to the records and memories of some spaces; a project's space has its readable records."""
     named = list(spaces)
     places = [place_of(space) for space in named if reaches(principal, space)]
     entities = frozenset(key for place in places for key in _entity_keys(place))

@@ -16,7 +16,7 @@ _REQUIRED: dict[TokenType, list[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Claims of a valid token. Roles are not among them: the ledger has them."""
+    """Claims of a valid token. Roles come from the ledger."""
 
     user_id: str
     organization_id: str | None
@@ -36,7 +36,6 @@ class Tokens:
 
     @staticmethod
     def load() -> None:
-        """Import the library before the first token needs it."""
         import jwt  # noqa: F401, PLC0415 - see below
 
     def access(
@@ -47,19 +46,17 @@ class Tokens:
         lifetime: timedelta | None = None,
         until: datetime | None = None,
     ) -> str:
-        """Make an access token that expires not later than `until`."""
         subject = (user_id, organization_id, session_id)
         return self._sign("access", subject, lifetime or self.access_lifetime, until, {})
 
     def refresh(
         self, user_id: str, organization_id: str, session_id: str, token_id: str, until: datetime | None = None
     ) -> str:
-        """Make a refresh token that expires not later than `until`."""
         subject = (user_id, organization_id, session_id)
         return self._sign("refresh", subject, self.refresh_lifetime, until, {"jti": token_id})
 
     def seconds_left(self, token: str) -> int:
-        """Return the seconds until a token expires, without checking its signature."""
+        """Return the seconds until expiry, without checking the signature."""
         import jwt  # noqa: PLC0415 - as below
 
         ends = jwt.decode(token, options={"verify_signature": False})["exp"]

@@ -1,7 +1,4 @@
-"""Visibility keys: the readers of a record, as one word to filter by.
-
-Everybody in the organization may read `stores.records.ORGANIZATION`.
-"""
+"""Visibility keys: each names the readers of a record."""
 
 _MEMORY = "memory:"
 _QUEUE = "queue:"
@@ -12,12 +9,12 @@ def private_key(user_id: str) -> str:
 
 
 def project_key(project_id: str) -> str:
-    """Key of records for all readers of a project."""
+    """Records for all readers of a project."""
     return f"project:{project_id}"
 
 
 def members_key(project_id: str) -> str:
-    """Key of records for those with a granted role in a project."""
+    """Records for those with a granted role in a project."""
     return f"members:{project_id}"
 
 
@@ -26,25 +23,25 @@ def team_key(team_id: str) -> str:
 
 
 def space_key(scope: str, key: str) -> str:
-    """Key of a shared or delegated memory space."""
+    """A shared or delegated memory space."""
     return f"{scope}:{key}"
 
 
 def memory_key(key: str) -> str:
-    """Key of raw memories for holders of an entity key."""
+    """Raw memories for holders of an entity key."""
     return f"{_MEMORY}{key}"
 
 
 def diary_key(user_id: str) -> str:
-    """Key of the diaries of a user's agents, which are raw memories."""
+    """Diaries of a user's agents, which are raw memories."""
     return memory_key(f"diary:{user_id}")
 
 
 def queue_key(memory: str) -> str:
-    """Key of review candidates, which no search returns."""
+    """Review candidates, which no search returns."""
     return f"{_QUEUE}{memory.removeprefix(_MEMORY)}"
 
 
 def entity_key(memory: str) -> str:
-    """Entity key of a key of raw memories or candidates; diaries have none."""
+    """Entity key of raw memories or candidates; diaries have none."""
     return memory.removeprefix(_MEMORY).removeprefix(_QUEUE)

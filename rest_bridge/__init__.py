@@ -1,1 +1,1 @@
-"""The HTTP surface generated from the catalogue: routes, error envelope, OpenAPI, WebSocket, MCP transport."""
+"""HTTP surface, generated from the catalogue."""

@@ -35,7 +35,6 @@ from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 
 _OF_MCP = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID")
-"""Headers that MCP clients in a browser send."""
 
 
 def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starlette:

@@ -29,11 +29,7 @@ class Credential:
 
 
 def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | None:
-    """Return the token of a request: the bearer header wins over the cookie.
-
-    Raises:
-        AuthenticationRequired: There are several, and nothing tells which one counts.
-    """
+    """Return the token of a request: the bearer header wins over the cookie."""
     given = headers.getlist("authorization")
     if len(given) > 1:
         raise AuthenticationRequired("The request has several Authorization headers.", remediation="Send one of them.")
@@ -45,7 +41,7 @@ def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | Non
 
 
 class Authentication:
-    """Middleware that resolves the token of every request; refusing is left to the endpoints."""
+    """Middleware that resolves the token; endpoints refuse."""
 
     def __init__(
         self, app: ASGIApp, *, authenticate: Authenticate, address: Callable[[Scope], str] = lambda _scope: ""
@@ -79,11 +75,7 @@ class Authentication:
 
 
 def require_audience(audience: str, address: str) -> None:
-    """Refuse a token issued for another URL (RFC 8707).
-
-    Raises:
-        AuthenticationRequired: It is another one.
-    """
+    """Refuse a token issued for another URL (RFC 8707)."""
     if audience != address:
         raise AuthenticationRequired(
             "The token is for another address than this one.",
@@ -92,12 +84,6 @@ def require_audience(audience: str, address: str) -> None:
 
 
 def require_principal(scope: Scope, trusted_origins: Collection[str]) -> Principal:
-    """Return the caller of a protected endpoint.
-
-    Raises:
-        AuthenticationRequired: No credential came with the request, or the one that did does not hold.
-        Forbidden: Only a cookie came, with a state-changing request from another site.
-    """
     principal: Principal | None = scope.get(PRINCIPAL)
     credential: Credential | None = scope.get(CREDENTIAL)
     if principal is None:

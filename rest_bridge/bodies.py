@@ -14,12 +14,6 @@ FORM = "application/x-www-form-urlencoded"
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Read the whole body, chunked or not.
-
-    Raises:
-        PayloadTooLarge: It announces or holds more than `limit` bytes; no more than those were kept.
-        ClientDisconnect: The caller left before it was complete.
-    """
     announced = Headers(scope=scope).get("content-length", "")
     if announced.isascii() and announced.isdigit() and int(announced) > limit:
         raise _too_large(limit)
@@ -48,28 +42,16 @@ def _size(limit: int) -> str:
 
 
 def is_form(content_type: str | None) -> bool:
-    """Return whether a body is a form without files."""
     return (content_type or "").partition(";")[0].strip().lower() == FORM
 
 
 def parse_form(body: bytes) -> dict[str, list[str]]:
-    """Read a form: the values of each name, in order.
-
-    Raises:
-        ValidationFailed: It is not UTF-8.
-    """
+    """Read a form: the values of each name, in order."""
     return read_pairs(body, "body")
 
 
 def parse_object(body: bytes, content_type: str | None) -> JsonObject:
-    """Read a JSON object; an empty body is an empty object.
-
-    A missing content type is taken for JSON, as clients that forget it always meant JSON.
-
-    Raises:
-        UnsupportedMediaType: The body says that it is something other than JSON.
-        ValidationFailed: It is not well-formed JSON, or not an object.
-    """
+    """Read a JSON object; an empty body is an empty object, a missing content type means JSON."""
     if not body:
         return {}
     media_type = (content_type or "application/json").partition(";")[0].strip().lower()

@@ -28,12 +28,7 @@ def read_cookies(headers: Headers) -> dict[str, str]:
 
 
 def session_cookie(headers: Headers, name: str) -> str | None:
-    """Return the value of a session cookie.
-
-    Raises:
-        AuthenticationRequired: It came with different values. Another host of the domain can plant a second cookie of
-            the name, and nothing tells which of them is ours.
-    """
+    """Return a session cookie; refuse several values, because another host of the domain can plant one."""
     chunks = (chunk for line in headers.getlist("cookie") for chunk in line.split(";") if name in chunk)
     values = {value for chunk in chunks if (value := cookie_parser(chunk).get(name))}
     if len(values) > 1:
@@ -61,13 +56,10 @@ def _header(name: str, value: str, lifetime_s: int, *, secure: bool) -> RawHeade
 
 
 def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:
-    """Refuse a request that a foreign page could have made with the visitor's cookie (CSRF).
+    """Refuse cross-site requests with the visitor's cookie (CSRF).
 
-    The rules are those of Go's `http.CrossOriginProtection`: browsers say where a request comes from in
-    `Sec-Fetch-Site` or `Origin`; a request with neither does not come from a browser.
-
-    Raises:
-        Forbidden: The request changes state and comes from another origin.
+    The rules are those of Go's `http.CrossOriginProtection`; requests without `Sec-Fetch-Site` and `Origin` are
+    not from browsers.
     """
     if scope.get("method", "GET") in SAFE_METHODS and scope["type"] == "http":
         return

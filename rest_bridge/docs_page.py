@@ -1,4 +1,4 @@
-"""The page at `/api/docs`: the operations of the OpenAPI document, without anything to load or run."""
+"""`/api/docs`: the operations of the OpenAPI document, without scripts."""
 
 from collections.abc import Mapping
 from html import escape
@@ -6,7 +6,6 @@ from typing import Any
 
 
 def render_page(document: Mapping[str, Any]) -> str:
-    """List the operations of an OpenAPI document."""
     info = document["info"]
     title = escape(f"{info['title']} {info['version']}")
     rows = "".join(

@@ -87,7 +87,6 @@ def status_of(error: EngrainError) -> int:
 
 
 def refusal(error: EngrainError, scope: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
-    """Make the answer of an error."""
     status = status_of(error)
     body: dict[str, Any] = {
         "error": error.code,
@@ -144,11 +143,10 @@ def no_such_path(scope: Scope) -> NotFound:
 
 
 HANDLERS: Mapping[Any, Any] = {EngrainError: answer_refusal, HTTPException: answer_http}
-"""Exception handlers; any other exception is a bug and goes to `Faults`."""
 
 
 class Faults:
-    """Middleware that answers 500 for unexpected exceptions, and logs each once with its traceback."""
+    """Middleware that answers 500 for unexpected exceptions, and logs each once."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -35,7 +35,7 @@ class Root:
 
 
 class Liveness:
-    """`/api/health`: the process answers. It touches no store, so that a slow disk does not kill it."""
+    """`/api/health`: touches no store, so that a slow disk does not kill it."""
 
     def __init__(self) -> None:
         self._body: bytes | None = None
@@ -61,57 +61,56 @@ class Readiness:
 _UNCACHED = {"Cache-Control": "no-store"}
 
 _STRING: Schema = {"type": "string"}
-_RUNTIME: Schema = {
-    "type": "object",
-    "required": ["name", "commit"],
-    "properties": {
-        "name": {"const": "engrain"},
-        "commit": {
-            "type": ["string", "null"],
-            "description": "The commit that the code is of, as it was at the start, with `+` and a hash where files "
-            "differ from it; null for an installed package.",
-        },
-    },
-}
-_READINESS: Schema = {
-    "type": "object",
-    "required": ["status", "dependencies", "indexes", "warnings"],
-    "properties": {
-        "status": {"enum": ["ready", "not_ready"]},
-        "dependencies": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["name", "ready"],
-                "properties": {
-                    "name": _STRING,
-                    "ready": {"type": "boolean"},
-                    "detail": {"type": ["string", "null"]},
-                    "latency_ms": {"type": ["number", "null"]},
-                },
-            },
-        },
-        "indexes": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["name", "pending", "state"],
-                "properties": {
-                    "name": _STRING,
-                    "pending": {"type": "integer", "minimum": 0, "description": "Changes not applied yet."},
-                    "watermark": {"type": ["integer", "null"], "description": "The last change applied."},
-                    "state": _STRING,
-                    "refused": {"type": "integer", "minimum": 0, "description": "Records that cannot be indexed."},
-                },
-            },
-        },
-        "warnings": {
-            "type": "array",
-            "items": _STRING,
-            "description": "What an operator should know about the settings.",
-        },
-    },
-}
+
+
+def _maybe(kind: str, **more: str) -> Schema:
+    return {"type": [kind, "null"], **more}
+
+
+def _count(description: str) -> Schema:
+    return {"type": "integer", "minimum": 0, "description": description}
+
+
+def _list(items: Schema, **more: str) -> Schema:
+    return {"type": "array", "items": items, **more}
+
+
+def _object(*required: str, **properties: Schema) -> Schema:
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+_COMMIT = _maybe(
+    "string",
+    description="The commit that the code is of, as it was at the start, with `+` and a hash where files "
+    "differ from it; null for an installed package.",
+)
+_RUNTIME = _object("name", "commit", name={"const": "engrain"}, commit=_COMMIT)
+_HEALTH = _object("status", "version", "runtime", status={"const": "healthy"}, version=_STRING, runtime=_RUNTIME)
+_DEPENDENCY = _object(
+    "name", "ready", name=_STRING, ready={"type": "boolean"}, detail=_maybe("string"), latency_ms=_maybe("number")
+)
+_INDEX = _object(
+    "name",
+    "pending",
+    "state",
+    name=_STRING,
+    pending=_count("Changes not applied yet."),
+    watermark=_maybe("integer", description="The last change applied."),
+    state=_STRING,
+    refused=_count("Records that cannot be indexed."),
+)
+_READINESS = _object(
+    "status",
+    "dependencies",
+    "indexes",
+    "warnings",
+    status={"enum": ["ready", "not_ready"]},
+    dependencies=_list(_DEPENDENCY),
+    indexes=_list(_INDEX),
+    warnings=_list(_STRING, description="What an operator should know about the settings."),
+)
+_FACTS = ("name", "version", "docs", "websocket")
+_ABOUT = _object(*_FACTS, **dict.fromkeys(_FACTS, _STRING))
 
 
 def _get(name: str, summary: str, responses: Schema) -> Schema:
@@ -128,32 +127,12 @@ def _get(name: str, summary: str, responses: Schema) -> Schema:
     return {"get": operation}
 
 
-def _facts(*names: str) -> Schema:
-    return {"type": "object", "required": list(names), "properties": dict.fromkeys(names, _STRING)}
-
-
 PATHS: dict[str, Schema] = {
-    "/api/": _get(
-        "about", "What this server is", {"200": json_response("OK", _facts("name", "version", "docs", "websocket"))}
-    ),
-    "/api/health": _get(
-        "health",
-        "Whether the server is alive",
-        {
-            "200": json_response(
-                "OK",
-                {
-                    "type": "object",
-                    "required": ["status", "version", "runtime"],
-                    "properties": {"status": {"const": "healthy"}, "version": _STRING, "runtime": _RUNTIME},
-                },
-            )
-        },
-    ),
+    "/api/": _get("about", "What this server is", {"200": json_response("OK", _ABOUT)}),
+    "/api/health": _get("health", "Whether the server is alive", {"200": json_response("OK", _HEALTH)}),
     "/api/health/ready": _get(
         "ready",
         "Whether everything that a request may need is there",
         {"200": json_response("Ready", _READINESS), "503": json_response("Not ready", _READINESS)},
     ),
 }
-"""These paths in the OpenAPI document."""

@@ -27,11 +27,7 @@ def own_hosts(settings: Settings) -> list[str] | None:
 
 
 def require_own_host(scope: Scope, settings: Settings) -> None:
-    """Refuse a request with a foreign Host header, against DNS rebinding.
-
-    Raises:
-        Misdirected: The Host header is missing or names no host of ours.
-    """
+    """Refuse a request with a foreign Host header, against DNS rebinding."""
     names = own_hosts(settings)
     given = Headers(scope=scope).get("host", "")
     if names is not None and not any(

@@ -1,4 +1,4 @@
-"""`/mcp`, imported after the start: the MCP library loads slower than everything else together."""
+"""`/mcp`, imported after the start because the MCP library loads slowly."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 HEAD_START_S = 0.25
-"""Delay that leaves the interpreter to the first requests, such as the wait for readiness."""
 
 
 class LazyMcp:
@@ -33,7 +32,7 @@ class LazyMcp:
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Make the endpoint in the background, and run its transports until the server ends."""
+        """Make the endpoint in the background; run its transports until the server ends."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._run)
             try:
@@ -62,8 +61,5 @@ class LazyMcp:
 
         server = build_mcp_server(self.app, self.operations)
         return McpMount(
-            server,
-            self.app.settings,
-            authenticate=self.authenticate,
-            local_principal=self.app.accounts.local_principal,
+            server, self.app.settings, authenticate=self.authenticate, local_principal=self.app.accounts.local_principal
         )

@@ -31,7 +31,7 @@ _FILTER = Coercion(LogFilter.model_json_schema())
 
 
 class LogTail:
-    """Queue of at most `BUFFER` log entries, from the threads that log to the loop that sends."""
+    """Queue of at most `BUFFER` log entries, from logging threads to the event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -40,7 +40,6 @@ class LogTail:
         self._is_rung = False
         self._bell = anyio.Event()
         self.overrun = False
-        """The queue was full; nothing follows its entries."""
 
     def offer(self, entry: JsonObject) -> None:
         """Add an entry, from any thread."""
@@ -81,11 +80,7 @@ class LogSocket(EventSocket):
         return principal
 
     async def serve(self, socket: WebSocket, principal: Principal) -> None:
-        """Send log entries until either side closes.
-
-        Raises:
-            ValidationFailed: The query names no level, or something twice.
-        """
+        """Send log entries until either side closes."""
         wanted, tail = filter_of(socket.scope), LogTail()
         with self.app.logs.telling(principal.organization_id, tail.offer):
             async with self.app.events.subscribe(principal) as subscription:
@@ -126,7 +121,7 @@ class LogListener(Listener):
         return await super().renewed() and await self.still_allowed()
 
     async def still_allowed(self) -> bool:
-        """Return whether the caller may still read the log; close the socket if not."""
+        """Close the socket if the caller may no longer read the log."""
         try:
             require_reader(self.subscription.principal)
         except EngrainError as error:
@@ -136,21 +131,12 @@ class LogListener(Listener):
 
 
 def require_reader(principal: Principal) -> None:
-    """Refuse callers who may not use the operation `logs`.
-
-    Raises:
-        Forbidden: The caller is no owner, or its API key is narrowed to projects.
-    """
+    """Refuse callers who may not use the operation `logs`."""
     require_rights(OPERATION, principal)
     require_whole(principal, "The log")
 
 
 def filter_of(scope: Scope) -> LogFilter:
-    """Read the filter from the query.
-
-    Raises:
-        ValidationFailed: A parameter has a value that it cannot have.
-    """
     given = _FILTER.fields(frozenset(LogFilter.model_fields), read_query(scope), "query")
     try:
         return LogFilter.model_validate(given)

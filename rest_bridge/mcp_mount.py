@@ -34,14 +34,11 @@ _VERSION_HEADER = "mcp-protocol-version"
 
 @dataclass(frozen=True, slots=True)
 class Managers:
-    """The SDK's transports; the abilities of the sender decide which one serves a message."""
+    """The SDK's transports, chosen by the abilities of the sender."""
 
     sessions: StreamableHTTPSessionManager
-    """Sessions, as opened by `initialize`; and the revision of 2026-07-28, which has none."""
     streams: StreamableHTTPSessionManager
-    """One call without a session, answered as a stream."""
     plain: StreamableHTTPSessionManager
-    """One call without a session, answered as plain JSON."""
 
     @classmethod
     def of(cls, server: Server[Any], security: TransportSecuritySettings) -> "Managers":
@@ -136,8 +133,7 @@ def as_agent(principal: Principal) -> Principal:
 def session_owner(principal: Principal) -> AuthenticatedUser:
     """Name the caller for the SDK, which answers 404 if another owner uses a session's id.
 
-    The token stays out of it, so that a session outlives the access token that opened it. Nothing reads this to
-    decide rights: those come from the principal of each request.
+    Without the token, because a session outlives it. Rights come from the principal of each request, never from this.
     """
     program = principal.key_id or principal.grant_id
     owner = f"{principal.user_id}@{principal.organization_id}{'/' + program if program else ''}"

@@ -14,10 +14,7 @@ _SHOWN = 100
 
 
 def enveloping(scope: Scope, receive: Receive, send: Send) -> Send:
-    """Give refusals that are not JSON our envelope; status and headers stay.
-
-    A JSON-RPC error is left alone: it is what MCP clients read.
-    """
+    """Give refusals that are not JSON our envelope; keep status, headers and JSON-RPC errors."""
     replaced = False
 
     async def pass_on(message: Message) -> None:
@@ -63,4 +60,3 @@ _REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
     413: lambda scope: PayloadTooLarge("The message is larger than what /mcp takes."),
     421: misdirected,
 }
-"""The library's own refusals outside JSON-RPC, by status."""

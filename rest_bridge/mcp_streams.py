@@ -16,7 +16,7 @@ Holds = Callable[[], Awaitable[bool]]
 
 
 def holding(authenticate: Authenticate, token: str) -> Holds:
-    """Return a check that a token is still valid; it is while the store cannot be asked."""
+    """Return a check that a token is valid; it counts as valid while the store is unavailable."""
 
     async def holds() -> bool:
         try:

@@ -20,7 +20,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Metrics:
-    """Metrics in a registry of their own, so that two servers in one process do not collide."""
+    """Metrics in a registry of their own: one process may have two servers."""
 
     def __init__(self, version: str) -> None:
         self.registry = CollectorRegistry()
@@ -47,7 +47,7 @@ class Metrics:
         info.labels(version).set(1)
 
     def observe(self, exchange: Exchange) -> None:
-        """Count an exchange. Sockets and event streams are not timed: they last as long as their client."""
+        """Count an exchange; time it unless it is a socket or event stream."""
         method = exchange.method if exchange.method in _METHODS else "other"
         self.requests.labels(method, exchange.route, exchange.status).inc()
         if method != "WEBSOCKET" and (method, exchange.route) != ("GET", MCP_PATH):
@@ -76,7 +76,7 @@ class MetricsPage:
         await response(scope, receive, send)
 
     def may_scrape(self, scope: Scope) -> bool:
-        """Return whether the token matches, or this is development and the caller is local."""
+        """Accept the token; in development, also local callers."""
         settings = self.app.settings
         if settings.metrics_scrape_token and _token_matches(Headers(scope=scope), settings.metrics_scrape_token):
             return True

@@ -86,11 +86,7 @@ _STATUS_HEADERS: Mapping[int, Schema] = {
 def build_document(
     operations: Iterable[Operation], *, version: str, server: str | None, extra: Mapping[str, Schema]
 ) -> Schema:
-    """Describe every operation that has a route, and the paths in `extra`, as one OpenAPI document.
-
-    Raises:
-        ValueError: Two different models have one name.
-    """
+    """Describe the operations with a route, and the paths in `extra`."""
     routed = [(operation, operation.route) for operation in operations if operation.route is not None]
     models, schemas = _schemas([operation for operation, _ in routed])
     paths: dict[str, Schema] = {path: dict(item) for path, item in extra.items()}
@@ -122,7 +118,6 @@ _SECURITY: Schema = {
 }
 
 Models = Mapping[tuple[Any, JsonSchemaMode], Schema]
-"""References to components, by model and mode."""
 
 
 def _schemas(operations: Sequence[Operation]) -> tuple[Models, dict[str, Schema]]:
@@ -181,7 +176,7 @@ def _parameter(name: str, place: str, field: Schema, *, required: bool) -> Schem
 
 
 def without_null(schema: Schema) -> Schema:
-    """Drop null from the type of a query parameter: a query string cannot express it."""
+    """Drop null from a query parameter's type: a query string cannot express it."""
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
     if not options:
@@ -217,7 +212,7 @@ def _responses(operation: Operation, route: Route, placement: Placement, models:
 
 
 def _statuses(operation: Operation, route: Route, placement: Placement) -> set[int]:
-    found = {405, 422, 500, 503} | route.errors
+    found = {405, 422, 500, 503, *route.errors}
     if operation.roles is not None or route.cookies:
         found |= {401, 403}
     if placement.path:

@@ -47,7 +47,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(InvalidRequest("The head of the request did not arrive in time."))
 
     def data_received(self, data: bytes) -> None:
-        """Refuse a head that grows beyond its limit."""
         if self._in_head:
             self._expect_head()
             end = data.find(b"\r\n\r\n")
@@ -68,7 +67,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
 
     def handle_websocket_upgrade(self) -> None:
-        """Open a WebSocket, or refuse a head that its library cannot read: uvicorn would wait for ever."""
+        """Refuse a malformed head, for which uvicorn would wait forever."""
         super().handle_websocket_upgrade()
         taken_over = self.transport.get_protocol()
         if isinstance(taken_over, WebSocketsSansIOProtocol) and not taken_over.handshake_initiated:
@@ -86,7 +85,6 @@ class BoundedSocket(WebSocketsSansIOProtocol):
     """WebSocket whose failed handshakes are refused in the envelope of all refusals."""
 
     def handle_connect(self, event: Request) -> None:
-        """Open the socket, or refuse an incomplete handshake."""
         answer = self.conn.accept(event)
         if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
             why = (answer.body or b"").decode(errors="replace").strip() or "The handshake does not hold."

@@ -1,4 +1,4 @@
-"""Conversion of strings in path, query and forms to the JSON types of their fields."""
+"""Conversion of strings to the JSON types of their fields."""
 
 import math
 import re
@@ -25,11 +25,7 @@ def read_query(scope: Scope) -> dict[str, list[str]]:
 
 
 def read_pairs(encoded: bytes, place: str) -> dict[str, list[str]]:
-    """Read URL-encoded pairs of the query or the body: the values of each name, in order.
-
-    Raises:
-        ValidationFailed: It is not UTF-8.
-    """
+    """Read URL-encoded pairs: the values of each name, in order."""
     found: dict[str, list[str]] = {}
     try:
         pairs = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict")
@@ -55,15 +51,11 @@ class Coercion:
         }
 
     def one(self, name: str, raw: str) -> JsonValue:
-        """Convert a string to the type of its field; one that does not fit stays, and validation refuses it."""
+        """Convert a string to the type of its field; validation refuses one that does not fit."""
         return _coerce(raw, self.types[name])
 
     def fields(self, names: frozenset[str], given: Mapping[str, Sequence[str]], place: str) -> JsonObject:
-        """Pick the named fields out of a query string or a form; `place` is `query` or `body`.
-
-        Raises:
-            ValidationFailed: A field that takes one value was given several.
-        """
+        """Pick the named fields; `place` is `query` or `body`."""
         found: JsonObject = {}
         for name in names & given.keys():
             values = given[name]

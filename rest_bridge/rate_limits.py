@@ -11,10 +11,7 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 
 
 class FixedWindow:
-    """Rate limit in fixed windows, per caller, for one process.
-
-    Forgets all callers when a window ends, so its memory is bounded by one window's callers.
-    """
+    """Rate limit in fixed windows, per caller and process; forgets all callers when a window ends."""
 
     def __init__(self, tries: int, seconds: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.tries = tries
@@ -31,11 +28,6 @@ class FixedWindow:
         return cls(int(match[1]), _SECONDS[match[2]], clock)
 
     def take(self, caller: str) -> None:
-        """Count one try of a user or an address.
-
-        Raises:
-            LimitReached: The caller has used up this window.
-        """
         now = self.clock()
         window = int(now // self.seconds)
         if window != self.window:
@@ -48,7 +40,7 @@ class FixedWindow:
 
 
 def one_caller(name: str) -> str:
-    """Return the caller that counts: for IPv6 the /64, because one machine has all of its addresses."""
+    """Return the address to count: for IPv6 the /64, all of which one machine has."""
     try:
         address = ipaddress.ip_address(name)
     except ValueError:

@@ -26,9 +26,7 @@ log = structlog.get_logger()
 class Exchange:
     method: str
     route: str
-    """The path template; `unmatched` for an unknown path, so that a scan does not fill the metrics."""
     status: int
-    """0 when the caller left before the answer began."""
     seconds: float
     request_id: str
     user_id: str | None

@@ -42,7 +42,6 @@ from tools.runtime.threads import in_thread
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
 BACK = (LOGIN_PATH, "Back to signing in")
-"""Link of the error page of a failed login."""
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
@@ -55,11 +54,9 @@ class Placement:
     query: frozenset[str]
     body: frozenset[str]
     headers: Mapping[str, str]
-    """Header name, lower case, to the field that it may give."""
 
     @classmethod
     def of(cls, operation: Operation, route: Route) -> "Placement":
-        """Read the placement off a catalogue entry."""
         fields = frozenset(operation.request.model_fields)
         path = frozenset(PATH_FIELD.findall(route.path))
         if unknown := (path | route.query | frozenset(route.headers.values())) - fields:
@@ -126,12 +123,7 @@ class Endpoint:
         return self.respond(scope, outcome)
 
     def caller(self, scope: Scope) -> Principal | None:
-        """Return the caller; `None` for a public operation.
-
-        Raises:
-            AuthenticationRequired: Somebody has to.
-            Forbidden: A page of another site uses the visitor's cookie, or would sign the visitor in.
-        """
+        """Return the caller; `None` for a public operation."""
         if self.operation.roles is not None:
             return require_principal(scope, self.trusted_origins)
         credential: Credential | None = scope.get(CREDENTIAL)
@@ -141,11 +133,6 @@ class Endpoint:
         return principal
 
     def idempotency_key(self, scope: Scope) -> str | None:
-        """Return the caller's key for this write.
-
-        Raises:
-            InvalidRequest: It is longer than 255 characters or holds something invisible.
-        """
         key = Headers(scope=scope).get("idempotency-key")
         if key is None or not self.operation.mutates:
             return None
@@ -158,11 +145,7 @@ class Endpoint:
         return key
 
     def request_of(self, scope: Scope, body: bytes) -> Request:
-        """Make the operation's request from path, query, headers and body.
-
-        Raises:
-            ValidationFailed: The body is no JSON object, or a field is missing or outside its bounds.
-        """
+        """Make the operation's request from path, query, headers and body."""
         return self.validate(self.fields_of(scope, body))
 
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:
@@ -183,12 +166,6 @@ class Endpoint:
         return data
 
     def body_of(self, body: bytes, content_type: str | None) -> JsonObject:
-        """Read the body as JSON, or as a form if the operation takes one.
-
-        Raises:
-            UnsupportedMediaType: It is neither.
-            ValidationFailed: It is not well-formed.
-        """
         if self.route.takes_form and is_form(content_type):
             return self.coercion.fields(self.placement.body, parse_form(body), "body")
         return parse_object(body, content_type)
@@ -204,11 +181,7 @@ class Endpoint:
             data["refresh_token"] = token
 
     def validate(self, data: JsonObject) -> Request:
-        """Validate the fields as JSON, in which "5" is no integer.
-
-        Raises:
-            ValidationFailed: A field is missing or outside its bounds.
-        """
+        """Validate the fields as JSON, in which "5" is no integer."""
         model = self.operation.request
         try:
             refuse_unstorable(data, "body")
@@ -229,10 +202,7 @@ class Endpoint:
             headers["Idempotency-Replayed"] = "true"
         bodiless = outcome.status == 204
         response = Response(
-            None if bodiless else outcome.content(),
-            outcome.status,
-            headers,
-            None if bodiless else "application/json",
+            None if bodiless else outcome.content(), outcome.status, headers, None if bodiless else "application/json"
         )
         if self.route.cookies == "set":
             response.raw_headers.extend(self.session_cookies(scope, outcome))
@@ -255,7 +225,6 @@ class Endpoint:
         return response
 
     def is_secure(self, scope: Scope) -> bool:
-        """Return whether cookies are sent over HTTPS only."""
         settings = self.app.settings
         return scope.get("scheme") == "https" or settings.environment == "production" or settings.is_https
 
@@ -277,11 +246,7 @@ class PathEndpoint:
 
 
 def named_revision(field: str, header: str, tag: str) -> JsonObject:
-    """Read the revision of a precondition; `*` means any (RFC 9110, section 13.1.1).
-
-    Raises:
-        ValidationFailed: It is neither, or names several.
-    """
+    """Read the revision of a precondition; `*` means any (RFC 9110, section 13.1.1)."""
     if tag.strip() == "*":
         return {}
     if (found := _TAG.fullmatch(tag.strip())) is None:
@@ -294,11 +259,7 @@ def named_revision(field: str, header: str, tag: str) -> JsonObject:
 
 
 def build_routes(app: App, operations: Iterable[Operation]) -> list[StarletteRoute]:
-    """Make one route per path; fixed paths come before those with fields.
-
-    Raises:
-        ValueError: Two operations have one method and path, or an operation names a field that it does not have.
-    """
+    """Make one route per path; fixed paths come before those with fields."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for operation in operations:
         if (route := operation.route) is None:

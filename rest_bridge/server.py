@@ -54,10 +54,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def limit_arenas() -> None:
-    """Limit glibc's malloc arenas: with one for each thread, freed memory hardly ever returns to the OS.
-
-    A wish that only glibc can grant; elsewhere nothing happens.
-    """
+    """Limit glibc's malloc arenas, so that freed memory returns to the OS."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
 
@@ -82,13 +79,10 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
 
 
 class Server(uvicorn.Server):
-    """uvicorn with callbacks at start and stop, and without re-raising the signal that stopped it."""
+    """uvicorn with callbacks at start and stop."""
 
     def __init__(
-        self,
-        config: uvicorn.Config,
-        on_started: Callable[[], object],
-        on_stopping: Callable[[], object] = lambda: None,
+        self, config: uvicorn.Config, on_started: Callable[[], object], on_stopping: Callable[[], object] = lambda: None
     ) -> None:
         super().__init__(config)
         self.on_started = on_started
@@ -109,11 +103,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop serving on SIGINT and SIGTERM.
-
-        uvicorn's own version raises the signal again when it has stopped, which ends the process before the stores
-        are closed.
-        """
+        """Stop on SIGINT and SIGTERM, without raising the signal again before the stores are closed."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -126,10 +116,9 @@ class Server(uvicorn.Server):
 
 
 def configuration(application: ASGIApp, trusted_proxies: Sequence[str] = ()) -> uvicorn.Config:
-    """Configure the HTTP server; only trusted proxies may forward addresses.
+    """Configure uvicorn; only trusted proxies may forward addresses.
 
-    `reset_contextvars` is a safety setting: without it, context variables of one request are seen by the next on the
-    same connection.
+    `reset_contextvars` keeps context variables from leaking between requests of one connection.
     """
     return uvicorn.Config(
         application,
@@ -148,11 +137,7 @@ def configuration(application: ASGIApp, trusted_proxies: Sequence[str] = ()) -> 
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Bind the address before anything else is opened, so that a second server fails at once.
-
-    Raises:
-        InvalidSetting: The address is in use or not one of this machine.
-    """
+    """Bind first, so that a second server fails at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named because asyncio sets TCP_NODELAY on such sockets only: without it, answers wait 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

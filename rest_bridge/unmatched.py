@@ -12,7 +12,6 @@ from starlette.websockets import WebSocketClose
 from rest_bridge.envelope import no_such_path, refusal
 
 _DENIAL = "websocket.http.response"
-"""The ASGI extension by which a handshake is answered with an ordinary response."""
 
 
 class Unmatched:
@@ -34,7 +33,6 @@ class Unmatched:
         await Response(None, 307, {"Location": location})(scope, receive, send)
 
     def meant(self, scope: Scope) -> str | None:
-        """Return the path with or without a trailing slash if it has a route."""
         path: str = scope["path"]
         other = path.rstrip("/") if path.endswith("/") else f"{path}/"
         # Two slashes at the beginning would name another host.

@@ -24,7 +24,6 @@ _REASON_BYTES = 120
 
 class EventSocket:
     names: tuple[str, ...] = EVENT_NAMES
-    """Topics."""
 
     def __init__(
         self, app: App, authenticate: Authenticate, *, heartbeat_s: float = 30.0, pong_timeout_s: float = 10.0
@@ -48,12 +47,6 @@ class EventSocket:
             await Listener(self, socket, subscription).run()
 
     def require_listener(self, scope: Scope) -> Principal:
-        """Return the caller if it may listen.
-
-        Raises:
-            AuthenticationRequired: Nobody is signed in.
-            Forbidden: A page of another site opened the socket, or the credential may not read.
-        """
         principal = require_principal(scope, self.app.settings.cors_origins)
         if not principal.scopes & {"api:read", "api:write"}:
             raise Forbidden("insufficient_api_scope: the socket needs the scope api:read.")
@@ -98,7 +91,6 @@ class Listener:
                 await self.send(*reply)
 
     def reply_to(self, message: object) -> tuple[str, Mapping[str, Any]] | None:
-        """Return the reply to a message: an event's name and data, or nothing."""
         kind = message.get("type") if isinstance(message, dict) else None
         if kind == "ping":
             return "pong", {}
@@ -169,7 +161,7 @@ class Listener:
 
 
 async def close(socket: WebSocket, code: int, reason: str) -> None:
-    """Close a socket with a cut reason; do nothing if the peer is gone."""
+    """Close a socket with a cut reason, unless the peer is gone."""
     text = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
     # A peer that reads nothing cannot be told: the server's own time-out ends it.
     with suppress(RuntimeError, WebSocketDisconnect), anyio.move_on_after(1):

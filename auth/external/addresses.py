@@ -1,4 +1,4 @@
-"""URL checks: which URLs the server may call, and where it may redirect a browser."""
+"""Checks of URLs to call, and of redirects."""
 
 import ipaddress
 import re
@@ -60,7 +60,7 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int]:
 
 @dataclass(frozen=True, slots=True)
 class Destinations:
-    """Allowed redirects: paths of this server, and pages of the frontend."""
+    """Allowed redirects: this server and the frontend."""
 
     frontend_url: str | None
 
@@ -69,7 +69,7 @@ class Destinations:
         return self.frontend_url or "/"
 
     def checked(self, wanted: str | None, field: str) -> str:
-        """Return an allowed redirect in ASCII; `field` is the field of an error."""
+        """Return an allowed redirect in ASCII."""
         if not wanted:
             return self.home
         found = self._path(wanted) if wanted.startswith("/") else self._page(wanted)
@@ -83,7 +83,6 @@ class Destinations:
         return found
 
     def log_in(self, error: str, destination: str) -> str:
-        """Return the frontend's sign-in page, with error and destination."""
         told = urlencode({"error": error, "next": destination})
         return f"{(self.frontend_url or '').rstrip('/')}{LOG_IN_PATH}?{told}"
 

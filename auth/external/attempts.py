@@ -13,7 +13,6 @@ from stores.ledger import Ledger
 KIND = "oauth_state"
 LIFETIME = timedelta(minutes=10)
 MOST = 4
-"""Pending sign-ins of one browser, in several tabs."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -24,12 +23,9 @@ def _fresh() -> str:
 @dataclass(frozen=True, slots=True)
 class Attempt:
     provider: str
-    """`codehost`, or `oidc:` and the provider's name."""
     goes_to: str
-    """Checked destination after the sign-in."""
     callback_url: str
     session_id: str | None = None
-    """The session that a silent refresh replaces."""
     user_id: str | None = None
     verifier: str = field(default_factory=_fresh, repr=False)
     """PKCE verifier (RFC 7636)."""
@@ -44,10 +40,7 @@ class Attempts:
     clock: Callable[[], datetime]
 
     def begin(self, attempt: Attempt, state: str, held: str) -> str:
-        """Store an attempt for ten minutes; return the new cookie, which was `held`.
-
-        The cookie holds a secret for each attempt, so that a link with somebody else's state is useless.
-        """
+        """Store an attempt for ten minutes; return the new cookie, which binds it to this browser."""
         secret = secrets.token_urlsafe(16)
         data = {**asdict(attempt), "browser": token_hash(secret)}
         self.ledger.tickets.keep(KIND, token_hash(state), data, self.clock() + LIFETIME)

@@ -1,4 +1,4 @@
-"""Claims of an OpenID Connect provider: account, e-mail address and role."""
+"""Account, e-mail address and role from OpenID Connect claims."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,6 @@ from stores.errors import AuthenticationRequired, Forbidden
 from stores.records import Role
 
 LINKS = "oidc"
-"""Link provider of all OpenID Connect accounts; their subjects contain the issuer."""
 ENTRA_HOSTS = frozenset(
     {"login.microsoftonline.com", "login.microsoftonline.us", "login.partner.microsoftonline.cn", "sts.windows.net"}
 )

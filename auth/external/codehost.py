@@ -1,4 +1,4 @@
-"""Sign-in by a code host: OAuth 2 with PKCE, and two calls of its API."""
+"""Sign-in by a code host (OAuth 2 with PKCE)."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,7 +50,6 @@ class CodeHost:
 
 
 def codehost_refused(why: str) -> AuthenticationRequired:
-    """Make the error of a refused sign-in; `why` is an OAuth error code."""
     return AuthenticationRequired(
         f"The code host did not sign you in: {why}.",
         code="codehost_sign_in_refused",

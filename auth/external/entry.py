@@ -1,4 +1,4 @@
-"""Sign-in by a provider: find, link or create the account, start a session."""
+"""Sign-in by a provider: find, link or create the account."""
 
 import uuid
 from dataclasses import dataclass, replace
@@ -30,10 +30,7 @@ class Entrance:
         return self.accounts.signed_in(Identity(user, *memberships[0], session), session)
 
     def by_oidc(self, provider: OidcProvider, person: Vouched, role: Role) -> tuple[SignedIn, Role | None]:
-        """Sign in with the claimed role; return the role before, too.
-
-        Session and access token last for the provider's `session_minutes`; the refresh token is not handed out.
-        """
+        """Sign in with the claimed role for `session_minutes`; return the role before, too."""
         organization = bound_organization(self.accounts, provider)
         user = self._user(person, may_create=True)
         details: JsonObject = {"provider": provider.name, "role": role}
@@ -46,7 +43,7 @@ class Entrance:
         return replace(signed, access_token=token, expires_in=int(lifetime.total_seconds())), before
 
     def dismiss(self, provider: OidcProvider, person: Vouched) -> tuple[Member, Organization] | None:
-        """End the membership of a person without a claimed role, if there is one."""
+        """End the membership of a person without a claimed role."""
         ledger = self.accounts.ledger
         organization = ledger.people.organization_by_slug(provider.organization_slug)
         user = ledger.people.user_by_link(person.link_provider, person.subject)
@@ -133,7 +130,6 @@ class Entrance:
 
 
 def bound_organization(accounts: Accounts, provider: OidcProvider) -> Organization:
-    """Return the organization that a provider signs in to. Blocks."""
     organization = accounts.ledger.people.organization_by_slug(provider.organization_slug)
     if organization is None:
         raise Unavailable(

@@ -17,7 +17,7 @@ LEEWAY_S = 60
 
 
 class UnknownKey(Exception):
-    """No key of the set signed the token; the provider may have a new one."""
+    """No key of the set signed the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,6 @@ def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
 
     Raises:
         UnknownKey: None of the keys signed it.
-        AuthenticationRequired: `oidc_id_token_invalid`.
     """
     from authlib.oidc.core import CodeIDToken  # noqa: PLC0415 - as above
     from joserfc import errors, jwt  # noqa: PLC0415 - as above

@@ -28,8 +28,6 @@ DISCOVERY_PATH = "/.well-known/openid-configuration"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The discovery document of a provider."""
-
     authorize_url: str
     token_url: str
     keys_url: str | None
@@ -50,7 +48,6 @@ class OidcClient:
         self._keys: tuple[KeySet, float] | None = None
 
     def forget(self) -> None:
-        """Drop the cached discovery document and keys."""
         self._published = self._keys = None
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
@@ -68,7 +65,7 @@ class OidcClient:
             )
 
     async def claims(self, attempt: Attempt, code: str, wanted: frozenset[str]) -> dict[str, Any]:
-        """Exchange a code for verified claims; ask userinfo for missing ones of `wanted`."""
+        """Exchange a code for verified claims; ask userinfo for missing ones."""
         async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
             published = await self._discover(exchange)
             tokens = await exchange.token(published.token_url, attempt, code, published.auth_method)
@@ -179,7 +176,5 @@ def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> 
 
 def not_signed_in(why: str) -> AuthenticationRequired:
     return AuthenticationRequired(
-        f"The provider did not sign you in: {why}.",
-        code="oidc_sign_in_refused",
-        remediation="Begin the sign-in again.",
+        f"The provider did not sign you in: {why}.", code="oidc_sign_in_refused", remediation="Begin the sign-in again."
     )

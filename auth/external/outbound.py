@@ -140,7 +140,6 @@ class Exchange:
 
 
 def bearer_of(tokens: Mapping[str, Any]) -> str | None:
-    """Return the access token, or None if there is none that fits into a header."""
     token = tokens.get("access_token")
     return token if isinstance(token, str) and token.isascii() and token.isprintable() else None
 

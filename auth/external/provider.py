@@ -10,9 +10,7 @@ class OidcProvider:
     issuer: str
     client_id: str
     client_secret: str | None = field(repr=False)
-    """None if the environment variable is not set."""
     organization_slug: str
-    """The only organization that it signs in to."""
     scopes: tuple[str, ...]
     role_claim: str
     role_prefix: str

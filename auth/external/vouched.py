@@ -1,4 +1,4 @@
-"""A person as a provider describes it, with only values that can be stored."""
+"""A person as a provider describes it."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,8 @@ NAME_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """The holder of an account at a provider."""
-
     link_provider: str
     subject: str
-    """Id of the account, unique for `link_provider`."""
     email: str | None
     email_verified: bool
     name: str | None
@@ -31,7 +28,7 @@ def address_of(given: object) -> str | None:
 
 
 def name_of(*given: object) -> str | None:
-    """Return the printable part of the first name that has one, or None."""
+    """Return the printable part of the first name that has one."""
     for each in given:
         if isinstance(each, str):
             shown = "".join(character for character in each if character.isprintable()).strip()[:NAME_LENGTH]

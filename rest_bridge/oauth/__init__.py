@@ -1,1 +1,1 @@
-"""Authorization server for MCP clients: OAuth 2.1 with PKCE, dynamic registration, rotating refresh tokens."""
+"""OAuth 2.1 authorization server for MCP clients."""

@@ -16,7 +16,6 @@ _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _ONCE = ("response_type", "code_challenge", "code_challenge_method", "scope", "response_mode")
 
 Query = Mapping[str, Sequence[str]]
-"""For each parameter its values in order."""
 
 
 class NotSentBack(InvalidRequest):
@@ -48,17 +47,12 @@ class Destination:
 
 
 def only(query: Query, name: str) -> str | None:
-    """Return the only value of a parameter; `None` if it is absent, empty or repeated."""
+    """Return a parameter's only value; None if absent, empty or repeated."""
     values = query.get(name, ())
     return values[0] if len(values) == 1 and values[0] else None
 
 
 def destination(client: RegisteredClient | None, query: Query, issuer: str) -> Destination:
-    """Return the destination of the answer.
-
-    Raises:
-        NotSentBack: The client is unknown, or the redirect URI is none of its own.
-    """
     if client is None:
         raise NotSentBack("The program that sent you here is not known to this server, or not any more.")
     redirect_uri = None
@@ -71,11 +65,7 @@ def destination(client: RegisteredClient | None, query: Query, issuer: str) -> D
 
 
 def checked_request(client: RegisteredClient, target: Destination, query: Query, resource: str) -> AuthorizationRequest:
-    """Check an authorization request for the only resource that there is.
-
-    Raises:
-        OAuthRefused: It asks for something else, or without proof of possession.
-    """
+    """Check an authorization request for the only resource that there is."""
     for name in ("state", *_ONCE):
         if len(query.get(name, ())) > 1:
             raise OAuthRefused("invalid_request", f"{name} comes more than once.")

@@ -81,13 +81,7 @@ class ConsentPage(Page):
         return render(f"Let {client.name} use Engrain?", body, form_targets=[form_target(asked.redirect_uri)])
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
-        """Take the decision, once, from the session that was asked.
-
-        Raises:
-            AuthenticationRequired: Nobody is signed in.
-            InvalidRequest: This session was not asked, has answered before, or took too long.
-            NotFound: The person is no member of the organization, or the client is gone.
-        """
+        """Take the decision, once, from the session that was asked."""
         given = await read_form(scope, receive)
         visitor = visitor_of(scope)
         if visitor is None:
@@ -146,7 +140,6 @@ def _choice(organizations: list[tuple[Organization, Role]], current: str) -> str
 
 
 def destination_name(redirect_uri: str) -> str:
-    """Describe the destination of an answer for people."""
     parts = urlsplit(redirect_uri)
     if is_loopback(redirect_uri):
         return f"a program on this computer ({parts.netloc})"

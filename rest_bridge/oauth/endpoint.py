@@ -24,7 +24,6 @@ class ClientEndpoint:
     """Endpoint for OAuth clients; refusals have the shape of RFC 6749, section 5.2."""
 
     rate: ClassVar[str]
-    """As many requests are answered per address."""
 
     def __init__(self, app: App) -> None:
         self.app = app

@@ -17,7 +17,6 @@ REGISTER_PATH = "/register"
 REVOKE_PATH = "/revoke"
 SERVER_METADATA = "/.well-known/oauth-authorization-server"
 SERVER_METADATA_PATHS = (SERVER_METADATA, SERVER_METADATA + MCP_PATH)
-"""Clients of the first revisions look for it under the path of the resource, too."""
 
 
 class ServerMetadata:

@@ -60,12 +60,6 @@ def origin_of(scope: Scope) -> Origin:
 
 
 async def authenticated(app: App, scope: Scope, given: Mapping[str, str]) -> RegisteredClient:
-    """Authenticate a client by its id and secret, from the header or the form.
-
-    Raises:
-        ClientUnknown: It does not exist, or does not prove who it is.
-        OAuthRefused: It says in two ways who it is.
-    """
     client_id, secret = given.get("client_id"), given.get("client_secret")
     header = ", ".join(Headers(scope=scope).getlist("authorization"))
     if header[:6].lower() == "basic ":
@@ -89,11 +83,6 @@ def _basic(encoded: str) -> tuple[str, str]:
 
 
 def required(given: Mapping[str, str], name: str) -> str:
-    """Return a required parameter.
-
-    Raises:
-        OAuthRefused: It is not.
-    """
     if name not in given:
         raise OAuthRefused("invalid_request", f"{name} is missing.")
     return given[name]

@@ -1,14 +1,11 @@
-"""Pages for browsers: signing in, and consent to programs. Plain HTML without scripts or external resources.
+"""Pages for browsers: plain HTML without scripts or external resources.
 
 To add a page:
 
-1. Subclass `endpoint.Page` in a module of its own. `show` answers GET, `submit` answers POST; both return a
-   `Response`. A POST from another site's page never reaches `submit`, and an `EngrainError` becomes the error page.
-2. Make the HTML with `layout.render(title, body)`. Whatever comes from outside goes through `layout.text`.
-   Forms post to the page itself: `form_targets` names where else a submission may lead.
-3. `visitors.visitor_of(scope)` is who is signed in, by the session cookie alone. For nobody, return
-   `visitors.to_login(scope)`: the person comes back to the same address afterwards.
-4. Fields come from `await forms.read_form(scope, receive)`. A deed that is an operation of the catalogue is done by
-   `self.operations.answer(name, scope, fields)`: the same rights, limits and audit as over REST.
+1. Subclass `endpoint.Page`: `show` answers GET, `submit` POST from this site; an `EngrainError` becomes the error page.
+2. Make the HTML with `layout.render(title, body)`, and pass whatever comes from outside through `layout.text`.
+3. Get the visitor from `visitors.visitor_of(scope)`; for nobody, return `visitors.to_login(scope)`.
+4. Read fields by `await forms.read_form(scope, receive)`, and call an operation of the catalogue by
+   `self.operations.answer(name, scope, fields)`: rights, limits and audit are those of REST.
 5. Add a route to `routes.build_pages`.
 """

@@ -25,11 +25,7 @@ class Page:
         await response(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """Dispatch by method.
-
-        Raises:
-            Forbidden: The form was sent by another site's page.
-        """
+        """Dispatch by method."""
         if scope["method"] != "POST":
             return await self.show(scope)
         require_same_origin(scope, ())

@@ -15,13 +15,6 @@ _MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 
 async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
-    """Read a URL-encoded body.
-
-    Raises:
-        PayloadTooLarge: It has more than 32 KiB.
-        UnsupportedMediaType: It says that it is something else.
-        ValidationFailed: It is not well-formed, or names a field twice.
-    """
     media_type = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
     if media_type != _MEDIA_TYPE:
         raise UnsupportedMediaType(
@@ -32,11 +25,7 @@ async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
 
 
 def parse_pairs(encoded: bytes, what: str) -> dict[str, str]:
-    """Read URL-encoded pairs; a name without a value counts as absent (RFC 6749, section 3.1).
-
-    Raises:
-        ValidationFailed: They are not valid UTF-8 without U+0000, too many, or a name comes twice.
-    """
+    """Read URL-encoded pairs; an empty value counts as absent (RFC 6749, section 3.1)."""
     try:
         pairs = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELD_LIMIT)
     except ValueError:

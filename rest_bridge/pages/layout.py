@@ -46,7 +46,6 @@ a{color:var(--act)}
 _HASH = f"'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"
 
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""Control characters, and those that turn the direction of text around or cannot be seen."""
 
 
 def text(value: str, *, at_most: int = 200) -> str:
@@ -58,10 +57,9 @@ def text(value: str, *, at_most: int = 200) -> str:
 def render(
     title: str, body: str, *, status: int = 200, alert: str | None = None, form_targets: Iterable[str] = ()
 ) -> HTMLResponse:
-    """Render a page; `body` is trusted HTML, `alert` a message for screen readers.
+    """Render a page; `body` is trusted HTML, `title` and `alert` are plain text.
 
-    Title and alert are plain text. `form_targets` are further sources for `form-action`: browsers that submit a form
-    follow a redirect only to where this names, besides this server.
+    `form_targets` extend `form-action`, where redirects after a form may lead.
     """
     notice = f'<p class="alert" role="alert">{text(alert, at_most=500)}</p>' if alert else ""
     html = (

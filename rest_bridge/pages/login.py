@@ -1,4 +1,4 @@
-"""`/login`: sign in with a password or a provider, then return to the previous address."""
+"""`/login`: sign in with a password or a provider."""
 
 import re
 from urllib.parse import quote
@@ -20,7 +20,6 @@ from stores.ledger.external_identities import CODEHOST
 from stores.records import JsonObject
 
 AGAIN = "again"
-"""Query parameter: ask for the password although somebody is signed in."""
 _WORD = re.compile(r"[a-z_]{1,60}")
 
 

@@ -1,4 +1,4 @@
-"""Operations of the catalogue, called by pages with the rights and limits of REST."""
+"""Operations of the catalogue for pages, with the rights and limits of REST."""
 
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlencode
@@ -15,8 +15,6 @@ _OF_THE_BODY = (b"content-type", b"content-length", b"transfer-encoding", b"idem
 
 
 class Operations:
-    """The REST endpoints by operation, with the rate limits that they share with the pages."""
-
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
         self.endpoints: dict[str, Endpoint] = {}
         for route in routes:
@@ -25,11 +23,7 @@ class Operations:
                     self.endpoints[endpoint.operation.name] = endpoint
 
     async def answer(self, name: str, scope: Scope, fields: Mapping[str, JsonValue]) -> Response:
-        """Return the answer of an operation's route to the sender of a page's request.
-
-        Raises:
-            EngrainError: What the route would refuse.
-        """
+        """Return the answer of an operation's route."""
         endpoint = self.endpoints[name]
         path = {field: fields[field] for field in endpoint.placement.path}
         query = {field: fields[field] for field in endpoint.placement.query & fields.keys()}

@@ -11,17 +11,13 @@ from stores.errors import EngrainError, RateLimited
 
 
 def wants_page(scope: Scope) -> bool:
-    """Return whether a browser, rather than a program, asks."""
     return "text/html" in Headers(scope=scope).get("accept", "").lower()
 
 
 def error_page(
     error: EngrainError, scope: Scope, *, title: str = "That did not work", elsewhere: tuple[str, str] | None = None
 ) -> Response:
-    """Show an error with its remediation.
-
-    `elsewhere` is a way on: a path of this server and what it is called.
-    """
+    """Show an error; `elsewhere` is a path to go on to, with its label."""
     way_on = f'<p><a class="button" href="{text(elsewhere[0])}">{text(elsewhere[1])}</a></p>' if elsewhere else ""
     body = (
         f"<p>{text(error.remediation, at_most=500)}</p>{way_on}"
@@ -34,5 +30,4 @@ def error_page(
 
 
 def retry_after(error: RateLimited) -> str:
-    """Return the seconds until the next try."""
     return str(getattr(error, "retry_after_s", 1))

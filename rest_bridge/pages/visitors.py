@@ -11,8 +11,8 @@ from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 
 LOGIN_PATH = "/login"
 NEXT_LIMIT = 16 * 1024
+# Visible ASCII without a backslash, which browsers read as a slash.
 _PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
-"""Visible ASCII without a backslash, which browsers read as a slash."""
 
 
 def visitor_of(scope: Scope) -> Principal | None:
@@ -25,7 +25,7 @@ def visitor_of(scope: Scope) -> Principal | None:
 
 
 def local_path(wanted: str | None) -> str | None:
-    """Return a path of this server to go on to; `None` for any other."""
+    """Return a path of this server to go on to; None for any other."""
     if wanted is None or len(wanted) > NEXT_LIMIT or not _PATH.fullmatch(wanted):
         return None
     return wanted

@@ -23,7 +23,7 @@ from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entity_text, entity_views
-from tools.frame.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
+from tools.frame.operation import WRITERS, Call, Nothing, Request, Route, Tool, mutation
 from tools.records.cascade import cascade, cascade_delete
 from tools.records.containment import contain, keep_hidden
 from tools.records.derivation import require_no_wider
@@ -57,7 +57,6 @@ class UpdateEntityRequest(Request):
 CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
 WORKFLOW_KEYS = ("status", "visibility", "memory_scope")
 KEPT = ("private", "team", "shared", "delegated")
-"""Scopes that a record keeps when it moves to another project."""
 CLEARABLE = frozenset({"category"})
 """Fields that null clears."""
 
@@ -84,13 +83,6 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     """Store a change in an open transaction; return the entity, then the epics that followed.
 
     All surfaces change entities through this function. `action` is its name in events.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-        Forbidden: The caller may not change it.
-        Conflict: It is not at the expected revision.
-        InvalidRequest: The move is none that there is.
-        ValidationFailed: A value is not one of its words.
     """
     caller = call.caller
     given = [name for name in CHANGEABLE if _is_given(request, name)]
@@ -210,33 +202,24 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         update_entity,
+        Route("PATCH", "/api/entities/{entity_id}", headers={"if-match": "expected_revision"}, errors=(400, 404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route(
-            "PATCH",
-            "/api/entities/{entity_id}",
-            headers={"if-match": "expected_revision"},
-            errors=frozenset({400, 404, 409}),
-        ),
         tool=Tool("Change an entity", read_only=False, idempotent=True, render=entity_text),
-        mutates=True,
         events=("entity_updated",),
     ),
-    Operation(
+    mutation(
         delete_entity,
-        roles=WRITERS,
-        scope="write",
-        route=Route(
+        Route(
             "DELETE",
             "/api/entities/{entity_id}",
             status=204,
             headers={"if-match": "expected_revision"},
-            errors=frozenset({404, 409}),
+            errors=(404, 409),
         ),
+        roles=WRITERS,
         tool=Tool("Delete an entity", read_only=False, destructive=True, idempotent=True),
-        mutates=True,
         events=("entity_deleted",),
     ),
 )

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 CHUNK_LIMIT = 1600
-"""Most characters of a chunk, about 1.5 passages of the default embedding model."""
 
 _HEADING = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#])\1{2,}\s*")
@@ -19,12 +18,10 @@ class Piece:
 
     content: str
     chunk_type: str
-    """`heading` for the first chunk of a section, else `paragraph`."""
     heading_path: tuple[str, ...]
 
 
 def title_of(text: str) -> str | None:
-    """Return the first Markdown or reStructuredText heading."""
     for _, title, _ in _headings(text.splitlines()):
         return title
     return None

@@ -8,7 +8,7 @@ from stores.records import JsonObject
 from tools.app import App
 from tools.entities.entities import entity_views
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
 from tools.records.cycles import WORK
 from tools.records.entity_models import (
     BULK_LIMIT,
@@ -32,7 +32,6 @@ from tools.runtime.threads import in_thread
 from tools.search.similar import THRESHOLD, Similar, similar
 
 TECHNOLOGIES = {"project": "tech_stack"}
-"""Metadata key of the technologies by type; elsewhere `technologies`."""
 
 
 class CreateEntityRequest(EntityFields):
@@ -180,30 +179,22 @@ def _added_text(added: Added) -> str:
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         create_entity,
+        Route("POST", "/api/entities", status=201, query=frozenset({"sync"}), errors=(400, 404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/entities", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})),
-        mutates=True,
         events=("entity_pending", "entity_created"),
     ),
-    Operation(
+    mutation(
         bulk_create_entities,
+        Route("POST", "/api/entities/bulk", status=201, query=frozenset({"sync"}), errors=(400, 404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route(
-            "POST", "/api/entities/bulk", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})
-        ),
-        mutates=True,
         events=("entity_pending", "entity_created"),
     ),
-    Operation(
+    mutation(
         add,
         roles=WRITERS,
-        scope="write",
         tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity"}), render=_added_text),
-        mutates=True,
         events=("entity_created",),
     ),
 )

@@ -129,11 +129,7 @@ class GetEntityRequest(Request):
 
 
 def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
-    """Read an entity that the caller may see, with `memories` also raw memories. Blocks.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-    """
+    """Read an entity that the caller may see, with `memories` also raw memories. Blocks."""
     entity = app.ledger.records.entity(caller.organization_id, entity_id)
     if entity is None or not _may_read(caller, entity, memories=memories):
         raise no_entity(entity_id)
@@ -141,11 +137,7 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
 
 
 def require_visible(app: App, caller: Principal, entity_id: str) -> None:
-    """Check that the caller may see an entity. Blocks.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-    """
+    """Check that the caller may see an entity. Blocks."""
     found = app.ledger.records.statuses(caller.organization_id, [entity_id], visibility=caller.visible).get(entity_id)
     if found is None or not may_read(caller, found.visibility):
         raise no_entity(entity_id)
@@ -156,11 +148,7 @@ def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:
 
 
 def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) -> Entity:
-    """Read the revision of an entity or raw memory that was current at a time. Blocks.
-
-    Raises:
-        NotFound: It does not exist, now or then; or not for this caller, as it is now or was then.
-    """
+    """Read the revision of an entity or raw memory that was current at a time. Blocks."""
     readable(app, caller, entity_id, memories=True)
     entity = app.ledger.records.entity_at(caller.organization_id, entity_id, as_of)
     if entity is None or not _may_read(caller, entity, memories=True):
@@ -247,7 +235,7 @@ OPERATIONS = (
     ),
     Operation(
         get_entity,
-        route=Route("GET", "/api/entities/{entity_id}", errors=frozenset({404})),
+        route=Route("GET", "/api/entities/{entity_id}", errors=(404,)),
         tool=Tool("Read an entity", read_only=True, render=entity_text),
     ),
 )

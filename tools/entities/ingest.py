@@ -16,7 +16,7 @@ from stores.records import Chunk, Document, Entity, EntityDraft
 from tools.app import App
 from tools.entities.chunking import Piece, chunks, title_of
 from tools.entities.entities import readable
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Request, Result, Route, mutation
 from tools.records.containment import contain
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
 from tools.records.projects import require_live_project
@@ -197,20 +197,18 @@ def _heading_path(title: str, piece: Piece) -> str:
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         ingest_documents,
-        roles=WRITERS,
-        scope="write",
-        route=Route(
+        Route(
             "POST",
             "/api/ingestion/documents",
             status=201,
             query=frozenset({"sync"}),
             tag="documents",
             body_limit=96 * 1024 * 1024,
-            errors=frozenset({400, 404, 409}),
+            errors=(400, 404, 409),
         ),
-        mutates=True,
+        roles=WRITERS,
         events=("entity_created",),
     ),
 )

@@ -13,7 +13,6 @@ from tools.records.entity_types import ENTITY_TYPES
 from tools.runtime.threads import in_thread
 
 SHOWN = 10
-"""Most candidates in an error message."""
 _HEX = re.compile(r"[0-9a-f]{4,12}")
 
 
@@ -68,9 +67,4 @@ def _unresolved(prefix: str, found: list[Entity]) -> NotFound | Conflict:
     )
 
 
-OPERATIONS = (
-    Operation(
-        resolve,
-        route=Route("GET", "/api/resolve/{prefix}", errors=frozenset({404, 409})),
-    ),
-)
+OPERATIONS = (Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=(404, 409))),)

@@ -100,9 +100,4 @@ def _text(piece: Slice) -> str:
     return "\n".join([head, piece.content, *(["[cut: raise content_max_chars]"] if piece.truncated else [])])
 
 
-OPERATIONS = (
-    Operation(
-        fetch_slice,
-        tool=Tool("Read around a hit", read_only=True, render=_text),
-    ),
-)
+OPERATIONS = (Operation(fetch_slice, tool=Tool("Read around a hit", read_only=True, render=_text)),)

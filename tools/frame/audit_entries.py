@@ -6,16 +6,11 @@ from stores.records import Entity, JsonObject, RawMemory
 from tools.frame.operation import Call
 
 WITHHELD = ("team", "shared", "delegated")
-"""Scopes that an owner or admin of the organization does not read by that role."""
 REMEMBER = "memory.remember"
 
 
 def audit_entry(
-    call: Call,
-    action: str,
-    organization_id: str | None,
-    resource: str | None = None,
-    details: JsonObject | None = None,
+    call: Call, action: str, organization_id: str | None, resource: str | None = None, details: JsonObject | None = None
 ) -> AuditDraft:
     """Draft the entry of an action; without organization, for the server's log."""
     request = call.origin.described()

@@ -15,7 +15,6 @@ FORMS = (
 )
 
 NO_DATE = "no_date"
-"""Type of the validation error for a value that cannot be a date."""
 
 
 def _text(value: object) -> object:
@@ -25,16 +24,11 @@ def _text(value: object) -> object:
 
 
 WITH_FORMS = BeforeValidator(_text)
-"""Refuses other types and empty or long texts, with the accepted forms."""
 Date = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_READ), WITH_FORMS]
 
 
 def moment(text: str, *, now: datetime, field: str) -> datetime:
-    """Return the first instant of a date in UTC, also the default zone.
-
-    Raises:
-        ValidationFailed: It has none of the forms, or lies outside the years 1 to 9999.
-    """
+    """Return the first instant of a date in UTC, also the default zone."""
     try:
         return read_span(text, now=now).start
     except ValueError:

@@ -18,12 +18,7 @@ KEY_LIMIT = 255
 
 
 def require_rights(operation: Operation, principal: Principal | None) -> None:
-    """Require the role and the scope of the operation.
-
-    Raises:
-        AuthenticationRequired: There is no caller, and the operation is not public.
-        Forbidden: The role or the scope is not enough.
-    """
+    """Require the role and the scope of the operation."""
     if operation.roles is None:
         return
     if principal is None:

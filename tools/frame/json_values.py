@@ -35,4 +35,3 @@ class _Known:
 
 
 StoredJson = Annotated[JsonObject, _Known]
-"""A JSON object in a result, not validated for speed."""

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
@@ -119,7 +119,7 @@ class Route:
     cookies: Literal["set", "clear"] | None = None
     """Set the session cookies from `access_token` and `refresh_token`, or clear them."""
     body_limit: int = 8 * 1024 * 1024
-    errors: frozenset[int] = frozenset()
+    errors: Collection[int] = ()
     """Statuses beyond 401, 403, 422 and 500 that this route can answer, for OpenAPI."""
     rate: str | None = None
     """Rate limit per caller or address, such as `5/minute`."""
@@ -184,6 +184,27 @@ class Operation:
         """The first paragraph of the function's docstring, for agents and the reference."""
         text = inspect.getdoc(self.run) or ""
         return " ".join(text.split("\n\n")[0].split())
+
+
+def mutation(
+    run: Run,
+    route: Route | None = None,
+    *,
+    roles: frozenset[Role] | None = READERS,
+    tool: Tool | None = None,
+    events: tuple[str, ...] = (),
+    secret: bool = False,
+) -> Operation:
+    """Make the entry of a write that accepts an Idempotency-Key."""
+    return Operation(
+        run, roles=roles, scope="write", route=route, tool=tool, mutates=True, events=events, secret=secret
+    )
+
+
+def public(run: Run, path: str, *errors: int, rate: str | None = "5/minute", **more: Any) -> Operation:
+    """Make the entry of a POST about accounts without authentication; `more` are fields of its route."""
+    route = Route("POST", path, tag="account", rate=rate, errors=errors, **more)
+    return Operation(run, roles=None, scope="write", route=route)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,7 @@ _EXPECTED = {
 
 
 def parse(model: type[R], data: object, *, strict_names: bool, where: str = "body") -> R:
-    """Validate a request; `strict_names` refuses unknown fields.
-
-    Raises:
-        ValidationFailed: The first error, with `details.field` and `details.expected`.
-    """
+    """Validate a request; `strict_names` refuses unknown fields."""
     refuse_unstorable(data, where)
     try:
         return model.model_validate(data, extra="forbid" if strict_names else "ignore")
@@ -49,11 +45,7 @@ def parse(model: type[R], data: object, *, strict_names: bool, where: str = "bod
 
 
 def parse_json(model: type[R], data: dict[str, Any]) -> R:
-    """Validate a JSON body: "5" is no integer, 5.0 is. Ignores unknown fields.
-
-    Raises:
-        ValidationError: A field is missing or outside its bounds.
-    """
+    """Validate a JSON body: "5" is no integer, 5.0 is. Ignores unknown fields."""
     try:
         # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
         return model.model_validate_json(to_json(data), strict=True, extra="ignore")
@@ -84,11 +76,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def refuse_unstorable(value: object, path: str) -> None:
-    """Refuse U+0000, lone surrogates and non-finite numbers: no store keeps them.
-
-    Raises:
-        ValidationFailed: The text at `path` holds one of them.
-    """
+    """Refuse U+0000, lone surrogates and non-finite numbers: no store keeps them."""
     if isinstance(value, str):
         _refuse_text(value, path)
     elif isinstance(value, dict):
@@ -131,10 +119,7 @@ def refusal(error: ValidationError, model: type[Request], where: str) -> Validat
     path = ".".join([where, *(str(part) for part in first["loc"])])
     others = len(errors) - 1
     more = f" ({others} more field{' is' if others == 1 else 's are'} wrong)" if others else ""
-    return ValidationFailed(
-        _sentence(first, path, model) + more,
-        details={"field": path, "expected": _expected(first)},
-    )
+    return ValidationFailed(_sentence(first, path, model) + more, details={"field": path, "expected": _expected(first)})
 
 
 def named_field(error: EngrainError) -> str | None:

@@ -14,7 +14,6 @@ _NAMED = ("properties", "$defs", "patternProperties")
 _LITERAL = ("default", "const", "enum", "examples", "required")
 """Keywords whose values are not schemas."""
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "pattern")
-"""Limits: a language model does not count, and the error names the limit."""
 _NULL: Schema = {"type": "null"}
 _NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
@@ -22,11 +21,7 @@ _NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 def input_schema(
     model: type[BaseModel], omit: frozenset[str], omit_values: Mapping[str, frozenset[str]] = _NOTHING
 ) -> Schema:
-    """Make the schema of a tool's arguments, without null for optional ones.
-
-    Raises:
-        ValueError: An argument has no description.
-    """
+    """Make the schema of a tool's arguments, without null for optional ones."""
     schema = _plain(model.model_json_schema(mode="validation"), ("title", *_LENGTHS), offer_null=False)
     properties = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
     if silent := [name for name, field in properties.items() if not field.get("description")]:

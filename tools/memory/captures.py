@@ -11,7 +11,7 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Nothing, Operation, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Nothing, Operation, Request, Result, Route, mutation
 from tools.memory.memories import entities_made
 from tools.memory.proposals import proposals
 from tools.records.entity_models import EntityId, Wanted
@@ -20,7 +20,6 @@ from tools.records.receipts import capture_receipt
 from tools.runtime.threads import in_thread
 
 SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
-"""States that no review leaves."""
 
 
 class ListCapturesRequest(Request):
@@ -133,11 +132,7 @@ async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothin
 
 
 def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawMemory:
-    """Read a raw memory that the caller may read, in an open transaction.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-    """
+    """Read a raw memory that the caller may read, in an open transaction."""
     memory = tx.memories.memory(capture_id)
     if memory is None or not may_read_memory(caller, memory.entity.visibility):
         raise _no_capture(capture_id)
@@ -145,11 +140,7 @@ def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawM
 
 
 def require_reviewer(caller: Principal, memory: RawMemory) -> None:
-    """Refuse that somebody who may only read a memory says what becomes of it.
-
-    Raises:
-        Forbidden: The caller may not write where the memory is.
-    """
+    """Refuse that somebody who may only read a memory says what becomes of it."""
     if not may_change_memory(caller, memory.entity):
         raise Forbidden(
             "You may read this memory but not review it.",
@@ -158,11 +149,7 @@ def require_reviewer(caller: Principal, memory: RawMemory) -> None:
 
 
 def settle(tx: Transaction, memory: RawMemory, state: ReviewState, *, entity_id: str | None = None) -> RawMemory:
-    """Move a raw memory to a state of its review; saying the same again changes nothing.
-
-    Raises:
-        Conflict: Its review is over.
-    """
+    """Move a raw memory to a state of its review; saying the same again changes nothing."""
     before = memory.capture
     made = entity_id or before.entity_id
     if (before.review_state, before.entity_id) == (state, made):
@@ -217,21 +204,17 @@ _ROUTE = "/api/entities/captures/{capture_id}"
 
 OPERATIONS = (
     Operation(list_captures, route=Route("GET", "/api/entities/captures", tag="memory")),
-    Operation(get_capture, route=Route("GET", _ROUTE, tag="memory", errors=frozenset({404}))),
-    Operation(
+    Operation(get_capture, route=Route("GET", _ROUTE, tag="memory", errors=(404,))),
+    mutation(
         review_capture,
+        Route("PATCH", _ROUTE, tag="memory", errors=(404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route("PATCH", _ROUTE, tag="memory", errors=frozenset({404, 409})),
-        mutates=True,
         events=("raw_capture_changed",),
     ),
-    Operation(
+    mutation(
         erase_capture,
+        Route("DELETE", _ROUTE, status=204, tag="memory", errors=(404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route("DELETE", _ROUTE, status=204, tag="memory", errors=frozenset({404, 409})),
-        mutates=True,
         events=("raw_capture_changed",),
     ),
 )

@@ -20,7 +20,7 @@ from tools.app import App
 from tools.frame.audit_entries import remember_entry
 from tools.frame.dates import moment
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
 from tools.records.entity_models import EntityId, Label
 from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.records.projects import require_live
@@ -33,10 +33,8 @@ from tools.runtime.threads import in_thread
 from tools.search.exposure import exposed
 
 SHOWN_CHARACTERS = 20_000
-"""Most characters of a memory in the answer of a recall."""
 PASSAGE_CHARACTERS = 1_200
 DEPTH = 100
-"""Candidates of each lane of a recall, which shows 50 memories at most and no total."""
 
 
 class StoreRawMemoryRequest(RawMemoryFields):
@@ -65,14 +63,7 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
 
 
 def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) -> tuple[EntityDraft, Capture]:
-    """Draft a raw memory for `Transaction.create_memory`.
-
-    Raises:
-        InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or a diary without its agent.
-        Forbidden: The scope is not enabled, or the caller may not write there.
-        NotFound: The project does not exist for this caller.
-        ValidationFailed: A text cannot be stored, or the time of capture is no date.
-    """
+    """Draft a raw memory for `Transaction.create_memory`."""
     place = writable_memory(caller, scope_of(fields))
     draft = _draft(fields, place)
     if draft.project_id is not None:
@@ -93,11 +84,6 @@ class ScopedFields(Request):
 
 
 def scope_of(fields: RawMemoryFields | ScopedFields) -> MemoryScopeRequest:
-    """Return the memory scope of a request.
-
-    Raises:
-        InvalidRequest: It names an agent but no diary, or stores a diary entry of nobody.
-    """
     if fields.agent_id is not None and not fields.diary:
         raise InvalidRequest(
             "agent_id is for diaries.",
@@ -219,21 +205,12 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
     exposed(app, call, "recall", shown)
     return Recalled(
-        query=request.query,
-        limit=request.limit,
-        memories=memories,
-        policy_reason=reason,
-        degraded=ranking.degraded,
+        query=request.query, limit=request.limit, memories=memories, policy_reason=reason, degraded=ranking.degraded
     )
 
 
 def _recalled(
-    app: App,
-    caller: Principal,
-    plan: Plan,
-    best: Sequence[Candidate],
-    terms: Mapping[str, float],
-    reason: str,
+    app: App, caller: Principal, plan: Plan, best: Sequence[Candidate], terms: Mapping[str, float], reason: str
 ) -> list[RecalledMemory]:
     from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
 
@@ -287,18 +264,11 @@ def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         store_raw_memory,
+        Route("POST", "/api/memory/raw", tag="memory", query=frozenset({"sync"}), errors=(400, 404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route(
-            "POST", "/api/memory/raw", tag="memory", query=frozenset({"sync"}), errors=frozenset({400, 404, 409})
-        ),
-        mutates=True,
         events=("raw_capture_changed",),
     ),
-    Operation(
-        recall,
-        route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=frozenset({400})),
-    ),
+    Operation(recall, route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=(400,))),
 )

@@ -17,7 +17,7 @@ from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import remember_entry
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Operation, Route, Tool
+from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
 from tools.memory.memories import memory_draft
 from tools.memory.remember_models import ProbeRehearsal, Remembered, RememberRequest
 from tools.memory.restate import restate, superseded_ids
@@ -34,13 +34,10 @@ from tools.work.active_task import active_task
 
 SURFACE = "remember"
 SAME_LIMIT = 20
-"""Identical memories that are checked for one in force, the latest first."""
 REHEARSED = 10
-"""Hits of a probe that are read."""
 CHANCE = 0.3
 """Least score of a hit that counts as found."""
 SPACES = ("shared", "delegated")
-"""Scopes that entities take from their sources only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,6 @@ class Kept:
     task: Entity | None
     is_new_memory: bool
     is_new: bool
-    """The entity is new."""
     linked: int
     sequence: int = 0
     found_by: Sequence[str] = ()
@@ -143,11 +139,7 @@ def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Simil
 
 
 def _known(
-    tx: Transaction,
-    caller: Principal,
-    request: RememberRequest,
-    found: tuple[RawMemory, Entity],
-    task: Entity | None,
+    tx: Transaction, caller: Principal, request: RememberRequest, found: tuple[RawMemory, Entity], task: Entity | None
 ) -> Kept:
     memory, entity = found
     links = related(entity, request.related_to or ()) + _task_links(entity, request, task)
@@ -314,13 +306,11 @@ def _text(remembered: Remembered) -> str:
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         remember,
+        Route("POST", "/api/memory/remember", status=201, tag="memory", errors=(400, 404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/memory/remember", status=201, tag="memory", errors=frozenset({400, 404, 409})),
         tool=Tool("Remember", read_only=False, omit_result=frozenset({"conflicts", "probe_rehearsal"}), render=_text),
-        mutates=True,
         events=("entity_created", "entity_updated", "raw_capture_changed"),
     ),
 )

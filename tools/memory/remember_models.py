@@ -68,8 +68,7 @@ class RememberRequest(Request):
         None, description="Parts of the content that matter, in characters."
     )
     atomic: bool = Field(
-        False,
-        description=f"Refuse more than {CONTENT_LIMIT} characters: else the entity holds the beginning of them.",
+        False, description=f"Refuse more than {CONTENT_LIMIT} characters: else the entity holds the beginning of them."
     )
     probes: Annotated[list[Probe], Field(max_length=PROBES_LIMIT)] | None = Field(
         None, description="Questions that should find it: each is tried, and its rank told."

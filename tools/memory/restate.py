@@ -22,9 +22,7 @@ class Restated:
 
     entity: Entity
     found_by: tuple[str, ...] = ()
-    """Title and retrieval keys that were added."""
     not_applied: tuple[str, ...] = ()
-    """Fields of the request that differ from the record and changed nothing."""
 
 
 def restate(tx: Transaction, caller: Principal, entity: Entity, request: RememberRequest) -> Restated:

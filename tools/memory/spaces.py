@@ -27,7 +27,6 @@ from tools.runtime.threads import in_thread
 
 INSUFFICIENT = "insufficient_org_role"
 KEYLESS = ("organization", "public")
-"""Scopes without a key: an organization has one space of each."""
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=50)]
 PrincipalId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
@@ -307,7 +306,7 @@ def _entry(run: Run, method: Method, path: str, *errors: int, writes: bool = Fal
         role_refusal=INSUFFICIENT,
         scope="write" if writes else "read",
         mutates=writes,
-        route=Route(method, path, tag="memory", errors=frozenset(errors)),
+        route=Route(method, path, tag="memory", errors=errors),
     )
 
 

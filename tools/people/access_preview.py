@@ -157,8 +157,6 @@ OPERATIONS = (
         preview_memory_space_access,
         roles=ADMINS,
         role_refusal=INSUFFICIENT,
-        route=Route(
-            "POST", "/api/memory/spaces/{space_id}/members/preview", tag="memory", errors=frozenset({400, 404})
-        ),
+        route=Route("POST", "/api/memory/spaces/{space_id}/members/preview", tag="memory", errors=(400, 404)),
     ),
 )

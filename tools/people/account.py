@@ -14,7 +14,7 @@ from stores.errors import AuthenticationRequired, Forbidden
 from stores.records import Role, User
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.frame.operation import Call, Operation, Request, Result, Route, public
 from tools.runtime.announcements import announce_member
 from tools.runtime.threads import in_thread, in_turn
 
@@ -112,7 +112,6 @@ class MeView(Result):
 
 
 def signed_in_view(signed: SignedIn) -> SignedInView:
-    """Show a sign-in with its tokens."""
     identity = signed.identity
     return SignedInView.of(
         signed, user=UserBrief.of(identity.user), organization=OrganizationView.of(identity.organization)
@@ -177,47 +176,13 @@ async def me(app: App, call: Call, _request: MeRequest) -> MeView:
     """Say who the caller is, in which organization and with which role."""
     caller = call.caller
     return MeView(
-        user=UserView.of(caller.user),
-        organization=OrganizationView.of(caller.organization),
-        org_role=caller.role,
+        user=UserView.of(caller.user), organization=OrganizationView.of(caller.organization), org_role=caller.role
     )
 
 
 OPERATIONS = (
-    Operation(
-        sign_up,
-        roles=None,
-        scope="write",
-        route=Route(
-            "POST",
-            "/api/auth/local/signup",
-            status=201,
-            tag="account",
-            cookies="set",
-            rate="5/minute",
-            errors=frozenset({400, 403, 409, 429}),
-        ),
-    ),
-    Operation(
-        log_in,
-        roles=None,
-        scope="write",
-        route=Route(
-            "POST",
-            "/api/auth/local/login",
-            tag="account",
-            cookies="set",
-            rate="5/minute",
-            errors=frozenset({400, 401, 403, 409, 429}),
-        ),
-    ),
-    Operation(
-        refresh,
-        roles=None,
-        scope="write",
-        route=Route(
-            "POST", "/api/auth/refresh", tag="account", cookies="set", rate="30/minute", errors=frozenset({401, 429})
-        ),
-    ),
+    public(sign_up, "/api/auth/local/signup", 400, 403, 409, 429, status=201, cookies="set"),
+    public(log_in, "/api/auth/local/login", 400, 401, 403, 409, 429, cookies="set"),
+    public(refresh, "/api/auth/refresh", 401, 429, cookies="set", rate="30/minute"),
     Operation(me, route=Route("GET", "/api/auth/me", tag="account")),
 )

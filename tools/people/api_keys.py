@@ -16,13 +16,12 @@ from stores.ledger import AuditDraft
 from stores.records import ApiKey, JsonObject
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.frame.operation import Call, Operation, Request, Result, Route, mutation
 from tools.people.account import MeRequest
 from tools.records.entity_models import EntityId
 from tools.runtime.threads import in_thread
 
 MOST = 100
-"""Projects or memory spaces of one key."""
 
 
 class CreateApiKeyRequest(Request):
@@ -167,19 +166,9 @@ async def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> Revoke
 
 
 OPERATIONS = (
-    Operation(
-        create_api_key,
-        roles=ADMINS,
-        scope="write",
-        mutates=True,
-        secret=True,
-        route=Route("POST", "/api/auth/api-keys", tag="account", errors=frozenset({400})),
+    mutation(
+        create_api_key, Route("POST", "/api/auth/api-keys", tag="account", errors=(400,)), roles=ADMINS, secret=True
     ),
     Operation(list_api_keys, route=Route("GET", "/api/auth/api-keys", tag="account")),
-    Operation(
-        revoke_api_key,
-        scope="write",
-        mutates=True,
-        route=Route("POST", "/api/auth/api-keys/{key_id}/revoke", tag="account", errors=frozenset({404})),
-    ),
+    mutation(revoke_api_key, Route("POST", "/api/auth/api-keys/{key_id}/revoke", tag="account", errors=(404,))),
 )

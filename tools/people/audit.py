@@ -135,13 +135,7 @@ def _view(entry: AuditEntry, users: Mapping[str, User | None]) -> AuditEntryView
         user=None if draft.actor_id is None else _user_view(draft.actor_id, users.get(draft.actor_id)),
         target=draft.resource,
         details=draft.details,
-        request=AuditRequestView(
-            request_id=_text(draft.request, "request_id"),
-            address=_text(draft.request, "address"),
-            user_agent=_text(draft.request, "user_agent"),
-            api_key_id=_text(draft.request, "api_key_id"),
-            grant_id=_text(draft.request, "grant_id"),
-        ),
+        request=AuditRequestView(**{name: _text(draft.request, name) for name in AuditRequestView.model_fields}),
     )
 
 

@@ -1,9 +1,9 @@
 """Device login (RFC 8628) for programs without a browser."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from pydantic import Field, StringConstraints
@@ -15,14 +15,13 @@ from stores.ledger import AuditDraft, DeviceRefusal
 from stores.records import Organization, Session
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.frame.operation import Call, Operation, Request, Result, Route, public
 from tools.people.account import OrganizationView, SignedInView, signed_in_view
 from tools.people.organizations import Slug, membership
 from tools.runtime.threads import in_thread
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
 PAGE = "/device"
-"""Page on which a person types the code."""
 
 _BODY_LIMIT = 16 * 1024
 
@@ -129,31 +128,19 @@ async def device_token(app: App, call: Call, request: DeviceTokenRequest) -> Sig
 
     found = await in_thread(Devices(app.accounts).redeem, request.device_code, call.origin, audit)
     if isinstance(found, str):
-        raise _REFUSALS[found]()
+        message, remediation = _REFUSALS[found]
+        raise InvalidRequest(message, code=found, remediation=remediation)
     return signed_in_view(found)
 
 
-_REFUSALS: Mapping[DeviceRefusal, Callable[[], InvalidRequest]] = {
-    "authorization_pending": lambda: InvalidRequest(
-        "Nobody has decided yet.",
-        code="authorization_pending",
-        remediation="Ask again when the interval has passed.",
-    ),
-    "slow_down": lambda: InvalidRequest(
+_REFUSALS: Mapping[DeviceRefusal, tuple[str, str]] = {
+    "authorization_pending": ("Nobody has decided yet.", "Ask again when the interval has passed."),
+    "slow_down": (
         "The program asks more often than it was told.",
-        code="slow_down",
-        remediation="Wait five seconds longer between two questions from now on.",
+        "Wait five seconds longer between two questions from now on.",
     ),
-    "access_denied": lambda: InvalidRequest(
-        "The program was turned away.",
-        code="access_denied",
-        remediation="Start the login again if it was a mistake.",
-    ),
-    "expired_token": lambda: InvalidRequest(
-        "The device code is unknown, was used, or has expired.",
-        code="expired_token",
-        remediation="Start the login again.",
-    ),
+    "access_denied": ("The program was turned away.", "Start the login again if it was a mistake."),
+    "expired_token": ("The device code is unknown, was used, or has expired.", "Start the login again."),
 }
 
 
@@ -190,38 +177,14 @@ def _chosen(app: App, call: Call, slug: str | None) -> Organization:
     return call.caller.organization if slug is None else membership(app, call.caller, slug)[0]
 
 
+_FORM: dict[str, Any] = {"body_limit": _BODY_LIMIT, "takes_form": True}
+
 OPERATIONS = (
-    Operation(
-        start_device,
-        roles=None,
-        scope="write",
-        route=Route(
-            "POST",
-            "/api/auth/device",
-            tag="account",
-            body_limit=_BODY_LIMIT,
-            takes_form=True,
-            rate="10/minute",
-            errors=frozenset({409, 429}),
-        ),
-    ),
-    Operation(
-        device_token,
-        roles=None,
-        scope="write",
-        route=Route(
-            "POST",
-            "/api/auth/device/token",
-            tag="account",
-            body_limit=_BODY_LIMIT,
-            takes_form=True,
-            rate="60/minute",
-            errors=frozenset({400, 429}),
-        ),
-    ),
+    public(start_device, "/api/auth/device", 409, 429, rate="10/minute", **_FORM),
+    public(device_token, "/api/auth/device/token", 400, 429, rate="60/minute", **_FORM),
     Operation(
         describe_device,
-        route=Route("GET", "/api/auth/device/verify", tag="account", rate="30/minute", errors=frozenset({404, 429})),
+        route=Route("GET", "/api/auth/device/verify", tag="account", rate="30/minute", errors=(404, 429)),
     ),
     Operation(
         decide_device,
@@ -232,7 +195,7 @@ OPERATIONS = (
             tag="account",
             body_limit=_BODY_LIMIT,
             rate="10/minute",
-            errors=frozenset({404, 429}),
+            errors=(404, 429),
         ),
     ),
 )

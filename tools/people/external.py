@@ -22,9 +22,7 @@ STATE_COOKIE = "engrain_oauth_state"
 BACK_TO_LOG_IN = frozenset(
     {"access_denied", "login_required", "interaction_required", "consent_required", "account_selection_required"}
 )
-"""Errors after which the person may try again on the sign-in page."""
 RATE = "120/minute"
-"""Starts from one address, which may be a whole company's."""
 
 Place = Annotated[str, StringConstraints(max_length=LONGEST_PLACE)]
 Code = Annotated[str, StringConstraints(max_length=4096, pattern=r"^[\x20-\x7e]*$")]
@@ -128,19 +126,13 @@ OPERATIONS = (
     Operation(
         codehost_login,
         roles=None,
-        route=Route(
-            "GET", "/api/auth/codehost", status=302, tag="account", rate=RATE, errors=frozenset({400, 404, 502})
-        ),
+        route=Route("GET", "/api/auth/codehost", status=302, tag="account", rate=RATE, errors=(400, 404, 502)),
     ),
     Operation(
         codehost_callback,
         roles=None,
         route=Route(
-            "GET",
-            "/api/auth/codehost/callback",
-            status=302,
-            tag="account",
-            errors=frozenset({400, 401, 403, 404, 409, 502}),
+            "GET", "/api/auth/codehost/callback", status=302, tag="account", errors=(400, 401, 403, 404, 409, 502)
         ),
     ),
 )

@@ -10,7 +10,7 @@ from stores.errors import NotFound
 from stores.ledger import Grant
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route
+from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route, mutation
 from tools.people.account import MeRequest
 from tools.runtime.threads import in_thread
 
@@ -78,10 +78,5 @@ async def revoke_grant(app: App, call: Call, request: GrantRequest) -> DoneView:
 
 OPERATIONS = (
     Operation(list_grants, route=Route("GET", "/api/users/me/grants", tag="account")),
-    Operation(
-        revoke_grant,
-        scope="write",
-        mutates=True,
-        route=Route("DELETE", "/api/users/me/grants/{grant_id}", tag="account", errors=frozenset({404})),
-    ),
+    mutation(revoke_grant, Route("DELETE", "/api/users/me/grants/{grant_id}", tag="account", errors=(404,))),
 )

@@ -13,7 +13,7 @@ from auth.rights import require_may_give, require_session
 from stores.records import Invitation, JsonObject, Organization, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route
+from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route, mutation
 from tools.people.account import Email, TokensView
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.runtime.announcements import announce_member
@@ -191,30 +191,15 @@ async def accept_invitation(app: App, call: Call, request: AcceptRequest) -> Acc
 _PATH = "/api/orgs/{org_slug}/invitations"
 
 OPERATIONS = (
-    Operation(
-        invite,
-        scope="write",
-        mutates=True,
-        secret=True,
-        route=Route("POST", _PATH, tag="organizations", errors=frozenset({404, 409})),
-    ),
-    Operation(list_invitations, route=Route("GET", _PATH, tag="organizations", errors=frozenset({404}))),
-    Operation(
-        revoke_invitation,
-        scope="write",
-        mutates=True,
-        route=Route("DELETE", _PATH + "/{invitation_id}", tag="organizations", errors=frozenset({404})),
-    ),
+    mutation(invite, Route("POST", _PATH, tag="organizations", errors=(404, 409)), secret=True),
+    Operation(list_invitations, route=Route("GET", _PATH, tag="organizations", errors=(404,))),
+    mutation(revoke_invitation, Route("DELETE", _PATH + "/{invitation_id}", tag="organizations", errors=(404,))),
     Operation(
         accept_invitation,
         scope="write",
         events=("permission_changed",),
         route=Route(
-            "POST",
-            "/api/invitations/{token}/accept",
-            tag="organizations",
-            cookies="set",
-            errors=frozenset({400, 404, 409}),
+            "POST", "/api/invitations/{token}/accept", tag="organizations", cookies="set", errors=(400, 404, 409)
         ),
     ),
 )

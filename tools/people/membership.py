@@ -13,7 +13,7 @@ from stores.ledger import ProjectPermit
 from stores.records import Access, Identity, JsonObject, Member, ProjectMember, ProjectRole, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run
+from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run, mutation
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.records.projects import require_live_project
 from tools.runtime.announcements import ProjectChange, ProjectNews, announce_member, announce_project_members
@@ -267,12 +267,12 @@ _PROJECT = "/api/projects/{project_id}/members"
 
 
 def _write(run: Run, route: Route) -> Operation:
-    return Operation(run, scope="write", mutates=True, events=("permission_changed",), route=route)
+    return mutation(run, route, events=("permission_changed",))
 
 
 def _route(method: Method, path: str, *errors: int) -> Route:
     tag = "projects" if path.startswith(_PROJECT) else "organizations"
-    return Route(method, path, tag=tag, errors=frozenset(errors))
+    return Route(method, path, tag=tag, errors=errors)
 
 
 OPERATIONS = (

@@ -15,7 +15,7 @@ from stores.ledger import PERSONAL_SLUG, Permit
 from stores.records import Organization, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Nothing, Operation, Request, Result, Route
+from tools.frame.operation import Call, Nothing, Operation, Request, Result, Route, mutation
 from tools.people.account import MeRequest, OrganizationView, TokensView
 from tools.runtime.threads import in_thread
 
@@ -123,7 +123,6 @@ def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Pe
 
 
 def switched_view(signed: SignedIn) -> SwitchedView:
-    """Show where a session went."""
     return SwitchedView.of(signed, organization=OrganizationView.of(signed.identity.organization))
 
 
@@ -265,25 +264,15 @@ _NOT_FOUND = frozenset({404})
 
 OPERATIONS = (
     Operation(list_organizations, route=Route("GET", "/api/orgs", tag="organizations")),
-    Operation(
+    mutation(
         create_organization,
-        scope="write",
-        mutates=True,
+        Route("POST", "/api/orgs", status=201, tag="organizations", cookies="set", errors=(404, 409)),
         secret=True,
-        route=Route("POST", "/api/orgs", status=201, tag="organizations", cookies="set", errors=frozenset({404, 409})),
     ),
     Operation(get_organization, route=Route("GET", "/api/orgs/{org_slug}", tag="organizations", errors=_NOT_FOUND)),
-    Operation(
-        update_organization,
-        scope="write",
-        mutates=True,
-        route=Route("PATCH", "/api/orgs/{org_slug}", tag="organizations", errors=frozenset({400, 404, 409})),
-    ),
-    Operation(
-        delete_organization,
-        scope="write",
-        mutates=True,
-        route=Route("DELETE", "/api/orgs/{org_slug}", status=204, tag="organizations", errors=frozenset({404, 409})),
+    mutation(update_organization, Route("PATCH", "/api/orgs/{org_slug}", tag="organizations", errors=(400, 404, 409))),
+    mutation(
+        delete_organization, Route("DELETE", "/api/orgs/{org_slug}", status=204, tag="organizations", errors=(404, 409))
     ),
     Operation(
         switch_organization,

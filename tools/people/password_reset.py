@@ -11,7 +11,7 @@ from stores.errors import InvalidRequest
 from stores.records import User
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Nothing, Operation, Request, Result, Route
+from tools.frame.operation import Call, Nothing, Request, Result, public
 from tools.people.account import Email, NewSecret, require_local_auth
 from tools.runtime.announcements import renew_account
 from tools.runtime.mail import Letter
@@ -97,30 +97,6 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
 
 
 OPERATIONS = (
-    Operation(
-        ask_for_reset,
-        roles=None,
-        scope="write",
-        route=Route(
-            "POST",
-            "/api/users/password/reset",
-            status=202,
-            tag="account",
-            rate="5/minute",
-            errors=frozenset({403, 429}),
-        ),
-    ),
-    Operation(
-        confirm_reset,
-        roles=None,
-        scope="write",
-        route=Route(
-            "POST",
-            "/api/users/password/reset/confirm",
-            status=204,
-            tag="account",
-            rate="5/minute",
-            errors=frozenset({400, 403, 429}),
-        ),
-    ),
+    public(ask_for_reset, "/api/users/password/reset", 403, 429, status=202),
+    public(confirm_reset, "/api/users/password/reset/confirm", 400, 403, 429, status=204),
 )

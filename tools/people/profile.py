@@ -12,7 +12,7 @@ from stores.errors import InvalidRequest, ValidationFailed
 from stores.records import JsonObject, User
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.frame.operation import Call, Operation, Request, Result, Route, mutation
 from tools.people.account import MeRequest, MeView, me
 from tools.runtime.threads import in_thread
 
@@ -136,35 +136,17 @@ async def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
 
 
 OPERATIONS = (
-    Operation(
-        update_me,
-        scope="write",
-        mutates=True,
-        route=Route("PATCH", "/api/auth/me", tag="account", errors=frozenset({400})),
-    ),
+    mutation(update_me, Route("PATCH", "/api/auth/me", tag="account", errors=(400,))),
     Operation(get_profile, route=Route("GET", "/api/users/me/profile", tag="account")),
-    Operation(
-        update_profile,
-        scope="write",
-        mutates=True,
-        route=Route("PATCH", "/api/users/me/profile", tag="account", errors=frozenset({400})),
-    ),
+    mutation(update_profile, Route("PATCH", "/api/users/me/profile", tag="account", errors=(400,))),
     Operation(get_preferences, route=Route("GET", "/api/users/me/preferences", tag="account")),
-    Operation(
+    mutation(
         update_preferences,
-        scope="write",
-        mutates=True,
-        route=Route(
-            "PATCH",
-            "/api/users/me/preferences",
-            tag="account",
-            body_limit=4 * PREFERENCES_LIMIT,
-            errors=frozenset({413}),
-        ),
+        Route("PATCH", "/api/users/me/preferences", tag="account", body_limit=4 * PREFERENCES_LIMIT, errors=(413,)),
     ),
     Operation(
         delete_me,
         scope="write",
-        route=Route("DELETE", "/api/users/me", status=202, tag="account", cookies="clear", errors=frozenset({409})),
+        route=Route("DELETE", "/api/users/me", status=202, tag="account", cookies="clear", errors=(409,)),
     ),
 )

@@ -13,7 +13,7 @@ from stores.errors import NotFound
 from stores.ledger.external_identities import CODEHOST
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Nothing, Operation, Request, Result, Route
+from tools.frame.operation import Call, DoneView, Nothing, Operation, Request, Result, Route, mutation, public
 from tools.people.account import MeRequest, NewSecret, Secret, require_local_auth
 from tools.runtime.threads import in_thread, in_turn
 
@@ -137,12 +137,7 @@ async def providers(app: App, _call: Call, _request: ProvidersRequest) -> Provid
 
 
 OPERATIONS = (
-    Operation(
-        log_out,
-        roles=None,
-        scope="write",
-        route=Route("POST", "/api/auth/logout", status=204, tag="account", cookies="clear"),
-    ),
+    public(log_out, "/api/auth/logout", status=204, cookies="clear", rate=None),
     Operation(
         change_password,
         scope="write",
@@ -153,15 +148,10 @@ OPERATIONS = (
             tag="account",
             cookies="clear",
             rate="5/minute",
-            errors=frozenset({400, 429}),
+            errors=(400, 429),
         ),
     ),
     Operation(list_sessions, route=Route("GET", "/api/users/me/sessions", tag="account")),
-    Operation(
-        end_session,
-        scope="write",
-        mutates=True,
-        route=Route("DELETE", "/api/users/me/sessions/{session_id}", tag="account", errors=frozenset({404})),
-    ),
+    mutation(end_session, Route("DELETE", "/api/users/me/sessions/{session_id}", tag="account", errors=(404,))),
     Operation(providers, roles=None, route=Route("GET", "/api/auth/providers", tag="account")),
 )

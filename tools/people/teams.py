@@ -17,7 +17,7 @@ from stores.ledger import AuditDraft, Permit
 from stores.records import JsonObject, Member, ProjectRole, Role, Team
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Method, Nothing, Operation, Request, Result, Route, Run
+from tools.frame.operation import Call, DoneView, Method, Nothing, Operation, Request, Result, Route, Run, mutation
 from tools.people.account import MeRequest
 from tools.people.membership import GivenRole, PersonView, ProjectRequest, UserId
 from tools.people.organizations import Slug, permit, slug_of, store_under
@@ -316,11 +316,11 @@ _ONE = _PATH + "/{team_id}"
 
 
 def _route(method: Method, path: str, *errors: int, status: int = 200) -> Route:
-    return Route(method, path, status=status, tag="teams", errors=frozenset(errors))
+    return Route(method, path, status=status, tag="teams", errors=errors)
 
 
 def _write(run: Run, route: Route, *events: str) -> Operation:
-    return Operation(run, roles=ADMINS, scope="write", mutates=True, events=events, route=route)
+    return mutation(run, route, roles=ADMINS, events=events)
 
 
 _NEWS = "permission_changed"

@@ -11,11 +11,7 @@ from tools.records.containment import contain
 
 
 def cascade(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:
-    """Cascade a stored change to the chunks, notes and relations of a record.
-
-    Raises:
-        Forbidden: The record would retire, for others than its author, what the caller may not change.
-    """
+    """Cascade a stored change to the chunks, notes and relations of a record."""
     if before.visibility != after.visibility:
         tx.relations.follow_visibility(before, after, left=_without_right(tx, caller, after))
     if after.entity_type == "source":

@@ -25,11 +25,8 @@ class Field:
 
     key: str
     name: str
-    """The relation that it states."""
     targets: tuple[str, ...]
-    """Allowed types of the target."""
     sources: tuple[str, ...] = ()
-    """Types that have the field; empty means all."""
     is_list: bool = False
 
     @property
@@ -55,11 +52,6 @@ def contain(tx: Transaction, caller: Principal, before: Entity | None, after: En
     """Update the relations that an entity's fields state.
 
     `before` is None for a new entity. Unchanged fields are skipped.
-
-    Raises:
-        NotFound: A field names what does not exist, or not for this caller.
-        InvalidRequest: A field names a record of another type, or closes a circle of dependencies or parents.
-        ValidationFailed: A field holds no id, or no list of ids.
     """
     for field in FIELDS if before is not None else ():
         _leave(tx, field, before, after)
@@ -68,11 +60,7 @@ def contain(tx: Transaction, caller: Principal, before: Entity | None, after: En
 
 
 def stated_links(before: Entity | None, after: Entity) -> list[Link]:
-    """Return the relations that the fields state now and did not state before.
-
-    Raises:
-        ValidationFailed: A field holds no id, or no list of ids.
-    """
+    """Return the relations that the fields state now and did not state before."""
     return [
         Link(after, field.name, target_id, field.path, types=field.targets)
         for field in FIELDS
@@ -82,7 +70,6 @@ def stated_links(before: Entity | None, after: Entity) -> list[Link]:
 
 
 def stating_field(source: Entity, name: str, target_id: str) -> str | None:
-    """Return the field that states a relation, or None."""
     for field in FIELDS:
         if field.name == name and field.is_of(source) and target_id in _named(field, source):
             return field.path
@@ -90,11 +77,7 @@ def stating_field(source: Entity, name: str, target_id: str) -> str | None:
 
 
 def keep_hidden(tx: Transaction, caller: Principal, before: Entity, update: JsonObject) -> JsonObject:
-    """Keep the ids in relation fields of an update that the caller cannot see.
-
-    Raises:
-        ValidationFailed: There are too many others in the list.
-    """
+    """Keep the ids in relation fields of an update that the caller cannot see."""
     for field in (each for each in FIELDS if each is not PROJECT and each.is_of(before) and each.key in update):
         given, known = update[field.key], list(_named(field, before))
         if not (given is None or (isinstance(given, list) and field.is_list)):

@@ -1,7 +1,7 @@
 """Cycle detection for dependencies, parents and supersessions."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from auth.principal import Principal
 from stores.errors import InvalidRequest
@@ -9,10 +9,8 @@ from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity
 
 WORK = frozenset({"task", "epic"})
-"""Types whose DEPENDS_ON may not form a cycle. Modules, for example, may depend on each other."""
 ALWAYS = frozenset({"CHILD_OF", SUPERSEDES})
 SHOWN = 20
-"""Most ids in an error message."""
 
 Edges = defaultdict[str, list[str]]
 
@@ -21,9 +19,6 @@ def refuse_cycles(tx: Transaction, caller: Principal, links: Iterable[tuple[Enti
     """Refuse relations, just recorded as (source, name, target id), that close a cycle.
 
     Only relations that the caller may read are followed, so that the message reveals nothing else.
-
-    Raises:
-        InvalidRequest: One of them does; the message holds the way round.
     """
     added: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for source, name, target_id in links:
@@ -32,7 +27,7 @@ def refuse_cycles(tx: Transaction, caller: Principal, links: Iterable[tuple[Enti
     for name, pairs in added.items():
         edges = _reachable(tx, caller, name, {target for _, target in pairs})
         for source_id, target_id in pairs:
-            if way := _way(edges, target_id, source_id):
+            if way := shortest_path(edges, target_id, source_id):
                 raise _cycle(name, [source_id, *way])
 
 
@@ -48,7 +43,8 @@ def _reachable(tx: Transaction, caller: Principal, name: str, starts: set[str]) 
     return edges
 
 
-def _way(edges: Edges, start: str, goal: str) -> list[str]:
+def shortest_path(edges: Mapping[str, Collection[str]], start: str, goal: str) -> list[str]:
+    """Return the ids on the way, both ends included; empty if there is none."""
     before: dict[str, str | None] = {start: None}
     waiting = deque([start])
     while waiting:

@@ -15,7 +15,6 @@ from tools.frame.json_values import texts_in
 
 PROJECT = "project"
 LINK = "raw_memory_id"
-"""The metadata key that names the raw memory an entity was made of."""
 
 
 def source_of(tx: Transaction, caller: Principal, draft: EntityDraft) -> RawMemory | None:
@@ -40,11 +39,7 @@ def narrowed(caller: Principal, draft: EntityDraft, sources: Collection[Entity |
 
 
 def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:
-    """Refuse a change that would let people read an entity who may not read its sources.
-
-    Raises:
-        Forbidden: The record would be read by others than its sources are.
-    """
+    """Refuse a change that would let people read an entity who may not read its sources."""
     if after.visibility == before.visibility:
         return
     place = Visibility(after.visibility, cast("MemoryScope", after.memory_scope), after.scope_key)

@@ -25,13 +25,11 @@ Labels = Annotated[list[Label], Field(max_length=LABELS_LIMIT)]
 Assignee = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LABEL_LIMIT, pattern=r"\S")]
 Assignees = Annotated[list[Assignee], Field(max_length=LABELS_LIMIT)]
 Wanted = Annotated[str, StringConstraints(max_length=LABEL_LIMIT)]
-"""A label in a query string; forms send an empty one where nothing was chosen."""
 EntityId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 RelatedTo = Annotated[list[EntityId], Field(max_length=100)]
 
 
 def split_list(text: str | None) -> tuple[str, ...]:
-    """Read a comma-separated list."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
@@ -49,7 +47,6 @@ CommaSeparated = Annotated[
     AfterValidator(_naming_something),
     Field(json_schema_extra={"pattern": r"^$|[^,\s]"}),
 ]
-"""Comma-separated list. Empty filters nothing; separators alone are refused."""
 
 
 class EntityFields(Request):

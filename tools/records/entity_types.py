@@ -25,7 +25,6 @@ STATUSES: dict[str, tuple[str, ...]] = {
     "task": ("todo", "backlog", "doing", "blocked", "review", "done", "archived"),
     "epic": ("planning", "in_progress", "blocked", "completed", "archived"),
 }
-"""Workflow states by type, the default first."""
 
 PRIORITIES = ("medium", "critical", "high", "low", "someday")
 COMPLEXITIES = ("medium", "trivial", "simple", "complex", "epic")

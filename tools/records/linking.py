@@ -17,7 +17,6 @@ from tools.records.entity_types import RELATIONSHIP_TYPES
 Found = TypeVar("Found", bound=Entity | Outline)
 
 BY_HAND = "relations"
-"""Provenance of relations recorded by the operations on relations."""
 PHRASES = {
     "PART_OF": "is part of",
     "CHILD_OF": "is a child of",
@@ -32,7 +31,6 @@ PHRASES = {
     "VALIDATED_BY": "is validated by",
     "ABOUT": "is about",
 }
-"""Predicates of relations whose name is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +39,7 @@ class Target:
 
     id: str
     field: str
-    """The field that names it, such as `metadata.epic_id`."""
     types: Collection[str] = ()
-    """Allowed types; empty means any."""
 
     @property
     def details(self) -> JsonObject:
@@ -57,13 +53,9 @@ class Link(NamedTuple):
     name: str
     target_id: str
     field: str
-    """The field that names it, such as `metadata.epic_id`."""
     types: Collection[str] = ()
-    """Allowed types of the target; empty means any."""
     provenance: JsonObject | None = None
-    """None means the field."""
     fact: str | None = None
-    """None means a sentence made of both names."""
     valid_at: datetime | None = None
     invalid_at: datetime | None = None
 
@@ -84,11 +76,6 @@ def record(
 
     `created` names sources that are new, which no cycle can contain yet. `known` holds targets that the transaction has
     read already.
-
-    Raises:
-        NotFound: A target does not exist, or not for this caller.
-        InvalidRequest: A target is of a wrong type, or a dependency, parent or supersession closes a circle.
-        Forbidden: A target would be retired for others by somebody who may not change it.
     """
     if not links:
         return []
@@ -126,17 +113,11 @@ def fact_of(relation: Relation, source: str, target: str) -> str:
 
 
 def fact(source: str, name: str, target: str) -> str:
-    """Say a relation between two names in a sentence."""
     return f"{source} {PHRASES.get(name) or name.lower().replace('_', ' ')} {target}"
 
 
 def require_linkable(ledger: Ledger, caller: Principal, references: Collection[str], memory_scope: str) -> None:
-    """Check the `related_to` of a new record before it is written. Blocks.
-
-    Raises:
-        NotFound: A target does not exist, or not for this caller.
-        Forbidden: A target would be retired for others by somebody who may not change it.
-    """
+    """Check the `related_to` of a new record before it is written. Blocks."""
     named = [referred(each) for each in references]
     there = ledger.records.entities(caller.organization_id, [target_id for _, target_id in named])
     for name, target_id in named:
@@ -154,12 +135,7 @@ def _require_linkable(caller: Principal, name: str, memory_scope: str, target: E
 
 
 def require_target(caller: Principal, wanted: Target, found: Found | None) -> Found:
-    """Check that a target exists for the caller and has an allowed type.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-        InvalidRequest: It is of a wrong type.
-    """
+    """Check that a target exists for the caller and has an allowed type."""
     if found is None or not may_read(caller, found.visibility) or (wanted.types and not may_reach(caller, found)):
         raise _unknown(wanted)
     if wanted.types and found.entity_type not in wanted.types:

@@ -70,8 +70,7 @@ class RawMemoryView(Result):
     diary: bool
     agent_id: str | None
     unread_dates: list[str] = Field(
-        [],
-        description="Those of `occurred_at` and `captured_at` in `metadata` that are no date, and count as missing.",
+        [], description="Those of `occurred_at` and `captured_at` in `metadata` that are no date, and count as missing."
     )
     review_state: ReviewState
     entity_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
@@ -83,7 +82,6 @@ class RawMemoryView(Result):
 
 
 def memory_place(memory: RawMemory) -> JsonObject:
-    """Return the provenance that a search hit shows."""
     entity, capture = memory.entity, memory.capture
     return {
         "memory_scope": entity.memory_scope,

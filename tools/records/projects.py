@@ -43,11 +43,6 @@ def _is_private(entity: Entity) -> bool:
 
 
 def project_named(metadata: Mapping[str, JsonValue]) -> str | None:
-    """Return the project id in metadata.
-
-    Raises:
-        ValidationFailed: It is no text, or an empty one: it decides who may read the record, so nothing is guessed.
-    """
     value = metadata.get("project_id")
     if value is None or (isinstance(value, str) and value):
         return value
@@ -62,9 +57,6 @@ def require_live_project(app: App, organization_id: str, project_id: str) -> Non
     """Refuse new records in a project that was deleted.
 
     Write rights are checked where the record gets its visibility (`auth.policy`).
-
-    Raises:
-        NotFound: There is no such project, or not any more.
     """
     require_live(project_id, app.ledger.records.entity(organization_id, project_id))
 
@@ -76,13 +68,7 @@ def require_live(project_id: str, found: Entity | None) -> None:
 
 
 def project_scope(caller: Principal, scope: JsonValue, metadata: JsonObject) -> JsonObject:
-    """Translate a memory scope of a project: `private` hides it, open scopes show it.
-
-    Raises:
-        InvalidRequest: The scope is a team's or a memory space's.
-        Forbidden: The scope is not enabled, or the caller is no verified member of it.
-        ValidationFailed: It is no memory scope.
-    """
+    """Translate a memory scope of a project: `private` hides it, open scopes show it."""
     if scope is None or scope == "project":
         return metadata
     if scope == "team" or scope in LETTING_IN:

@@ -22,7 +22,6 @@ from tools.runtime.threads import in_thread
 
 SYNC_TIMEOUT_S = 20.0
 BARE_IDS = ("task", "document")
-"""Types whose ids are plain UUIDs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,18 +17,12 @@ STAMPS = {
     "task": {"doing": "started_at", "review": "reviewed_at", "done": "completed_at", "archived": "archived_at"},
     "epic": {"in_progress": "started_at", "completed": "completed_at", "archived": "archived_at"},
 }
-"""Metadata key with the time of entering a state."""
 ARCHIVED_AT = "archived_at"
-"""Set by the server on epics archived by hand, not by the archiving of their tasks."""
 SLUG_LENGTH = 40
 
 
 def with_defaults(entity_type: str, metadata: JsonObject) -> JsonObject:
-    """Add the default workflow keys of a new entity.
-
-    Raises:
-        ValidationFailed: A workflow key has a value that is not one of its words.
-    """
+    """Add the default workflow keys of a new entity."""
     defaults: JsonObject = {}
     if entity_type in STATUSES:
         defaults["status"] = STATUSES[entity_type][0]
@@ -44,11 +38,6 @@ def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObjec
     """Check workflow values and moves; return the update with each assignee once.
 
     Null is refused, because filters rely on every workflow entity having a state.
-
-    Raises:
-        ValidationFailed: Unknown status, priority, complexity or project visibility, or what cannot be an epic's id or
-            a list of assignees.
-        InvalidRequest: The task or epic is archived, which is final.
     """
     if entity_type not in STATUSES:
         return update
@@ -115,7 +104,6 @@ def derived_status(statuses: Collection[str]) -> str:
 
 
 def workflow_fields(metadata: JsonObject) -> JsonObject:
-    """Return the workflow keys that events carry."""
     return {key: metadata[key] for key in ("status", "priority") if isinstance(metadata.get(key), str)}
 
 

@@ -11,7 +11,7 @@ from stores.ledger import ENDED, SUPERSEDES, WITHDRAWN, NamedRelation, Transacti
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.frame.dates import optional_moment
-from tools.frame.operation import WRITERS, Call, Operation, Request, Route, Tool
+from tools.frame.operation import WRITERS, Call, Request, Route, Tool, mutation
 from tools.records.cycles import refuse_cycles
 from tools.records.entity_models import EntityId
 from tools.records.linking import may_end_facts
@@ -125,18 +125,16 @@ def _why(caller: Principal, reason: str | None) -> JsonObject:
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         end_relation,
-        roles=WRITERS,
-        scope="write",
-        route=Route(
+        Route(
             "POST",
             "/api/relations/{relation_id}/invalidate",
             query=frozenset({"sync"}),
             tag="relations",
             errors=REFUSALS,
         ),
+        roles=WRITERS,
         tool=Tool("End a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=written_text),
-        mutates=True,
     ),
 )

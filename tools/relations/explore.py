@@ -22,7 +22,6 @@ from tools.relations.relations import RelationName
 from tools.runtime.threads import in_thread
 
 WALK_LIMIT = 1000
-"""Most entities that a walk shows or expands."""
 WIDE = 5
 """Factor on the limit of a walk whose filters drop some entities."""
 
@@ -303,7 +302,6 @@ def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None
 
 
 def other_relations(step: Reached) -> list[OtherRelation]:
-    """Show the further relations of a step."""
     return [OtherRelation(relationship=each.name, direction=each.direction) for each in step.others]
 
 
@@ -327,7 +325,7 @@ AGENT_OMITS = frozenset({
 OPERATIONS = (
     Operation(
         explore,
-        route=Route("POST", "/api/search/explore", tag="search", errors=frozenset({400, 404, 503})),
+        route=Route("POST", "/api/search/explore", tag="search", errors=(400, 404, 503)),
         tool=Tool(
             "Explore the graph",
             read_only=True,

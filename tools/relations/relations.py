@@ -18,7 +18,7 @@ from tools.app import App
 from tools.entities.entities import readable
 from tools.frame.dates import WITH_FORMS, optional_moment
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool, mutation
 from tools.records.containment import stating_field
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.records.entity_types import RELATIONSHIP_TYPES, RelationshipType
@@ -84,7 +84,6 @@ class RelationWritten(RelationView):
 
     is_new: bool
     ended: list[str]
-    """Ids of the facts that it replaced."""
     background_jobs: BackgroundJobs | None = None
     mutation_receipt: MutationReceipt | None = None
 
@@ -149,7 +148,6 @@ class BulkRecorded(Result):
     relation_ids: list[str]
     total: int
     new: int
-    """Number of facts that are new."""
     background_jobs: BackgroundJobs | None = None
     mutation_receipt: MutationReceipt | None = None
 
@@ -184,7 +182,6 @@ class RelationPage(Result):
 
     relations: list[RelationView]
     total: int
-    """At most 10,000."""
     limit: int
     offset: int
     has_more: bool
@@ -332,26 +329,20 @@ def _page_text(page: RelationPage) -> str:
 REFUSALS = frozenset({400, 404, 409})
 
 OPERATIONS = (
-    Operation(
+    mutation(
         add_relation,
+        Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
         roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
         tool=Tool("Record a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=written_text),
-        mutates=True,
     ),
-    Operation(
+    mutation(
         bulk_relations,
+        Route("POST", "/api/relations/bulk", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
         roles=WRITERS,
-        scope="write",
-        route=Route(
-            "POST", "/api/relations/bulk", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS
-        ),
-        mutates=True,
     ),
     Operation(
         list_relations,
-        route=Route("GET", "/api/relations", tag="relations", errors=frozenset({404})),
+        route=Route("GET", "/api/relations", tag="relations", errors=(404,)),
         tool=Tool("List facts", read_only=True, omit_result=frozenset({"relations"}), render=_page_text),
     ),
 )

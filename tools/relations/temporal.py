@@ -185,7 +185,7 @@ def temporal_text(answer: TemporalAnswer) -> str:
 OPERATIONS = (
     Operation(
         temporal,
-        route=Route("POST", "/api/search/temporal", tag="search", errors=frozenset({404})),
+        route=Route("POST", "/api/search/temporal", tag="search", errors=(404,)),
         tool=Tool("Facts over time", read_only=True, omit_result=frozenset({"edges"}), render=temporal_text),
     ),
 )

@@ -22,7 +22,6 @@ class ProjectNews:
     project_id: str
     change: ProjectChange
     role: ProjectRole
-    """The new role; for a removal, the former one."""
 
 
 async def announce_member(app: App, organization_id: str, user_id: str, change: MemberChange, role: Role) -> None:

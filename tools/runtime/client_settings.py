@@ -42,7 +42,6 @@ KEY_NAMES: Mapping[str, str] = {
     "anthropic": "ANTHROPIC_API_KEY",
     "google": "GOOGLE_API_KEY",
 }
-"""Environment variables of the providers' own libraries."""
 
 
 @dataclass(frozen=True, slots=True)

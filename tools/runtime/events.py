@@ -19,7 +19,6 @@ from stores.records import RAW_MEMORY, Change, JsonObject, Position
 from tools.runtime.threads import in_thread
 
 BUFFER = 256
-"""Queued events of a subscriber."""
 PATIENCE_S = 2.0
 """Seconds to wait for a subscriber with a half full buffer."""
 PAGE = 500
@@ -27,7 +26,6 @@ POLL_S = 1.0
 """Seconds between two reads of the feed, for commits of other processes."""
 
 OF_NOTES = {"entity_pending": "note_pending", "entity_created": "note_created"}
-"""Additional events for a note on a task."""
 
 log = structlog.get_logger("events")
 
@@ -61,7 +59,6 @@ class Subscription:
     ended: anyio.Event = field(default_factory=anyio.Event)
     """Set when it is cut off; queued events can still be read."""
     signed_out: bool = False
-    """Cut off because its session has ended."""
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self._receive.__aiter__()
@@ -94,7 +91,6 @@ class _Channel:
     cursor: int
     subscribers: list[Subscription] = field(default_factory=list)
     awaiting: dict[str, Change] = field(default_factory=dict)
-    """Creations that are not in the indexes yet, by record id."""
 
 
 def _has_expired(now: datetime, principal: Principal) -> bool:
@@ -168,7 +164,6 @@ class EventHub:
             await self._renew(channel, lambda each: each.user_id == user_id)
 
     def follows(self, organization_id: str) -> bool:
-        """Return True if an organization has subscribers. Thread-safe."""
         return organization_id in self._channels
 
     def ring(self) -> None:

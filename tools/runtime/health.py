@@ -17,7 +17,6 @@ _WORST = ("ready", "catching_up", "degraded", "rebuilding", "failed")
 
 
 def health() -> dict[str, Any]:
-    """Return version and commit of the running code."""
     return {"status": "healthy", "version": VERSION, "runtime": {"name": "engrain", "commit": commit()}}
 
 

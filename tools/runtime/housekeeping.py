@@ -15,7 +15,6 @@ SESSIONS_KEPT = timedelta(days=30)
 """Ended sessions are kept to recognise replayed refresh tokens."""
 EVERY_S = 60.0
 TIDIED_EVERY = 15
-"""Rounds between two prunings; the others only store the last use of API keys."""
 
 log = structlog.get_logger("housekeeping")
 

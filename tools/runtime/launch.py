@@ -22,7 +22,6 @@ STOP_TIMEOUT_S = 15.0
 LAST_WORDS_BYTES = 16_384
 _COMMAND = "from tools.runtime.launch import end_with_parent; end_with_parent(); from cli.main import app; app()"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""Ignores proxies of the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +57,7 @@ class ServerProcess:
 
 @contextmanager
 def server_process(data_dir: Path, *, environ: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
-    """Serve a data folder on a free loopback port until the block ends.
-
-    Raises:
-        Unavailable: It stopped or was not ready in time; the message ends with its last log lines.
-    """
+    """Serve a data folder on a free loopback port until the block ends."""
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "server.log"
     with log.open("wb") as output:

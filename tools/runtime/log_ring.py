@@ -36,7 +36,6 @@ class LogRing:
         return entry
 
     def of(self, organization_id: str) -> list[JsonObject]:
-        """Return the entries of one organization, newest first."""
         # A copy, because other threads log.
         return [entry for owner, entry in reversed(tuple(self._entries)) if owner == organization_id]
 

@@ -20,7 +20,6 @@ PATIENCE_S = 10.0
 """Seconds that a request waits for the delivery."""
 
 Delivery = Literal["sent", "kept", "queued", "failed"]
-"""Accepted, written to a file, still being sent, or refused or unreachable."""
 
 log = structlog.get_logger("mail")
 

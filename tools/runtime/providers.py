@@ -30,7 +30,6 @@ class Providers:
 
 
 def build_providers(settings: Settings, ledger: Ledger, clock: Callable[[], datetime]) -> Providers:
-    """Make the providers without calling any."""
     outbound = Outbound()
     configured = settings.oidc.resolved() if settings.oidc else ()
     site = _site(settings)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CODE = frozenset({".py", ".toml", ".onnx"})
-"""Suffixes of files that change the server."""
 DIGITS = 12
 
 

@@ -33,7 +33,6 @@ READ_AT_ONCE = 4
 """Default of parallel texts; each takes some 15 MB."""
 LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 SET = "(set)"
-"""Shown instead of a secret."""
 _PASSWORD = re.compile(r"(?<=://)[^@]*:.*@", re.DOTALL)
 # User and password in front of the host.
 _PARAMETER = re.compile(r"(?<=[?&])([^=&#]*)=[^&#]+")
@@ -268,9 +267,6 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
     """Read the settings from an environment; `overrides` are command-line options.
 
     Returns the settings, and a warning for each unknown `ENGRAIN_*` name.
-
-    Raises:
-        InvalidSetting: A setting has a value that is not valid.
     """
     providers = _providers(environ)
     values: dict[str, object] = {}
@@ -287,11 +283,7 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
 
 
 def unknown_settings(environ: Mapping[str, str]) -> list[str]:
-    """Return a warning for each unknown `ENGRAIN_*` name.
-
-    Raises:
-        InvalidSetting: `ENGRAIN_OIDC`, which names the variables of client secrets, is not valid.
-    """
+    """Return a warning for each unknown `ENGRAIN_*` name."""
     known = {*Settings.model_fields, *CLIENT_SETTINGS}
     return [_unknown(name) for name in _named(environ, _providers(environ)) if _field_of(name) not in known]
 

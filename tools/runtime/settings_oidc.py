@@ -12,7 +12,6 @@ from stores.errors import InvalidSetting
 
 NAME = "ENGRAIN_OIDC"
 EXTRA_PROVIDERS = frozenset({"google", "github"})
-"""Public providers, which need `extra_providers_enabled`."""
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+$")]
 
@@ -98,11 +97,7 @@ class OidcSetting(BaseModel):
 
 
 def read_oidc(text: str, environ: Mapping[str, str]) -> OidcSetting:
-    """Read the setting, and the secrets that it names, from the environment.
-
-    Raises:
-        InvalidSetting: It is not valid.
-    """
+    """Read the setting, and the secrets that it names, from the environment."""
     try:
         setting = OidcSetting.model_validate(json.loads(text))
     except ValidationError as error:

@@ -8,7 +8,6 @@ from stores.records import Entity
 from tools.app import App
 
 DOING_LIMIT = 200
-"""Most tasks in progress that are read, the latest changed first."""
 
 
 def active_task(app: App, caller: Principal, project_id: str | None) -> Entity | None:

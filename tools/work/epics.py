@@ -8,7 +8,7 @@ from pydantic import Field
 from stores.records import Entity, JsonObject, ProjectRole
 from tools.app import App
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Operation, Route, Run
+from tools.frame.operation import WRITERS, Call, Operation, Route, Run, mutation
 from tools.records.entity_models import Assignees, Content, Description, Labels, Name
 from tools.work.tasks import nothing_to_change
 from tools.work.work_changes import (
@@ -116,9 +116,7 @@ def _move(action: str, request: OnEpic, metadata: JsonObject, least: ProjectRole
 
 
 def _operation(route: Route, run: Run, *more_events: str) -> Operation:
-    return Operation(
-        run, roles=WRITERS, scope="write", route=route, mutates=True, events=("entity_updated", *more_events)
-    )
+    return mutation(run, route, roles=WRITERS, events=("entity_updated", *more_events))
 
 
 OPERATIONS = (

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from stores.errors import ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Run, Tool
+from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation
 from tools.frame.parsing import parse
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.work import epics, notes, planning, task_moves, tasks
@@ -54,7 +54,6 @@ ABSENT: Mapping[str, str] = {
     "link_graph_status": "Records are not linked by guessing, so there is no such work to report on.",
     "correct_memory": 'Memories cannot be corrected yet; add the right one with `related_to`: ["supersedes:<id>"].',
 }
-"""Unsupported actions of this interface, with the way to do the same here."""
 
 
 class ManageRequest(Request):
@@ -163,12 +162,10 @@ def _advised(data: JsonObject) -> Iterator[str]:
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         manage,
         roles=WRITERS,
-        scope="write",
         tool=Tool("Work on tasks and epics", read_only=False, render=managed_text),
-        mutates=True,
         events=("entity_updated", "note_pending", "note_created", "entity_pending", "entity_created"),
     ),
 )

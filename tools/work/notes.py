@@ -11,7 +11,7 @@ from stores.clock import new_id
 from stores.ledger import ABOUT
 from stores.records import Entity, EntityDraft
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
 from tools.records.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.records.receipts import receipt
 from tools.runtime.threads import in_thread
@@ -122,16 +122,11 @@ async def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesVi
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         add_note,
+        Route("POST", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404, 409)),
         roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404, 409})),
-        mutates=True,
         events=("note_pending", "note_created", "entity_pending", "entity_created"),
     ),
-    Operation(
-        list_notes,
-        route=Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404})),
-    ),
+    Operation(list_notes, route=Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404,))),
 )

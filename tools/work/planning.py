@@ -15,6 +15,7 @@ from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Request, Result
+from tools.records.cycles import shortest_path
 from tools.records.entity_models import EntityId, Label
 from tools.runtime.threads import in_thread
 from tools.search.similar import alike
@@ -24,7 +25,6 @@ ORDER = ("critical", "high", "medium", "low", "someday")
 WAITING = ("todo", "backlog")
 OPEN = ("doing", "review", "blocked", *WAITING)
 CONSIDERED = 1000
-"""Most tasks of a project or epic that are read, the oldest first."""
 ALIKE = 0.3
 """Least score of a similar task; unrelated best hits score lower."""
 SAMPLE = 10
@@ -69,9 +69,7 @@ class Ranked:
 
     task: Entity
     waits_for: tuple[str, ...]
-    """Open tasks that it depends on."""
     holds_up: int
-    """Number of open tasks that depend on it."""
 
     @property
     def is_ready(self) -> bool:
@@ -246,13 +244,5 @@ def _entangled(edges: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
 
 
 def _way_back(edges: Mapping[str, Collection[str]], start: str) -> list[str]:
-    ways: list[list[str]] = [[start]]
-    seen: set[str] = set()
-    for way in ways:
-        for there in edges.get(way[-1], ()):
-            if there == start:
-                return [*way, start]
-            if there not in seen:
-                seen.add(there)
-                ways.append([*way, there])
-    return []
+    ways = (shortest_path(edges, there, start) for there in edges.get(start, ()))
+    return min(([start, *way] for way in ways if way), key=len, default=[])

@@ -130,7 +130,6 @@ def _known(model: type[Result], counts: Mapping[str, int]) -> dict[str, int]:
 
 OPERATIONS = (
     Operation(
-        project_metrics,
-        route=Route("GET", "/api/metrics/projects/{project_id}", tag="projects", errors=frozenset({404, 503})),
+        project_metrics, route=Route("GET", "/api/metrics/projects/{project_id}", tag="projects", errors=(404, 503))
     ),
 )

@@ -9,7 +9,7 @@ from stores.ledger import Cited, Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Operation, Run
+from tools.frame.operation import WRITERS, Call, Operation, Run, mutation
 from tools.records.entity_models import Assignee, Content
 from tools.records.workflow import joined
 from tools.runtime.threads import in_thread
@@ -164,14 +164,7 @@ async def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> Tas
 
 
 def _move(route: str, run: Run, *more_events: str) -> Operation:
-    return Operation(
-        run,
-        roles=WRITERS,
-        scope="write",
-        route=task_route(route),
-        mutates=True,
-        events=("entity_updated", *more_events),
-    )
+    return mutation(run, task_route(route), roles=WRITERS, events=("entity_updated", *more_events))
 
 
 OPERATIONS = (

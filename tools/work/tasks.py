@@ -8,7 +8,7 @@ from stores.errors import InvalidRequest
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Operation, Request, Route
+from tools.frame.operation import WRITERS, Call, Request, Route, mutation
 from tools.records.entity_models import Assignees, Description, EntityFields, EntityId, Label, Labels, Name
 from tools.records.storing import store, until_visible
 from tools.records.workflow import joined
@@ -132,22 +132,18 @@ def nothing_to_change(model: type[Request], beside: set[str]) -> InvalidRequest:
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         create_task,
+        Route("POST", "/api/tasks", tag="tasks", errors=REFUSALS),
         roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/tasks", tag="tasks", errors=REFUSALS),
-        mutates=True,
         events=("entity_pending", "entity_created"),
     ),
-    Operation(
+    mutation(
         update_task,
-        roles=WRITERS,
-        scope="write",
-        route=Route(
+        Route(
             "PATCH", "/api/tasks/{task_id}", tag="tasks", query=frozenset({"sync"}), headers=IF_MATCH, errors=REFUSALS
         ),
-        mutates=True,
+        roles=WRITERS,
         events=("entity_updated",),
     ),
 )

@@ -82,14 +82,11 @@ class WorkChange:
     """A change of one task or epic."""
 
     action: str
-    """Name of the change in events and answers."""
     kind: Kind
     entity_id: str
     expected_revision: int | None
     plan: Plan
-    """Return the fields of an `UpdateEntityRequest` for the present entity."""
     beside: Beside = nothing
-    """Store side effects, given the caller and the entity before and after; return them."""
     least: ProjectRole = "project_contributor"
 
 
@@ -103,14 +100,7 @@ class Done:
 
 
 async def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
-    """Apply a change in one transaction.
-
-    Raises:
-        NotFound: There is no such task or epic for this caller.
-        Forbidden: The caller's role in its project is not enough.
-        Conflict: It is not at the expected revision.
-        InvalidRequest: The move is none that there is, or nothing would change.
-    """
+    """Apply a change in one transaction."""
 
     def write() -> Done:
         caller = call.caller
@@ -150,11 +140,6 @@ def naming_fields_of(request: Request) -> Iterator[None]:
 
 
 def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> Entity:
-    """Read the task or epic to change.
-
-    Raises:
-        NotFound: There is none with this id for the caller, or its project is out of the caller's sight.
-    """
     entity = tx.records.entity(entity_id)
     if entity is None or entity.entity_type != kind or not may_reach(caller, entity):
         raise no_such(kind, entity_id)
@@ -194,7 +179,6 @@ def shown(done: Done, data: JsonObject) -> JsonObject:
 
 
 def nonblank(learnings: str | None) -> str | None:
-    """Return the learnings, or None if they are blank."""
     return learnings if learnings and learnings.strip() else None
 
 
@@ -244,11 +228,7 @@ def of_project(subject: Entity) -> JsonObject:
 
 
 def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) -> None:
-    """Relate a task to the records that helped with it.
-
-    Raises:
-        NotFound: One of them does not exist for the caller.
-    """
+    """Relate a task to the records that helped with it."""
     for cited in dict.fromkeys(ids):
         record = tx.records.entity(cited)
         if record is None or not may_read(caller, record.visibility):
