@@ -1,4 +1,4 @@
-"""Drain of the review queue: review every waiting candidate, the latest first."""
+"""Automatic review of every waiting candidate, latest first."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -75,7 +75,6 @@ class Drainage(Result):
 
 
 OTHER = "other_project"
-"""Reason to skip candidates of other projects."""
 
 
 async def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:

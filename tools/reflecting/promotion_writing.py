@@ -40,7 +40,7 @@ class Written:
 
 
 class Overtaken(Conflict):
-    """A duplicate of the candidate was written during its review."""
+    """A duplicate was written during the review."""
 
 
 def write_promotion(
@@ -106,7 +106,6 @@ def noted(
     *,
     said: JsonObject | None = None,
 ) -> AuditDraft:
-    """Draft the audit entry of an action on a candidate."""
     candidate, target = considered.candidate, considered.target
     memory = candidate.memory.entity
     place = entity or (target if target is not None and considered.refusal is None else memory)

@@ -1,4 +1,4 @@
-"""Reflection candidates: their wire shapes, and the findings, claims and relations of each."""
+"""Reflection candidates: wire shapes, findings, claims and relations."""
 
 import hashlib
 from collections.abc import Sequence
@@ -165,16 +165,14 @@ class Tie:
     target: Entity
     field: str
     is_for_all: bool = False
-    """True if every reader of the kept record may read the target."""
+    """Every reader of the kept record may read the target."""
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Allowed entity types of the target; empty for any."""
         return () if self.field == "related_to" else ("task",)
 
     @property
     def reason(self) -> str:
-        """Reason of the relation, in a sentence."""
         return "The task that was being worked on." if self.field == "active_task" else f"Named in {self.field}."
 
 
@@ -182,7 +180,7 @@ def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) 
     """Read the targets of the requested relations; `visibility` is the key of kept records.
 
     Raises:
-        NotFound: A record that was named does not exist, or not for this caller.
+        NotFound: A named record does not exist for the caller.
         InvalidRequest: One of `task_ids` is no task.
     """
     named = [(*referred(each), "related_to") for each in request.related_to or ()]
@@ -207,7 +205,6 @@ ACTIONS: dict[Relationship, str] = {
     "contradiction": "review",
     "supersession": "supersede",
 }
-"""Recommended action of a reviewer."""
 STATES: dict[Relationship, Lifecycle] = {
     "duplicate": "active",
     "stale": "superseded",
@@ -218,11 +215,8 @@ STATES: dict[Relationship, Lifecycle] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Shared context of the candidates of one reflection."""
-
     request: ReflectRequest
     place: Visibility
-    """Visibility of kept records."""
     ties: Sequence[Tie]
     now: datetime
     extractor: str
@@ -230,14 +224,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Ids of the stored notes and of the record made of a finding."""
-
     source_id: str | None = None
     record_id: str | None = None
 
 
 def candidate(setting: Setting, finding: Finding, known: Sequence[Known], kept: Kept) -> ReflectionCandidate:
-    """Build a candidate; `known` holds records that all its readers may read."""
     sources = [kept.source_id] if kept.source_id else []
     key = kept.record_id or _id("candidate", finding.kind, finding.content)
     return ReflectionCandidate(

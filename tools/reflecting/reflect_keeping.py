@@ -36,15 +36,12 @@ WAITING_LIMIT = 200
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Findings of one reflection, each with its comparison."""
-
     setting: Setting
     findings: Sequence[Finding]
     known: Sequence[Sequence[Known]]
 
     @property
     def request(self) -> ReflectRequest:
-        """Request of the reflection."""
         return self.setting.request
 
 
@@ -57,25 +54,20 @@ class Stored:
     entities: list[Entity] = field(default_factory=list)
     record_ids: dict[int, str] = field(default_factory=dict)
     count: int = 0
-    """Findings that are newly stored."""
 
     @property
     def source_id(self) -> str | None:
-        """Id of the stored notes."""
         return None if self.source is None else self.source.entity.id
 
     @property
     def has_written(self) -> bool:
-        """True if anything was written."""
         return bool(self.memory_ids or self.entities)
 
     def kept(self, place: int) -> Kept:
-        """Ids for the candidate of a finding."""
         return Kept(self.source_id, self.record_ids.get(place))
 
 
 def stores_anything(request: ReflectRequest) -> bool:
-    """Return true if the request asks to store something."""
     return request.persist or request.persist_source or request.persist_review
 
 
@@ -84,7 +76,7 @@ def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility
 
     Raises:
         NotFound: The project does not exist for the caller.
-        Forbidden: Something is to be kept where the caller may not write.
+        Forbidden: The caller may not write there.
     """
     project = request.project
     if project is None:

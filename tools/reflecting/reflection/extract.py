@@ -36,9 +36,8 @@ class _Span:
 def extract(notes: str, *, limit: int | None = None) -> list[Finding]:
     """Find decisions, tasks, plans, ideas, claims, procedures and artifacts, in text order.
 
-    Spans never overlap. Repeated statements are found once and counted. With `limit`, the surest stay; the earlier wins
-    a tie. Notes without any finding become one finding of kind `session`, unless they are short. Linear in time and
-    memory.
+    Spans never overlap; repeated statements are counted. `limit` keeps the surest, ties by order. Notes without a
+    finding become one of kind `session`, unless they are short.
     """
     spans = list(_spans(notes))
     if not spans:

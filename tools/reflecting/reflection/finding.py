@@ -24,8 +24,7 @@ CUED: dict[Kind, float] = {**CEILINGS, "plan": 0.80, "idea": 0.72}
 class Finding:
     """One span; `content` is `notes[start:end]` to the letter.
 
-    `confidence` is about the share of such findings that a person would label alike. `count` is the number of spans
-    that say the same; the first of them is returned.
+    `confidence` is the share of such findings that a person would label alike; `count` the number of equal spans.
     """
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""Judging: the votes for each kind in one sentence, and the kind that wins."""
+"""Judging: the votes for each kind in a sentence, and the kind that wins."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tools.reflecting.reflection.wordlist import word_set
 from tools.reflecting.reflection.words import NOTHING, Announced, announced, day_of, label_of
 
 FLOOR = 0.62
-"""Findings of less confidence are dropped."""
+"""Least confidence of a finding."""
 _ORDER: tuple[Kind, ...] = ("decision", "task", "artifact", "procedure", "plan", "idea", "claim")
 """Tie break between equally sure kinds."""
 _FILLER = re.compile(
@@ -24,7 +24,7 @@ _OWNER = re.compile(
     r"(?:\A|[:,;] )(?:@([a-zA-Z][\w.-]{1,20})|([A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?))(:| -| to| will| is to|"
     r" has to| should|)\s+([a-z][\w-]+)"
 )
-"""Owner, link and first verb: “Tobias: check”, “Yuki to check”."""
+"""“Tobias: check”, “Yuki to check”."""
 _NO_OWNERS = word_set(
     "how what when where why who session notes note it this that we you they need needs want ok yes then"
 )
@@ -37,8 +37,6 @@ _ITEM_UNDER_HEADING, _PROSE_UNDER_HEADING, _EXPECTED_OWNER = 0.9, 0.78, 0.97
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The kind of a sentence, with confidence and reason."""
-
     kind: Kind
     confidence: float
     reason: str
@@ -54,7 +52,7 @@ class _Vote:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence without label and filler; `masked` is in lower case, with code and addresses blotted out."""
+    """A sentence without label and filler; `masked` as in `phrases.mask`."""
 
     text: str
     masked: str
@@ -66,7 +64,6 @@ class Statement:
 
 
 def read(text: str, block: Block) -> Statement:
-    """Read a sentence of a block."""
     label = label_of(text)
     day = None if label else day_of(text)
     rest = text[label[1] :] if label else text[day or 0 :]
@@ -167,7 +164,6 @@ _MUTED: dict[str, frozenset[Kind]] = {
     "reported_doubt": frozenset({"decision", "plan", "idea"}),
     "refuted": frozenset({"decision", "claim", "idea", "procedure"}),
 }
-"""Kinds that each signal rules out."""
 
 
 def _weighed(vote: _Vote, statement: Statement) -> float:

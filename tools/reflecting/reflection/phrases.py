@@ -1,10 +1,9 @@
 """Phrase language of the cue table, compiled to regular expressions.
 
-Words are separated by spaces. `a|b` is either word, a trailing `?` makes a word optional, `...` is up to three words,
-`,` any text before the next comma. `^` is the start of the statement and `$` its end. `<url>`, `<path>`, `<code>`,
-`<ref>` (a ticket or pull request) and `<number>` stand for what they name, `<made>` for any of the first four,
-`<gerund>` for a word in -ing, `<participle>` for one in -ed and `<verb>` for an imperative. The first element that is
-not optional must be words or a masked element.
+`a|b` is either word, a trailing `?` makes a word optional, `...` is up to three words, `,` any text before the next
+comma. `^` and `$` are the ends of the statement. `<url>`, `<path>`, `<code>`, `<ref>` (a ticket) and `<number>` stand
+for themselves, `<made>` for any of the first four, `<gerund>`, `<participle>` and `<verb>` (imperative) for verb forms.
+The first required element must be words or masked.
 """
 
 import re

@@ -18,11 +18,8 @@ from tools.reflecting.reflection.titles import tags_of, title_of
 
 Flaw = Literal["unknown_kind", "no_such_span", "not_stated", "doubtful", "overlapping", "too_many"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
-"""Reasons to drop a proposal."""
 MOST = 100
-"""Proposals read of one answer."""
 QUOTE_LIMIT = 2_000
-"""Characters that one proposal may quote."""
 LEAST_SURE = 0.5
 _LEAST_WORDS = 2
 _PLACES = 20
@@ -62,8 +59,6 @@ class _Claimed:
 
 @dataclass(slots=True)
 class _Notes:
-    """Notes with collapsed white space, and the original position of each word."""
-
     text: str
     collapsed: str = ""
     starts: list[int] = field(default_factory=list)
@@ -95,9 +90,8 @@ class _Notes:
 def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> Admitted:
     """Return the surest `limit` proposals that the notes support, in text order.
 
-    A proposal is dropped if its kind is unknown, its quotation is not in the notes or is a question or undecided, its
-    confidence is low, or a surer one overlaps it. Content, tags and sensitivity flags come from the notes. The
-    confidence is capped by kind. A title with other words than the quotation is replaced.
+    A quotation must be in the notes, settled and no question; surer ones win an overlap. Content, tags and sensitivity
+    flags come from the notes; confidence is capped by kind.
     """
     read = _Notes(notes)
     dropped: Counter[Flaw] = Counter()

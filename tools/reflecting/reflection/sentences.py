@@ -35,7 +35,7 @@ _CLOSERS = '"”’»)'
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence in text order, without white space around it."""
+    """Yield start and end of each sentence, without white space around it."""
     whole = [match.span() for match in _WHOLE.finditer(text)]
     start, index = 0, 0
     for at, end in _ends(text):

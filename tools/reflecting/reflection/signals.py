@@ -49,7 +49,7 @@ THINGS_DO = frozenset(
     produces causes depends grows consumes throws raises blocks breaks complains overwrites hits
     """
 )
-"""Verbs in the third person that tell how a thing behaves."""
+"""Verbs that describe the behaviour of a thing."""
 
 _PATTERNS: Mapping[str, str] = {
     "undecided": r"\bno (?:final |clear )?decisions?\b|\b(?:not|n't|never) (?:yet )?(?:really |finally )?"
@@ -77,7 +77,7 @@ _READ = 800
 
 
 def signals(masked: str) -> frozenset[str]:
-    """Return the names of the signals in a masked sentence: `question`, `undecided`, `hedge` and so on."""
+    """Return the names of the signals in a masked sentence."""
     text = masked[:_READ]
     found = {name for name, pattern in _COMPILED.items() if pattern.search(text)}
     if _QUESTION.search(masked[-40:]):

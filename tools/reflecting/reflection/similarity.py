@@ -27,7 +27,7 @@ _COMPARED = 16
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A known text, by its index, and its similarity from `SAME` to 1."""
+    """Index of a known text, and its similarity from `SAME` to 1."""
 
     index: int
     similarity: float
@@ -38,8 +38,8 @@ def duplicates_of(
 ) -> list[Duplicate]:
     """Return the known texts that hold what `text` says, nearest first.
 
-    Compares words, sentence by sentence, in the first 20,000 characters of each. Other numbers and the opposite are no
-    duplicates. `kind` and `kinds` apply where no label says otherwise: another kind is never a certain duplicate.
+    Compares sentences by words, in the first 20,000 characters. Other numbers and opposites are no duplicates; another
+    kind (by label, else `kind` and `kinds`) is never a certain one.
     """
     wanted = stated(text, kind)
     read = _terms(wanted)
@@ -74,7 +74,6 @@ def _parts(text: str, kind: Context | None) -> Iterable[Stated]:
 
 
 def similarity(one: Terms, other: Terms) -> float:
-    """Return the similarity of two sentences, from 0 to 1."""
     if one.negated != other.negated or one.numbers != other.numbers or not one.stems or _opposed(one, other):
         return 0.0
     shared = overlap(one.stems, other.stems)
@@ -108,8 +107,6 @@ def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """Texts so far, by their rarest stems (prefix filtering)."""
-
     read: Sequence[Terms]
     frequency: Counter[str]
     by_stem: dict[tuple[str, str], list[int]] = field(default_factory=dict)

@@ -21,7 +21,7 @@ PREFIX = "Rejected: "
 
 
 class Stated(NamedTuple):
-    """A statement without list marks and plain labels; `context` is its kind, if known."""
+    """Statement without list marks and plain labels; `context` is its kind, if known."""
 
     text: str
     context: Context | None = None
@@ -29,7 +29,7 @@ class Stated(NamedTuple):
 
 
 def stated(text: str, context: Context | None = None) -> Stated:
-    """Read a statement; `context` applies where no label says otherwise."""
+    """Read a statement; a label overrides `context`."""
     mark = _MARKS.match(text)
     text = text[mark.end() :] if mark else text
     struck = text.startswith("~~")
@@ -44,17 +44,14 @@ def stated(text: str, context: Context | None = None) -> Stated:
 
 
 def differ(one: Context | None, other: Context | None) -> bool:
-    """Return true if statements of these kinds are no certain duplicates: an idea is no decision."""
     if one is None or other is None:
         return (one or other) in UNSETTLED
     return one != other
 
 
 def as_rejected(content: str) -> str:
-    """Mark a statement as rejected, unless it says so itself."""
     return content if stated(content).is_rejected else f"{PREFIX}{content}"
 
 
 def as_said(title: str, content: str) -> str:
-    """Return the content, marked as rejected if only the title says so."""
     return as_rejected(content) if stated(title).is_rejected else content
