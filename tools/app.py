@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tools.runtime.log_ring import LogRing
 
 KEPT_LENGTH = 32
-"""Minimum length of the files `instance` and `jwt_secret`."""
+"""Of the files `instance` and `jwt_secret`."""
 ANALYTICS_FILE = "analytics.duckdb"
 REFLECTIONS = 2
 """Concurrent reflections by rules."""
@@ -51,33 +51,27 @@ BESIDE = 6
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Everything that an operation may use; there are no globals."""
-
     settings: Settings
     folder: DataFolder
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
     token_encoder: LateEncoder | None
-    """For late interaction; None where it is switched off, or there is no embedder."""
+    """For late interaction; None where it is off."""
     embedding_workers: Workers
     analytics: Analytics
     exposures: Exposures
     usage: Usage
     beside: Executor
-    """Threads for the parallel parts of a search."""
     accounts: Accounts
     password_turns: anyio.CapacityLimiter
-    """Limits password hashing."""
     reflection_turns: anyio.CapacityLimiter
-    """Limits reflection by rules."""
     retrieval_turns: anyio.CapacityLimiter
-    """Limits searches."""
     language_model: LanguageModel | None
     providers: Providers
     mailer: Mailer
     preload: Preload
-    """Loads engines and models; started once requests are accepted."""
+    """Loads engines and models once requests are accepted."""
     events: EventHub
     logs: "LogRing"
     clock: Callable[[], datetime]
@@ -94,8 +88,7 @@ class App:
 def questions_at_once() -> int:
     """Return the number of concurrent searches, 2 to 4 by CPUs.
 
-    With fifty agents on two cores, four at once made a recall wait twice as long, and a write forty times as long, as
-    two.
+    On two cores four at once doubled the time of a recall and took forty times that of a write.
     """
     return min(max(processors(), 2), 4)
 
@@ -108,7 +101,7 @@ async def open_app(
     clock: Callable[[], datetime] = utc_now,
     embedder: Embedder | None = None,
 ) -> AsyncIterator[App]:
-    """Open a data folder and everything in it, and close it in the end.
+    """Open a data folder and everything in it; close it at exit.
 
     Raises:
         FolderInUse: Another process serves the folder.
@@ -137,8 +130,6 @@ async def open_app(
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Data folder, ledger and indexes."""
-
     folder: DataFolder
     ledger: Ledger
     indexer: Indexer

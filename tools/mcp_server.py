@@ -99,8 +99,6 @@ def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Calle
 
 
 class Toolbox:
-    """Handlers of the MCP methods."""
-
     def __init__(self, app: App, operations: Iterable[Operation], caller: Caller) -> None:
         self.app = app
         self.caller = caller
@@ -198,7 +196,6 @@ RECEIPTS = frozenset({"mutation_receipt", "background_jobs"})
 
 
 def describe(operation: Operation, tool: Tool) -> types.Tool:
-    """Make the MCP tool of an operation."""
     return types.Tool(
         name=operation.name,
         title=tool.title,

@@ -21,7 +21,6 @@ class Checks:
         self._unmatched: set[str] = set()
         self.standings: dict[str, RecordStatus] = {}
         self.left_out: set[str] = set()
-        """Outlived records, and raw memories that the import filter excludes."""
 
     def expect(self, record_ids: Iterable[str]) -> None:
         """Read these records together with the next ones."""
@@ -49,13 +48,13 @@ class Checks:
         return {each.id for each in self.standings.values() if each.superseded and each.visibility in visible}
 
     def found(self, record_ids: Iterable[str]) -> set[str]:
-        """Return those of the records of a filtered lane that may be shown."""
+        """Return the readable ones of a filtered lane."""
         ids = list(record_ids)
         self.ask(ids)
         return self._in_force.intersection(ids)
 
     def wanted(self, record_ids: Iterable[str]) -> set[str]:
-        """Return those of any records that may be shown and pass the filter."""
+        """Return the readable ones that pass the filter."""
         found = self.found(record_ids)
         new = found - self._matched - self._unmatched
         if new:
@@ -83,7 +82,6 @@ def outlived(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set
 
 
 def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set[str]:
-    """Return raw memories that the import filter excludes."""
     if plan.imported.wants_nothing:
         return set()
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
@@ -93,7 +91,7 @@ def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) ->
 
 
 def unwanted(app: App, plan: Plan, neighbours: Collection[str]) -> set[str]:
-    """Return neighbours that the filter excludes: the graph and threads do not apply it."""
+    """Return neighbours that the filter excludes: graph and threads do not apply it."""
     if plan.as_of is not None:
         then = app.ledger.records.entities_at(plan.organization_id, neighbours, plan.as_of)
         return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}

@@ -1,6 +1,6 @@
-"""English date phrases of a query as spans of UTC days: "7 May 2023", "in May", "last week", "two days ago".
+"""English date phrases of a query as spans of UTC days: "7 May 2023", "last week", "two days ago".
 
-A phrase that is not understood names no days, so that no query prefers records of the wrong days.
+Unknown phrases name no days.
 """
 
 import re
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from stores.language.moments import LATEST, Span
 
 LONGEST_READ = 2_000
-"""Characters of a query that are searched for date phrases."""
+"""Characters of a query searched."""
 REPORTED_WITHIN = timedelta(days=7)
-"""People report events late: records of so long after the named days still match."""
+"""Events are reported late: later records still match."""
 YEARS_BACK = 10
-"""A day or month without a year means that of each of these years."""
+"""A date without a year is tried in each of these years."""
 MOST_SPANS = 64
 
 _DAY = timedelta(days=1)
@@ -40,12 +40,9 @@ _Read = Callable[[re.Match[str], datetime], Sequence[Span]]
 
 
 class DatePhrases(NamedTuple):
-    """The days that a query names, and the rest of what it says."""
-
     rest: str
     """The query without its date phrases."""
     days: Sequence[Span] = ()
-    """In order."""
 
     @property
     def spans(self) -> list[Span]:
@@ -56,8 +53,8 @@ class DatePhrases(NamedTuple):
 def date_phrases(query: str, asked_at: datetime) -> DatePhrases:
     """Find the days that a query names.
 
-    Open sides ("before May 2023") name none; "since" reaches until the query is asked. Phrases joined by "to" are one
-    span, as are those joined by "and" after "between".
+    "Before May 2023" names none; "since" reaches until `asked_at`. "To" and "between … and" join two phrases into one
+    span.
     """
     found = sorted(_found(query[:LONGEST_READ], asked_at.astimezone(UTC)), key=lambda each: each.start)
     kept = [each for each in _joined(query, found) if each.spans and not _is_open(query, each)]

@@ -12,17 +12,17 @@ from stores.records import Entity
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Conditions on a raw memory's metadata; empty ones let everything pass."""
+    """Conditions on metadata; empty ones let everything pass."""
 
     participants: frozenset[str] = frozenset()
-    """Any of them, in lower case, among `participants`."""
+    """Any of them, in lower case."""
     labels: frozenset[str] = frozenset()
-    """Any of them, in lower case, among `labels`."""
+    """Any of them, in lower case."""
     thread_id: str | None = None
     after: datetime | None = None
-    """Aware. A part of the event time lies there or later."""
+    """Aware, inclusive."""
     before: datetime | None = None
-    """Aware. A part of the event time lies earlier; consecutive ranges cover every moment."""
+    """Aware, exclusive."""
 
     @property
     def wants_nothing(self) -> bool:

@@ -1,7 +1,7 @@
-"""Late interaction: comparison of the best candidates with the query token by token.
+"""Late interaction: token-wise comparison of the best candidates with the query.
 
-MaxSim (Khattab and Zaharia, SIGIR 2020): each query token counts with its best match among the tokens of a record, or,
-discounted, of one near it in its thread.
+MaxSim (Khattab and Zaharia, SIGIR 2020): each query token counts with its best match in a record or, discounted, in a
+near one of its thread.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,24 +24,24 @@ from tools.retrieval.scoring import Scores, ranked
 AMONG = 50
 """Candidates compared; 100 gave the same results in twice the time."""
 AMONG_IN_THREADS = 75
-"""The same if some are in threads, where words and vectors give a worse order."""
+"""The same if some are in threads."""
 MOST_TOKENS = 6_500
-"""Tokens compared; of long texts, the twenty best candidates gave the same results as all."""
+"""Tokens compared."""
 MOST_WITH_NEIGHBOURS = 8_000
 """The same with neighbours in threads, nearest first."""
 REACH = 4
-"""Positions before and after a candidate in its thread whose matches count for it."""
+"""Positions in a thread whose matches count for a candidate."""
 DISCOUNT = 0.93
-"""Weight of a match one position away; two positions away its square."""
+"""Weight of a match one position away; two away its square."""
 _ROWS = 512
-"""Tokens unpacked and multiplied at once, to stay in the CPU cache."""
+"""Tokens multiplied at once, to stay in the CPU cache."""
 
 QueryTokens = NDArray[np.float32]
 """(tokens, dimension), unit vectors."""
 
 
 class Near(NamedTuple):
-    """Pairs of a candidate and a neighbour in its thread, grouped by candidate."""
+    """Pairs of a candidate and a neighbour, grouped by candidate."""
 
     owners: list[int]
     others: list[str]
@@ -64,10 +64,10 @@ class Matches(NamedTuple):
 def compare(
     indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, query: Future[QueryTokens]
 ) -> tuple[Scores, Scores] | None:
-    """Return the mean match of each candidate relative to the average one, and the mean match of its own tokens.
+    """Return each candidate's mean match relative to the average, and that of its own tokens.
 
-    The first is 0 and the second NaN for records beyond the best, without token vectors, or not to be shown. None if
-    there is nothing to compare.
+    0 and NaN for records beyond the best, without token vectors, or not to be shown. None if there is nothing to
+    compare.
 
     Raises:
         EmbeddingFailed: The query could not be encoded.
@@ -103,7 +103,6 @@ def compare(
 
 
 def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> Matches:
-    """Match query tokens with those of records, each of which has some."""
     sizes = [sum(map(len, passages)) for passages in records]
     tokens = np.concatenate([passage for passages in records for passage in passages])
     products = np.empty((len(tokens), len(query)), np.float32)

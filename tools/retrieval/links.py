@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tools.retrieval.plan import NEIGHBOURS_EACH
 
 MEMBERSHIP = frozenset(("BELONGS_TO", "PART_OF", "CONTAINS"))
-"""Relations of membership: half a project is no answer to a query for the project's name."""
+"""Relations of membership: weak evidence for a query that names the whole."""
 SUCCESSION = "SUPERSEDES"
 
 
@@ -15,7 +15,7 @@ class Link(NamedTuple):
     record_id: str
     name: str
     of_now_alone: bool = False
-    """It is true now, but on the named days others of its name were."""
+    """True now, but on the named days others of its name were."""
 
 
 class Reached(NamedTuple):
@@ -23,11 +23,11 @@ class Reached(NamedTuple):
     lead: float
     """Score of the best candidate that leads to it."""
     telling: bool
-    """It is about that candidate: no membership, no hub, and true on the named days."""
+    """About that candidate: no membership, no hub, true on the named days."""
 
 
 def dated(then: Sequence[Link], now: Iterable[Link]) -> list[Link]:
-    """Join links that were true on the named days with those of now, which come second.
+    """Join links of the named days with those of now, which come second.
 
     Links of now are marked if their seed had links of the same name then.
     """
@@ -41,8 +41,8 @@ def reach(
 ) -> list[Reached]:
     """Return each neighbour once, `NEIGHBOURS_EACH` per candidate.
 
-    Candidates that are not shown lead nowhere, superseded ones to their successor. A candidate with more neighbours is
-    a hub; links marked as of now do not count for that.
+    Hidden candidates lead nowhere, superseded ones to their successor. One with more neighbours is a hub, links of now
+    aside.
     """
     around: dict[str, dict[str, bool]] = {}
     counted: dict[str, set[str]] = {}

@@ -12,7 +12,7 @@ from tools.retrieval.links import Link
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, Plan
 
 MOST_REPLACED = 5_000
-"""Records changed since `as_of` that are read; of more, the last ones."""
+"""Records changed since `as_of` that are read, latest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +23,16 @@ class Past:
     entities: Mapping[str, Entity]
     """Past revisions that pass the filter."""
     same_words: frozenset[str]
-    """Those of `entities` whose indexed text is the same today."""
+    """Those whose indexed text is the same today."""
     is_whole: bool
-    """There were no more than `MOST_REPLACED`."""
+    """At most `MOST_REPLACED` had changed."""
 
     @property
     def other_words(self) -> list[Entity]:
-        """Those of `entities` whose indexed text is different today."""
         return [entity for record_id, entity in self.entities.items() if record_id not in self.same_words]
 
     def now(self, accepted: IndexFilter) -> IndexFilter:
-        """Return the index filter for `same_words`; the request's filter was applied to the past revisions."""
+        """Return the index filter for `same_words`."""
         return IndexFilter(accepted.visibility, ids=self.same_words)
 
 
@@ -53,7 +52,6 @@ def read_past(app: App, plan: Plan) -> Past | None:
 
 
 def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[Link]:
-    """Return the relations of records as known then; the graph holds those of today only."""
     found: list[Link] = []
     for seed in seeds:
         query = HistoryQuery("history", plan.filter.visibility, NEIGHBOURS_EACH + 1, entity_id=seed, as_of=plan.as_of)

@@ -8,12 +8,12 @@ from stores.records import IndexFilter
 from tools.retrieval.imported import EVERYTHING, Imported
 
 Mode = Literal["fast", "naive"]
-"""`fast` uses all evidence; `naive` is a control: reciprocal rank fusion of words and vectors."""
+"""`naive` is a control: reciprocal rank fusion of words and vectors."""
 
 LANE_DEPTH = 456
-"""Candidates of the lexical and of the dense lane."""
+"""Candidates per lane."""
 ENOUGH = 50
-"""Records left after the checks below which lanes with more candidates are read deeper."""
+"""Records left after the checks below which lanes are read deeper."""
 DEEPER, DEEPEST = 8, 30_000
 """Factor of each step, and the limit, which takes a second."""
 DECAY_DAYS = 30.0
@@ -24,13 +24,13 @@ NEIGHBOURS_EACH = 8
 SPANS_FOLLOWED = 3
 """Latest named spans in which past relations are followed."""
 LEAST_ASKED = 2
-"""Terms that a query must have beside its dates to be scored without them: one term occurs anywhere."""
+"""Terms beside dates that scoring without dates needs."""
 LEADING = 10
 """Candidates whose thread neighbours are added."""
 RADIUS = 2
-"""Positions before and after a record in its thread that count for it."""
+"""Positions in a thread."""
 POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH + 2 * RADIUS * LEADING
-"""Candidates that `total` can count and `offset` can reach: the maximum of all lanes."""
+"""Candidates that `total` can count and `offset` can reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +38,26 @@ class Plan:
     organization_id: str
     query: str
     filter: IndexFilter
-    """With `as_of` it applies to the records as they were then."""
+    """With `as_of` it applies to the records of then."""
     now: datetime
     """Reference of recency and of relative dates."""
     wanted: int
-    """Candidates to return; all are counted."""
     sight: frozenset[str] = frozenset()
     """Further visibility keys under which a record may supersede a raw memory."""
     imported: Imported = EVERYTHING
-    """Filter for raw memories only."""
+    """For raw memories only."""
     as_of: datetime | None = None
-    """Read relations and revisions as they were then."""
     asks: bool = True
-    """The query is a question, not a statement to compare with what is known."""
+    """The query is a question, not a statement to compare."""
     expand: bool = True
     boost_recent: bool = True
     newest_first: bool = True
-    """Break ties by time; unlike the bonus, this does not depend on `now`."""
+    """Break ties by time; unlike the bonus, independent of `now`."""
     boost_cited: bool = False
-    """Lift cited records; off unless a surface asks for it."""
     decay_days: float = DECAY_DAYS
     words_alone: bool = False
-    """Use vectors only if the lexical index fails: paraphrases are not wanted."""
+    """Use vectors only if the lexical index fails."""
     depth: int = LANE_DEPTH
-    """Candidates of each lane. A smaller depth gives the same best results; cosines of lexical hits are then computed
-    one by one."""
     mode: Mode = "fast"
     """`naive` ignores `expand`, `boost_recent`, `newest_first` and `boost_cited`."""
 
@@ -72,7 +67,7 @@ class Plan:
 
     @property
     def rescores(self) -> bool:
-        """The best candidates are rescored by tokens and similarity, which concern today's texts."""
+        """Rescore the best candidates by today's tokens and similarity."""
         return not self.is_naive and not self.words_alone and self.as_of is None
 
     @property
@@ -86,5 +81,5 @@ class Plan:
 
     @property
     def prefilter(self) -> IndexFilter:
-        """Filter for the indexes: with `as_of`, records that have not changed since."""
+        """Filter for the indexes: with `as_of`, records unchanged since."""
         return self.filter if self.as_of is None else replace(self.filter, updated_until=self.as_of)

@@ -18,7 +18,7 @@ NAIVE_LANES = ("lexical", "vector")
 
 
 class Pool:
-    """Results of every lane for every candidate. A place is the index of a candidate in every column."""
+    """Results of every lane; a place is the index of a candidate in every column."""
 
     def __init__(self, words: LexicalResult, dense: DenseHits) -> None:
         lexical = words.hits
@@ -41,12 +41,11 @@ class Pool:
         self.ranks["lexical"][:held] = np.arange(1, held + 1)
         self.ranks["vector"][near] = np.arange(1, len(dense) + 1)
         self.date_share: Scores = np.zeros(size)
-        """Share of the query that the record matches by its event time instead of words."""
+        """Share of the query matched by event time."""
         self.fused: Scores = np.zeros(size)
         self.usage: Scores | None = None
-        """Bonus for citations; None without any."""
         self.dated: Scores | None = None
-        """Bonus for records of the named days; None if the query names none."""
+        """None if the query names no days."""
 
     @property
     def unmeasured(self) -> list[str]:
@@ -60,7 +59,7 @@ class Pool:
         self.cosine[known] = [new[self.ids[place]].score for place in known]
 
     def add(self, record_ids: Iterable[str]) -> Places:
-        """Add records that are not in the pool; return the place of each, new or not."""
+        """Add new records; return the place of each, new or not."""
         wanted = list(record_ids)
         known = dict(zip(self.ids, range(len(self.ids)), strict=True))
         new = [record_id for record_id in wanted if record_id not in known]

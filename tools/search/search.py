@@ -326,7 +326,6 @@ def _document_metadata(entity: Entity, place: JsonObject | None) -> JsonObject:
 
 
 def passage(entity: Entity, span: tuple[int, int], request: SearchRequest) -> JsonObject:
-    """Return the character range of the best passage, and its text if content is wanted."""
     start, end = span
     shown: JsonObject = {"start": start, "end": end}
     if request.include_content and request.content_max_chars:
