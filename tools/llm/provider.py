@@ -1,4 +1,4 @@
-"""The library behind language models: one adapter for every provider. Installed with the extra `llm`, imported late."""
+"""Adapter of the language model library. Needs the extra `llm`; imported late."""
 
 import importlib
 import time
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 QUIET_S = 30.0
 ANSWER_TOKENS = 8_000
 REQUESTS = 2
-"""A model that answers in another shape is asked once more."""
+"""Retries of answers in another shape included."""
 SERVERS: Mapping[Provider, str | None] = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
@@ -27,26 +27,22 @@ SERVERS: Mapping[Provider, str | None] = {
     "ollama": "http://127.0.0.1:11434/v1",
 }
 NO_KEY = "none"
-"""Sent where no key is set, because the library would take one from the environment to whatever server it asks."""
+"""Sent without a key: the library would send one from the environment to any server."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 log = structlog.get_logger("llm")
 
 
 class RemoteModel:
-    """A model on a server."""
-
     def __init__(self, spec: ModelSpec) -> None:
         self._spec = spec
         self._quiet_until = 0.0
 
     @property
     def name(self) -> str:
-        """Provider and model."""
         return self._spec.name
 
     def load(self) -> None:
-        """Import the library."""
         importlib.import_module(f"{LIBRARY}.models.{self._spec.provider}")
 
     async def ask(self, instructions: str, text: str, answer: type[A]) -> A:

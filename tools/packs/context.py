@@ -1,4 +1,4 @@
-"""Context packs: what is known for a goal, chosen by facets from one search and written for an agent."""
+"""Context packs: what is known for a goal, chosen by facets from one search."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from tools.retrieval.ranking import Candidate, Ranking
 
 CONSIDERED = 400
-"""The best candidates of the search from which a pack is chosen."""
+"""Candidates of the search from which a pack is chosen."""
 LEAN = (
     "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path", "document_id",
 )  # fmt: skip
-"""The metadata that an item shows without `audit`."""
+"""Metadata of an item without `audit`."""
 HINT = "Read one whole by its id with get_entity, and cite the ids of what you used."
 NOTHING = "Nothing that is kept is about this. Keep what you learn with add."
 
@@ -60,12 +60,12 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
 
 
 ALL_WORDS = 0.999
-"""Coverage from which all words are held; a sum of shares."""
+"""Coverage of all words, but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The records of a pack, the most useful first, with what the search said of them."""
+    """Records of a pack, most useful first, with their search results."""
 
     chosen: Sequence[Chosen]
     entities: Mapping[str, Entity]
@@ -78,8 +78,6 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A hit that may stand in a pack."""
-
     plan: Plan
     ranking: "Ranking"
     options: Sequence[Option]
@@ -130,21 +128,21 @@ def _missing(degraded: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The items of a pack, the most useful first, for whoever writes something else of them than a pack."""
+    """Items of a pack, most useful first."""
 
     items: Sequence[PackItem]
     gone: Sequence[str]
-    """The states of what would be among them if it was not out of use."""
+    """States of records left out as superseded, retired or archived."""
     degraded: Mapping[str, str]
-    """Parts that could not answer, with a word for the reason."""
+    """Failed parts, with a reason."""
 
 
 Keep = Callable[[Iterable[Option]], list[Option]]
-"""Leaves out what is too far from the goal."""
+"""Drops what is too far from the goal."""
 
 
 def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep) -> list[Packed]:
-    """Choose, of one search, a pack for each of several lots of facets. The caller reads the project. Blocks."""
+    """Choose a pack for each list of facets from one search; the caller reads the project. Blocks."""
     ranked = _rank(app, call, request, _query(request), keep)
     packs = []
     for facets in parts:
@@ -168,7 +166,7 @@ def withheld(
 ) -> list[int]:
     """Count the records with these visibility keys that each pack would hold if the caller might read them. Blocks.
 
-    Nothing of them but their number leaves this function.
+    Only their number leaves this function.
     """
     from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 

@@ -1,4 +1,4 @@
-"""The tasks that a project is at work on, which lead its context packs whatever the goal. Blocks."""
+"""Current tasks of a project, which lead its context packs. Blocks."""
 
 from collections.abc import Mapping
 
@@ -8,15 +8,13 @@ from tools.app import App
 from tools.packs.selection import Option
 
 UNDER_WAY = ("doing", "blocked", "review")
-"""States of tasks that a project is at work on."""
 LEADING = 5
-"""Tasks of the project that lead, whatever the search says of them."""
 LOOKED_AT = 50
-"""Tasks under way of which these are chosen: those that changed last."""
+"""Tasks under way that are considered, latest change first."""
 
 
 def leading_tasks(app: App, caller: Principal, project_id: str, scores: Mapping[str, float]) -> list[Option]:
-    """Return the tasks under way: what the goal is about first, by its scores, then by state and last change."""
+    """Return the tasks under way: by score, then state and last change."""
     organization, visible = caller.organization_id, caller.visible
     query = EntityQuery(
         visibility=visible, types=("task",), statuses=UNDER_WAY, project_ids=(project_id,), limit=LOOKED_AT

@@ -12,18 +12,18 @@ from tools.packs.markdown import on_one_line
 from tools.packs.selection import GONE
 
 READ = 12
-"""Relations of an item that are read in each direction, the latest first; what is out of use is dropped from them."""
+"""Relations read of an item in each direction, latest first."""
 CONTENT_LIMIT = 200
 STRUCTURE = frozenset({"BELONGS_TO", "CONTAINS", "PART_OF", "CHILD_OF"})
-"""Relations that say where a record is filed; the others say more of it and come first."""
+"""Relations of filing: listed after the others."""
 
 
 def related_items(
     app: App, caller: Principal, ids: Sequence[str], *, limit: int, project_id: str | None
 ) -> Mapping[str, list[RelatedItem]]:
-    """Return what the caller may read around each item, by its id: what says most first, then the latest.
+    """Return the current, readable neighbours of each item, most telling first, then latest.
 
-    What was superseded or archived is left out, and so is the project that the pack is for.
+    The project of the pack is left out.
     """
     organization = caller.organization_id
     linked = app.ledger.relations.links_around(organization, ids, visibility=caller.visible, limit=READ)

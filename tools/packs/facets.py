@@ -54,9 +54,8 @@ INTENTS: Mapping[Intent, tuple[Facet, ...]] = {
 }  # fmt: skip
 
 LIMITS: Mapping[Layer, int] = {"wake": 8, "recall": 24, "deep_search": 50}
-"""Items that a layer holds at most."""
+"""Most items."""
 ON_WAKING = frozenset[Facet]({"recent_memory", "active_work", "decisions", "gotchas", "procedures"})
-"""The facets that `wake` is limited to."""
 FEWEST_EACH, MOST_EACH = 2, 8
 
 

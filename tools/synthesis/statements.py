@@ -1,6 +1,6 @@
-"""Says what stands in the sources: for each one a statement, in its own words, in the section that it fits best. Pure.
+"""Statements: each source in its own words, in its best section. Pure.
 
-Nothing is put in other words, so nothing can be said that a source does not say.
+Nothing is paraphrased, so nothing is said that no source says.
 """
 
 import re
@@ -20,11 +20,11 @@ from tools.text.plain import one_line
 NAMED_ALREADY = 0.7
 SENTENCE_LIMIT = 400
 IN_ORDER = frozenset({"procedures", "planning"})
-"""Facets of records that are read from their beginning: the steps of a procedure are no list to pick from."""
+"""Facets read from their beginning: steps are no list to pick from."""
 _NUMBER = re.compile(r"\d{1,3}[.)][ \t]+\Z")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])\1(?![\w*])")
 SHARED = 3
-"""Sources that a section tells of where another one could as well; the rest goes to that one."""
+"""Most sources of a section that would fit another one as well."""
 FEWEST_WORDS = 3
 GOES_ON = " …"
 _ENDS = '.!?…:;"”»)`'
@@ -32,11 +32,9 @@ _ENDS = '.!?…:;"”»)`'
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that a document says, and the sources that say it."""
-
     name: str
     text: str
-    """Sentences of the first source; empty where there is nothing but a name."""
+    """Sentences of the first source; empty for a mere name."""
     state: str
     source_ids: tuple[str, ...]
     facet: Facet | None
@@ -46,13 +44,12 @@ class Statement:
 
     @property
     def said(self) -> str:
-        """Everything that it says, as plain text."""
         return " ".join(filter(None, (self.name, self.text)))
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A source that is told of in another section, and belongs here as well."""
+    """A source told in another section that belongs here as well."""
 
     name: str
     source_id: str

@@ -1,4 +1,4 @@
-"""The sections that each type of document has, which facets of a context pack feed them, and what a depth means."""
+"""Section templates by document type, and the extent of each depth."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +20,11 @@ OPEN = UNDER_WAY | WAITING | BLOCKED
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One section of a type of document."""
-
     title: str
     prompt: str
     facets: tuple[Facet, ...]
     work: frozenset[str] = OPEN
-    """The states of tasks, epics and projects that belong here; what is done is in the facet `prior_art`."""
+    """States of tasks, epics and projects; finished work is `prior_art`."""
 
 
 _RISKS = "What can go wrong, what is blocked and what is not known."
@@ -98,11 +96,11 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     ),
 }
 ABOUT_WORK: frozenset[OutputType] = frozenset({"roadmap", "handbook"})
-"""Types that tell of all that a project is at work on, whatever the goal."""
+"""Types that cover all current work of a project, whatever the goal."""
 LISTED: frozenset[OutputType] = frozenset({"handbook"})
-"""Types that also tell of what no search for the goal brings up."""
+"""Types that also list what no search finds."""
 EVERYTHING: tuple[Facet, ...] = FACETS
-"""The facets of a section that somebody asks for in words of their own."""
+"""Facets of a section requested in free words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +108,11 @@ class Extent:
     sections: int
     sources: int
     related: int
-    """Records that are linked to a source and come along."""
+    """Linked records per source."""
     preview: int
-    """Characters of a source that are shown, and drawn from."""
+    """Characters of a source shown, and drawn from."""
     quoted: int
-    """Characters of a source that are quoted, about: sentences are whole."""
+    """Characters quoted of a source, in whole sentences."""
 
 
 EXTENTS: Mapping[Depth, Extent] = {
