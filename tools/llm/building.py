@@ -9,11 +9,10 @@ from tools.llm.model import LIBRARY, LanguageModel, ModelSpec, Naming, Provider
 ADAPTERS: Mapping[Provider, str] = {
     "openai": "openai", "ollama": "openai", "anthropic": "anthropic", "google": "google.genai",
 }  # fmt: skip
-"""Adapter package by provider."""
 
 
 def build_language_model(spec: ModelSpec | None, naming: Naming | None = None) -> LanguageModel | None:
-    """Return the configured model, not yet imported or connected; None for none.
+    """Return the configured model, not yet imported, or None.
 
     Raises:
         InvalidSetting: The library is not installed, or a hosted provider has no key.

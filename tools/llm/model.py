@@ -1,4 +1,4 @@
-"""Interface of a language model: instructions and a text in, an object of a given shape out."""
+"""Interface of a language model: instructions and text in, an object out."""
 
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
@@ -25,7 +25,6 @@ class ModelSpec:
     provider: Provider
     model: str
     base_url: str | None = None
-    """None for the provider's own server, or a local Ollama."""
     api_key: str | None = field(default=None, repr=False)
     timeout_s: float = 30.0
 
@@ -45,9 +44,7 @@ class LanguageModel(Protocol):
     """Safe for concurrent tasks."""
 
     @property
-    def name(self) -> str:
-        """Provider and model: `ollama:qwen3`."""
-        ...
+    def name(self) -> str: ...
 
     def load(self) -> None:
         """Import the library, which takes seconds; else the first question does."""

@@ -1,4 +1,4 @@
-"""Proposals of a language model for session notes, to be verified against them."""
+"""Unverified proposals of a language model for session notes."""
 
 import hashlib
 from typing import Annotated
@@ -10,7 +10,7 @@ from tools.reflecting.reflection import KINDS
 from tools.reflecting.reflection.proposals import Proposal
 
 READ_LIMIT = 60_000
-"""Characters of notes; longer ones are read by the rules."""
+"""Characters; rules read longer notes."""
 
 INSTRUCTIONS = """\
 You read the notes of a working session and name what is worth remembering.
@@ -54,7 +54,7 @@ class ProposedItems(BaseModel):
 
 
 async def propose(model: LanguageModel, notes: str, *, limit: int) -> list[Proposal]:
-    """Return the unchecked proposals of a model for at most `READ_LIMIT` characters.
+    """Ask for proposals.
 
     Raises:
         ModelFailed: No usable answer.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 QUIET_S = 30.0
 ANSWER_TOKENS = 8_000
 REQUESTS = 2
-"""Retries of answers in another shape included."""
 SERVERS: Mapping[Provider, str | None] = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",

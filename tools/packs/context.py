@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from tools.retrieval.ranking import Candidate, Ranking
 
 CONSIDERED = 400
-"""Candidates of the search from which a pack is chosen."""
 LEAN = (
     "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path", "document_id",
 )  # fmt: skip
@@ -60,20 +59,15 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
 
 
 ALL_WORDS = 0.999
-"""Coverage of all words, but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Records of a pack, most useful first, with their search results."""
-
     chosen: Sequence[Chosen]
     entities: Mapping[str, Entity]
     candidates: Mapping[str, "Candidate"]
     places: Mapping[str, JsonObject]
-    """Places of document chunks, by id."""
     strongest: float
-    """The highest BM25 among the candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +122,6 @@ def _missing(degraded: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Items of a pack, most useful first."""
-
     items: Sequence[PackItem]
     gone: Sequence[str]
     """States of records left out as superseded, retired or archived."""
@@ -142,7 +134,7 @@ Keep = Callable[[Iterable[Option]], list[Option]]
 
 
 def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep) -> list[Packed]:
-    """Choose a pack for each list of facets from one search; the caller reads the project. Blocks."""
+    """Choose a pack for each list of facets from one search. Blocks. The project must be readable."""
     ranked = _rank(app, call, request, _query(request), keep)
     packs = []
     for facets in parts:

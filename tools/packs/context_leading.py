@@ -10,11 +10,10 @@ from tools.packs.selection import Option
 UNDER_WAY = ("doing", "blocked", "review")
 LEADING = 5
 LOOKED_AT = 50
-"""Tasks under way that are considered, latest change first."""
 
 
 def leading_tasks(app: App, caller: Principal, project_id: str, scores: Mapping[str, float]) -> list[Option]:
-    """Return the tasks under way: by score, then state and last change."""
+    """Return tasks under way by score, state and last change."""
     organization, visible = caller.organization_id, caller.visible
     query = EntityQuery(
         visibility=visible, types=("task",), statuses=UNDER_WAY, project_ids=(project_id,), limit=LOOKED_AT

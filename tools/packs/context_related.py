@@ -12,19 +12,16 @@ from tools.packs.markdown import on_one_line
 from tools.packs.selection import GONE
 
 READ = 12
-"""Relations read of an item in each direction, latest first."""
+"""Per direction, latest first."""
 CONTENT_LIMIT = 200
 STRUCTURE = frozenset({"BELONGS_TO", "CONTAINS", "PART_OF", "CHILD_OF"})
-"""Relations of filing: listed after the others."""
+"""Listed after the others."""
 
 
 def related_items(
     app: App, caller: Principal, ids: Sequence[str], *, limit: int, project_id: str | None
 ) -> Mapping[str, list[RelatedItem]]:
-    """Return the current, readable neighbours of each item, most telling first, then latest.
-
-    The project of the pack is left out.
-    """
+    """Return the current, readable neighbours of each item, without the project."""
     organization = caller.organization_id
     linked = app.ledger.relations.links_around(organization, ids, visibility=caller.visible, limit=READ)
     others = {link.id for links in linked.values() for link in links} - {project_id}

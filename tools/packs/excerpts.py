@@ -8,9 +8,8 @@ MORE = " …"
 """Ellipsis; counts as part of the length."""
 BEFORE = "… "
 LEAST_KEPT = 0.5
-"""Share of the length that whole sentences must fill; else the cut is after a word."""
+"""Least share filled by whole sentences; else the cut is after a word."""
 LOOK_BACK = 300
-"""Characters searched backwards for the beginning of a sentence."""
 _MARKS = ".!?…\u3002\uff01\uff1f"
 
 

@@ -1,4 +1,4 @@
-"""Facets of a context pack, as tables: by intent, by entity type, and sizes by layer."""
+"""Facets of a context pack: by intent, by entity type, and sizes by layer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,6 @@ INTENTS: Mapping[Intent, tuple[Facet, ...]] = {
 }  # fmt: skip
 
 LIMITS: Mapping[Layer, int] = {"wake": 8, "recall": 24, "deep_search": 50}
-"""Most items."""
 ON_WAKING = frozenset[Facet]({"recent_memory", "active_work", "decisions", "gotchas", "procedures"})
 FEWEST_EACH, MOST_EACH = 2, 8
 

@@ -10,14 +10,13 @@ from tools.packs.excerpts import excerpt
 
 CHARACTERS_PER_TOKEN = 4
 CONTENT_SHARE = 0.85
-"""Share of the budget for items; the rest is for headings and the last line."""
 CONTENT_LIMIT = 1200
 SHORTEST = 160
 """Characters; the last item is dropped rather than cut shorter."""
 GOAL_LIMIT = 200
 NAME_LIMIT = 60
 FREE_ITEMS, FREE_EACH, FREE_CONTENT = 8, 3, 280
-"""Without a budget: items in all, items of a section, characters of each."""
+"""Without a budget: items in all, per section, characters of each."""
 QUOTE = "  > "
 
 
@@ -35,7 +34,6 @@ class Entry:
     id: str
     name: str
     marks: tuple[str, ...]
-    """Type, state, date."""
     content: str
     links: tuple[Link, ...] = ()
     is_cut: bool = False
@@ -60,7 +58,7 @@ def render(
 ) -> str:
     """Write the items under the titles of their sections; the last line names cuts, or is the hint.
 
-    A budget (tokens of four characters) shortens long texts, then drops the least useful items; one item always stays.
+    A budget (tokens of four characters) shortens long texts, then drops items; one always stays.
     """
     title, before = _title(goal, budget), [missing] if missing else []
     if not entries:

@@ -21,7 +21,6 @@ class Option:
     id: str
     entity_type: str
     status: str
-    """In lower case; empty without one."""
     score: float
     nearness: float = 1.0
     """Cosine to the goal; 1 if found by other evidence."""
@@ -49,9 +48,9 @@ def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
 
 
 def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:
-    """Choose at most `limit` records for the facets, most useful first: current work, then by score.
+    """Choose at most `limit` records, most useful first: current work, then by score.
 
-    A record takes the first facet that accepts it and has room. Facets take turns, so that each survives a cut.
+    Facets take turns, so that each survives a cut.
     """
     shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
     room = most_each(limit, facets)
@@ -70,7 +69,6 @@ def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> li
 
 
 def takes(facet: Facet, option: Option) -> bool:
-    """Return true if a facet accepts a record: finished work is prior art."""
     if option.status in GONE:
         return False
     if option.is_done:

@@ -36,7 +36,6 @@ class Candidate:
 
     @property
     def said(self) -> JsonObject:
-        """Stored proposal; empty for a memory that is no candidate."""
         return self.memory.capture.candidate or {}
 
     @property
@@ -53,7 +52,6 @@ class Candidate:
 
     @property
     def content(self) -> str:
-        """Proposed content, cut to the limit of an entity."""
         return (_text(self.said.get("content")) or self.memory.entity.content)[:CONTENT_LIMIT]
 
     @property
@@ -118,11 +116,6 @@ class Candidate:
 
 
 def candidate_for(caller: Principal, candidate_id: str, read: Read) -> Candidate:
-    """Read a candidate and the sources that the caller may read.
-
-    Raises:
-        NotFound: It does not exist for the caller.
-    """
     memory = read(candidate_id)
     if memory is None or not may_read_memory(caller, memory.entity.visibility):
         raise NotFound(

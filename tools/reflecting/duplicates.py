@@ -18,18 +18,15 @@ from tools.reflecting.reflection.terms import terms
 from tools.retrieval.plan import Plan
 
 NEAR = 10
-"""Records compared per statement: indexed ones, and as many unindexed."""
+"""Records compared per statement, indexed and unindexed each."""
 LEAST_SHARED = 0.15
 """Least idf-weighted share of a statement's words in a record."""
 LEAST_STEMS = 0.25
-"""The same for unindexed records, unweighted."""
 DEPTH = 40
 QUERY_LIMIT = 400
-"""Characters."""
 LATEST = 200
-"""Unindexed records read, latest first."""
 READ_CHARACTERS, MOST_CHARACTERS = 20_000, 200_000
-"""Characters read per unindexed record and in all: about 0.1 s of work."""
+"""About 0.1 s of work."""
 DISTILLED: tuple[EntityType, ...] = (
     "decision", "rule", "claim", "plan", "idea", "procedure", "pattern", "guide", "artifact", "error_pattern",
     "preference", "topic", "domain", "template", "tool",
@@ -94,9 +91,9 @@ class _Fresh:
 
 
 def compare(app: App, caller: Principal, statements: Sequence[Statement], visibility: str) -> list[Comparison]:
-    """Compare statements with the nearest records that the caller may read. Blocks.
+    """Compare statements with the nearest readable records. Blocks.
 
-    `visibility` is the key of the new records. Unindexed records are read from the ledger.
+    `visibility` is the key of the new records.
     """
     from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 

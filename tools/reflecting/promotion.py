@@ -155,10 +155,10 @@ async def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> 
 
 
 def again(reviewed: Callable[[], Answer]) -> Answer:
-    """Repeat a review after a concurrent duplicate, twice at most. Blocks.
+    """Repeat a review after a concurrent duplicate. Blocks.
 
     Raises:
-        Overtaken: Each attempt met a duplicate.
+        Overtaken: Each of three attempts met a duplicate.
     """
     for _ in range(AGAIN):
         with suppress(Overtaken):
@@ -179,11 +179,6 @@ class Judgement:
 
 
 def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
-    """Find the reasons for a review by a person. Blocks.
-
-    Raises:
-        NotFound: The candidate does not exist for the caller.
-    """
     considered = considered_now(app, caller, request)
     known = compared(app, caller, considered)
     candidate = considered.candidate
@@ -241,12 +236,6 @@ def considered_now(app: App, caller: Principal, request: PromoteRequest) -> Cons
 
 
 def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:
-    """Check the links of a promotion without writing them.
-
-    Raises:
-        NotFound: A named record does not exist for the caller.
-        Forbidden: The caller may not change a record that would be superseded.
-    """
     if considered.refusal is None and considered.place is not None:
         require_linkable(app.ledger, caller, request.related_to, considered.place.memory_scope)
 

@@ -53,8 +53,6 @@ class PromoteRequest(PromotionFields):
 
 
 class InputScope(Result):
-    """Scope of the candidate or of a source."""
-
     id: str
     memory_scope: MemoryScope
     scope_key: str | None
@@ -87,13 +85,6 @@ class Considered:
 
 
 def consider(caller: Principal, request: PromoteRequest, read: Read) -> Considered:
-    """Judge a requested promotion.
-
-    Raises:
-        NotFound: The candidate or project does not exist for the caller.
-        Forbidden: The caller may only read the project.
-        InvalidRequest: Fields of the request contradict each other.
-    """
     candidate = candidate_for(caller, request.candidate_id, read)
     scope, key, project = _wanted(caller, candidate, request)
     target, place = None, None

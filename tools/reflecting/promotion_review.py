@@ -1,4 +1,4 @@
-"""Review rules: objections to a promotion, and reasons for a review by a person. No I/O."""
+"""Review rules: objections to a promotion, and reasons for a review. No I/O."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -36,8 +36,6 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Target of a promotion; `refusal` if its reviewer may not write there."""
-
     memory_scope: MemoryScope
     scope_key: str | None
     refusal: PromotionReason | None = None
@@ -45,10 +43,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Requested promotion. Unreadable sources count as lost."""
+    """Unreadable sources count as lost."""
 
     review_state: ReviewState | None
-    """`None` if the reviewer may not read the candidate."""
     is_candidate: bool = True
     may_review: bool = True
     target: Target | None = None
@@ -61,7 +58,6 @@ def objection(proposal: Proposal) -> PromotionReason | None:
 
 
 def broadest(inputs: Sequence[Input]) -> Input:
-    """Return the input of the broadest scope; the first of equals."""
     return max(inputs, key=lambda each: _WIDTH.index(each.memory_scope))
 
 
@@ -123,8 +119,6 @@ _KEPT: frozenset[ExceptionReason] = frozenset({"candidate_not_found", "policy_de
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """Candidate under review; `labels` are its sensitivity flags and tags."""
-
     refusal: PromotionReason | None
     memory_scope: MemoryScope | None
     has_source: bool

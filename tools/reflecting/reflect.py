@@ -41,7 +41,6 @@ HEADINGS: dict[Kind, str] = {
     "session": "Session",
 }
 CONTENT_SHOWN = 600
-"""Characters shown of a candidate."""
 
 
 def markdown(
@@ -105,8 +104,6 @@ log = structlog.get_logger("reflect")
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Findings; `method` is `rules` or `model`, `said` goes into the pack."""
-
     findings: Sequence[Finding]
     method: str
     said: JsonObject

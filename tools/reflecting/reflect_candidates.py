@@ -159,7 +159,7 @@ class ReflectionPack(Result):
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """A relation of every kept record, from one field of the request."""
+    """A relation of every kept record."""
 
     name: str
     target: Entity
@@ -177,12 +177,7 @@ class Tie:
 
 
 def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) -> list[Tie]:
-    """Read the targets of the requested relations; `visibility` is the key of kept records.
-
-    Raises:
-        NotFound: A named record does not exist for the caller.
-        InvalidRequest: One of `task_ids` is no task.
-    """
+    """Read the targets of the requested relations; `visibility` is the key of kept records."""
     named = [(*referred(each), "related_to") for each in request.related_to or ()]
     named += [("RELATED_TO", each, "task_ids") for each in request.task_ids or ()]
     there = app.ledger.records.entities(caller.organization_id, {target_id for _, target_id, _ in named})

@@ -29,9 +29,8 @@ from tools.reflecting.reflection import Finding
 
 SURFACE = "reflect"
 LATELY = timedelta(minutes=1)
-"""Age up to which a record may be missing from the indexes."""
+"""Age up to which a record may be unindexed."""
 WAITING_LIMIT = 200
-"""Queued candidates compared, so that none is queued twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Keeping:
 
 @dataclass(slots=True)
 class Stored:
-    """Records stored by one reflection; `record_ids` by index of the finding."""
+    """`record_ids` is by index of the finding."""
 
     source: RawMemory | None = None
     memory_ids: list[str] = field(default_factory=list)
@@ -72,12 +71,6 @@ def stores_anything(request: ReflectRequest) -> bool:
 
 
 def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility:
-    """Return the visibility of kept records: members of the project, or the caller alone.
-
-    Raises:
-        NotFound: The project does not exist for the caller.
-        Forbidden: The caller may not write there.
-    """
     project = request.project
     if project is None:
         if stores_anything(request):
@@ -101,12 +94,7 @@ def _no_role(project: str) -> Forbidden:
 
 
 def store(app: App, call: Call, keeping: Keeping) -> Stored:
-    """Store what the request asks for, in one transaction. Blocks.
-
-    Raises:
-        NotFound: A named record is gone.
-        Forbidden: The caller may not change a record that would be superseded.
-    """
+    """Store what the request asks for, in one transaction. Blocks."""
     caller, request, stored = call.caller, keeping.request, Stored()
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         if request.persist_source:

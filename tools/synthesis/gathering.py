@@ -278,7 +278,7 @@ def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
 
 
 def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
-    """Drop sources deleted, hidden or retired while the document was written. Blocks."""
+    """Drop sources deleted, hidden or retired meanwhile. Blocks."""
     ids = {each for pack in packs for each in pack.source_ids}
     standings = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
     usable = {

@@ -1,4 +1,4 @@
-"""Persistence of a document: one raw memory, readable by no more people than all of its sources."""
+"""Persistence of a document: one raw memory, no wider than its sources."""
 
 import json
 from collections.abc import Iterable
@@ -21,9 +21,7 @@ from tools.synthesis.remembered import GENERATED, SURFACE
 from tools.synthesis.sources import Source
 
 SAME_LIMIT = 20
-"""Equal memories searched for the same document."""
 CITED_LIMIT = 500
-"""Sources in the provenance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +45,6 @@ class Kept:
 
 
 def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibility | None:
-    """Return where a document is to be kept, if at all.
-
-    Raises:
-        InvalidRequest: `missing_scope_key`, the scope is `project` and nothing names one.
-        Forbidden: The caller is a Viewer, or may not write the memories of the project.
-    """
     project = request.scope_key or request.project
     if request.memory_scope == "project" and not project:
         raise InvalidRequest(
@@ -81,7 +73,7 @@ def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibil
 
 
 def keep(app: App, call: Call, request: DraftRequest, place: Visibility | None, document: Document) -> Kept | None:
-    """Keep a document if asked to, and settle the claim of the call in any case. Blocks."""
+    """Keep a document if asked to; settle the claim in any case. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         tx.show_in_answer([each.id for each in document.sources])
@@ -100,7 +92,7 @@ def narrowest(caller: Principal, place: Visibility, sources: Iterable[str]) -> V
     """Return the requested scope if all its readers may read each source, else private.
 
     Raises:
-        Forbidden: The caller has no private memories, because its API key is narrowed.
+        Forbidden: A narrowed API key has no private memories.
     """
     readers = entity_key(place.key)
     if all(reaches_readers_of(caller, each, readers) for each in sources):

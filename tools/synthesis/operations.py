@@ -42,7 +42,7 @@ from tools.synthesis.writing import markdown, payload
 
 OPENING = "index_unavailable"
 WAITS_S = (0.2, 0.5, 1.0)
-"""Waits before a document that not all indexes contributed to is made anew."""
+"""Waits for indexes that did not contribute to a document."""
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
 
 

@@ -41,7 +41,7 @@ class Section:
 
 
 def run_id(request: PlanRequest) -> str:
-    """Return the id of a run: equal for equal requests, and for a plan and its draft."""
+    """Return the id of a run: equal for a plan and its draft."""
     asked = {name: value for name, value in request.model_dump(mode="json").items() if name in PlanRequest.model_fields}
     canonical = json.dumps(asked, sort_keys=True, ensure_ascii=False)
     return f"synthesis:{hashlib.sha256(canonical.encode(errors='surrogatepass')).hexdigest()[:16]}"
@@ -57,7 +57,6 @@ def title_of(request: PlanRequest) -> str:
 
 
 def sections_of(request: PlanRequest) -> list[Section]:
-    """Plan the requested sections, else those of the type within depth and limit."""
     base = (request.seed_query or "").strip() or request.goal
     if request.required_sections:
         # The default limit is about templates: it drops no section that somebody asked for.

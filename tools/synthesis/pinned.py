@@ -34,9 +34,8 @@ class Pin:
     id: str
     field: str
     record: Entity | None = None
-    """None if the caller cannot use the id."""
     lifecycle: str = ""
-    """Reason why a readable record is unusable: `superseded`, `archived` and the like."""
+    """`superseded`, `archived` and the like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,6 @@ class Pins:
         return tuple(pin.id for pin in self._of(section) if pin.record is None)
 
     def corrected(self, section: Section) -> tuple[str, ...]:
-        """Explain each corrected record that is not used."""
         return tuple(pin.lifecycle for pin in self._of(section) if pin.lifecycle not in ("", "archived"))
 
     def archived(self, section: Section) -> int:

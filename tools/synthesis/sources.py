@@ -19,7 +19,6 @@ from tools.text.plain import one_line, plain
 
 Origin = Literal["graph", "document", "raw_memory"]
 CLAIMS = "unresolved_claims"
-"""Metadata key: what a record calls unsettled."""
 CLAIMS_SHOWN, CLAIM_LIMIT = 10, 300
 NAME_LIMIT = 160
 SECRETS = frozenset({"private_key", "key", "token", "secret", "credential"})
@@ -73,15 +72,11 @@ class Tie:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Sources of a section, the pinned ones first, and what was left out."""
-
     section: Section
     sources: tuple[Source, ...]
     missing: tuple[str, ...] = ()
-    """Named ids that the caller cannot use."""
     hidden: int = 0
     corrections: tuple[str, ...] = ()
-    """Reason for each dropped record that was corrected."""
     claims: tuple[str, ...] = ()
     degraded: Mapping[str, str] = field(default_factory=dict)
 
@@ -98,7 +93,7 @@ def source_of(
     tie: Tie | None = None,
     is_pinned: bool = False,
 ) -> Source:
-    """Make a source of a record; `item` comes from a pack, `limit` is the length of its preview."""
+    """Make a source of a record; `limit` is the length of its preview."""
     text = plain(item.content if item is not None else entity.content or entity.description)
     is_redacted = bool(SECRETS & set(sensitivity_flags(f"{entity.name}\n{entity.description}\n{entity.content}")))
     status = entity.metadata.get("status")
@@ -131,7 +126,6 @@ def shown_name(name: str) -> str:
 
 
 def facet_of(entity_type: str, status: str, among: Sequence[Facet] = FACETS) -> Facet | None:
-    """Return the facet that shows a record of this type, if any."""
     if entity_type == RAW_MEMORY:
         return "recent_memory" if "recent_memory" in among else None
     if status in DONE and entity_type in SHELVES["active_work"].types:

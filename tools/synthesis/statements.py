@@ -1,7 +1,4 @@
-"""Statements: each source in its own words, in its best section. Pure.
-
-Nothing is paraphrased, so nothing is said that no source says.
-"""
+"""Statements: each source in its own words, in its best section. Pure."""
 
 import re
 from collections import Counter
@@ -24,7 +21,6 @@ IN_ORDER = frozenset({"procedures", "planning"})
 _NUMBER = re.compile(r"\d{1,3}[.)][ \t]+\Z")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])\1(?![\w*])")
 SHARED = 3
-"""Most sources of a section that would fit another one as well."""
 FEWEST_WORDS = 3
 GOES_ON = " …"
 _ENDS = '.!?…:;"”»)`'
@@ -34,7 +30,6 @@ _ENDS = '.!?…:;"”»)`'
 class Statement:
     name: str
     text: str
-    """Sentences of the first source; empty for a mere name."""
     state: str
     source_ids: tuple[str, ...]
     facet: Facet | None
@@ -49,8 +44,6 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A source told in another section that belongs here as well."""
-
     name: str
     source_id: str
     section_title: str

@@ -24,7 +24,6 @@ class Template:
     prompt: str
     facets: tuple[Facet, ...]
     work: frozenset[str] = OPEN
-    """States of tasks, epics and projects; finished work is `prior_art`."""
 
 
 _RISKS = "What can go wrong, what is blocked and what is not known."
@@ -96,11 +95,9 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     ),
 }
 ABOUT_WORK: frozenset[OutputType] = frozenset({"roadmap", "handbook"})
-"""Types that cover all current work of a project, whatever the goal."""
 LISTED: frozenset[OutputType] = frozenset({"handbook"})
 """Types that also list what no search finds."""
 EVERYTHING: tuple[Facet, ...] = FACETS
-"""Facets of a section requested in free words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +105,10 @@ class Extent:
     sections: int
     sources: int
     related: int
-    """Linked records per source."""
     preview: int
-    """Characters of a source shown, and drawn from."""
+    """Characters."""
     quoted: int
-    """Characters quoted of a source, in whole sentences."""
+    """Characters."""
 
 
 EXTENTS: Mapping[Depth, Extent] = {

@@ -32,7 +32,6 @@ def drafted_gaps(told: Told) -> list[Gap]:
 
 
 def verification(packs: Sequence[Pack], gaps: Sequence[Gap], *, is_drafted: bool) -> Verification:
-    """Sum up: `gaps` if any, else `pass` of a draft and `pending` of a plan."""
     sources = {each for pack in packs for each in pack.source_ids}
     status = "gaps" if gaps else "pass" if is_drafted else "pending"
     return Verification.model_validate(
@@ -59,7 +58,6 @@ def _borne_out(statements: Iterable[Statement], known: Mapping[str, Source]) -> 
 
 
 def unsupported(said: str, sources: Sequence[Source]) -> list[str]:
-    """Return the numbers and names that the cited sources lack."""
     evidence = plain("\n".join(f"{each.name}\n{each.text}" for each in sources))
     return [*numbers_missing(said, evidence), *names_missing(said, evidence)]
 

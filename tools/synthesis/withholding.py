@@ -9,7 +9,7 @@ from tools.app import App
 
 
 def withheld_keys(app: App, caller: Principal, project_id: str | None) -> frozenset[str]:
-    """Return the keys that a caller may count; None for a narrowed API key. Blocks."""
+    """None for a narrowed API key. Blocks."""
     organization = caller.organization_id
     found = None if caller.is_narrowed else app.ledger.people.caller(caller.user_id, organization, None)
     if found is None:

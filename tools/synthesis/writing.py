@@ -1,4 +1,4 @@
-"""Write sections as Markdown and as data. Pure: the same statements give the same bytes.
+"""Write sections as Markdown and as data. Pure and deterministic.
 
 Text of records becomes one line without heading, link, image, mention or HTML.
 """
@@ -25,7 +25,6 @@ KINDS: Mapping[OutputType, str] = {
     "handbook": "Handbook",
 }
 GROUPED_FROM = 6
-"""Statements of a section from which kinds have headings."""
 OTHERS = "Further Records"
 EMPTY = "Nothing that could be read and cited was found for this section."
 REASONS: Mapping[str, str] = {
@@ -41,7 +40,6 @@ _MIDDLE = "x "
 
 
 def markdown(request: PlanRequest, told: Sequence[Told], verification: Verification) -> str:
-    """Write the document: sections, then sources, freshness and gaps."""
     titles = {each.pack.section.id: each.pack.section.title for each in told}
     cited = _cited(told)
     parts = [

@@ -26,7 +26,7 @@ zur im am als auch bei nach aus durch über unter wenn dass sich jetzt nun kann 
 """
 _GERMAN = frozenset(_GERMAN_FUNCTION_WORDS.split())
 GERMAN_WORDS = 2
-"""Different words that make a sentence German; capitals mark no names there."""
+"""Different words that make a sentence German."""
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|[(\"'“]\s*)$")
 _COMMON = frozenset({"i", "a", "api", "apis", "cli", "if", "it", "ok"})
 _SHORT = 3

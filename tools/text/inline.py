@@ -1,6 +1,6 @@
 """Plain text as one inert line of Markdown: no link, HTML, mention or image.
 
-Backticks and words such as `--flag`, `a_name`, `call()` or `src/file.py` become code.
+Backticks and words such as `--flag` or `src/file.py` become code.
 """
 
 import re
@@ -37,7 +37,6 @@ _CODE = re.compile(
     re.VERBOSE,
 )
 _CALLS = re.compile(r"@|://|www\.|[<>].*\w|\w.*[<>]|[\[\]]", re.IGNORECASE)
-"""Mentions, addresses, tags and links."""
 _PROPER = """
 node.js next.js vue.js asp.net e.g i.e and/or github gitlab bitbucket codeberg javascript typescript coffeescript
 websocket websockets opentelemetry opensearch openstack youtube linkedin whatsapp wordpress pytorch langchain langgraph
@@ -74,7 +73,6 @@ def code(text: str) -> str:
 
 
 def code_words(text: str) -> Iterator[str]:
-    """Yield the words of a line that are set as code."""
     for is_code, piece in _pieces(one_line(text)):
         if is_code:
             yield piece

@@ -39,7 +39,6 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 
 def cut(line: str, limit: int) -> str:
-    """Shorten to at most `limit` characters, at a word if possible."""
     head = line[: limit - 1]
     at = head.rfind(" ")
     head = (head[:at] if at > limit * 2 // 3 else head).rstrip(" ,;:(")
@@ -50,6 +49,5 @@ def cut(line: str, limit: int) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a paragraph, or all of it."""
     found = re.search(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bcf)[.!?](?=\s+[^a-z\s])", text)
     return text[: found.end()] if found else text

@@ -78,10 +78,7 @@ _LOOSE = re.compile(
 
 
 def contradicts(new: str, old: str) -> str | None:
-    """Return why `new` and `old` cannot both hold; `None` if that is not plain.
-
-    Compares opposites, values, choices, versions and rejections. Questions, ideas and doubt contradict nothing.
-    """
+    """Return why `new` and `old` cannot both hold; `None` if that is not plain."""
     old_ones = list(islice(_spoken(old), _SENTENCES))
     for ours in islice(_spoken(new), _SENTENCES):
         for theirs in old_ones if ours not in old_ones else ():

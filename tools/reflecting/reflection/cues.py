@@ -35,7 +35,6 @@ class Hit:
 
 
 def hits(masked: str, words: list[str]) -> Iterator[Hit]:
-    """Yield the cues of a masked sentence, by their first words."""
     by_word = _by_word()
     for word in dict.fromkeys(words):
         for row, pattern in by_word.get(word, ()):

@@ -1,4 +1,4 @@
-"""Extraction: plain notes in, findings out. Deterministic and linear, without a model."""
+"""Extraction of findings from notes. Deterministic and linear, without a model."""
 
 import re
 from collections import Counter
@@ -36,8 +36,8 @@ class _Span:
 def extract(notes: str, *, limit: int | None = None) -> list[Finding]:
     """Find decisions, tasks, plans, ideas, claims, procedures and artifacts, in text order.
 
-    Spans never overlap; repeated statements are counted. `limit` keeps the surest, ties by order. Notes without a
-    finding become one of kind `session`, unless they are short.
+    Spans never overlap; repeated statements are counted; `limit` keeps the surest. Long notes without a finding become
+    a `session`.
     """
     spans = list(_spans(notes))
     if not spans:

@@ -13,9 +13,7 @@ from tools.reflecting.reflection.wordlist import word_set
 from tools.reflecting.reflection.words import NOTHING, Announced, announced, day_of, label_of
 
 FLOOR = 0.62
-"""Least confidence of a finding."""
 _ORDER: tuple[Kind, ...] = ("decision", "task", "artifact", "procedure", "plan", "idea", "claim")
-"""Tie break between equally sure kinds."""
 _FILLER = re.compile(
     r"(?:(?:ok(?:ay)?|so|and|but|yes|yeah|yep|no|hm+|well|aha?|oh|um|uh|also|good|great|right|now|then|→|->|"
     r"=>)[,:.!]?\s+){1,4}"
@@ -30,7 +28,7 @@ _NO_OWNERS = word_set(
 )
 _DETERMINERS = word_set("the our their its this that each every any all a an your my these those")
 _SUBJECT = 8
-"""Words in which a subject and its verb are searched for."""
+"""Words searched for a subject and its verb."""
 _MADE = re.compile("[\ue000-\ue003]")
 _ITEM_UNDER_HEADING, _PROSE_UNDER_HEADING, _EXPECTED_OWNER = 0.9, 0.78, 0.97
 
@@ -52,8 +50,6 @@ class _Vote:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence without label and filler; `masked` as in `phrases.mask`."""
-
     text: str
     masked: str
     words: list[str]
@@ -76,7 +72,7 @@ def read(text: str, block: Block) -> Statement:
 
 
 def judge(statement: Statement, *, first: bool) -> Verdict | None:
-    """Return the surest kind of a sentence, or none; `first` if it opens its block."""
+    """Return the surest kind, or none; `first` if the sentence opens its block."""
     if not _says_something(statement):
         return None
     votes = [*_announced(statement, first=first), *_owned(statement), *_shaped(statement), *_cued(statement)]

@@ -23,16 +23,14 @@ QUOTE_LIMIT = 2_000
 LEAST_SURE = 0.5
 _LEAST_WORDS = 2
 _PLACES = 20
-"""Occurrences of one quotation that are tried."""
 _UNSURE = 0.05
-"""Deduction for a proposal without a confidence."""
 _TOKEN = re.compile(r"\S+")
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One unchecked finding of a model; the white space of `quote` may differ from the notes."""
+    """White space of `quote` may differ from the notes."""
 
     kind: str
     quote: str
@@ -42,8 +40,6 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Verified findings, and the count of dropped proposals by reason."""
-
     findings: list[Finding]
     dropped: Mapping[Flaw, int]
 
@@ -90,8 +86,7 @@ class _Notes:
 def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> Admitted:
     """Return the surest `limit` proposals that the notes support, in text order.
 
-    A quotation must be in the notes, settled and no question; surer ones win an overlap. Content, tags and sensitivity
-    flags come from the notes; confidence is capped by kind.
+    Content, tags and sensitivity flags come from the notes; confidence is capped by kind.
     """
     read = _Notes(notes)
     dropped: Counter[Flaw] = Counter()

@@ -11,9 +11,9 @@ from tools.reflecting.reflection.terms import TURNS, Terms, overlap, terms
 from tools.reflecting.reflection.words import Context
 
 SAME = 0.75
-"""Dice's coefficient of the stems from which two sentences count as duplicates."""
+"""Dice's coefficient of stems."""
 CERTAIN = 0.95
-"""From here a duplicate is not kept; below, a name or a verb may differ."""
+"""Such a duplicate is not kept; below, a name or a verb may differ."""
 UNSURE = 0.94
 """Upper bound for statements of different kinds."""
 _CONTAINED = 0.9
@@ -27,8 +27,6 @@ _COMPARED = 16
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Index of a known text, and its similarity from `SAME` to 1."""
-
     index: int
     similarity: float
 
@@ -38,8 +36,8 @@ def duplicates_of(
 ) -> list[Duplicate]:
     """Return the known texts that hold what `text` says, nearest first.
 
-    Compares sentences by words, in the first 20,000 characters. Other numbers and opposites are no duplicates; another
-    kind (by label, else `kind` and `kinds`) is never a certain one.
+    Reads 20,000 characters. A number, polarity or kind (by label, else `kind` and `kinds`) that differs is no certain
+    duplicate.
     """
     wanted = stated(text, kind)
     read = _terms(wanted)
@@ -90,7 +88,7 @@ def _opposed(one: Terms, other: Terms) -> bool:
 
 
 def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
-    """Return for each (kind, text) the index of its first duplicate, or its own. Linear."""
+    """Return the index of each text's first duplicate, or its own. Linear."""
     read = [_terms(stated(text)) for _, text in texts]
     earlier = _Earlier(read, Counter(stem for one in read for stem in one.stems))
     exact: dict[str, int] = {}

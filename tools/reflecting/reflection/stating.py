@@ -1,4 +1,4 @@
-"""Statements without their labels, ready to be compared."""
+"""Statements without their labels."""
 
 import re
 from typing import NamedTuple
@@ -16,13 +16,10 @@ _PLAIN = word_set(
 _SAID_NO = re.compile(r"(?i:\b(?:not|rejected|vetoed|declined|dropped|discarded|abandoned|won'?t)\b)")
 _WORDS_OF = re.compile(r"[^\W\d_][\w' -]*")
 UNSETTLED: frozenset[Context | None] = frozenset({"idea", "task", "plan", "mute", "artifact"})
-"""Kinds that state nothing, or nothing yet."""
 PREFIX = "Rejected: "
 
 
 class Stated(NamedTuple):
-    """Statement without list marks and plain labels; `context` is its kind, if known."""
-
     text: str
     context: Context | None = None
     is_rejected: bool = False
