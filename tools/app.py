@@ -41,12 +41,9 @@ if TYPE_CHECKING:
     from tools.runtime.log_ring import LogRing
 
 KEPT_LENGTH = 32
-"""Of the files `instance` and `jwt_secret`."""
 ANALYTICS_FILE = "analytics.duckdb"
 REFLECTIONS = 2
-"""Concurrent reflections by rules."""
 BESIDE = 6
-"""Threads for parallel parts of searches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,6 @@ class App:
     indexer: Indexer
     embedder: Embedder | None
     token_encoder: LateEncoder | None
-    """For late interaction; None where it is off."""
     embedding_workers: Workers
     analytics: Analytics
     exposures: Exposures
@@ -81,14 +77,13 @@ class App:
 
     @staticmethod
     def new_id(prefix: str) -> str:
-        """Make an id of the form `<prefix>_<12 hex digits>`."""
         return new_id(prefix)
 
 
 def questions_at_once() -> int:
-    """Return the number of concurrent searches, 2 to 4 by CPUs.
+    """Return the number of concurrent searches.
 
-    On two cores four at once doubled the time of a recall and took forty times that of a write.
+    Four on two cores took twice as long per recall as two, and forty times per write.
     """
     return min(max(processors(), 2), 4)
 
@@ -101,7 +96,7 @@ async def open_app(
     clock: Callable[[], datetime] = utc_now,
     embedder: Embedder | None = None,
 ) -> AsyncIterator[App]:
-    """Open a data folder and everything in it; close it at exit.
+    """Open a data folder and everything in it.
 
     Raises:
         FolderInUse: Another process serves the folder.
@@ -147,7 +142,7 @@ def open_stores(
 
     Raises:
         FolderInUse: Another process serves the folder.
-        InvalidSetting: The folder, or the ledger in it, cannot be used.
+        InvalidSetting: The folder or ledger cannot be used.
     """
     with ExitStack() as stack:
         folder = DataFolder.claim(settings.data_dir)

@@ -1,8 +1,4 @@
-"""Score smoothing over similar candidates.
-
-The cluster hypothesis (Jardine and van Rijsbergen 1971) as in Diaz, "Regularizing Ad Hoc Retrieval Scores", CIKM 2005.
-Helps queries that need several memories.
-"""
+"""Score smoothing over similar candidates (Diaz, "Regularizing Ad Hoc Retrieval Scores", CIKM 2005)."""
 
 import numpy as np
 
@@ -12,13 +8,11 @@ from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import Alike, ThreadContext, ranked
 
 AMONG = 50
-"""Candidates compared, without those in threads."""
 NEAREST = 4
-"""Neighbours that each candidate is mixed with."""
 
 
 def alike(vectors: VectorIndex, pool: Pool, checks: Checks, context: ThreadContext | None) -> Alike | None:
-    """Compare the best readable candidates by the cosine of their first passages; None if fewer than two."""
+    """Compare the first passages of the best readable candidates; None if fewer than two."""
     best = ranked(pool.ids, pool.fused, AMONG)
     if context is not None:
         best = [place for place in best if not context.is_threaded[place]]

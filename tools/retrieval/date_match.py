@@ -12,15 +12,14 @@ from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import DATED_AMONG, HELD_ONCE, ranked
 
 BROUGHT = 50
-"""Records of the named days added to the candidates."""
 REPORTED = 0.5
-"""Weight of records from the week after the named days, in which events are reported."""
+"""Weight of records from the week after, in which events are reported."""
 
 
 def match_dates(
     index: LexicalIndex, plan: Plan, pool: Pool, words: LexicalResult, dates: DatePhrases, measure: Measure
 ) -> None:
-    """Note the share of the query that candidates of the named days match by time; add such records."""
+    """Note the share of the query matched by time alone; add records of the named days."""
     if words.ceiling <= 0:
         return
     uses_names = plan.uses_names

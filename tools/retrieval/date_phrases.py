@@ -1,7 +1,4 @@
-"""English date phrases of a query as spans of UTC days: "7 May 2023", "last week", "two days ago".
-
-Unknown phrases name no days.
-"""
+"""English date phrases of a query as spans of UTC days. Unknown phrases name none."""
 
 import re
 from calendar import monthrange
@@ -13,7 +10,6 @@ from typing import NamedTuple
 from stores.language.moments import LATEST, Span
 
 LONGEST_READ = 2_000
-"""Characters of a query searched."""
 REPORTED_WITHIN = timedelta(days=7)
 """Events are reported late: later records still match."""
 YEARS_BACK = 10
@@ -41,21 +37,15 @@ _Read = Callable[[re.Match[str], datetime], Sequence[Span]]
 
 class DatePhrases(NamedTuple):
     rest: str
-    """The query without its date phrases."""
     days: Sequence[Span] = ()
 
     @property
     def spans(self) -> list[Span]:
-        """The days, each with `REPORTED_WITHIN` after it."""
         return [Span(start, end + min(REPORTED_WITHIN, LATEST - end)) for start, end in self.days]
 
 
 def date_phrases(query: str, asked_at: datetime) -> DatePhrases:
-    """Find the days that a query names.
-
-    "Before May 2023" names none; "since" reaches until `asked_at`. "To" and "between … and" join two phrases into one
-    span.
-    """
+    """Find the days that a query names: "before May 2023" names none, "since" ends at `asked_at`."""
     found = sorted(_found(query[:LONGEST_READ], asked_at.astimezone(UTC)), key=lambda each: each.start)
     kept = [each for each in _joined(query, found) if each.spans and not _is_open(query, each)]
     spans = {span for each in kept for span in each.spans}
@@ -281,4 +271,4 @@ _FORMS: Sequence[tuple[re.Pattern[str], _Read]] = [
         ),
     )
 ]
-"""Earlier forms take precedence."""
+"""Earlier forms win."""

@@ -7,7 +7,7 @@ from tools.retrieval.scoring import RRF_K
 
 
 def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str, Any]:
-    """Describe the lanes, and the candidates from a place on (none with None)."""
+    """Describe the lanes, and the candidates from a place on."""
     counts = ranking.counts
     shown: dict[str, Any] = {
         "sources": [name for name in LANES if counts[name]],
@@ -42,7 +42,6 @@ def faults(ranking: Ranking) -> dict[str, Any]:
 
 
 CALLED = {"vectors": "vector"}
-"""Lane names that differ from the index name."""
 
 
 def naive_arm(ranking: Ranking) -> dict[str, Any]:

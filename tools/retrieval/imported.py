@@ -1,4 +1,4 @@
-"""Filter on the metadata of imported raw memories: participants, labels, thread, event time."""
+"""Filter on the metadata of imported raw memories."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from stores.records import Entity
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Conditions on metadata; empty ones let everything pass."""
+    """Empty conditions let everything pass."""
 
     participants: frozenset[str] = frozenset()
-    """Any of them, in lower case."""
+    """Lower case."""
     labels: frozenset[str] = frozenset()
-    """Any of them, in lower case."""
+    """Lower case."""
     thread_id: str | None = None
     after: datetime | None = None
     """Aware, inclusive."""

@@ -1,7 +1,6 @@
-"""Late interaction: token-wise comparison of the best candidates with the query.
+"""Late interaction: MaxSim (Khattab and Zaharia, SIGIR 2020) of the best candidates.
 
-MaxSim (Khattab and Zaharia, SIGIR 2020): each query token counts with its best match in a record or, discounted, in a
-near one of its thread.
+Tokens of thread neighbours count at a discount.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,27 +21,21 @@ from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import Scores, ranked
 
 AMONG = 50
-"""Candidates compared; 100 gave the same results in twice the time."""
+"""Candidates; 100 gave the same results in twice the time."""
 AMONG_IN_THREADS = 75
-"""The same if some are in threads."""
 MOST_TOKENS = 6_500
-"""Tokens compared."""
 MOST_WITH_NEIGHBOURS = 8_000
-"""The same with neighbours in threads, nearest first."""
 REACH = 4
-"""Positions in a thread whose matches count for a candidate."""
 DISCOUNT = 0.93
 """Weight of a match one position away; two away its square."""
 _ROWS = 512
-"""Tokens multiplied at once, to stay in the CPU cache."""
+"""Tokens per multiplication, to stay in the CPU cache."""
 
 QueryTokens = NDArray[np.float32]
 """(tokens, dimension), unit vectors."""
 
 
 class Near(NamedTuple):
-    """Pairs of a candidate and a neighbour, grouped by candidate."""
-
     owners: list[int]
     others: list[str]
     distances: list[int]
@@ -66,8 +59,7 @@ def compare(
 ) -> tuple[Scores, Scores] | None:
     """Return each candidate's mean match relative to the average, and that of its own tokens.
 
-    0 and NaN for records beyond the best, without token vectors, or not to be shown. None if there is nothing to
-    compare.
+    0 and NaN where unknown; None if there is nothing to compare.
 
     Raises:
         EmbeddingFailed: The query could not be encoded.

@@ -20,13 +20,10 @@ DISCOUNT = 0.7
 
 Values = NDArray[np.float64]
 Measure = Callable[[Sequence[str]], Iterable[DenseHit]]
-"""Cosines with the query of the records that have vectors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Candidates and their permitted neighbours, grouped by candidate."""
-
     owners: Places
     marks: Places
     factors: Values
@@ -35,9 +32,9 @@ class Pairs:
 def thread_context(
     index: LexicalIndex, plan: Plan, pool: Pool, checks: Checks, words: LexicalResult, measure: Measure
 ) -> ThreadContext | None:
-    """Compute the share of the query that only neighbours of the best hold; None without any.
+    """Compute the share of the query that only neighbours hold; None without any.
 
-    Adds the neighbours of the very best to the pool. Hidden neighbours neither lend words nor are added.
+    Adds the neighbours of the very best to the pool. Hidden ones are ignored.
     """
     places = np.array(ranked(pool.ids, pool.fused, DEEP), np.int64)
     found = [pool.ids[place] for place in places.tolist()]

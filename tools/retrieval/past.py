@@ -1,4 +1,4 @@
-"""Records of the past for `as_of`, from the ledger: the indexes hold the present only."""
+"""Records of the past for `as_of`, from the ledger."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from tools.retrieval.links import Link
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, Plan
 
 MOST_REPLACED = 5_000
-"""Records changed since `as_of` that are read, latest first."""
+"""Latest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +21,19 @@ class Past:
 
     replaced: frozenset[str]
     entities: Mapping[str, Entity]
-    """Past revisions that pass the filter."""
     same_words: frozenset[str]
-    """Those whose indexed text is the same today."""
+    """Indexed text unchanged since."""
     is_whole: bool
-    """At most `MOST_REPLACED` had changed."""
 
     @property
     def other_words(self) -> list[Entity]:
         return [entity for record_id, entity in self.entities.items() if record_id not in self.same_words]
 
     def now(self, accepted: IndexFilter) -> IndexFilter:
-        """Return the index filter for `same_words`."""
         return IndexFilter(accepted.visibility, ids=self.same_words)
 
 
 def read_past(app: App, plan: Plan) -> Past | None:
-    """Read the records changed since `as_of`; None for the present."""
     if plan.as_of is None:
         return None
     visible = plan.filter.visibility
@@ -80,7 +76,6 @@ def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
 
 
 def meaning_then(index: VectorIndex, vector: Vector, plan: Plan, past: Past) -> DenseHits:
-    """Search the vectors of unchanged texts; past texts have none."""
     found = _kept(index.search(vector, filter=plan.prefilter, limit=LANE_DEPTH), past)
     if past.same_words:
         found += index.search(vector, filter=past.now(plan.filter), limit=LANE_DEPTH)

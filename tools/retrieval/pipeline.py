@@ -201,7 +201,7 @@ def _dates(plan: Plan) -> DatePhrases:
 class Followed(NamedTuple):
     spans: Sequence[Span]
     certain: Callable[[], Scores]
-    """Scores without dates; computed only if a candidate has relations."""
+    """Without dates; computed only if a candidate has relations."""
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, followed: Followed) -> None:

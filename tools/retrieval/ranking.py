@@ -10,7 +10,6 @@ from stores.ledger import RecordStatus
 
 LANES = ("lexical", "vector", "graph", "thread")
 HELD_WHOLLY = 0.9999
-"""Coverage of every word, but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +20,13 @@ class Candidate:
     """Idf-weighted share of the query's terms, 0 to 1."""
     cosine: float | None = None
     passage: tuple[int, int] | None = None
-    """Character range in the searchable text."""
     lexical_rank: int | None = None
     dense_rank: int | None = None
     graph_rank: int | None = None
     thread_rank: int | None = None
-    """Rank by the words borrowed in its thread."""
     matches_dates: bool = False
-    """Matches the named days by time only."""
     fused: float = 0.0
     usage: float = 0.0
-    """Share by which citations lifted the score."""
     score: float = 0.0
 
     @property
@@ -59,13 +54,10 @@ class Ranking:
     counts: Counter[str] = field(default_factory=Counter)
     degraded: dict[str, str] = field(default_factory=dict)
     terms: Mapping[str, float] = field(default_factory=dict)
-    """With their idf."""
     dropped: dict[str, int] = field(default_factory=lambda: {"superseded": 0, "not_permitted": 0})
     timings_ms: dict[str, float] = field(default_factory=dict)
     memories_left_out: int = 0
-    """Found, but archived, outlived or not matching the import filter."""
     is_starved: bool = False
-    """Deeper lanes are worth reading."""
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Rescoring by dates, threads, tokens and similarity: each step adds a signal for the best candidates of the last."""
+"""Rescoring by dates, threads, tokens and similarity, step by step."""
 
 import sqlite3
 from concurrent.futures import Future
@@ -28,8 +28,6 @@ log = structlog.get_logger("search")
 
 @dataclass(slots=True, eq=False)
 class Rescorer:
-    """Signals found so far, and their scores."""
-
     indexes: OpenIndexes
     plan: Plan
     pool: Pool
@@ -40,7 +38,7 @@ class Rescorer:
     _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
     _has_dates: bool = field(default=False, init=False)
     _has_phrase: dict[str, bool] = field(default_factory=dict, init=False)
-    """Code with every word of the query: true if as a phrase or identifier."""
+    """Code that has the query as a phrase or identifier."""
 
     def fuse(self) -> None:
         pool = self.pool
@@ -87,10 +85,7 @@ class Rescorer:
             self._learn(replace(self.signals, alike=found))
 
     def without_dates(self, dates: DatePhrases) -> Scores:
-        """Score the best candidates by the query without its date phrases.
-
-        The time of a relation is in the relation, not in the record.
-        """
+        """Score without date phrases: the time of a relation is in the relation."""
         index, pool, words = self.indexes.lexical, self.pool, self.words
         if index is None or not dates.days:
             return pool.fused

@@ -1,7 +1,7 @@
-"""Pure scoring: lane scores in, one score per record out. No I/O, no clock.
+"""Pure scoring: lane scores in, one score per record out.
 
-Weighted sum of scores normalised by their theoretical maximum (Bruch, Gai and Ingber, ACM TOIS 2023), so that scores
-compare between queries. Weights: `docs/experiments/0002-scores.md`.
+Weighted sum of scores normalised by their theoretical maximum (Bruch, Gai and Ingber, ACM TOIS 2023). Weights:
+`docs/experiments/0002-scores.md`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,74 +20,68 @@ BM25_WEIGHT = 0.6
 """As a share of the BM25 ceiling; the cosine has weight 1."""
 COVERAGE_WEIGHT = 0.2
 HELD_ONCE = 1 / 2.2
-"""BM25 (k1 = 1.2) of a term that occurs once in a text of average length, as a share of its ceiling."""
+"""BM25 (k1 = 1.2) of one occurrence in an average text, as a share of its ceiling."""
 HOLDING = BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT
-"""Evidence of holding all terms once."""
 THREAD_WORDS, THREAD_NEARNESS = 1.4, 0.7
 """A single turn has little meaning; the maximum stays."""
 CODE_NEARNESS, CODE_WORDS, CODE_TOKENS = 1.5, 0.375, 0.5
 """The token model was trained on prose."""
 CODE_BACK = 0.5
-"""Weight of matches of the record's tokens: code that does more has other tokens."""
 WORDS_ALONE = 2.0
 BACKGROUND = 0.2
-"""Cosine of unrelated texts under the default model; upper bound for records outside of the dense lane."""
+"""Cosine of unrelated texts under the default model."""
 UNREAD = 0.5
-"""The same for scripts that the built-in model was not trained on."""
+"""The same for scripts unknown to the built-in model."""
 
 EXACT_EVIDENCE = 1.1
 EXACTNESS = 16
-"""Power of the coverage: separates every word from most words."""
+"""Power of the coverage."""
 DENSELY = 0.9
-"""Share of `HELD_ONCE` from which a text is dense in query words."""
+"""Share of `HELD_ONCE`."""
 FEW = 3
-"""So few records hold every word by no chance, however long they are."""
+"""So few records hold every word by no chance."""
 EXACT_SHARE = 0.1
-"""Weight of the evidence among records that hold every word."""
 
 CALIBRATION = ((0.0, 0.0), (0.6, 0.3), (EXACT_EVIDENCE, 0.9), (1.8, 1.0))
-"""Piecewise linear map from evidence to score: off-topic hits below the second point, exact ones from the third."""
+"""Piecewise linear map from evidence to score."""
 
 RRF_K = 60
 
 NAMED = 0.98
-"""Records whose name is the whole query score above, all others below."""
+"""Records whose name is the whole query score above."""
 
 NEIGHBOUR_SHARE = 0.6
-"""Least score of a graph neighbour, times the squared score of its lead."""
+"""Times the squared score of its lead."""
 FILED_SHARE = 0.3
-"""The same for membership or hubs not found by another lane."""
+"""The same for membership or hubs."""
 NEIGHBOUR_BONUS = 0.2
-"""Largest lift for a link to a good hit; see `lifted`."""
+"""See `lifted`."""
 RECENCY_BONUS = 0.2
 DATED_BONUS = 0.2
 DATED_AMONG = 200
-"""Candidates whose event times are read: 1 ms, against 5 for a large pool."""
+"""1 ms, against 5 for a large pool."""
 TOKEN_WEIGHT = 3.0
-"""Weight of the query's token matches relative to the average; the cosine has weight 1."""
+"""The cosine has weight 1."""
 THREAD_TOKENS = 20.0
 """The same in threads, for the order alone."""
 SPOKEN = 0.25
-"""Added to the order in threads for records of the named speaker."""
+"""Bonus for the named speaker."""
 ALIKE_SHARE = 0.4
-"""Share of the order outside of threads from similar candidates."""
 UNKNOWN = 0.7
-"""Penalty on all scores if the query is an unknown name with a number, from the share `MOSTLY` of the query on."""
+"""Penalty if the query is an unknown name with a number, from the share `MOSTLY` on."""
 MOSTLY = 0.5
 USAGE_BONUS = 0.1
 USAGE_HALF = 2.0
-"""Weight of citations that gives half of the bonus; one user's weigh at most 1."""
+"""Weight of citations that gives half of the bonus."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThreadContext:
-    """Words borrowed from thread neighbours; one row per record."""
-
     is_threaded: NDArray[np.bool_]
     share: Scores
-    """Discounted, idf-weighted share of query terms that only neighbours hold."""
+    """Idf-weighted share of query terms that only neighbours hold."""
     is_spoken: NDArray[np.bool_] | None = None
-    """Said by the named speaker; None if none is named."""
+    """None if the query names no speaker."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,13 +99,12 @@ class Signals:
     token_match: Scores | None = None
     """Relative to the average candidate; 0 where unknown."""
     code_match: Scores | None = None
-    """Mean best match of the record's tokens; NaN where unknown."""
+    """NaN where unknown."""
     is_code: NDArray[np.bool_] | None = None
     is_scattered: NDArray[np.bool_] | None = None
-    """Code that holds every word of a prose query, but not as a phrase."""
+    """Code that holds every word, but not as a phrase."""
     alike: Alike | None = None
     date_share: Scores | None = None
-    """Share of the query matched by event time."""
     unrelated: float = BACKGROUND
     is_unread: bool = False
     """The script gives token matches an order, but no certainty."""
@@ -125,8 +118,7 @@ def fuse(
 ) -> Scores:
     """Return the fused score of each record, 0 to 1.
 
-    BM25 and cosine are NaN where their lane did not find the record. `ceiling` is the largest possible BM25; `dense`
-    says whether there is a dense lane.
+    BM25 and cosine are NaN where their lane did not find the record. `ceiling` is the largest possible BM25.
     """
     strength = _strength(lexical, ceiling)
     words, context, is_code = BM25_WEIGHT * strength + COVERAGE_WEIGHT * coverage, signals.context, signals.is_code
@@ -209,10 +201,7 @@ def _reordered(evidence: Scores, order: Scores, among: NDArray[np.bool_]) -> Sco
 
 
 def fused_by_rank(lanes: Iterable[NDArray[np.int64]]) -> Scores:
-    """Fuse lanes by reciprocal rank (Cormack, Clarke and Buettcher, SIGIR 2009), scaled to 1 for the first of each.
-
-    Ranks begin at 1; 0 if the lane did not find the record.
-    """
+    """Fuse lanes by reciprocal rank (Cormack, Clarke and Buettcher, SIGIR 2009); rank 0 is absent."""
     shares = [np.where(ranks > 0, (RRF_K + 1) / (RRF_K + ranks), 0.0) for ranks in lanes]
     scores: Scores = np.sum(shares, axis=0) / len(shares)
     return scores
@@ -251,7 +240,7 @@ def doubted(scores: Scores, unknown: float) -> Scores:
 
 
 def set_apart(scores: Scores, is_named: NDArray[np.bool_]) -> Scores:
-    """Move records whose name is the whole query above `NAMED`, all others below; keep the order in both groups."""
+    """Move records whose name is the whole query above `NAMED`, all others below."""
     above = NAMED + (1 - NAMED) * scores
     exact = CALIBRATION[2][1]
     below = np.interp(scores, (0.0, exact, 1.0), (0.0, exact, NAMED))
@@ -268,9 +257,9 @@ def recency(age_s: Scores, decay_days: float) -> Scores:
 
 
 def neighbourly(scores: Scores, leads: Scores, telling: NDArray[np.bool_], known: NDArray[np.bool_]) -> Scores:
-    """Score graph neighbours by the scores of their leads.
+    """Score graph neighbours by their leads.
 
-    `telling`: about their lead; `known`: found by another lane, too.
+    `known` neighbours were found by another lane, too.
     """
     shares = np.where(telling, NEIGHBOUR_SHARE, np.where(known, 0.0, FILED_SHARE))
     linked: Scores = np.maximum(lifted(scores, NEIGHBOUR_BONUS * leads), shares * leads**2)
@@ -278,13 +267,12 @@ def neighbourly(scores: Scores, leads: Scores, telling: NDArray[np.bool_], known
 
 
 def usage_share(weight: Scores) -> Scores:
-    """Return the saturating bonus for citations of these weights."""
     share: Scores = USAGE_BONUS * weight / (weight + USAGE_HALF)
     return share
 
 
 def ranked(ids: Sequence[str], scores: Scores, count: int, *, newest: Sequence[Scores] = ()) -> list[int]:
-    """Return the best places; ties by later time, then smaller id, so that pages never overlap."""
+    """Return the best places; ties by later time, then id, so that pages never overlap."""
     last = np.partition(scores, -count)[-count] if 0 < count < len(ids) else -np.inf
     best = np.flatnonzero(scores >= last)
     best = best[np.argsort(-scores[best], kind="stable")]

@@ -1,4 +1,4 @@
-"""Citation weights for ranking, cached in memory and refreshed from the ledger. Ids only."""
+"""Citation weights for ranking, cached in memory and refreshed from the ledger."""
 
 import sys
 import threading
@@ -19,7 +19,6 @@ DECAY_DAYS = 90.0
 _DAY_US = 86_400 * 1_000_000
 
 Weights = dict[str, tuple[tuple[str, float], ...]]
-"""By record and visibility key, as of one moment."""
 
 
 @dataclass(slots=True)
@@ -30,7 +29,7 @@ class _Known:
 
 
 class Usage:
-    """Citation weights of organizations. Thread-safe."""
+    """Thread-safe."""
 
     def __init__(
         self,
@@ -55,7 +54,7 @@ class Usage:
     def weights(self, organization_id: str, record_ids: Iterable[str], visible: frozenset[str]) -> dict[int, float]:
         """Return the weights of the cited records, by their index in `record_ids`.
 
-        A citation counts for callers with the visibility key that the record had then.
+        A citation counts by the visibility key that the record had then.
         """
         weights = self._of(organization_id).weights
         if not weights:
@@ -70,7 +69,6 @@ class Usage:
         return found
 
     def renew(self, organization_id: str, record_ids: Collection[str]) -> None:
-        """Reload the citations of some records after a commit. Blocks."""
         with self._reading:
             with self._lock:
                 known = self._known.get(organization_id)

@@ -32,7 +32,6 @@ SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
 Origin = Literal["graph", "document", "raw_memory"]
 ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
-"""Origin by type; all other types are of the graph."""
 
 
 class SearchRequest(Request):
@@ -119,7 +118,7 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
 
 def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
-    """Answer a search. Blocks. `naive` is the control: no graph, no recency, fusion by rank."""
+    """Answer a search. Blocks."""
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None

@@ -26,7 +26,6 @@ class Similar(Result):
 async def similar(
     app: App, caller: Principal, text: str, kind: EntityType, threshold: float = THRESHOLD
 ) -> list[Similar]:
-    """Name at most five readable records of a type that score at least the threshold."""
     found = await alike(app, caller, text, kind, limit=NAMED)
     return [
         Similar(id=entity.id, name=entity.name, type=entity.entity_type, score=score)
@@ -38,7 +37,6 @@ async def similar(
 async def alike(
     app: App, caller: Principal, text: str, kind: EntityType, *, limit: int, status: str | None = None
 ) -> list[tuple[Entity, float]]:
-    """Rank the readable records of a type by the scores of a search."""
     any_of: dict[Facet, frozenset[str]] = {"entity_type": frozenset({kind})}
     if status is not None:
         any_of["status"] = frozenset({status})
