@@ -216,7 +216,7 @@ def _opened(
         stores.ledger.people.on_delete.append(usage.forget)
         preload = Preload(loads)
         closing.callback(preload.close)
-        # Closed first: the imports that are waited for compete with the indexes.
+        # First: pending imports compete with the indexes.
         closing.callback(stores.indexer.stop)
         yield App(
             settings=settings,

@@ -38,5 +38,5 @@ def build_language_model(spec: ModelSpec | None, naming: Naming | None = None) -
 def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # what it is a part of
+    except ModuleNotFoundError:
         return False

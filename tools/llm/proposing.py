@@ -59,7 +59,7 @@ async def propose(model: LanguageModel, notes: str, *, limit: int) -> list[Propo
     Raises:
         ModelFailed: No usable answer.
     """
-    # Whoever writes the notes cannot write the mark of their end.
+    # Notes cannot contain their own hash, so they cannot forge the end mark.
     mark = hashlib.sha256(notes.encode()).hexdigest()[:16]
     text = f"NOTES {mark}\n{notes}\nNOTES {mark}"
     answer = await model.ask(INSTRUCTIONS.format(limit=limit, mark=mark), text, ProposedItems)

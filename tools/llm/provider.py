@@ -61,7 +61,7 @@ class RemoteModel:
         if why in ("timeout", "unreachable"):
             self._quiet_until = time.monotonic() + QUIET_S
         key = self._spec.api_key
-        # The key goes before the words are cut, or its beginning could be left.
+        # Remove the key before cutting, or its beginning could be left.
         detail = " ".join((detail.replace(key, "***") if key else detail).split())[:300]
         log.warning("language_model_failed", model=self.name, why=why, detail=detail)
         return ModelFailed(why, detail)
@@ -103,7 +103,7 @@ class RemoteModel:
         base = self._spec.base_url or SERVERS[self._spec.provider] or ""
         return httpx2.AsyncClient(
             timeout=self._spec.timeout_s,
-            # A proxy of the environment is for the outside, and a redirect would carry notes and key elsewhere.
+            # A proxy or redirect would carry notes and key elsewhere.
             trust_env=httpx2.URL(base).host not in _LOOPBACK,
             follow_redirects=False,
         )
@@ -119,7 +119,7 @@ def _openai(spec: ModelSpec, http: httpx2.AsyncClient, answer: type[Any]) -> Bui
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - an extra
 
     provider = OpenAIProvider(base_url=spec.base_url or SERVERS["openai"], api_key=_key(spec), http_client=http)
-    # Of the servers that speak this protocol, few hold their models to a schema, and some refuse one.
+    # Few servers of this protocol enforce a schema, and some refuse one.
     output = NativeOutput(answer) if spec.base_url is None else PromptedOutput(answer)
     return OpenAIChatModel(spec.model, provider=provider), output
 

@@ -25,5 +25,5 @@ def leading_tasks(app: App, caller: Principal, project_id: str, scores: Mapping[
         for task in tasks
         if task.id not in retired
     ]
-    # The list has what changed last first, and sorting keeps that where the rest is equal.
+    # Stable sort: equal ones stay in the order of their last change.
     return sorted(options, key=lambda option: (-option.score, UNDER_WAY.index(option.status)))[:LEADING]

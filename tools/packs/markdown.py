@@ -126,7 +126,7 @@ def _few(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _title(goal: str, budget: int | None) -> str:
-    # A small budget is no place for a long goal, which whoever asks knows.
+    # A small budget has no room for a long goal.
     limit = GOAL_LIMIT if budget is None else min(GOAL_LIMIT, max(40, budget // 4))
     return f"# Context: {on_one_line(goal, limit)}"
 

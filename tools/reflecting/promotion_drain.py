@@ -158,7 +158,7 @@ def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewReq
         found = review_of(judgement, wanted, "exception")
         return _drained(found, reason=reason, review_state="archived", archived=True)
     found = apply(app, call, wanted, judgement, has_audit=not request.dry_run)
-    # A promotion that somebody else made is theirs to name.
+    # Promotions by others are not reported.
     return _drained(found, promoted_id=found.promoted_id if found.applied else None)
 
 

@@ -67,7 +67,7 @@ def _found(text: str, asked_at: datetime) -> Iterator[_Phrase]:
             if spans and match.group().lower().startswith("since"):
                 spans = [Span(spans[-1].start, asked_at)] if spans[-1].start < asked_at else ()
             yield _Phrase(*match.span(), spans)
-        # A part of one phrase is not another phrase, whether the whole was understood or not.
+        # A part of one phrase is not another phrase.
         text = pattern.sub(lambda match: "\0" * len(match.group()), text)
 
 
@@ -233,7 +233,7 @@ _NAMES = "|".join([*_MONTHS, "sept", *(name[:3] for name in _MONTHS)])
 _MONTH = rf"(?P<month>{_NAMES})\b\.?"
 _DAYS = rf"(?<![\w.:/-])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:{_TO}(?P<last>\d{{1,2}})(?:st|nd|rd|th)?)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
-# Not followed by a number, which may be a year that is not understood.
+# A following number may be an unknown year.
 _OF_YEAR = rf"(?:(?:,\s*|\s+)(?:of )?{_YEAR}\b|(?!\w|\s*[,-]?\s*(?:of )?['\u2019]?\d|\s*[:%]))"
 _NOT_COUNTING = rf"(?![-\w]|[.:]\d|\s*(?:{_MEASURES})(?!\w)| (?!(?:{_NO_PLURALS})\b)(?-i:[a-z]+s\b))"
 _COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(sorted(_COUNTS, reverse=True))})"

@@ -226,7 +226,7 @@ def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
     wanted: dict[str, Tie] = {}
     for source in sources:
         for related in around.get(source.id, ()):
-            # Where a record is filed says nothing of it, nor does what is filed in a project of the project.
+            # Membership says nothing of a record.
             is_filed = related.relationship in STRUCTURE and not {source.type, related.type}.isdisjoint(HUBS)
             if related.id not in known and not is_filed:
                 wanted.setdefault(related.id, Tie(related.relationship, source.id, related.direction == "outgoing"))

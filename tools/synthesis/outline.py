@@ -59,7 +59,7 @@ def title_of(request: PlanRequest) -> str:
 def sections_of(request: PlanRequest) -> list[Section]:
     base = (request.seed_query or "").strip() or request.goal
     if request.required_sections:
-        # The default limit is about templates: it drops no section that somebody asked for.
+        # The default limit does not drop requested sections.
         most = request.max_sections if "max_sections" in request.model_fields_set else len(request.required_sections)
         wanted = request.required_sections[:most]
         return [_requested(place, each, base) for place, each in enumerate(wanted, start=1)]

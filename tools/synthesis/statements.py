@@ -155,7 +155,7 @@ def _from(found: Sequence[str], start: int, room: int) -> list[str]:
         kept.append(_ended(sentence))
     if len(kept) > 1 and kept[-1].endswith(":"):
         kept.pop()
-    # What such a sentence leads to, code or a list, may not be there.
+    # The code or list that such a sentence introduces may be missing.
     return [f"{each[:-1]} …" if each.endswith(":") else each for each in kept]
 
 
