@@ -90,11 +90,7 @@ def questions_at_once() -> int:
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings,
-    *,
-    logs: "LogRing",
-    clock: Callable[[], datetime] = utc_now,
-    embedder: Embedder | None = None,
+    settings: Settings, *, logs: "LogRing", clock: Callable[[], datetime] = utc_now, embedder: Embedder | None = None
 ) -> AsyncIterator[App]:
     """Open a data folder and everything in it.
 

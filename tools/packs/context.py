@@ -149,12 +149,7 @@ def _is_shelved(facets: Sequence[Facet], option: Option) -> bool:
 
 
 def withheld(
-    app: App,
-    call: Call,
-    request: ContextRequest,
-    parts: Sequence[Sequence[Facet]],
-    keep: Keep,
-    keys: frozenset[str],
+    app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep, keys: frozenset[str]
 ) -> list[int]:
     """Count the records with these visibility keys that each pack would hold if the caller might read them. Blocks.
 

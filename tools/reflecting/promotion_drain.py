@@ -134,9 +134,7 @@ def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Dr
     if request.project is not None and candidate.project not in (None, request.project):
         return _unreviewed(request, candidate, "skip", OTHER)
     wanted = AutoReviewRequest(
-        candidate_id=candidate.id,
-        dry_run=request.dry_run,
-        **request.model_dump(include=_SHARED, exclude_unset=True),
+        candidate_id=candidate.id, dry_run=request.dry_run, **request.model_dump(include=_SHARED, exclude_unset=True)
     )
     # The idempotency key stands for the whole drain and is claimed at its end.
     alone = replace(call, claim=None)

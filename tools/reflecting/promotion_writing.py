@@ -154,11 +154,7 @@ def _links(
     wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.task_ids]
     wanted += [
         Link(
-            entity,
-            "CONTRADICTS",
-            each.entity.id,
-            CAPTURE_MODE,
-            provenance={"from": CAPTURE_MODE, "reason": each.kind},
+            entity, "CONTRADICTS", each.entity.id, CAPTURE_MODE, provenance={"from": CAPTURE_MODE, "reason": each.kind}
         )
         for each in known
         if each.kind in OPPOSING

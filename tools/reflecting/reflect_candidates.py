@@ -34,9 +34,7 @@ def _split(cited: object) -> object:
 
 
 CitedIds = Annotated[
-    list[EntityId],
-    BeforeValidator(_split, json_schema_input_type=list[str] | str),
-    Field(max_length=CITED_LIMIT),
+    list[EntityId], BeforeValidator(_split, json_schema_input_type=list[str] | str), Field(max_length=CITED_LIMIT)
 ]
 
 

@@ -67,8 +67,7 @@ class SearchRequest(Request):
     labels: Labels = Field([], description="Of raw memories, only those with one of these in metadata.labels.")
     thread_id: EntityId | None = Field(None, description="Of raw memories, only those with this metadata.thread_id.")
     occurred_after: Date | None = Field(
-        None,
-        description="Of raw memories, only those whose metadata.occurred_at lies then or later, or a part of it.",
+        None, description="Of raw memories, only those whose metadata.occurred_at lies then or later, or a part of it."
     )
     occurred_before: Date | None = Field(
         None, description="Of raw memories, only those whose metadata.occurred_at lies earlier, or a part of it."

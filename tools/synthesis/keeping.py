@@ -131,10 +131,7 @@ def _new(
             "format": request.output_format,
             "verification": document.verification,
         },
-        provenance={
-            "derived_from": [each.id for each in document.sources[:CITED_LIMIT]],
-            "goal": request.goal,
-        },
+        provenance={"derived_from": [each.id for each in document.sources[:CITED_LIMIT]], "goal": request.goal},
         capture_surface=SURFACE,
     )
     memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))

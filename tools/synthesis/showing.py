@@ -33,11 +33,7 @@ def drafted_text(draft: SynthesisDraft) -> str:
 
 
 def _counts(pack: SourcePack) -> str:
-    counts = (
-        (pack.hidden_count, "withheld"),
-        (pack.correction_count, "replaced"),
-        (pack.redaction_count, "redacted"),
-    )
+    counts = ((pack.hidden_count, "withheld"), (pack.correction_count, "replaced"), (pack.redaction_count, "redacted"))
     said = [f"{count} {word}" for count, word in counts if count]
     return f" ({', '.join(said)})" if said else ""
 

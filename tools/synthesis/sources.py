@@ -86,12 +86,7 @@ class Pack:
 
 
 def source_of(
-    entity: Entity,
-    limit: int,
-    *,
-    item: PackItem | None = None,
-    tie: Tie | None = None,
-    is_pinned: bool = False,
+    entity: Entity, limit: int, *, item: PackItem | None = None, tie: Tie | None = None, is_pinned: bool = False
 ) -> Source:
     """Make a source of a record; `limit` is the length of its preview."""
     text = plain(item.content if item is not None else entity.content or entity.description)

@@ -43,9 +43,7 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     "report": (
         Template("Executive Summary", "What matters most.", ("decisions", "active_work", "domain"), UNDER_WAY),
         Template(
-            "Evidence",
-            "What bears it out.",
-            ("artifacts", "recent_memory", "verification", "prior_art", "planning"),
+            "Evidence", "What bears it out.", ("artifacts", "recent_memory", "verification", "prior_art", "planning")
         ),
         Template("Risks And Gaps", _RISKS, _RISK_FACETS, BLOCKED),
     ),
@@ -53,10 +51,7 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
         Template("Situation", "Where things stand.", ("active_work", "decisions", "domain"), UNDER_WAY | BLOCKED),
         Template("Signals", "What was seen and learned.", ("recent_memory", "gotchas", "prior_art", "artifacts")),
         Template(
-            "Next Actions",
-            "What is to be done next.",
-            ("active_work", "planning", "procedures", "ideation"),
-            WAITING,
+            "Next Actions", "What is to be done next.", ("active_work", "planning", "procedures", "ideation"), WAITING
         ),
     ),
     "roadmap": (
@@ -80,9 +75,7 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     "custom": (
         Template("Overview", "What it is about.", ("domain", "decisions", "constraints", "active_work"), UNDER_WAY),
         Template(
-            "Evidence",
-            "What bears it out.",
-            ("artifacts", "recent_memory", "verification", "procedures", "prior_art"),
+            "Evidence", "What bears it out.", ("artifacts", "recent_memory", "verification", "procedures", "prior_art")
         ),
         Template("Gaps", _RISKS, ("gotchas", "active_work", "ideation", "planning"), BLOCKED | WAITING),
     ),
