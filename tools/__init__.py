@@ -1,1 +1,1 @@
-"""Every operation of Engrain, authored once: the catalogue, retrieval, the MCP server, settings and wiring."""
+"""Operations: the catalogue, retrieval, the MCP server, settings and wiring."""

@@ -41,43 +41,33 @@ if TYPE_CHECKING:
     from tools.runtime.log_ring import LogRing
 
 KEPT_LENGTH = 32
-"""Minimum length of the files `instance` and `jwt_secret`."""
 ANALYTICS_FILE = "analytics.duckdb"
 REFLECTIONS = 2
-"""Concurrent reflections by rules."""
 BESIDE = 6
-"""Threads for parallel parts of searches."""
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Everything that an operation may use; there are no globals."""
-
     settings: Settings
     folder: DataFolder
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
     token_encoder: LateEncoder | None
-    """For late interaction; None where it is switched off, or there is no embedder."""
     embedding_workers: Workers
     analytics: Analytics
     exposures: Exposures
     usage: Usage
     beside: Executor
-    """Threads for the parallel parts of a search."""
     accounts: Accounts
     password_turns: anyio.CapacityLimiter
-    """Limits password hashing."""
     reflection_turns: anyio.CapacityLimiter
-    """Limits reflection by rules."""
     retrieval_turns: anyio.CapacityLimiter
-    """Limits searches."""
     language_model: LanguageModel | None
     providers: Providers
     mailer: Mailer
     preload: Preload
-    """Loads engines and models; started once requests are accepted."""
+    """Loads engines and models once requests are accepted."""
     events: EventHub
     logs: "LogRing"
     clock: Callable[[], datetime]
@@ -87,28 +77,22 @@ class App:
 
     @staticmethod
     def new_id(prefix: str) -> str:
-        """Make an id of the form `<prefix>_<12 hex digits>`."""
         return new_id(prefix)
 
 
 def questions_at_once() -> int:
-    """Return the number of concurrent searches, 2 to 4 by CPUs.
+    """Return the number of concurrent searches.
 
-    With fifty agents on two cores, four at once made a recall wait twice as long, and a write forty times as long, as
-    two.
+    Four on two cores took twice as long per recall as two, and forty times per write.
     """
     return min(max(processors(), 2), 4)
 
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings,
-    *,
-    logs: "LogRing",
-    clock: Callable[[], datetime] = utc_now,
-    embedder: Embedder | None = None,
+    settings: Settings, *, logs: "LogRing", clock: Callable[[], datetime] = utc_now, embedder: Embedder | None = None
 ) -> AsyncIterator[App]:
-    """Open a data folder and everything in it, and close it in the end.
+    """Open a data folder and everything in it.
 
     Raises:
         FolderInUse: Another process serves the folder.
@@ -137,8 +121,6 @@ async def open_app(
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Data folder, ledger and indexes."""
-
     folder: DataFolder
     ledger: Ledger
     indexer: Indexer
@@ -156,7 +138,7 @@ def open_stores(
 
     Raises:
         FolderInUse: Another process serves the folder.
-        InvalidSetting: The folder, or the ledger in it, cannot be used.
+        InvalidSetting: The folder or ledger cannot be used.
     """
     with ExitStack() as stack:
         folder = DataFolder.claim(settings.data_dir)
@@ -230,7 +212,7 @@ def _opened(
         stores.ledger.people.on_delete.append(usage.forget)
         preload = Preload(loads)
         closing.callback(preload.close)
-        # Closed first: the imports that are waited for compete with the indexes.
+        # First: pending imports compete with the indexes.
         closing.callback(stores.indexer.stop)
         yield App(
             settings=settings,

@@ -63,11 +63,10 @@ log = structlog.get_logger()
 
 Context = ServerRequestContext[Any, Any]
 Caller = Callable[[Context], Principal | None]
-"""Returns the caller of a message; other transports bring their own."""
 
 
 def caller_of_request(context: Context) -> Principal | None:
-    """Return the caller of the message's HTTP request; None without a request.
+    """Return the caller of the message's HTTP request.
 
     Never from a context variable: those survive into the next request of a connection.
     """
@@ -76,7 +75,7 @@ def caller_of_request(context: Context) -> Principal | None:
 
 
 def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Caller = caller_of_request) -> Server[Any]:
-    """Make the MCP server of some operations.
+    """Make the MCP server.
 
     Raises:
         ValueError: A tool has an argument without a description, or two tools share a name.
@@ -99,8 +98,6 @@ def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Calle
 
 
 class Toolbox:
-    """Handlers of the MCP methods."""
-
     def __init__(self, app: App, operations: Iterable[Operation], caller: Caller) -> None:
         self.app = app
         self.caller = caller
@@ -126,11 +123,10 @@ class Toolbox:
         return tool.input_schema if tool else None
 
     async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """List the `listed` tools; the others can be called, too."""
         return types.ListToolsResult(tools=self.listed)
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Run a tool; an `EngrainError` becomes an error result with its remediation."""
+        """Run a tool; an `EngrainError` becomes an error result."""
         operation = self.operations.get(params.name)
         if operation is None or operation.tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
@@ -198,7 +194,6 @@ RECEIPTS = frozenset({"mutation_receipt", "background_jobs"})
 
 
 def describe(operation: Operation, tool: Tool) -> types.Tool:
-    """Make the MCP tool of an operation."""
     return types.Tool(
         name=operation.name,
         title=tool.title,

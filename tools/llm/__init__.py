@@ -1,4 +1,4 @@
-"""Language models, where one is set up. Never needed: without one, or when it fails, rules do the same work."""
+"""Language models. Optional: rules replace a missing or failing one."""
 
 from tools.llm.building import build_language_model
 from tools.llm.model import LanguageModel, ModelFailed, ModelSpec, Naming

@@ -1,4 +1,4 @@
-"""The choice of a language model by specification."""
+"""Choice of a language model by specification."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -9,14 +9,13 @@ from tools.llm.model import LIBRARY, LanguageModel, ModelSpec, Naming, Provider
 ADAPTERS: Mapping[Provider, str] = {
     "openai": "openai", "ollama": "openai", "anthropic": "anthropic", "google": "google.genai",
 }  # fmt: skip
-"""The package by which the library speaks to a provider."""
 
 
 def build_language_model(spec: ModelSpec | None, naming: Naming | None = None) -> LanguageModel | None:
-    """Return the model that is asked for, with nothing imported or connected yet; None for none.
+    """Return the configured model, not yet imported, or None.
 
     Raises:
-        InvalidSetting: The library is not installed, or a provider's own server is to be asked without a key.
+        InvalidSetting: The library is not installed, or a hosted provider has no key.
     """
     if spec is None:
         return None
@@ -39,5 +38,5 @@ def build_language_model(spec: ModelSpec | None, naming: Naming | None = None) -
 def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # what it is a part of
+    except ModuleNotFoundError:
         return False

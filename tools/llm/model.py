@@ -1,4 +1,4 @@
-"""Interface of a language model: instructions and a text in, an object of a given shape out."""
+"""Interface of a language model: instructions and text in, an object out."""
 
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
@@ -12,12 +12,7 @@ LIBRARY = "pydantic_ai"
 
 
 class ModelFailed(Exception):
-    """A model gave no answer that can be used.
-
-    Attributes:
-        why: Stable.
-        detail: What the library or the server said, without the key: for the log, and for whoever set up the model.
-    """
+    """A model gave no usable answer; `why` is stable, `detail` is for the log, without the key."""
 
     def __init__(self, why: Why, detail: str = "") -> None:
         super().__init__(why)
@@ -30,7 +25,6 @@ class ModelSpec:
     provider: Provider
     model: str
     base_url: str | None = None
-    """The maker's own server without one, and for Ollama the one of this machine."""
     api_key: str | None = field(default=None, repr=False)
     timeout_s: float = 30.0
 
@@ -47,21 +41,19 @@ class Naming:
 
 
 class LanguageModel(Protocol):
-    """A model that answers in a given shape; may be asked from several tasks at once."""
+    """Safe for concurrent tasks."""
 
     @property
-    def name(self) -> str:
-        """Provider and model: `ollama:qwen3`."""
-        ...
+    def name(self) -> str: ...
 
     def load(self) -> None:
-        """Import what it needs, which takes seconds; the first question does it otherwise."""
+        """Import the library, which takes seconds; else the first question does."""
         ...
 
     async def ask(self, instructions: str, text: str, answer: type[A]) -> A:
         """Return the answer, within the time limit, retries included.
 
         Raises:
-            ModelFailed: There is none that can be used.
+            ModelFailed: No usable answer.
         """
         ...

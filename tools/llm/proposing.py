@@ -1,4 +1,4 @@
-"""Asks a language model what is worth keeping in session notes. What it says is a proposal: the notes decide."""
+"""Unverified proposals of a language model for session notes."""
 
 import hashlib
 from typing import Annotated
@@ -10,7 +10,7 @@ from tools.reflecting.reflection import KINDS
 from tools.reflecting.reflection.proposals import Proposal
 
 READ_LIMIT = 60_000
-"""Characters of notes that a model is given; longer ones are read by the rules."""
+"""Characters; rules read longer notes."""
 
 INSTRUCTIONS = """\
 You read the notes of a working session and name what is worth remembering.
@@ -54,12 +54,12 @@ class ProposedItems(BaseModel):
 
 
 async def propose(model: LanguageModel, notes: str, *, limit: int) -> list[Proposal]:
-    """Return what a model proposes to keep of notes of at most `READ_LIMIT` characters, unchecked.
+    """Ask for proposals.
 
     Raises:
-        ModelFailed: The model gave no answer that can be used.
+        ModelFailed: No usable answer.
     """
-    # Whoever writes the notes cannot write the mark of their end.
+    # Notes cannot contain their own hash, so they cannot forge the end mark.
     mark = hashlib.sha256(notes.encode()).hexdigest()[:16]
     text = f"NOTES {mark}\n{notes}\nNOTES {mark}"
     answer = await model.ask(INSTRUCTIONS.format(limit=limit, mark=mark), text, ProposedItems)

@@ -1,4 +1,4 @@
-"""The library behind language models: one adapter for every provider. Installed with the extra `llm`, imported late."""
+"""Adapter of the language model library. Needs the extra `llm`; imported late."""
 
 import importlib
 import time
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 QUIET_S = 30.0
 ANSWER_TOKENS = 8_000
 REQUESTS = 2
-"""A model that answers in another shape is asked once more."""
 SERVERS: Mapping[Provider, str | None] = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
@@ -27,26 +26,22 @@ SERVERS: Mapping[Provider, str | None] = {
     "ollama": "http://127.0.0.1:11434/v1",
 }
 NO_KEY = "none"
-"""Sent where no key is set, because the library would take one from the environment to whatever server it asks."""
+"""Sent without a key: the library would send one from the environment to any server."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 log = structlog.get_logger("llm")
 
 
 class RemoteModel:
-    """A model on a server."""
-
     def __init__(self, spec: ModelSpec) -> None:
         self._spec = spec
         self._quiet_until = 0.0
 
     @property
     def name(self) -> str:
-        """Provider and model."""
         return self._spec.name
 
     def load(self) -> None:
-        """Import the library."""
         importlib.import_module(f"{LIBRARY}.models.{self._spec.provider}")
 
     async def ask(self, instructions: str, text: str, answer: type[A]) -> A:
@@ -66,7 +61,7 @@ class RemoteModel:
         if why in ("timeout", "unreachable"):
             self._quiet_until = time.monotonic() + QUIET_S
         key = self._spec.api_key
-        # The key goes before the words are cut, or its beginning could be left.
+        # Remove the key before cutting, or its beginning could be left.
         detail = " ".join((detail.replace(key, "***") if key else detail).split())[:300]
         log.warning("language_model_failed", model=self.name, why=why, detail=detail)
         return ModelFailed(why, detail)
@@ -108,7 +103,7 @@ class RemoteModel:
         base = self._spec.base_url or SERVERS[self._spec.provider] or ""
         return httpx2.AsyncClient(
             timeout=self._spec.timeout_s,
-            # A proxy of the environment is for the outside, and a redirect would carry notes and key elsewhere.
+            # A proxy or redirect would carry notes and key elsewhere.
             trust_env=httpx2.URL(base).host not in _LOOPBACK,
             follow_redirects=False,
         )
@@ -124,7 +119,7 @@ def _openai(spec: ModelSpec, http: httpx2.AsyncClient, answer: type[Any]) -> Bui
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - an extra
 
     provider = OpenAIProvider(base_url=spec.base_url or SERVERS["openai"], api_key=_key(spec), http_client=http)
-    # Of the servers that speak this protocol, few hold their models to a schema, and some refuse one.
+    # Few servers of this protocol enforce a schema, and some refuse one.
     output = NativeOutput(answer) if spec.base_url is None else PromptedOutput(answer)
     return OpenAIChatModel(spec.model, provider=provider), output
 

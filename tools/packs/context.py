@@ -1,4 +1,4 @@
-"""Context packs: what is known for a goal, chosen by facets from one search and written for an agent."""
+"""Context packs: what is known for a goal, chosen by facets from one search."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,11 +42,10 @@ if TYPE_CHECKING:
     from tools.retrieval.ranking import Candidate, Ranking
 
 CONSIDERED = 400
-"""The best candidates of the search from which a pack is chosen."""
 LEAN = (
     "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path", "document_id",
 )  # fmt: skip
-"""The metadata that an item shows without `audit`."""
+"""Metadata of an item without `audit`."""
 HINT = "Read one whole by its id with get_entity, and cite the ids of what you used."
 NOTHING = "Nothing that is kept is about this. Keep what you learn with add."
 
@@ -60,26 +59,19 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
 
 
 ALL_WORDS = 0.999
-"""Coverage from which all words are held; a sum of shares."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The records of a pack, the most useful first, with what the search said of them."""
-
     chosen: Sequence[Chosen]
     entities: Mapping[str, Entity]
     candidates: Mapping[str, "Candidate"]
     places: Mapping[str, JsonObject]
-    """Places of document chunks, by id."""
     strongest: float
-    """The highest BM25 among the candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A hit that may stand in a pack."""
-
     plan: Plan
     ranking: "Ranking"
     options: Sequence[Option]
@@ -130,21 +122,19 @@ def _missing(degraded: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The items of a pack, the most useful first, for whoever writes something else of them than a pack."""
-
     items: Sequence[PackItem]
     gone: Sequence[str]
-    """The states of what would be among them if it was not out of use."""
+    """States of records left out as superseded, retired or archived."""
     degraded: Mapping[str, str]
-    """Parts that could not answer, with a word for the reason."""
+    """Failed parts, with a reason."""
 
 
 Keep = Callable[[Iterable[Option]], list[Option]]
-"""Leaves out what is too far from the goal."""
+"""Drops what is too far from the goal."""
 
 
 def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep) -> list[Packed]:
-    """Choose, of one search, a pack for each of several lots of facets. The caller reads the project. Blocks."""
+    """Choose a pack for each list of facets from one search. Blocks. The project must be readable."""
     ranked = _rank(app, call, request, _query(request), keep)
     packs = []
     for facets in parts:
@@ -159,16 +149,11 @@ def _is_shelved(facets: Sequence[Facet], option: Option) -> bool:
 
 
 def withheld(
-    app: App,
-    call: Call,
-    request: ContextRequest,
-    parts: Sequence[Sequence[Facet]],
-    keep: Keep,
-    keys: frozenset[str],
+    app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep, keys: frozenset[str]
 ) -> list[int]:
     """Count the records with these visibility keys that each pack would hold if the caller might read them. Blocks.
 
-    Nothing of them but their number leaves this function.
+    Only their number leaves this function.
     """
     from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 

@@ -1,4 +1,4 @@
-"""The tasks that a project is at work on, which lead its context packs whatever the goal. Blocks."""
+"""Current tasks of a project, which lead its context packs. Blocks."""
 
 from collections.abc import Mapping
 
@@ -8,15 +8,12 @@ from tools.app import App
 from tools.packs.selection import Option
 
 UNDER_WAY = ("doing", "blocked", "review")
-"""States of tasks that a project is at work on."""
 LEADING = 5
-"""Tasks of the project that lead, whatever the search says of them."""
 LOOKED_AT = 50
-"""Tasks under way of which these are chosen: those that changed last."""
 
 
 def leading_tasks(app: App, caller: Principal, project_id: str, scores: Mapping[str, float]) -> list[Option]:
-    """Return the tasks under way: what the goal is about first, by its scores, then by state and last change."""
+    """Return tasks under way by score, state and last change."""
     organization, visible = caller.organization_id, caller.visible
     query = EntityQuery(
         visibility=visible, types=("task",), statuses=UNDER_WAY, project_ids=(project_id,), limit=LOOKED_AT
@@ -28,5 +25,5 @@ def leading_tasks(app: App, caller: Principal, project_id: str, scores: Mapping[
         for task in tasks
         if task.id not in retired
     ]
-    # The list has what changed last first, and sorting keeps that where the rest is equal.
+    # Stable sort: equal ones stay in the order of their last change.
     return sorted(options, key=lambda option: (-option.score, UNDER_WAY.index(option.status)))[:LEADING]

@@ -1,4 +1,4 @@
-"""The wire shapes of context packs."""
+"""Wire shapes of context packs."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Literal
@@ -75,12 +75,10 @@ class ContextRequest(Request):
 
     @property
     def led_by(self) -> str | None:
-        """The project whose work in progress leads, whatever the goal."""
         return self.project
 
     @property
     def facets(self) -> tuple[Facet, ...]:
-        """The facets of the pack, in order."""
         return facets_of(self.intent, self.layer)
 
 

@@ -12,19 +12,16 @@ from tools.packs.markdown import on_one_line
 from tools.packs.selection import GONE
 
 READ = 12
-"""Relations of an item that are read in each direction, the latest first; what is out of use is dropped from them."""
+"""Per direction, latest first."""
 CONTENT_LIMIT = 200
 STRUCTURE = frozenset({"BELONGS_TO", "CONTAINS", "PART_OF", "CHILD_OF"})
-"""Relations that say where a record is filed; the others say more of it and come first."""
+"""Listed after the others."""
 
 
 def related_items(
     app: App, caller: Principal, ids: Sequence[str], *, limit: int, project_id: str | None
 ) -> Mapping[str, list[RelatedItem]]:
-    """Return what the caller may read around each item, by its id: what says most first, then the latest.
-
-    What was superseded or archived is left out, and so is the project that the pack is for.
-    """
+    """Return the current, readable neighbours of each item, without the project."""
     organization = caller.organization_id
     linked = app.ledger.relations.links_around(organization, ids, visibility=caller.visible, limit=READ)
     others = {link.id for links in linked.values() for link in links} - {project_id}

@@ -1,24 +1,20 @@
-"""Cuts a text to a length at the end of a sentence or a line, from its start or around the part that matched."""
+"""Excerpts: cut a text at the end of a sentence or line, from its start or around a match."""
 
 from collections.abc import Iterator
 
 from tools.reflecting.reflection.sentences import sentences
 
 MORE = " …"
-"""Stands where a text goes on, and counts as part of the length."""
+"""Ellipsis; counts as part of the length."""
 BEFORE = "… "
 LEAST_KEPT = 0.5
-"""The share of the length that whole sentences must fill; else the cut is after a word."""
+"""Least share filled by whole sentences; else the cut is after a word."""
 LOOK_BACK = 300
-"""Characters before a matching part in which the beginning of its sentence is looked for."""
 _MARKS = ".!?…\u3002\uff01\uff1f"
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Return the beginning of a text in at most `limit` characters, at least 2; a text that is short enough is whole.
-
-    The cut is at the last end of a sentence or line, or, where that would leave too little, after a word.
-    """
+    """Return the beginning of a text in at most `limit` characters (at least 2), cut at a sentence, line or word."""
     text = text.strip()
     if len(text) <= limit:
         return text
@@ -32,7 +28,7 @@ def excerpt(text: str, limit: int) -> str:
 
 
 def excerpt_around(text: str, start: int, limit: int) -> str:
-    """Return at most `limit` characters of a text that show what stands at `start`, from the beginning if it fits."""
+    """Return at most `limit` characters around `start`, from the beginning if it fits."""
     if len(text.strip()) <= limit or start < limit // 2:
         return excerpt(text, limit)
     window = text[max(0, start - LOOK_BACK) : start]

@@ -1,4 +1,4 @@
-"""Facets of a context pack, as tables: by intent, by entity type, and sizes by layer."""
+"""Facets of a context pack: by intent, by entity type, and sizes by layer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,9 +54,7 @@ INTENTS: Mapping[Intent, tuple[Facet, ...]] = {
 }  # fmt: skip
 
 LIMITS: Mapping[Layer, int] = {"wake": 8, "recall": 24, "deep_search": 50}
-"""Items that a layer holds at most."""
 ON_WAKING = frozenset[Facet]({"recent_memory", "active_work", "decisions", "gotchas", "procedures"})
-"""The facets that `wake` is limited to."""
 FEWEST_EACH, MOST_EACH = 2, 8
 
 

@@ -1,7 +1,6 @@
-"""Writes a context pack as Markdown within a budget of tokens.
+"""Write a context pack as Markdown within a token budget.
 
-Every line of a record's text stands in a quotation, and every name on one line: nothing that somebody wrote into a
-record can pass for a heading or for another item.
+Texts are quoted and names are one line, so no record can pass for a heading or another item.
 """
 
 from collections.abc import Sequence
@@ -11,21 +10,18 @@ from tools.packs.excerpts import excerpt
 
 CHARACTERS_PER_TOKEN = 4
 CONTENT_SHARE = 0.85
-"""The part of the budget that items may take; headings and the last line have the rest."""
 CONTENT_LIMIT = 1200
 SHORTEST = 160
-"""Characters of a long text below which the least useful item is left out instead."""
+"""Characters; the last item is dropped rather than cut shorter."""
 GOAL_LIMIT = 200
 NAME_LIMIT = 60
 FREE_ITEMS, FREE_EACH, FREE_CONTENT = 8, 3, 280
-"""Without a budget: items in all, items of a section, and characters of each."""
+"""Without a budget: items in all, per section, characters of each."""
 QUOTE = "  > "
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A related record, in one line."""
-
     relationship: str
     is_outgoing: bool
     id: str
@@ -38,7 +34,6 @@ class Entry:
     id: str
     name: str
     marks: tuple[str, ...]
-    """Type, state, date: a word each."""
     content: str
     links: tuple[Link, ...] = ()
     is_cut: bool = False
@@ -46,8 +41,6 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """An item, ready to be written."""
-
     section: str
     head: str
     quoted: str
@@ -63,12 +56,9 @@ class _Block:
 def render(
     goal: str, entries: Sequence[Entry], sections: Sequence[str], *, budget: int | None, hint: str, missing: str = ""
 ) -> str:
-    """Write the items, the most useful first, under the titles of their sections, in the order of those.
+    """Write the items under the titles of their sections; the last line names cuts, or is the hint.
 
-    With a budget (tokens of four characters) the text has at most that length: long texts are cut to a common length,
-    then the least useful items are left out. One item is always there, even if it takes more. The last line says what
-    was cut, by the budget or because one record is long, or else is the hint; before it stands what is `missing`, if
-    anything is. Without a budget there are eight items with 280 characters each.
+    A budget (tokens of four characters) shortens long texts, then drops items; one always stays.
     """
     title, before = _title(goal, budget), [missing] if missing else []
     if not entries:
@@ -136,7 +126,7 @@ def _few(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _title(goal: str, budget: int | None) -> str:
-    # A small budget is no place for a long goal, which whoever asks knows.
+    # A small budget has no room for a long goal.
     limit = GOAL_LIMIT if budget is None else min(GOAL_LIMIT, max(40, budget // 4))
     return f"# Context: {on_one_line(goal, limit)}"
 

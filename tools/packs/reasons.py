@@ -1,11 +1,10 @@
-"""Says in one true sentence why an item is in a context pack, from what the lanes of the search said of it."""
+"""Explain in one sentence why an item is in a context pack."""
 
 from tools.packs.facets import Facet
 from tools.retrieval.ranking import HELD_WHOLLY, Candidate
 
 NEAR, AKIN = 0.5, 0.3
-"""Cosines of the built-in model from which a text is near to the goal in meaning, and akin to it; unrelated texts stay
-below the second."""
+"""Cosines of the built-in model; unrelated texts stay below the second."""
 UNDER_WAY = {
     "doing": "The project is at work on it",
     "blocked": "It is work of the project that is blocked",
@@ -14,7 +13,7 @@ UNDER_WAY = {
 
 
 def reason(found: Candidate | None, facet: Facet, *, status: str = "", is_under_way: bool = False) -> str:
-    """Return the sentence; `found` is None where only the project's work in progress led to the item."""
+    """Return the sentence; `found` is None if only current work led to the item."""
     evidence = _evidence(found) if found is not None else ""
     if is_under_way:
         said = UNDER_WAY.get(status, "The project is at work on it")

@@ -1,4 +1,4 @@
-"""Chooses what stands in a context pack, and where. Pure: the same records give the same pack."""
+"""Choose the records of a context pack. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from tools.packs.facets import SHELVES, Facet, Layer, most_each
 
 GONE = frozenset({"archived", "retired", "superseded"})
-"""States of what is out of use."""
 DONE = frozenset({"done", "completed"})
 LEAST_NEAR: Mapping[Layer, float] = {"wake": 0.12, "recall": 0.12, "deep_search": 0.06}
-"""Cosines to the goal below which a record is noise; chosen on goals labelled by hand (`engrain eval packs`).
+"""Least cosines to the goal, by `engrain eval packs`.
 
-Not scores: these move a little with words in records that the caller may not read, and how many items a pack has must
-tell nothing of those.
+Not scores: these depend on unreadable records, and the size of a pack must not reveal them.
 """
 LEAST_SHARE = 0.5
 WORDLESS_SHARE, WORDLESS_MOST = 0.35, 0.2
@@ -20,15 +18,12 @@ WORDLESS_SHARE, WORDLESS_MOST = 0.35, 0.2
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A record that may stand in a pack, with what its place depends on."""
-
     id: str
     entity_type: str
     status: str
-    """In lower case; empty where it has none."""
     score: float
     nearness: float = 1.0
-    """The cosine to the goal; 1 where something else than meaning speaks for it."""
+    """Cosine to the goal; 1 if found by other evidence."""
     shares_words: bool = True
     is_under_way: bool = False
 
@@ -39,14 +34,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A record in its place."""
-
     option: Option
     facet: Facet
 
 
 def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
-    """Leave out what is too far from the goal to have to do with it."""
     found = [option for option in options if option.score > 0]
     best = max((option.nearness for option in found), default=0.0)
     least = min(LEAST_NEAR[layer], LEAST_SHARE * best)
@@ -56,11 +48,9 @@ def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
 
 
 def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:
-    """Choose at most `limit` records for the facets, the most useful first.
+    """Choose at most `limit` records, most useful first: current work, then by score.
 
-    What is under way comes before the rest, then what scores best; of equal ones the first that is given. A record
-    stands once: in the first facet that takes its type and has room. The best of each facet comes before the second
-    best of any, in the order of the facets; so every facet that has something is there when the pack is cut.
+    Facets take turns, so that each survives a cut.
     """
     shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
     room = most_each(limit, facets)
@@ -79,7 +69,6 @@ def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> li
 
 
 def takes(facet: Facet, option: Option) -> bool:
-    """Tell whether a record may stand in a facet: work that is over is prior art, and what is out of use is nothing."""
     if option.status in GONE:
         return False
     if option.is_done:

@@ -1,4 +1,4 @@
-"""Stored reflection candidates: raw memories with the record that they propose."""
+"""Reflection candidates: raw memories that propose a record."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,12 @@ from tools.reflecting.reflection import KINDS, Kind, sensitivity_flags
 from tools.reflecting.reflection.stating import as_said
 
 Read = Callable[[str], RawMemory | None]
-"""Read a raw memory by its id, from the ledger or a transaction."""
 _KINDS = (*KINDS, *get_args(Remembrance))
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A proposed record and its readable sources; `lost_sources` are gone or unreadable."""
+    """A candidate and its readable sources; `lost_sources` are gone or unreadable."""
 
     memory: RawMemory
     sources: Sequence[RawMemory]
@@ -33,79 +32,64 @@ class Candidate:
 
     @property
     def id(self) -> str:
-        """Id of the raw memory."""
         return self.memory.entity.id
 
     @property
     def said(self) -> JsonObject:
-        """Stored proposal; empty for a memory that is no candidate."""
         return self.memory.capture.candidate or {}
 
     @property
     def kind(self) -> str:
-        """Proposed kind, unchecked."""
         return _text(self.said.get("kind")) or "claim"
 
     @property
     def entity_type(self) -> Kind | Remembrance:
-        """Type of the promoted entity."""
         return cast("Kind | Remembrance", self.kind) if self.kind in _KINDS else "claim"
 
     @property
     def title(self) -> str:
-        """Proposed title."""
         return (_text(self.said.get("title")) or self.memory.entity.name or self.kind)[:NAME_LIMIT]
 
     @property
     def content(self) -> str:
-        """Proposed content, cut to the limit of an entity."""
         return (_text(self.said.get("content")) or self.memory.entity.content)[:CONTENT_LIMIT]
 
     @property
     def statement(self) -> Statement:
-        """Statement to compare with existing records."""
         return Statement(as_said(self.title, self.content), self.kind, self.project, self.raw_source_ids)
 
     @property
     def confidence(self) -> float | None:
-        """Confidence from 0 to 1, if any."""
         found = self.said.get("confidence")
         return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
 
     @property
     def tags(self) -> list[str]:
-        """Valid tags."""
         return [tag for tag in self._texts("tags") if len(tag) <= LABEL_LIMIT][:LABELS_LIMIT]
 
     @property
     def sensitivity_flags(self) -> list[str]:
-        """Stored and current sensitivity flags."""
         return list(dict.fromkeys([*self._texts("sensitivity_flags"), *sensitivity_flags(self.content)]))
 
     @property
     def raw_source_ids(self) -> list[str]:
-        """Ids of the source memories."""
         return self._texts("raw_source_ids")
 
     @property
     def suggested_scope(self) -> MemoryScope | None:
-        """Suggested scope."""
         found = self.said.get("suggested_memory_scope")
         return next((scope for scope in MEMORY_SCOPES if scope == found), None)
 
     @property
     def suggested_key(self) -> str | None:
-        """Suggested scope key."""
         return _text(self.said.get("suggested_scope_key"))
 
     @property
     def domain(self) -> str | None:
-        """Domain of the notes."""
         return _text(self.said.get("domain"))
 
     @property
     def project(self) -> str | None:
-        """Project of the notes."""
         return _text(self.said.get("project")) or self.memory.entity.project_id
 
     @property
@@ -115,17 +99,14 @@ class Candidate:
 
     @property
     def task_ids(self) -> list[str]:
-        """Ids of proposed tasks."""
         return self._texts("task_ids")
 
     @property
     def details(self) -> JsonObject:
-        """Stored metadata: span and extraction method."""
         found = self.said.get("metadata")
         return found if isinstance(found, dict) else {}
 
     def stored_standings(self) -> list[str]:
-        """Return the kinds of the stored findings."""
         found = self.said.get("reflection_findings")
         kinds = [each.get("kind") for each in found if isinstance(each, dict)] if isinstance(found, list) else []
         return [kind for kind in kinds if isinstance(kind, str)]
@@ -135,11 +116,6 @@ class Candidate:
 
 
 def candidate_for(caller: Principal, candidate_id: str, read: Read) -> Candidate:
-    """Read a candidate and the sources that the caller may read.
-
-    Raises:
-        NotFound: It does not exist for the caller.
-    """
     memory = read(candidate_id)
     if memory is None or not may_read_memory(caller, memory.entity.visibility):
         raise NotFound(

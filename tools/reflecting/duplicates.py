@@ -1,4 +1,4 @@
-"""Duplicates and contradictions of a statement among the records that the caller may read."""
+"""Duplicates and contradictions of a statement among readable records."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,29 +18,23 @@ from tools.reflecting.reflection.terms import terms
 from tools.retrieval.plan import Plan
 
 NEAR = 10
-"""Records compared per statement: indexed ones, and as many that no index has yet."""
+"""Records compared per statement, indexed and unindexed each."""
 LEAST_SHARED = 0.15
-"""Least share of a statement's words, weighed by rarity, that a record must contain."""
+"""Least idf-weighted share of a statement's words in a record."""
 LEAST_STEMS = 0.25
-"""The same for unindexed records, unweighted."""
 DEPTH = 40
-"""Candidates per lane."""
 QUERY_LIMIT = 400
-"""Characters of the query."""
 LATEST = 200
-"""Unindexed records read, the latest first."""
 READ_CHARACTERS, MOST_CHARACTERS = 20_000, 200_000
-"""Characters read of each unindexed record, and of all: about 0.1 s of work."""
+"""About 0.1 s of work."""
 DISTILLED: tuple[EntityType, ...] = (
     "decision", "rule", "claim", "plan", "idea", "procedure", "pattern", "guide", "artifact", "error_pattern",
     "preference", "topic", "domain", "template", "tool",
 )  # fmt: skip
-"""Types whose sentences are statements."""
 TOLD: tuple[EntityType, ...] = ("episode", "session", "note", "event")
-"""Narrative types: a long one is a source of the statement, not a duplicate."""
+"""Narrative types: a long one is a source, not a duplicate."""
 WORK: tuple[EntityType, ...] = ("task", "epic")
 STATING = frozenset({"decision", "claim", "plan", "procedure", "rule", "pattern"})
-"""Kinds that may contradict a record."""
 DONE = ("done", "archived", "completed")
 CONTRADICTION_CONFIDENCE = 0.8
 STALE_CONFIDENCE = 0.7
@@ -48,10 +42,8 @@ _REPLACING = (
     "instead of", "no longer", "not any more", "not anymore", "switched", "moved to", "moved from", "migrated",
     "replaced", "replaces", "changed to", "changed from", "dropped", "upgraded", "from now on", "as of today",
 )  # fmt: skip
-"""Phrases that announce a replacement."""
 
 _KIND_OF: Mapping[str, Kind] = {**{kind: kind for kind in KINDS}, "epic": "task"}
-"""Kind by entity type, where there is one."""
 
 Relationship = Literal["duplicate", "stale", "contradiction", "supersession"]
 OPPOSING: tuple[Relationship, ...] = ("contradiction", "supersession")
@@ -59,8 +51,6 @@ OPPOSING: tuple[Relationship, ...] = ("contradiction", "supersession")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement to compare; records of other projects are ignored."""
-
     content: str
     kind: str
     project: str | None = None
@@ -68,36 +58,29 @@ class Statement:
 
     @property
     def types(self) -> frozenset[str]:
-        """Types of the records to compare with."""
         return frozenset(WORK if self.kind == "task" else (*DISTILLED, *TOLD))
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A record that duplicates or contradicts a statement."""
-
     entity: Entity
     kind: Relationship
     reason: str
     confidence: float
     is_for_all: bool = False
-    """True if every reader of the new record may read this one."""
+    """Every reader of the new record may read this one."""
     beside: Entity | None = None
-    """The current record, if this one was superseded."""
 
     @property
     def is_certain(self) -> bool:
-        """True if the duplicate differs in nothing that counts."""
         return self.confidence >= CERTAIN
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Records related to a statement, up to a sequence number of the ledger."""
-
     known: Sequence[Known] = ()
     fault: str | None = None
-    """Reason why the lexical index did not answer."""
+    """Reason why the lexical index failed."""
     sequence: int = 0
 
 
@@ -108,9 +91,9 @@ class _Fresh:
 
 
 def compare(app: App, caller: Principal, statements: Sequence[Statement], visibility: str) -> list[Comparison]:
-    """Compare statements with the nearest records that the caller may read. Blocks.
+    """Compare statements with the nearest readable records. Blocks.
 
-    `visibility` is the key of the new records. Records that no index has yet are read from the ledger.
+    `visibility` is the key of the new records.
     """
     from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
@@ -133,7 +116,6 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
 
 
 def is_overtaken(tx: Transaction, caller: Principal, statement: Statement, compared: Comparison) -> bool:
-    """Return true if a duplicate was written since the comparison."""
     ids = tx.records.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
     records = [each for each in tx.records.entities(ids).values() if _concerns(each, statement)]
     return bool(_same(statement, records, [_text(each, statement) for each in records]))

@@ -1,4 +1,4 @@
-"""Promotion of reflection candidates, by a person or without one."""
+"""Promotion of reflection candidates, reviewed or automatic."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -114,10 +114,8 @@ class AutoReview(Result):
 
 
 SETTLED: tuple[PromotionReason, ...] = ("candidate_already_promoted", "candidate_archived")
-"""Refusals that end a review."""
 Answer = TypeVar("Answer")
 AGAIN = 2
-"""Retries after a concurrent duplicate."""
 
 
 async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
@@ -157,10 +155,10 @@ async def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> 
 
 
 def again(reviewed: Callable[[], Answer]) -> Answer:
-    """Repeat a review after a concurrent duplicate, twice at most. Blocks.
+    """Repeat a review after a concurrent duplicate. Blocks.
 
     Raises:
-        Overtaken: Each attempt met a duplicate.
+        Overtaken: Each of three attempts met a duplicate.
     """
     for _ in range(AGAIN):
         with suppress(Overtaken):
@@ -170,8 +168,6 @@ def again(reviewed: Callable[[], Answer]) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Result of judging a candidate, before any write."""
-
     considered: Considered
     known: Comparison
     exceptions: Sequence[ExceptionReason]
@@ -179,16 +175,10 @@ class Judgement:
 
     @property
     def is_over(self) -> bool:
-        """True if the review has ended already."""
         return self.considered.refusal in SETTLED
 
 
 def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
-    """Find the reasons for a person to look at a candidate. Blocks.
-
-    Raises:
-        NotFound: There is no such candidate for the caller.
-    """
     considered = considered_now(app, caller, request)
     known = compared(app, caller, considered)
     candidate = considered.candidate
@@ -207,14 +197,13 @@ def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
 
 
 def review(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
-    """Review one candidate. Blocks."""
     return apply(app, call, request, judge(app, call.caller, request))
 
 
 def apply(
     app: App, call: Call, request: AutoReviewRequest, judgement: Judgement, *, has_audit: bool = True
 ) -> AutoReview:
-    """Promote a candidate if nothing asks for a person to look; else say what does. Blocks."""
+    """Promote a candidate that needs no review by a person. Blocks."""
     considered, known = judgement.considered, judgement.known
     if judgement.is_over:
         return review_of(judgement, request, "skip")
@@ -247,18 +236,11 @@ def considered_now(app: App, caller: Principal, request: PromoteRequest) -> Cons
 
 
 def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:
-    """Check the links of a promotion without writing them.
-
-    Raises:
-        NotFound: A named record does not exist for the caller.
-        Forbidden: The caller may not change a record that would be superseded.
-    """
     if considered.refusal is None and considered.place is not None:
         require_linkable(app.ledger, caller, request.related_to, considered.place.memory_scope)
 
 
 def compared(app: App, caller: Principal, considered: Considered) -> Comparison:
-    """Compare a candidate with existing records, unless its review has ended."""
     if considered.refusal in (*SETTLED, "not_reflection_candidate"):
         return Comparison()
     key = considered.place.key if considered.place is not None else ""
@@ -325,7 +307,6 @@ def preview_of(considered: Considered, known: Comparison) -> PromotionPreview:
 
 
 def review_of(judgement: Judgement, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
-    """Build the result of a review that has applied nothing."""
     considered = judgement.considered
     preview = preview_of(considered, judgement.known)
     reason = judgement.exceptions[0] if outcome == "exception" else preview.reason

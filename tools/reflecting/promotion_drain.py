@@ -1,4 +1,4 @@
-"""Drain of the review queue: review every waiting candidate, the latest first."""
+"""Automatic review of every waiting candidate, latest first."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -75,7 +75,6 @@ class Drainage(Result):
 
 
 OTHER = "other_project"
-"""Reason to skip candidates of other projects."""
 
 
 async def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
@@ -135,9 +134,7 @@ def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Dr
     if request.project is not None and candidate.project not in (None, request.project):
         return _unreviewed(request, candidate, "skip", OTHER)
     wanted = AutoReviewRequest(
-        candidate_id=candidate.id,
-        dry_run=request.dry_run,
-        **request.model_dump(include=_SHARED, exclude_unset=True),
+        candidate_id=candidate.id, dry_run=request.dry_run, **request.model_dump(include=_SHARED, exclude_unset=True)
     )
     # The idempotency key stands for the whole drain and is claimed at its end.
     alone = replace(call, claim=None)
@@ -159,7 +156,7 @@ def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewReq
         found = review_of(judgement, wanted, "exception")
         return _drained(found, reason=reason, review_state="archived", archived=True)
     found = apply(app, call, wanted, judgement, has_audit=not request.dry_run)
-    # A promotion that somebody else made is theirs to name.
+    # Promotions by others are not reported.
     return _drained(found, promoted_id=found.promoted_id if found.applied else None)
 
 

@@ -1,4 +1,4 @@
-"""Promotion policy: scope and sources of a candidate, and the objection to promoting it."""
+"""Promotion policy: scope, sources, and objections."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,8 +53,6 @@ class PromoteRequest(PromotionFields):
 
 
 class InputScope(Result):
-    """The scope of the candidate, or of a raw memory that it was found in."""
-
     id: str
     memory_scope: MemoryScope
     scope_key: str | None
@@ -62,8 +60,6 @@ class InputScope(Result):
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A candidate with its target and the objection, if any."""
-
     candidate: Candidate
     target: Target | None
     place: Visibility | None
@@ -74,14 +70,12 @@ class Considered:
 
     @property
     def input_scopes(self) -> list[InputScope]:
-        """Scopes of the candidate and its sources."""
         return [
             InputScope(id=each.id, memory_scope=each.memory_scope, scope_key=each.scope_key) for each in self.inputs
         ]
 
     @property
     def policy_reasons(self) -> list[str]:
-        """Policy decisions behind the answer."""
         if self.refusal is not None:
             return [self.refusal]
         found = [WRITE_REASON, *(READ_REASONS[each.memory_scope] for each in self.inputs)]
@@ -91,13 +85,6 @@ class Considered:
 
 
 def consider(caller: Principal, request: PromoteRequest, read: Read) -> Considered:
-    """Judge a requested promotion.
-
-    Raises:
-        NotFound: The candidate or project does not exist for the caller.
-        Forbidden: The caller may only read the project.
-        InvalidRequest: Fields of the request contradict each other.
-    """
     candidate = candidate_for(caller, request.candidate_id, read)
     scope, key, project = _wanted(caller, candidate, request)
     target, place = None, None
@@ -154,7 +141,6 @@ _REFUSALS: dict[str, PromotionReason] = {
     "private_scope_key_mismatch": "principal_mismatch",
     "scope_not_enabled": "scope_not_enabled",
 }
-"""Refusals by the code that policy raises."""
 
 
 def _input(memory: RawMemory) -> Input:

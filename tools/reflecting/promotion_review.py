@@ -1,4 +1,4 @@
-"""Review rules: objections to a promotion, and reasons for a person to look. No I/O."""
+"""Review rules: objections to a promotion, and reasons for a review. No I/O."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,11 @@ PromotionReason = Literal[
     "raw_memory_not_recallable",
 ]
 _WIDTH: Sequence[MemoryScope] = ("private", "delegated", "project", "team", "shared", "organization", "public")
-"""Scopes from narrow to broad."""
 _UNKEYED: Collection[MemoryScope] = ("private", "organization", "public")
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Scope of a candidate or of one of its sources."""
-
     id: str
     memory_scope: MemoryScope
     scope_key: str | None
@@ -39,8 +36,6 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Target of a promotion; `refusal` if its reviewer may not write there."""
-
     memory_scope: MemoryScope
     scope_key: str | None
     refusal: PromotionReason | None = None
@@ -48,10 +43,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A requested promotion. Unreadable sources count as lost."""
+    """Unreadable sources count as lost."""
 
     review_state: ReviewState | None
-    """`None` if the reviewer may not read the candidate."""
     is_candidate: bool = True
     may_review: bool = True
     target: Target | None = None
@@ -60,12 +54,10 @@ class Proposal:
 
 
 def objection(proposal: Proposal) -> PromotionReason | None:
-    """Return the first objection to a promotion, if any."""
     return _of_candidate(proposal) or _of_target(proposal) or _of_inputs(proposal)
 
 
 def broadest(inputs: Sequence[Input]) -> Input:
-    """Return the input of the broadest scope; the first of equals."""
     return max(inputs, key=lambda each: _WIDTH.index(each.memory_scope))
 
 
@@ -117,21 +109,16 @@ Standing = Literal["duplicate", "contradiction", "supersession", "stale"]
 
 THRESHOLD = 0.8
 SAFE_SCOPES: frozenset[MemoryScope] = frozenset({"private", "delegated", "project"})
-"""Scopes that need no review by a person."""
 SENSITIVE = frozenset(
     {"credential", "credentials", "key", "pii", "private_key", "secret", "sensitive", "token"}
 )  # fmt: skip
 DESTRUCTIVE = frozenset({"correction", "delete", "deletion", "redact", "redaction", "rollback"})
 ARCHIVABLE: frozenset[ExceptionReason] = frozenset({"duplicate_candidate", "stale_candidate"})
-"""Exceptions that allow archiving without a person."""
 _KEPT: frozenset[ExceptionReason] = frozenset({"candidate_not_found", "policy_denied", "contradiction_candidate"})
-"""Exceptions that forbid archiving."""
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """Facts about a candidate under review; `labels` are its sensitivity flags and tags."""
-
     refusal: PromotionReason | None
     memory_scope: MemoryScope | None
     has_source: bool
@@ -143,7 +130,6 @@ class Review:
 
 
 def exceptions_of(review: Review) -> list[ExceptionReason]:
-    """Return every reason for a person to look, in order of weight."""
     if review.refusal == "candidate_not_found":
         return ["candidate_not_found"]
     confidence = review.confidence
@@ -163,7 +149,6 @@ def exceptions_of(review: Review) -> list[ExceptionReason]:
 
 
 def archivable(found: Collection[ExceptionReason], asked: Collection[str]) -> ExceptionReason | None:
-    """Return the exception that allows archiving, if any."""
     if not _KEPT.isdisjoint(found):
         return None
     return next((reason for reason in found if reason in ARCHIVABLE and reason in asked), None)

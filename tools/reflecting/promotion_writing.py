@@ -1,4 +1,4 @@
-"""Promotion and archiving of a candidate: one transaction with its audit entry."""
+"""Promotion and archiving: one transaction with its audit entry."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,16 +31,15 @@ AUTO_ARCHIVE = "memory.reflect.auto_archive"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Result of a promotion; `entity` is `None` if it was refused."""
+    """`entity` is `None` if the promotion was refused."""
 
     considered: Considered
     entity: Entity | None = None
     unlinked: Sequence[str] = ()
-    """Ids of targets that are gone or unreadable."""
 
 
 class Overtaken(Conflict):
-    """A duplicate of the candidate was written during its review."""
+    """A duplicate was written during the review."""
 
 
 def write_promotion(
@@ -50,8 +49,6 @@ def write_promotion(
 
     Raises:
         Overtaken: A duplicate was written since the comparison; automatic promotions only.
-        NotFound: The candidate or a named record does not exist for the caller.
-        Forbidden: The caller may not change a record that would be superseded.
     """
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
@@ -90,7 +87,6 @@ def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) ->
 
 
 def write_note(app: App, call: Call, draft: AuditDraft, candidate_id: str, known: Sequence[Known]) -> None:
-    """Write the audit entry of a review that changes nothing else. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         tx.audit(draft)
@@ -106,7 +102,6 @@ def noted(
     *,
     said: JsonObject | None = None,
 ) -> AuditDraft:
-    """Draft the audit entry of an action on a candidate."""
     candidate, target = considered.candidate, considered.target
     memory = candidate.memory.entity
     place = entity or (target if target is not None and considered.refusal is None else memory)
@@ -159,11 +154,7 @@ def _links(
     wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.task_ids]
     wanted += [
         Link(
-            entity,
-            "CONTRADICTS",
-            each.entity.id,
-            CAPTURE_MODE,
-            provenance={"from": CAPTURE_MODE, "reason": each.kind},
+            entity, "CONTRADICTS", each.entity.id, CAPTURE_MODE, provenance={"from": CAPTURE_MODE, "reason": each.kind}
         )
         for each in known
         if each.kind in OPPOSING

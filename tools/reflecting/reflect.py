@@ -1,4 +1,4 @@
-"""Reflection: find what is worth keeping in session notes, and keep it on request."""
+"""Reflection: find and keep what is worth keeping in session notes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,13 +41,11 @@ HEADINGS: dict[Kind, str] = {
     "session": "Session",
 }
 CONTENT_SHOWN = 600
-"""Characters shown of a candidate."""
 
 
 def markdown(
     request: ReflectRequest, candidates: Sequence[ReflectionCandidate], source_id: str | None, notes: Sequence[str]
 ) -> str:
-    """Render the candidates by kind, with confidence, id and findings."""
     lines = [f"# {' '.join(request.source_title.split())}", ""]
     lines += [_summary(candidates, source_id), *notes]
     order = {kind: number for number, kind in enumerate(KINDS)}
@@ -90,7 +88,6 @@ def _finding(finding: ReflectionFinding) -> str:
 
 
 def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
-    """Return the next step for the caller, in a sentence."""
     if not count:
         return "Nothing to do: state decisions, causes and to-dos in the notes to have them found."
     if request.persist_review:
@@ -107,8 +104,6 @@ log = structlog.get_logger("reflect")
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Findings in the notes; `method` is `rules` or `model`, `said` goes into the pack."""
-
     findings: Sequence[Finding]
     method: str
     said: JsonObject

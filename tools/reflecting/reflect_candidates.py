@@ -1,4 +1,4 @@
-"""Reflection candidates: their wire shapes, and the findings, claims and relations of each."""
+"""Reflection candidates: wire shapes, findings, claims and relations."""
 
 import hashlib
 from collections.abc import Sequence
@@ -34,9 +34,7 @@ def _split(cited: object) -> object:
 
 
 CitedIds = Annotated[
-    list[EntityId],
-    BeforeValidator(_split, json_schema_input_type=list[str] | str),
-    Field(max_length=CITED_LIMIT),
+    list[EntityId], BeforeValidator(_split, json_schema_input_type=list[str] | str), Field(max_length=CITED_LIMIT)
 ]
 
 
@@ -159,32 +157,25 @@ class ReflectionPack(Result):
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """A relation of every kept record, from one field of the request."""
+    """A relation of every kept record."""
 
     name: str
     target: Entity
     field: str
     is_for_all: bool = False
-    """True if every reader of the kept record may read the target."""
+    """Every reader of the kept record may read the target."""
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Allowed entity types of the target; empty for any."""
         return () if self.field == "related_to" else ("task",)
 
     @property
     def reason(self) -> str:
-        """Reason of the relation, in a sentence."""
         return "The task that was being worked on." if self.field == "active_task" else f"Named in {self.field}."
 
 
 def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) -> list[Tie]:
-    """Read the targets of the requested relations; `visibility` is the key of kept records.
-
-    Raises:
-        NotFound: A record that was named does not exist, or not for this caller.
-        InvalidRequest: One of `task_ids` is no task.
-    """
+    """Read the targets of the requested relations; `visibility` is the key of kept records."""
     named = [(*referred(each), "related_to") for each in request.related_to or ()]
     named += [("RELATED_TO", each, "task_ids") for each in request.task_ids or ()]
     there = app.ledger.records.entities(caller.organization_id, {target_id for _, target_id, _ in named})
@@ -207,7 +198,6 @@ ACTIONS: dict[Relationship, str] = {
     "contradiction": "review",
     "supersession": "supersede",
 }
-"""Recommended action of a reviewer."""
 STATES: dict[Relationship, Lifecycle] = {
     "duplicate": "active",
     "stale": "superseded",
@@ -218,11 +208,8 @@ STATES: dict[Relationship, Lifecycle] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Shared context of the candidates of one reflection."""
-
     request: ReflectRequest
     place: Visibility
-    """Visibility of kept records."""
     ties: Sequence[Tie]
     now: datetime
     extractor: str
@@ -230,14 +217,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Ids of the stored notes and of the record made of a finding."""
-
     source_id: str | None = None
     record_id: str | None = None
 
 
 def candidate(setting: Setting, finding: Finding, known: Sequence[Known], kept: Kept) -> ReflectionCandidate:
-    """Build a candidate; `known` holds records that all its readers may read."""
     sources = [kept.source_id] if kept.source_id else []
     key = kept.record_id or _id("candidate", finding.kind, finding.content)
     return ReflectionCandidate(

@@ -29,63 +29,48 @@ from tools.reflecting.reflection import Finding
 
 SURFACE = "reflect"
 LATELY = timedelta(minutes=1)
-"""Age up to which a record may be missing from the indexes."""
+"""Age up to which a record may be unindexed."""
 WAITING_LIMIT = 200
-"""Queued candidates compared, so that none is queued twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Findings of one reflection, each with its comparison."""
-
     setting: Setting
     findings: Sequence[Finding]
     known: Sequence[Sequence[Known]]
 
     @property
     def request(self) -> ReflectRequest:
-        """Request of the reflection."""
         return self.setting.request
 
 
 @dataclass(slots=True)
 class Stored:
-    """Records stored by one reflection; `record_ids` by index of the finding."""
+    """`record_ids` is by index of the finding."""
 
     source: RawMemory | None = None
     memory_ids: list[str] = field(default_factory=list)
     entities: list[Entity] = field(default_factory=list)
     record_ids: dict[int, str] = field(default_factory=dict)
     count: int = 0
-    """Findings that are newly stored."""
 
     @property
     def source_id(self) -> str | None:
-        """Id of the stored notes."""
         return None if self.source is None else self.source.entity.id
 
     @property
     def has_written(self) -> bool:
-        """True if anything was written."""
         return bool(self.memory_ids or self.entities)
 
     def kept(self, place: int) -> Kept:
-        """Ids for the candidate of a finding."""
         return Kept(self.source_id, self.record_ids.get(place))
 
 
 def stores_anything(request: ReflectRequest) -> bool:
-    """Return true if the request asks to store something."""
     return request.persist or request.persist_source or request.persist_review
 
 
 def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility:
-    """Return the visibility of kept records: members of the project, or the caller alone.
-
-    Raises:
-        NotFound: The project does not exist for the caller.
-        Forbidden: Something is to be kept where the caller may not write.
-    """
     project = request.project
     if project is None:
         if stores_anything(request):
@@ -109,12 +94,7 @@ def _no_role(project: str) -> Forbidden:
 
 
 def store(app: App, call: Call, keeping: Keeping) -> Stored:
-    """Store what the request asks for, in one transaction. Blocks.
-
-    Raises:
-        NotFound: A named record is gone.
-        Forbidden: The caller may not change a record that would be superseded.
-    """
+    """Store what the request asks for, in one transaction. Blocks."""
     caller, request, stored = call.caller, keeping.request, Stored()
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         if request.persist_source:

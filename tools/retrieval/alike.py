@@ -1,9 +1,4 @@
-"""Score smoothing over similar candidates.
-
-Relevant records are similar to each other (the cluster hypothesis: Jardine and van Rijsbergen, Information Storage and
-Retrieval 7, 1971), so similar records should have similar scores (Diaz, "Regularizing Ad Hoc Retrieval Scores", CIKM
-2005). It helps queries that need several memories.
-"""
+"""Score smoothing over similar candidates (Diaz, "Regularizing Ad Hoc Retrieval Scores", CIKM 2005)."""
 
 import numpy as np
 
@@ -13,16 +8,11 @@ from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import Alike, ThreadContext, ranked
 
 AMONG = 50
-"""Candidates compared, without those in threads, whose neighbours tell more."""
 NEAREST = 4
-"""Most similar candidates that each is mixed with, and ties of the last."""
 
 
 def alike(vectors: VectorIndex, pool: Pool, checks: Checks, context: ThreadContext | None) -> Alike | None:
-    """Compare the best candidates by the cosine of their first passages; None if there are fewer than two.
-
-    Candidates that the caller may not read, or that are superseded, are left out.
-    """
+    """Compare the first passages of the best readable candidates; None if fewer than two."""
     best = ranked(pool.ids, pool.fused, AMONG)
     if context is not None:
         best = [place for place in best if not context.is_threaded[place]]

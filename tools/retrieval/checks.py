@@ -1,4 +1,4 @@
-"""Checks of candidates against the ledger: permission, supersession, archiving, filters."""
+"""Ledger checks of candidates: permission, supersession, archiving, filters."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -21,10 +21,8 @@ class Checks:
         self._unmatched: set[str] = set()
         self.standings: dict[str, RecordStatus] = {}
         self.left_out: set[str] = set()
-        """Outlived records, and raw memories that the import filter excludes."""
 
     def expect(self, record_ids: Iterable[str]) -> None:
-        """Read these records together with the next ones."""
         self._expected = [*record_ids]
 
     def ask(self, record_ids: Iterable[str]) -> None:
@@ -49,13 +47,11 @@ class Checks:
         return {each.id for each in self.standings.values() if each.superseded and each.visibility in visible}
 
     def found(self, record_ids: Iterable[str]) -> set[str]:
-        """Return those of the records of a filtered lane that may be shown."""
         ids = list(record_ids)
         self.ask(ids)
         return self._in_force.intersection(ids)
 
     def wanted(self, record_ids: Iterable[str]) -> set[str]:
-        """Return those of any records that may be shown and pass the filter."""
         found = self.found(record_ids)
         new = found - self._matched - self._unmatched
         if new:
@@ -66,9 +62,9 @@ class Checks:
 
 
 def outlived(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set[str]:
-    """Return raw memories that were archived, or whose promoted entity is superseded.
+    """Return archived memories, and those whose promoted entity is superseded.
 
-    Archiving has no time, so memories of the past count as not archived.
+    Archiving has no time: past memories count as not archived.
     """
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
     outcomes = app.ledger.memories.outcomes(plan.organization_id, said) if said else {}
@@ -83,7 +79,6 @@ def outlived(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set
 
 
 def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set[str]:
-    """Return raw memories that the import filter excludes."""
     if plan.imported.wants_nothing:
         return set()
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
@@ -93,7 +88,7 @@ def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) ->
 
 
 def unwanted(app: App, plan: Plan, neighbours: Collection[str]) -> set[str]:
-    """Return neighbours that the filter excludes: the graph and threads do not apply it."""
+    """Return neighbours that the filter excludes."""
     if plan.as_of is not None:
         then = app.ledger.records.entities_at(plan.organization_id, neighbours, plan.as_of)
         return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}

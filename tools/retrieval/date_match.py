@@ -1,4 +1,4 @@
-"""Matches records by when something happened: records of the days that a query names count as if they said so."""
+"""Date matching: records of the days that a query names count as if they said so."""
 
 from dataclasses import replace
 
@@ -12,18 +12,14 @@ from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import DATED_AMONG, HELD_ONCE, ranked
 
 BROUGHT = 50
-"""Records of the named days that become candidates even if no lane found them."""
 REPORTED = 0.5
-"""Weight of records from the week after the named days, in which events are reported."""
+"""Weight of records from the week after, in which events are reported."""
 
 
 def match_dates(
     index: LexicalIndex, plan: Plan, pool: Pool, words: LexicalResult, dates: DatePhrases, measure: Measure
 ) -> None:
-    """Note in the pool what share of the query each candidate of the named days matches by its time alone.
-
-    Adds the records of those days that hold most of the rest of the query.
-    """
+    """Note the share of the query matched by time alone; add records of the named days."""
     if words.ceiling <= 0:
         return
     uses_names = plan.uses_names

@@ -1,7 +1,4 @@
-"""English date phrases of a query as spans of UTC days: "7 May 2023", "in May", "last week", "two days ago".
-
-A phrase that is not understood names no days, so that no query prefers records of the wrong days.
-"""
+"""English date phrases of a query as spans of UTC days. Unknown phrases name none."""
 
 import re
 from calendar import monthrange
@@ -13,11 +10,10 @@ from typing import NamedTuple
 from stores.language.moments import LATEST, Span
 
 LONGEST_READ = 2_000
-"""Characters of a query that are searched for date phrases."""
 REPORTED_WITHIN = timedelta(days=7)
-"""People report events late: records of so long after the named days still match."""
+"""Events are reported late: later records still match."""
 YEARS_BACK = 10
-"""A day or month without a year means that of each of these years."""
+"""A date without a year is tried in each of these years."""
 MOST_SPANS = 64
 
 _DAY = timedelta(days=1)
@@ -40,25 +36,16 @@ _Read = Callable[[re.Match[str], datetime], Sequence[Span]]
 
 
 class DatePhrases(NamedTuple):
-    """The days that a query names, and the rest of what it says."""
-
     rest: str
-    """The query without its date phrases."""
     days: Sequence[Span] = ()
-    """In order."""
 
     @property
     def spans(self) -> list[Span]:
-        """The days, each with `REPORTED_WITHIN` after it."""
         return [Span(start, end + min(REPORTED_WITHIN, LATEST - end)) for start, end in self.days]
 
 
 def date_phrases(query: str, asked_at: datetime) -> DatePhrases:
-    """Find the days that a query names.
-
-    Open sides ("before May 2023") name none; "since" reaches until the query is asked. Phrases joined by "to" are one
-    span, as are those joined by "and" after "between".
-    """
+    """Find the days that a query names: "before May 2023" names none, "since" ends at `asked_at`."""
     found = sorted(_found(query[:LONGEST_READ], asked_at.astimezone(UTC)), key=lambda each: each.start)
     kept = [each for each in _joined(query, found) if each.spans and not _is_open(query, each)]
     spans = {span for each in kept for span in each.spans}
@@ -80,7 +67,7 @@ def _found(text: str, asked_at: datetime) -> Iterator[_Phrase]:
             if spans and match.group().lower().startswith("since"):
                 spans = [Span(spans[-1].start, asked_at)] if spans[-1].start < asked_at else ()
             yield _Phrase(*match.span(), spans)
-        # A part of one phrase is not another phrase, whether the whole was understood or not.
+        # A part of one phrase is not another phrase.
         text = pattern.sub(lambda match: "\0" * len(match.group()), text)
 
 
@@ -246,7 +233,7 @@ _NAMES = "|".join([*_MONTHS, "sept", *(name[:3] for name in _MONTHS)])
 _MONTH = rf"(?P<month>{_NAMES})\b\.?"
 _DAYS = rf"(?<![\w.:/-])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:{_TO}(?P<last>\d{{1,2}})(?:st|nd|rd|th)?)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
-# Not followed by a number, which may be a year that is not understood.
+# A following number may be an unknown year.
 _OF_YEAR = rf"(?:(?:,\s*|\s+)(?:of )?{_YEAR}\b|(?!\w|\s*[,-]?\s*(?:of )?['\u2019]?\d|\s*[:%]))"
 _NOT_COUNTING = rf"(?![-\w]|[.:]\d|\s*(?:{_MEASURES})(?!\w)| (?!(?:{_NO_PLURALS})\b)(?-i:[a-z]+s\b))"
 _COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(sorted(_COUNTS, reverse=True))})"
@@ -284,4 +271,4 @@ _FORMS: Sequence[tuple[re.Pattern[str], _Read]] = [
         ),
     )
 ]
-"""Earlier forms take precedence."""
+"""Earlier forms win."""

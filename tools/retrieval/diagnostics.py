@@ -7,7 +7,7 @@ from tools.retrieval.scoring import RRF_K
 
 
 def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str, Any]:
-    """Describe the lanes, and the candidates from a place of the ranking on (none with None)."""
+    """Describe the lanes, and the candidates from a place on."""
     counts = ranking.counts
     shown: dict[str, Any] = {
         "sources": [name for name in LANES if counts[name]],
@@ -42,7 +42,6 @@ def faults(ranking: Ranking) -> dict[str, Any]:
 
 
 CALLED = {"vectors": "vector"}
-"""Names of lanes that differ from the name of their index."""
 
 
 def naive_arm(ranking: Ranking) -> dict[str, Any]:
@@ -59,13 +58,12 @@ def naive_arm(ranking: Ranking) -> dict[str, Any]:
 
 
 DETAILED = 50
-"""Candidates in detailed diagnostics; no page shows more."""
 
 
 def details(candidate: Candidate, strongest: float) -> dict[str, Any]:
     """Describe a candidate, its BM25 as a share of the strongest.
 
-    Document frequencies include records that the caller may not read, so the plain BM25 would leak their number.
+    The plain BM25 would leak document frequencies of unreadable records.
     """
     lexical = None if candidate.lexical is None or strongest <= 0 else candidate.lexical / strongest
     scores = {"lexical": lexical, "vector": candidate.cosine, "coverage": candidate.coverage}

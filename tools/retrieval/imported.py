@@ -1,4 +1,4 @@
-"""Filter on the metadata of imported raw memories: participants, labels, thread, event time."""
+"""Filter on the metadata of imported raw memories."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from stores.records import Entity
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Conditions on a raw memory's metadata; empty ones let everything pass."""
+    """Empty conditions let everything pass."""
 
     participants: frozenset[str] = frozenset()
-    """Any of them, in lower case, among `participants`."""
+    """Lower case."""
     labels: frozenset[str] = frozenset()
-    """Any of them, in lower case, among `labels`."""
+    """Lower case."""
     thread_id: str | None = None
     after: datetime | None = None
-    """Aware. A part of the event time lies there or later."""
+    """Aware, inclusive."""
     before: datetime | None = None
-    """Aware. A part of the event time lies earlier; consecutive ranges cover every moment."""
+    """Aware, exclusive."""
 
     @property
     def wants_nothing(self) -> bool:

@@ -1,7 +1,6 @@
-"""Late interaction: comparison of the best candidates with the query token by token.
+"""Late interaction: MaxSim (Khattab and Zaharia, SIGIR 2020) of the best candidates.
 
-MaxSim (Khattab and Zaharia, SIGIR 2020): each query token counts with its best match among the tokens of a record, or,
-discounted, of one near it in its thread.
+Tokens of thread neighbours count at a discount.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,27 +21,21 @@ from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import Scores, ranked
 
 AMONG = 50
-"""Candidates compared; 100 gave the same results in twice the time."""
+"""Candidates; 100 gave the same results in twice the time."""
 AMONG_IN_THREADS = 75
-"""The same if some are in threads, where words and vectors give a worse order."""
 MOST_TOKENS = 6_500
-"""Tokens compared; of long texts, the twenty best candidates gave the same results as all."""
 MOST_WITH_NEIGHBOURS = 8_000
-"""The same with neighbours in threads, nearest first."""
 REACH = 4
-"""Positions before and after a candidate in its thread whose matches count for it."""
 DISCOUNT = 0.93
-"""Weight of a match one position away; two positions away its square."""
+"""Weight of a match one position away; two away its square."""
 _ROWS = 512
-"""Tokens unpacked and multiplied at once, to stay in the CPU cache."""
+"""Tokens per multiplication, to stay in the CPU cache."""
 
 QueryTokens = NDArray[np.float32]
 """(tokens, dimension), unit vectors."""
 
 
 class Near(NamedTuple):
-    """Pairs of a candidate and a neighbour in its thread, grouped by candidate."""
-
     owners: list[int]
     others: list[str]
     distances: list[int]
@@ -64,10 +57,9 @@ class Matches(NamedTuple):
 def compare(
     indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, query: Future[QueryTokens]
 ) -> tuple[Scores, Scores] | None:
-    """Return the mean match of each candidate relative to the average one, and the mean match of its own tokens.
+    """Return each candidate's mean match relative to the average, and that of its own tokens.
 
-    The first is 0 and the second NaN for records beyond the best, without token vectors, or not to be shown. None if
-    there is nothing to compare.
+    0 and NaN where unknown; None if there is nothing to compare.
 
     Raises:
         EmbeddingFailed: The query could not be encoded.
@@ -103,7 +95,6 @@ def compare(
 
 
 def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> Matches:
-    """Match query tokens with those of records, each of which has some."""
     sizes = [sum(map(len, passages)) for passages in records]
     tokens = np.concatenate([passage for passages in records for passage in passages])
     products = np.empty((len(tokens), len(query)), np.float32)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tools.retrieval.plan import NEIGHBOURS_EACH
 
 MEMBERSHIP = frozenset(("BELONGS_TO", "PART_OF", "CONTAINS"))
-"""Relations of membership: half a project is no answer to a query for the project's name."""
+"""Weak evidence for a query that names the whole."""
 SUCCESSION = "SUPERSEDES"
 
 
@@ -15,22 +15,18 @@ class Link(NamedTuple):
     record_id: str
     name: str
     of_now_alone: bool = False
-    """It is true now, but on the named days others of its name were."""
+    """On the named days others of its name were true."""
 
 
 class Reached(NamedTuple):
     record_id: str
     lead: float
-    """Score of the best candidate that leads to it."""
     telling: bool
-    """It is about that candidate: no membership, no hub, and true on the named days."""
+    """No membership, no hub, and true on the named days."""
 
 
 def dated(then: Sequence[Link], now: Iterable[Link]) -> list[Link]:
-    """Join links that were true on the named days with those of now, which come second.
-
-    Links of now are marked if their seed had links of the same name then.
-    """
+    """Join links of the named days with those of now."""
     replaced, known = {(link.seed, link.name) for link in then if link.name != SUCCESSION}, set(then)
     later = (link for link in now if link not in known)
     return [*then, *(link._replace(of_now_alone=(link.seed, link.name) in replaced) for link in later)]
@@ -41,8 +37,7 @@ def reach(
 ) -> list[Reached]:
     """Return each neighbour once, `NEIGHBOURS_EACH` per candidate.
 
-    Candidates that are not shown lead nowhere, superseded ones to their successor. A candidate with more neighbours is
-    a hub; links marked as of now do not count for that.
+    Hidden candidates lead nowhere, superseded ones to their successor.
     """
     around: dict[str, dict[str, bool]] = {}
     counted: dict[str, set[str]] = {}

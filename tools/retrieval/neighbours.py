@@ -1,4 +1,4 @@
-"""Thread context: candidates borrow words from their neighbours, which become candidates themselves."""
+"""Thread context: candidates borrow words from their neighbours, which become candidates."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,14 @@ from tools.retrieval.scoring import HELD_ONCE, Scores, ThreadContext, ranked
 
 DEEP = 200
 DISCOUNT = 0.7
-"""Weight of a word one position away; two positions away its square."""
+"""Weight of a word one position away; two away its square."""
 
 Values = NDArray[np.float64]
 Measure = Callable[[Sequence[str]], Iterable[DenseHit]]
-"""Returns cosines with the query for those of the records that have vectors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Candidates and their permitted neighbours, grouped by candidate."""
-
     owners: Places
     marks: Places
     factors: Values
@@ -35,9 +32,9 @@ class Pairs:
 def thread_context(
     index: LexicalIndex, plan: Plan, pool: Pool, checks: Checks, words: LexicalResult, measure: Measure
 ) -> ThreadContext | None:
-    """Compute the share of the query that only neighbours of the best candidates hold; None without neighbours.
+    """Compute the share of the query that only neighbours hold; None without any.
 
-    Adds the neighbours of the very best to the pool. Neighbours that may not be shown neither lend words nor are added.
+    Adds the neighbours of the very best to the pool. Hidden ones are ignored.
     """
     places = np.array(ranked(pool.ids, pool.fused, DEEP), np.int64)
     found = [pool.ids[place] for place in places.tolist()]

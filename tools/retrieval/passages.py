@@ -1,4 +1,4 @@
-"""Choice of the passage to show of a lexical hit; dense hits know their best passage."""
+"""Choice of the passage to show of a lexical hit."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,27 +14,17 @@ from tools.retrieval.ranking import Candidate
 Span = tuple[int, int]
 
 ONE_PASSAGE = 256
-"""Characters up to which a text is shown whole."""
 MOST_READ = 2_000_000
-"""Characters read per page of results; of further hits the first passage is shown."""
 PASSAGE_CHARACTERS = 1_000
-"""Passage length of texts without vectors, about that of texts with vectors."""
 LEAST_SHARE = 0.75
-"""Share of it before which no passage ends."""
 READ_CLOSELY = 12
-"""Passages of a text that are analysed; the others are searched for word beginnings only."""
 WORDS_LOOKED_FOR = 24
-"""Rarest query terms by which they are chosen."""
 
 
 def with_passages(
     app: App, organization_id: str, page: Iterable[tuple[Candidate, Entity]], terms: Mapping[str, float]
 ) -> list[tuple[Candidate, Entity]]:
-    """Set the passage of every lexical hit to the one with the highest sum of idf.
-
-    Takes the passages of the vector index, else splits by characters. No model or tokenizer is used: 500,000 characters
-    take 30 ms.
-    """
+    """Set the passage of every lexical hit to the one with the highest sum of idf."""
     found, unread = [], MOST_READ
     for hit, entity in page:
         text = searchable_text(entity) if hit.passage is None and hit.lexical_rank is not None else ""
@@ -51,7 +41,6 @@ def with_passages(
 
 
 def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> Span:
-    """Return the first span with the highest sum of term weights; of many spans only promising ones are analysed."""
     if len(spans) == 1:
         return spans[0]
 
@@ -62,7 +51,6 @@ def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -
 
 
 def divided(text: str) -> list[Span]:
-    """Split a text by characters, at a paragraph, line, sentence or word if possible."""
     spans, start = list[Span](), 0
     while len(text) - start > PASSAGE_CHARACTERS:
         least, most = start + int(LEAST_SHARE * PASSAGE_CHARACTERS), start + PASSAGE_CHARACTERS

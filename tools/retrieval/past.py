@@ -1,4 +1,4 @@
-"""Records of the past for `as_of`, from the ledger: the indexes hold the present only."""
+"""Records of the past for `as_of`, from the ledger."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from tools.retrieval.links import Link
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, Plan
 
 MOST_REPLACED = 5_000
-"""Records changed since `as_of` that are read; of more, the last ones."""
+"""Latest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +21,19 @@ class Past:
 
     replaced: frozenset[str]
     entities: Mapping[str, Entity]
-    """Past revisions that pass the filter."""
     same_words: frozenset[str]
-    """Those of `entities` whose indexed text is the same today."""
+    """Indexed text unchanged since."""
     is_whole: bool
-    """There were no more than `MOST_REPLACED`."""
 
     @property
     def other_words(self) -> list[Entity]:
-        """Those of `entities` whose indexed text is different today."""
         return [entity for record_id, entity in self.entities.items() if record_id not in self.same_words]
 
     def now(self, accepted: IndexFilter) -> IndexFilter:
-        """Return the index filter for `same_words`; the request's filter was applied to the past revisions."""
         return IndexFilter(accepted.visibility, ids=self.same_words)
 
 
 def read_past(app: App, plan: Plan) -> Past | None:
-    """Read the records changed since `as_of`; None for the present."""
     if plan.as_of is None:
         return None
     visible = plan.filter.visibility
@@ -53,7 +48,6 @@ def read_past(app: App, plan: Plan) -> Past | None:
 
 
 def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[Link]:
-    """Return the relations of records as known then; the graph holds those of today only."""
     found: list[Link] = []
     for seed in seeds:
         query = HistoryQuery("history", plan.filter.visibility, NEIGHBOURS_EACH + 1, entity_id=seed, as_of=plan.as_of)
@@ -82,7 +76,6 @@ def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
 
 
 def meaning_then(index: VectorIndex, vector: Vector, plan: Plan, past: Past) -> DenseHits:
-    """Search the vectors of unchanged texts; past texts have none."""
     found = _kept(index.search(vector, filter=plan.prefilter, limit=LANE_DEPTH), past)
     if past.same_words:
         found += index.search(vector, filter=past.now(plan.filter), limit=LANE_DEPTH)

@@ -61,18 +61,17 @@ log = structlog.get_logger("search")
 
 
 class Times(NamedTuple):
-    """Times of the candidates in microseconds since 1970; ties are broken in this order."""
+    """Microseconds since 1970; ties are broken in this order."""
 
     recent_us: Scores
-    """Reference of recency."""
     created_us: Scores
 
 
 def retrieve(app: App, plan: Plan) -> Ranking:
-    """Rank the records that the caller may see. A failed lane is named in `degraded`; the others answer.
+    """Rank the records that the caller may see.
 
-    The indexes do not know what was archived, superseded or imported with which metadata. If too few candidates pass
-    the checks, the lanes are read deeper.
+    A failed lane is named in `degraded`; the others answer. If too few candidates pass the checks, the lanes are read
+    deeper.
     """
     app.embedding_workers.make_way()
     ranking, depth = _retrieve(app, plan), plan.depth
@@ -202,7 +201,7 @@ def _dates(plan: Plan) -> DatePhrases:
 class Followed(NamedTuple):
     spans: Sequence[Span]
     certain: Callable[[], Scores]
-    """Scores without dates; computed only if some candidate has relations."""
+    """Without dates; computed only if a candidate has relations."""
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, followed: Followed) -> None:

@@ -8,29 +8,24 @@ from stores.records import IndexFilter
 from tools.retrieval.imported import EVERYTHING, Imported
 
 Mode = Literal["fast", "naive"]
-"""`fast` uses all evidence; `naive` is a control: reciprocal rank fusion of words and vectors."""
+"""`naive` is a control: reciprocal rank fusion."""
 
 LANE_DEPTH = 456
-"""Candidates of the lexical and of the dense lane."""
+"""Candidates per lane."""
 ENOUGH = 50
-"""Records left after the checks below which lanes with more candidates are read deeper."""
+"""Least records after the checks; else lanes are read deeper."""
 DEEPER, DEEPEST = 8, 30_000
-"""Factor of each step, and the limit, which takes a second."""
+"""The limit takes a second."""
 DECAY_DAYS = 30.0
 """Half-life of the recency bonus."""
 SEEDS = 6
-"""Candidates whose graph neighbours are added."""
 NEIGHBOURS_EACH = 8
 SPANS_FOLLOWED = 3
-"""Latest named spans in which past relations are followed."""
 LEAST_ASKED = 2
-"""Terms that a query must have beside its dates to be scored without them: one term occurs anywhere."""
 LEADING = 10
-"""Candidates whose thread neighbours are added."""
 RADIUS = 2
-"""Positions before and after a record in its thread that count for it."""
 POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH + 2 * RADIUS * LEADING
-"""Candidates that `total` can count and `offset` can reach: the maximum of all lanes."""
+"""Candidates that `total` can count and `offset` can reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +33,23 @@ class Plan:
     organization_id: str
     query: str
     filter: IndexFilter
-    """With `as_of` it applies to the records as they were then."""
+    """With `as_of` applied to the records of then."""
     now: datetime
-    """Reference of recency and of relative dates."""
     wanted: int
-    """Candidates to return; all are counted."""
     sight: frozenset[str] = frozenset()
-    """Further visibility keys under which a record may supersede a raw memory."""
+    """Keys under which a record may also supersede a raw memory."""
     imported: Imported = EVERYTHING
-    """Filter for raw memories only."""
     as_of: datetime | None = None
-    """Read relations and revisions as they were then."""
     asks: bool = True
-    """The query is a question, not a statement to compare with what is known."""
     expand: bool = True
     boost_recent: bool = True
     newest_first: bool = True
-    """Break ties by time; unlike the bonus, this does not depend on `now`."""
+    """Break ties by time; independent of `now`."""
     boost_cited: bool = False
-    """Lift cited records; off unless a surface asks for it."""
     decay_days: float = DECAY_DAYS
     words_alone: bool = False
-    """Use vectors only if the lexical index fails: paraphrases are not wanted."""
+    """Vectors only if the lexical index fails."""
     depth: int = LANE_DEPTH
-    """Candidates of each lane. A smaller depth gives the same best results; cosines of lexical hits are then computed
-    one by one."""
     mode: Mode = "fast"
     """`naive` ignores `expand`, `boost_recent`, `newest_first` and `boost_cited`."""
 
@@ -72,7 +59,6 @@ class Plan:
 
     @property
     def rescores(self) -> bool:
-        """The best candidates are rescored by tokens and similarity, which concern today's texts."""
         return not self.is_naive and not self.words_alone and self.as_of is None
 
     @property
@@ -81,10 +67,8 @@ class Plan:
 
     @property
     def uses_names(self) -> bool:
-        """Names with numbers weigh more than other words."""
         return self.asks and not self.is_naive
 
     @property
     def prefilter(self) -> IndexFilter:
-        """Filter for the indexes: with `as_of`, records that have not changed since."""
         return self.filter if self.as_of is None else replace(self.filter, updated_until=self.as_of)

@@ -13,12 +13,11 @@ from tools.retrieval.scoring import Scores
 
 Places = NDArray[np.int64]
 ABSENT = 0
-"""Rank in a lane that did not find the record."""
 NAIVE_LANES = ("lexical", "vector")
 
 
 class Pool:
-    """Results of every lane for every candidate. A place is the index of a candidate in every column."""
+    """Results of every lane; a place is the index of a candidate in every column."""
 
     def __init__(self, words: LexicalResult, dense: DenseHits) -> None:
         lexical = words.hits
@@ -29,38 +28,33 @@ class Pool:
         self._dense = dense
         self._measured: dict[str, DenseHit] = {}
         self.lexical = np.full(size, np.nan)
-        """BM25; NaN where the lexical lane did not find the record."""
+        """NaN where the lexical lane did not find the record."""
         self.lexical[:held] = lexical.scores
         self.coverage = np.zeros(size)
         self.coverage[:held] = lexical.coverage
         self.is_named = np.array(list(map(words.named.__contains__, self.ids)), np.bool_)
-        """The query is the whole name of the record."""
         self.cosine = np.full(size, np.nan)
         self.cosine[near] = dense.scores
         self.ranks = {lane: np.full(size, ABSENT, np.int64) for lane in LANES}
         self.ranks["lexical"][:held] = np.arange(1, held + 1)
         self.ranks["vector"][near] = np.arange(1, len(dense) + 1)
         self.date_share: Scores = np.zeros(size)
-        """Share of the query that the record matches by its event time instead of words."""
         self.fused: Scores = np.zeros(size)
         self.usage: Scores | None = None
-        """Bonus for citations; None without any."""
         self.dated: Scores | None = None
-        """Bonus for records of the named days; None if the query names none."""
 
     @property
     def unmeasured(self) -> list[str]:
         return [self.ids[place] for place in np.flatnonzero(np.isnan(self.cosine)).tolist()]
 
     def measure(self, hits: Iterable[DenseHit]) -> None:
-        """Set the cosines of records that the dense lane did not find."""
         new = {hit.record_id: hit for hit in hits}
         self._measured |= new
         known = [place for place, record_id in enumerate(self.ids) if record_id in new]
         self.cosine[known] = [new[self.ids[place]].score for place in known]
 
     def add(self, record_ids: Iterable[str]) -> Places:
-        """Add records that are not in the pool; return the place of each, new or not."""
+        """Return the place of each record, new or not."""
         wanted = list(record_ids)
         known = dict(zip(self.ids, range(len(self.ids)), strict=True))
         new = [record_id for record_id in wanted if record_id not in known]
@@ -91,7 +85,6 @@ class Pool:
         return int(np.count_nonzero(self.ranks[lane]))
 
     def passage_starts(self, places: Sequence[int]) -> list[int]:
-        """Return the offset of the nearest passage of each record; 0 if unknown."""
         hits = (self._nearest(place) for place in places)
         return [hit.start if hit is not None else 0 for hit in hits]
 

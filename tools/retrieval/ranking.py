@@ -10,7 +10,6 @@ from stores.ledger import RecordStatus
 
 LANES = ("lexical", "vector", "graph", "thread")
 HELD_WHOLLY = 0.9999
-"""Coverage of every word, but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +17,16 @@ class Candidate:
     id: str
     lexical: float | None = None
     coverage: float = 0.0
-    """Idf-weighted share of the query's terms that the record holds, 0 to 1."""
+    """Idf-weighted share of the query's terms, 0 to 1."""
     cosine: float | None = None
     passage: tuple[int, int] | None = None
-    """Character range of the best passage in the searchable text."""
     lexical_rank: int | None = None
     dense_rank: int | None = None
     graph_rank: int | None = None
     thread_rank: int | None = None
-    """Rank by the words that it borrows in its thread."""
     matches_dates: bool = False
-    """It is of the days that the query names, without saying so."""
     fused: float = 0.0
     usage: float = 0.0
-    """Share by which citations lifted the score."""
     score: float = 0.0
 
     @property
@@ -53,23 +48,16 @@ class Candidate:
 class Ranking:
     total: int = 0
     documents: int = 0
-    """Document chunks among them."""
     memories: int = 0
-    """Raw memories among them."""
     best: list[Candidate] = field(default_factory=list)
     standings: Mapping[str, RecordStatus] = field(default_factory=dict)
-    """Ledger status of the candidates, and of some other records."""
     counts: Counter[str] = field(default_factory=Counter)
     degraded: dict[str, str] = field(default_factory=dict)
-    """Failed parts, with a code."""
     terms: Mapping[str, float] = field(default_factory=dict)
-    """Terms of the query with their idf."""
     dropped: dict[str, int] = field(default_factory=lambda: {"superseded": 0, "not_permitted": 0})
     timings_ms: dict[str, float] = field(default_factory=dict)
     memories_left_out: int = 0
-    """Raw memories that were found but archived, outlived or excluded by the import filter."""
     is_starved: bool = False
-    """So few candidates are left that deeper lanes are worth reading."""
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -1,7 +1,4 @@
-"""Rescoring of the candidates of one search by dates, threads, tokens and similarity.
-
-Each step looks at the best candidates of the step before, adds a signal, and scores all candidates again.
-"""
+"""Rescoring by dates, threads, tokens and similarity, step by step."""
 
 import sqlite3
 from concurrent.futures import Future
@@ -31,8 +28,6 @@ log = structlog.get_logger("search")
 
 @dataclass(slots=True, eq=False)
 class Rescorer:
-    """Signals found so far, and the scores that follow from them."""
-
     indexes: OpenIndexes
     plan: Plan
     pool: Pool
@@ -43,7 +38,7 @@ class Rescorer:
     _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
     _has_dates: bool = field(default=False, init=False)
     _has_phrase: dict[str, bool] = field(default_factory=dict, init=False)
-    """For code with every word of the query: it has them as a phrase or identifier."""
+    """Code that has the query as a phrase or identifier."""
 
     def fuse(self) -> None:
         pool = self.pool
@@ -54,7 +49,6 @@ class Rescorer:
             pool.fused = self._evidence(pool.lexical, pool.coverage, date_share, has_vector=self.has_vector)
 
     def by_dates(self, dates: DatePhrases, measure: Measure) -> None:
-        """Count candidates of the named days as if they held the words for them; add such records."""
         index = self.indexes.lexical
         if index is not None and dates.days:
             self._has_dates = True
@@ -62,7 +56,6 @@ class Rescorer:
             self.fuse()
 
     def by_threads(self, measure: Measure) -> None:
-        """Let candidates in threads borrow words from their neighbours; add neighbours of the best."""
         index = self.indexes.lexical
         if index is None or not self.plan.uses_threads:
             return
@@ -92,10 +85,7 @@ class Rescorer:
             self._learn(replace(self.signals, alike=found))
 
     def without_dates(self, dates: DatePhrases) -> Scores:
-        """Score the best candidates by the query without its date phrases.
-
-        The time of a relation is stored in the relation, so the record that it belongs to need not hold the date.
-        """
+        """Score without date phrases: the time of a relation is in the relation."""
         index, pool, words = self.indexes.lexical, self.pool, self.words
         if index is None or not dates.days:
             return pool.fused

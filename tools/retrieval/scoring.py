@@ -1,9 +1,7 @@
-"""Pure scoring: lane scores in, one score per record out. No I/O, no clock.
+"""Pure scoring: lane scores in, one score per record out.
 
-Lanes are fused by a weighted sum of normalised scores. They are normalised by the maximum that the query could reach,
-not by its best hit (theoretical min-max: Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval",
-ACM TOIS 2023), so that scores compare between queries. The weights were chosen on four labelled collections; figures
-are in `docs/experiments/0002-scores.md`.
+Weighted sum of scores normalised by their theoretical maximum (Bruch, Gai and Ingber, ACM TOIS 2023). Weights:
+`docs/experiments/0002-scores.md`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,89 +17,78 @@ Scores = NDArray[np.float64]
 Score = TypeVar("Score", float, Scores)
 
 BM25_WEIGHT = 0.6
-"""Weight of BM25 as a share of its ceiling; the cosine has weight 1."""
+"""As a share of the BM25 ceiling; the cosine has weight 1."""
 COVERAGE_WEIGHT = 0.2
 HELD_ONCE = 1 / 2.2
-"""BM25 (k1 = 1.2) of a term that occurs once in a text of average length, as a share of its ceiling."""
+"""BM25 (k1 = 1.2) of one occurrence in an average text, as a share of its ceiling."""
 HOLDING = BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT
-"""Evidence of holding all terms once."""
 THREAD_WORDS, THREAD_NEARNESS = 1.4, 0.7
-"""In threads words count more and cosines less, because a single turn has little meaning; the maximum is the same."""
+"""A single turn has little meaning; the maximum stays."""
 CODE_NEARNESS, CODE_WORDS, CODE_TOKENS = 1.5, 0.375, 0.5
-"""In code cosines above the background count more, words less, and the token model, trained on prose, half."""
+"""The token model was trained on prose."""
 CODE_BACK = 0.5
-"""Weight of how well the query matches the tokens of code: code that does more than was asked for has other tokens."""
 WORDS_ALONE = 2.0
-"""Weight of words without vectors."""
 BACKGROUND = 0.2
-"""Cosine of unrelated texts under the default model. Records outside of the dense lane get its last cosine, at most
-this one."""
+"""Cosine of unrelated texts under the default model."""
 UNREAD = 0.5
-"""The same for queries in scripts that the built-in model was not trained on: all texts of a script are similar."""
+"""The same for scripts unknown to the built-in model."""
 
 EXACT_EVIDENCE = 1.1
 EXACTNESS = 16
-"""Power of the coverage that separates holding every word from holding most of them."""
+"""Power of the coverage."""
 DENSELY = 0.9
-"""A text is dense in the query's words from this share of `HELD_ONCE` on."""
+"""Share of `HELD_ONCE`."""
 FEW = 3
-"""Up to so many records hold every word of a query by no chance, however long they are."""
+"""So few records hold every word by no chance."""
 EXACT_SHARE = 0.1
-"""Weight of the evidence among records that hold every word."""
 
 CALIBRATION = ((0.0, 0.0), (0.6, 0.3), (EXACT_EVIDENCE, 0.9), (1.8, 1.0))
-"""Piecewise linear map from evidence to score. Off-topic hits stay below the second point, records that hold every word
-reach the third, and the last is the maximum of all lanes."""
+"""Piecewise linear map from evidence to score."""
 
 RRF_K = 60
 
 NAMED = 0.98
-"""Records whose name is the whole query score above it, all others below."""
+"""Records whose name is the whole query score above."""
 
 NEIGHBOUR_SHARE = 0.6
-"""A graph neighbour scores at least this share of the squared score of its lead: worth showing beside a certain hit,
-not beside a doubtful one."""
+"""Times the squared score of its lead."""
 FILED_SHARE = 0.3
-"""The same for neighbours by membership or of a hub, if no other lane has found them."""
+"""The same for membership or hubs."""
 NEIGHBOUR_BONUS = 0.2
-"""Largest lift for being linked to a good hit, times its score; see `lifted`."""
+"""See `lifted`."""
 RECENCY_BONUS = 0.2
 DATED_BONUS = 0.2
 DATED_AMONG = 200
-"""Candidates whose event times are looked up: 1 ms, against 5 for a whole large pool."""
+"""1 ms, against 5 for a large pool."""
 TOKEN_WEIGHT = 3.0
-"""Weight of the mean best match of the query's tokens, relative to the average candidate; the cosine has weight 1."""
+"""The cosine has weight 1."""
 THREAD_TOKENS = 20.0
-"""The same in threads, for the order alone: such a weight would lift the best of bad candidates, too."""
+"""The same in threads, for the order alone."""
 SPOKEN = 0.25
-"""Added to the order in threads for records of the speaker that the query is about."""
+"""Bonus for the named speaker."""
 ALIKE_SHARE = 0.4
-"""Share of a candidate's order outside of threads that comes from similar candidates."""
 UNKNOWN = 0.7
-"""Penalty on all scores if the whole query is a name with a number that no record has; scaled by the name's share of
-the query, from this share on:"""
+"""Penalty if the query is an unknown name with a number, from the share `MOSTLY` on."""
 MOSTLY = 0.5
 USAGE_BONUS = 0.1
 USAGE_HALF = 2.0
-"""Weight of citations that gives half of the bonus; one user's weigh at most 1."""
+"""Weight of citations that gives half of the bonus."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThreadContext:
-    """Words that records in threads borrow from their neighbours; one row per record."""
-
     is_threaded: NDArray[np.bool_]
     share: Scores
-    """Discounted, idf-weighted share of the query's terms that only neighbours hold."""
+    """Idf-weighted share of query terms that only neighbours hold."""
     is_spoken: NDArray[np.bool_] | None = None
-    """Said by the speaker that the query is about; None if it is about nobody."""
+    """None if the query names no speaker."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alike:
     places: NDArray[np.int64]
     shares: Scores
-    """(places, places): weight of each candidate for each; rows sum to 1."""
+    """(places, places): rows sum to 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,18 +97,17 @@ class Signals:
 
     context: ThreadContext | None = None
     token_match: Scores | None = None
-    """Mean best match of the query's tokens, minus that of the average candidate; 0 where unknown."""
+    """Relative to the average candidate; 0 where unknown."""
     code_match: Scores | None = None
-    """Mean best match of the record's tokens; NaN where unknown."""
+    """NaN where unknown."""
     is_code: NDArray[np.bool_] | None = None
     is_scattered: NDArray[np.bool_] | None = None
-    """Code that holds every word of a prose query, but not as a phrase: no exact answer."""
+    """Code that holds every word, but not as a phrase."""
     alike: Alike | None = None
     date_share: Scores | None = None
-    """Share of the query that matches by event time instead of words."""
     unrelated: float = BACKGROUND
     is_unread: bool = False
-    """The query is in a script in which token matches give an order, but no certainty."""
+    """The script gives token matches an order, but no certainty."""
 
 
 NO_SIGNALS = Signals()
@@ -132,8 +118,7 @@ def fuse(
 ) -> Scores:
     """Return the fused score of each record, 0 to 1.
 
-    BM25 and cosine are NaN where their lane did not find the record. `ceiling` is the BM25 that no record can exceed
-    for this query; `dense` says whether there is a dense lane.
+    BM25 and cosine are NaN where their lane did not find the record. `ceiling` is the largest possible BM25.
     """
     strength = _strength(lexical, ceiling)
     words, context, is_code = BM25_WEIGHT * strength + COVERAGE_WEIGHT * coverage, signals.context, signals.is_code
@@ -216,10 +201,7 @@ def _reordered(evidence: Scores, order: Scores, among: NDArray[np.bool_]) -> Sco
 
 
 def fused_by_rank(lanes: Iterable[NDArray[np.int64]]) -> Scores:
-    """Fuse lanes by reciprocal rank (Cormack, Clarke and Buettcher, SIGIR 2009), scaled to 1 for the first of each.
-
-    Ranks begin at 1; 0 stands for a record that the lane did not find.
-    """
+    """Fuse lanes by reciprocal rank (Cormack, Clarke and Buettcher, SIGIR 2009); rank 0 is absent."""
     shares = [np.where(ranks > 0, (RRF_K + 1) / (RRF_K + ranks), 0.0) for ranks in lanes]
     scores: Scores = np.sum(shares, axis=0) / len(shares)
     return scores
@@ -243,27 +225,22 @@ def _absent_cosine(near: Scores) -> float:
 
 
 def calibrated(evidence: Scores) -> Scores:
-    """Map evidence to scores from 0 to 1, monotonically."""
     points = np.array(CALIBRATION)
     scores: Scores = np.interp(evidence, points[:, 0], points[:, 1])
     return scores
 
 
 def lifted(score: Score, share: Score) -> Score:
-    """Add `share * score * (1 - score)`: monotone in the score, within 0 and 1, largest for doubtful scores."""
+    """Add `share * score * (1 - score)`: monotone, within 0 and 1, largest for doubtful scores."""
     return score + share * score * (1 - score)
 
 
 def doubted(scores: Scores, unknown: float) -> Scores:
-    """Lower all scores if most of the query is a name that no record has."""
     return scores if unknown < MOSTLY else np.round(scores * (1 - UNKNOWN * unknown), 6)
 
 
 def set_apart(scores: Scores, is_named: NDArray[np.bool_]) -> Scores:
-    """Move records whose name is the whole query above `NAMED` and all others below it.
-
-    Order is kept in both groups; only scores of exact answers change.
-    """
+    """Move records whose name is the whole query above `NAMED`, all others below."""
     above = NAMED + (1 - NAMED) * scores
     exact = CALIBRATION[2][1]
     below = np.interp(scores, (0.0, exact, 1.0), (0.0, exact, NAMED))
@@ -272,7 +249,7 @@ def set_apart(scores: Scores, is_named: NDArray[np.bool_]) -> Scores:
 
 
 def recency(age_s: Scores, decay_days: float) -> Scores:
-    """Return 1 for a record of this moment, halving every `decay_days`; the future counts as present."""
+    """Return 1 for the present and future, halving every `decay_days`."""
     # Divided in two steps, since a tiny number of days would underflow to 0 seconds.
     with np.errstate(over="ignore"):
         periods = np.maximum(age_s, 0.0) / 86_400 / decay_days
@@ -280,9 +257,9 @@ def recency(age_s: Scores, decay_days: float) -> Scores:
 
 
 def neighbourly(scores: Scores, leads: Scores, telling: NDArray[np.bool_], known: NDArray[np.bool_]) -> Scores:
-    """Score graph neighbours by the scores of the candidates that lead to them.
+    """Score graph neighbours by their leads.
 
-    `telling` marks those that are about their lead, `known` those that another lane has found as well.
+    `known` neighbours were found by another lane, too.
     """
     shares = np.where(telling, NEIGHBOUR_SHARE, np.where(known, 0.0, FILED_SHARE))
     linked: Scores = np.maximum(lifted(scores, NEIGHBOUR_BONUS * leads), shares * leads**2)
@@ -290,13 +267,12 @@ def neighbourly(scores: Scores, leads: Scores, telling: NDArray[np.bool_], known
 
 
 def usage_share(weight: Scores) -> Scores:
-    """Return the bonus for citations of these weights (`tools/retrieval/usage.py`), saturating."""
     share: Scores = USAGE_BONUS * weight / (weight + USAGE_HALF)
     return share
 
 
 def ranked(ids: Sequence[str], scores: Scores, count: int, *, newest: Sequence[Scores] = ()) -> list[int]:
-    """Return the places of the best, best first; ties by later time, then smaller id, so that pages never overlap."""
+    """Return the best places; ties by later time, then id, so that pages never overlap."""
     last = np.partition(scores, -count)[-count] if 0 < count < len(ids) else -np.inf
     best = np.flatnonzero(scores >= last)
     best = best[np.argsort(-scores[best], kind="stable")]

@@ -10,10 +10,7 @@ T = TypeVar("T")
 
 
 async def answered(app: App, organization_id: str, answer: Callable[[], T]) -> T:
-    """Run a search in a worker thread, within the limit.
-
-    A search that may wait for an index to open, or for a remote model, is not limited.
-    """
+    """Run a search in a thread, limited unless it may wait for an index or a remote model."""
     is_here = app.settings.embedding_provider in ("builtin", "none")
     if is_here and app.indexer.is_settled(organization_id):
         return await in_turn(app.retrieval_turns, answer)

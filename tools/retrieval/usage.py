@@ -1,4 +1,4 @@
-"""Usage signal: citation weights for ranking, cached in memory and refreshed from the ledger. Ids only."""
+"""Citation weights for ranking, cached in memory and refreshed from the ledger."""
 
 import sys
 import threading
@@ -14,12 +14,11 @@ from stores.ledger import CitedBy, Ledger
 
 MOST_ORGANIZATIONS = 32
 REFRESH_S = 300.0
-"""Age at which the cache is read again in the background: other processes write, and records are erased."""
+"""Other processes write, and records are erased."""
 DECAY_DAYS = 90.0
 _DAY_US = 86_400 * 1_000_000
 
 Weights = dict[str, tuple[tuple[str, float], ...]]
-"""Citation weights by record and visibility key, all as of one moment."""
 
 
 @dataclass(slots=True)
@@ -30,7 +29,7 @@ class _Known:
 
 
 class Usage:
-    """Citation weights of organizations. Thread-safe."""
+    """Thread-safe."""
 
     def __init__(
         self,
@@ -48,16 +47,14 @@ class Usage:
         self._beside = beside
         self._origin_us = _micros(clock)
         self._lock = threading.Lock()
-        """Guards the table; held briefly."""
         self._reading = threading.Lock()
-        """Held while the ledger is read, so that the latest read wins."""
+        """Held while the ledger is read: the latest read wins."""
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def weights(self, organization_id: str, record_ids: Iterable[str], visible: frozenset[str]) -> dict[int, float]:
-        """Return the present weights of the cited records, by their index in `record_ids`.
+        """Return the weights of the cited records, by their index in `record_ids`.
 
-        A citation counts for callers with the visibility key that the record had when it was cited. The first call
-        reads the ledger.
+        A citation counts by the visibility key that the record had then.
         """
         weights = self._of(organization_id).weights
         if not weights:
@@ -72,7 +69,6 @@ class Usage:
         return found
 
     def renew(self, organization_id: str, record_ids: Collection[str]) -> None:
-        """Reload the citations of some records after a commit. Blocks for one small read."""
         with self._reading:
             with self._lock:
                 known = self._known.get(organization_id)
@@ -130,7 +126,7 @@ class Usage:
 
 
 def worth(sessions: int) -> float:
-    """Return the weight of one user's citations of a record: 1/2 for one session, 3/4 for two, at most 1."""
+    """Return the weight of one user's citations: 1/2 for one session, 3/4 for two, at most 1."""
     return 1 - 0.5 ** min(sessions, 50)
 
 

@@ -67,7 +67,7 @@ def cited(
 ) -> CiteResult:
     """Count citations in a transaction of their own. Blocks.
 
-    Pass the claim only if citing is all that the request does.
+    `claim` only if the request does nothing else.
     """
     caller = call.caller
     key = session_of(app, call, session_key)
@@ -84,7 +84,7 @@ def cited(
 
 
 def count(tx: Transaction, call: Call, ids: Sequence[str], surface: CitedSurface, session_key: str) -> Cited:
-    """Count citations in an open transaction; call `announce` after the commit.
+    """Count citations; call `announce` after the commit.
 
     The audit entry names only records that admins may read.
     """
@@ -100,7 +100,6 @@ def count(tx: Transaction, call: Call, ids: Sequence[str], surface: CitedSurface
 
 
 def announce(app: App, call: Call, found: Cited, surface: CitedSurface, session_key: str) -> None:
-    """Tell rankings and analytics of committed citations."""
     if not found.counted:
         return
     caller = call.caller

@@ -21,8 +21,7 @@ def exposed(
 ) -> JsonObject:
     """Queue the records of an answer for the analytics; return the counts.
 
-    Returns `{}` for an empty answer or if recording is off. A record counts once, at its first place. If the queue is
-    full, nothing of the answer is recorded.
+    `{}` for an empty answer or if recording is off.
     """
     if not records or not app.exposures.on:
         return {}
@@ -60,7 +59,6 @@ def exposed(
 
 
 def stamp(usage_exposure: JsonObject, hits: Iterable[tuple[str, JsonObject]]) -> None:
-    """Add `cite_id` and the exposure status to the metadata of each record of an answer."""
     exclusions = usage_exposure.get("exclusions")
     told = exclusions if isinstance(exclusions, list) else []
     reasons = {each["response_id"]: each["reason"] for each in told if isinstance(each, dict)}
@@ -77,7 +75,7 @@ def stamp(usage_exposure: JsonObject, hits: Iterable[tuple[str, JsonObject]]) ->
 def session_of(app: App, call: Call, given: str | None = None) -> str:
     """Return the digest that names the session of a user.
 
-    Without a name it stands for the credential and the day (UTC). A `session_key` from an answer is kept as it is.
+    Without a name: the credential and the day (UTC).
     """
     if given is not None and _OURS.fullmatch(given):
         return given

@@ -32,7 +32,6 @@ SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
 Origin = Literal["graph", "document", "raw_memory"]
 ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
-"""Origin by type; all other types are of the graph."""
 
 
 class SearchRequest(Request):
@@ -68,8 +67,7 @@ class SearchRequest(Request):
     labels: Labels = Field([], description="Of raw memories, only those with one of these in metadata.labels.")
     thread_id: EntityId | None = Field(None, description="Of raw memories, only those with this metadata.thread_id.")
     occurred_after: Date | None = Field(
-        None,
-        description="Of raw memories, only those whose metadata.occurred_at lies then or later, or a part of it.",
+        None, description="Of raw memories, only those whose metadata.occurred_at lies then or later, or a part of it."
     )
     occurred_before: Date | None = Field(
         None, description="Of raw memories, only those whose metadata.occurred_at lies earlier, or a part of it."
@@ -119,7 +117,7 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
 
 def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
-    """Answer a search. Blocks. `naive` is the control: no graph, no recency, fusion by rank."""
+    """Answer a search. Blocks."""
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None
@@ -326,7 +324,6 @@ def _document_metadata(entity: Entity, place: JsonObject | None) -> JsonObject:
 
 
 def passage(entity: Entity, span: tuple[int, int], request: SearchRequest) -> JsonObject:
-    """Return the character range of the best passage, and its text if content is wanted."""
     start, end = span
     shown: JsonObject = {"start": start, "end": end}
     if request.include_content and request.content_max_chars:

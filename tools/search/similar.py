@@ -1,4 +1,4 @@
-"""Similarity look-up: records that say nearly the same as a text. They are named, never refused."""
+"""Similarity look-up: near-duplicates are named, never refused."""
 
 from auth.principal import Principal
 from stores.records import Entity, Facet, IndexFilter, matches
@@ -9,7 +9,6 @@ from tools.retrieval.plan import Plan
 from tools.retrieval.turns import answered
 
 THRESHOLD = 0.85
-"""Least score of a record that is named, unless the caller says otherwise."""
 READ_CHARACTERS = 2_000
 NAMED = 5
 DEPTH = 100
@@ -27,7 +26,6 @@ class Similar(Result):
 async def similar(
     app: App, caller: Principal, text: str, kind: EntityType, threshold: float = THRESHOLD
 ) -> list[Similar]:
-    """Name at most five readable records of a type that score at least the threshold against a text."""
     found = await alike(app, caller, text, kind, limit=NAMED)
     return [
         Similar(id=entity.id, name=entity.name, type=entity.entity_type, score=score)
@@ -39,7 +37,6 @@ async def similar(
 async def alike(
     app: App, caller: Principal, text: str, kind: EntityType, *, limit: int, status: str | None = None
 ) -> list[tuple[Entity, float]]:
-    """Rank the readable records of a type by their similarity to a text; scores are those of a search."""
     any_of: dict[Facet, frozenset[str]] = {"entity_type": frozenset({kind})}
     if status is not None:
         any_of["status"] = frozenset({status})

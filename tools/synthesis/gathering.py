@@ -1,6 +1,6 @@
-"""Fills the source packs: what was named, what a context pack holds for each section, and what is linked to it.
+"""Source packs: pinned records, a context pack per section, and linked records. Blocks.
 
-Everything comes from the pipeline of context packs, so that rights, supersession and lifecycle are theirs. Blocks.
+Rights, supersession and lifecycle are those of context packs.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -31,15 +31,15 @@ from tools.synthesis.withholding import withheld_keys
 QUERY_LIMIT = 4_000
 HUBS = ("project", "source")
 LOOKED_AT = 100
-"""Records of a section's kinds from which a list of them is taken: those that changed last."""
+"""Records of a section's kinds that a list is taken from, latest change first."""
 SPARE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """Cosines below which a record is not about what is looked for; chosen on `dev` of `engrain eval synthesis`.
+    """Least cosines of a relevant record; chosen on `dev` of `engrain eval synthesis`.
 
-    A document is read as a whole: what is off topic weighs more in it than in a context pack.
+    Higher than those of context packs: off-topic text weighs more in a document.
     """
 
     with_words: float
@@ -51,11 +51,10 @@ class Floors:
 
 TOPIC = Floors(with_words=0.12, wordless=0.2, share=0.25, wordless_share=0.4)
 OWN_WORDS = Floors(with_words=0.25, wordless=0.35, share=0.5, wordless_share=0.6, peak=0.35)
-"""For a section that somebody asked for: that a record is near to the goal says little of the section."""
+"""For sections requested by name: nearness to the goal tells little of them."""
 
 
 def near_enough(options: Iterable[Option], floors: Floors) -> list[Option]:
-    """Leave out what is too far from what is looked for."""
     found = [option for option in options if option.score > 0]
     nearest = max((option.nearness for option in found if option.nearness < 1), default=0.0)
     holds_all = any(option.nearness >= 1 and option.shares_words for option in found)
@@ -75,12 +74,10 @@ class SectionRequest(ContextRequest):
 
     @property
     def led_by(self) -> str | None:
-        """The project, where the document is about its work."""
         return self.project if self.tells_of_work else None
 
     @property
     def facets(self) -> tuple[Facet, ...]:
-        """The section's own facets."""
         return self.wanted
 
 
@@ -92,7 +89,7 @@ class Gatherer:
     extent: Extent
     pins: Pins
     unread: frozenset[str]
-    """The visibility keys of what is counted and not shown."""
+    """Visibility keys of records that are counted, not shown."""
 
     @property
     def caller(self) -> Principal:
@@ -100,7 +97,7 @@ class Gatherer:
 
 
 def gather(app: App, call: Call, request: PlanRequest, sections: Sequence[Section]) -> list[Pack]:
-    """Fill the source pack of each section. What was named comes in where the caller may read it. Blocks."""
+    """Fill the source pack of each section, the readable pinned records first. Blocks."""
     gatherer = Gatherer(
         app,
         call,
@@ -229,7 +226,7 @@ def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
     wanted: dict[str, Tie] = {}
     for source in sources:
         for related in around.get(source.id, ()):
-            # Where a record is filed says nothing of it, nor does what is filed in a project of the project.
+            # Membership says nothing of a record.
             is_filed = related.relationship in STRUCTURE and not {source.type, related.type}.isdisjoint(HUBS)
             if related.id not in known and not is_filed:
                 wanted.setdefault(related.id, Tie(related.relationship, source.id, related.direction == "outgoing"))
@@ -281,7 +278,7 @@ def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
 
 
 def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
-    """Drop sources that were deleted, hidden from the caller or retired while the document was written. Blocks."""
+    """Drop sources deleted, hidden or retired meanwhile. Blocks."""
     ids = {each for pack in packs for each in pack.source_ids}
     standings = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
     usable = {

@@ -1,4 +1,4 @@
-"""Keeps a document as a raw memory: once, for no more people than may read all of its sources."""
+"""Persistence of a document: one raw memory, no wider than its sources."""
 
 import json
 from collections.abc import Iterable
@@ -21,15 +21,11 @@ from tools.synthesis.remembered import GENERATED, SURFACE
 from tools.synthesis.sources import Source
 
 SAME_LIMIT = 20
-"""Memories to the same letter among which the one of the same document is looked for."""
 CITED_LIMIT = 500
-"""Sources that the provenance names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that is to be kept."""
-
     run_id: str
     artifact_id: str
     title: str
@@ -49,12 +45,6 @@ class Kept:
 
 
 def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibility | None:
-    """Find where a document is to be kept; None where it is not to be.
-
-    Raises:
-        InvalidRequest: `missing_scope_key`, the scope is `project` and nothing names one.
-        Forbidden: The caller is a Viewer, or may not write the memories of the project.
-    """
     project = request.scope_key or request.project
     if request.memory_scope == "project" and not project:
         raise InvalidRequest(
@@ -83,7 +73,7 @@ def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibil
 
 
 def keep(app: App, call: Call, request: DraftRequest, place: Visibility | None, document: Document) -> Kept | None:
-    """Keep a document where it is to be kept, and settle the claim of the call in any case. Blocks."""
+    """Keep a document if asked to; settle the claim in any case. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         tx.show_in_answer([each.id for each in document.sources])
@@ -99,10 +89,10 @@ def keep(app: App, call: Call, request: DraftRequest, place: Visibility | None, 
 
 
 def narrowest(caller: Principal, place: Visibility, sources: Iterable[str]) -> Visibility:
-    """Return the narrowest scope: the requested one if all its readers may read each source, else private.
+    """Return the requested scope if all its readers may read each source, else private.
 
     Raises:
-        Forbidden: The caller has no private memories, because its API key is narrowed.
+        Forbidden: A narrowed API key has no private memories.
     """
     readers = entity_key(place.key)
     if all(reaches_readers_of(caller, each, readers) for each in sources):
@@ -111,7 +101,6 @@ def narrowest(caller: Principal, place: Visibility, sources: Iterable[str]) -> V
 
 
 def as_json(payload: JsonObject) -> str:
-    """Write a document's data as a text."""
     return json.dumps(payload, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -142,10 +131,7 @@ def _new(
             "format": request.output_format,
             "verification": document.verification,
         },
-        provenance={
-            "derived_from": [each.id for each in document.sources[:CITED_LIMIT]],
-            "goal": request.goal,
-        },
+        provenance={"derived_from": [each.id for each in document.sources[:CITED_LIMIT]], "goal": request.goal},
         capture_surface=SURFACE,
     )
     memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))

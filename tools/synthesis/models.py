@@ -1,4 +1,4 @@
-"""The wire shapes of synthesis: what is asked for, the run, and the document."""
+"""Wire shapes of synthesis: requests, run and document."""
 
 from datetime import datetime
 from typing import Annotated, Literal

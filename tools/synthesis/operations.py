@@ -1,4 +1,4 @@
-"""The ways into synthesis: a plan, its verification, a draft, and the handbook of a project."""
+"""Synthesis operations: plan, verify, draft, and handbook."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -42,14 +42,12 @@ from tools.synthesis.writing import markdown, payload
 
 OPENING = "index_unavailable"
 WAITS_S = (0.2, 0.5, 1.0)
-"""Before a document that not all indexes contributed to is made anew."""
+"""Waits for indexes that did not contribute to a document."""
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
 
 
 @dataclass(frozen=True, slots=True)
 class _Drafted:
-    """A document before it is kept."""
-
     run: SynthesisRun
     told: Sequence[Told]
     markdown: str

@@ -1,4 +1,4 @@
-"""The outline of a document: its sections, what each looks for, and the ids that name them. Pure."""
+"""Outline of a document: its sections, their queries and ids. Pure."""
 
 import hashlib
 import json
@@ -21,14 +21,12 @@ work history highlights impact lesson lessons learned known what why how main im
 explain section document report
 """
 GENERIC = frozenset(stem(word) for word in _GENERIC_WORDS.split())
-"""Stems that say what part of a document a section is, and not what it is about."""
+"""Stems that say which part a section is, not its subject."""
 _TEMPLATES = {each.title.casefold(): each for templates in TEMPLATES.values() for each in templates}
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section before anything is known of its sources."""
-
     id: str
     title: str
     prompt: str
@@ -43,7 +41,7 @@ class Section:
 
 
 def run_id(request: PlanRequest) -> str:
-    """Name a run by what is asked: the same request has the same id, and so have a plan and its draft."""
+    """Return the id of a run: equal for a plan and its draft."""
     asked = {name: value for name, value in request.model_dump(mode="json").items() if name in PlanRequest.model_fields}
     canonical = json.dumps(asked, sort_keys=True, ensure_ascii=False)
     return f"synthesis:{hashlib.sha256(canonical.encode(errors='surrogatepass')).hexdigest()[:16]}"
@@ -54,16 +52,14 @@ def extent_of(request: PlanRequest) -> Extent:
 
 
 def title_of(request: PlanRequest) -> str:
-    """Call a document by its goal."""
     goal = one_line(request.goal, TITLE_LIMIT).rstrip(".:;,")
     return goal[:1].upper() + goal[1:]
 
 
 def sections_of(request: PlanRequest) -> list[Section]:
-    """Plan the sections: those that were asked for, else those of the type as far as the depth and the limit go."""
     base = (request.seed_query or "").strip() or request.goal
     if request.required_sections:
-        # The default limit is about templates: it drops no section that somebody asked for.
+        # The default limit does not drop requested sections.
         most = request.max_sections if "max_sections" in request.model_fields_set else len(request.required_sections)
         wanted = request.required_sections[:most]
         return [_requested(place, each, base) for place, each in enumerate(wanted, start=1)]

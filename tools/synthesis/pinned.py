@@ -1,6 +1,6 @@
-"""Reads what a request names by its id, and decides in which section it stands. Blocks.
+"""Pinned records: what a request names by id, and the section of each. Blocks.
 
-What does not exist and what the caller may not read are missing alike.
+Absent and unreadable records are missing alike.
 """
 
 from collections import defaultdict
@@ -26,40 +26,32 @@ FIELDS: Mapping[str, Facet | None] = {
     "entity_ids": None,
     "artifact_ids": "artifacts",
 }
-"""The fields that name records, and the facet of a section that takes one of which nothing is known."""
+"""Request fields, and the fallback facet of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """An id that was named, with what it names."""
-
     id: str
     field: str
     record: Entity | None = None
-    """None where the caller can use nothing of that id."""
     lifecycle: str = ""
-    """Why a record that the caller may read cannot be used: `superseded`, `archived` and the like."""
+    """`superseded`, `archived` and the like."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """Everything that was named, by section."""
-
     by_section: Mapping[str, Sequence[Pin]]
 
     def _of(self, section: Section) -> Sequence[Pin]:
         return self.by_section.get(section.id, ())
 
     def of_section(self, section: Section) -> list[Entity]:
-        """The records that come into a section, in the order in which they were named."""
         return [pin.record for pin in self._of(section) if pin.record is not None]
 
     def missing(self, section: Section) -> tuple[str, ...]:
-        """The ids that name nothing which can be used."""
         return tuple(pin.id for pin in self._of(section) if pin.record is None)
 
     def corrected(self, section: Section) -> tuple[str, ...]:
-        """Why each record that was corrected by another is not used."""
         return tuple(pin.lifecycle for pin in self._of(section) if pin.lifecycle not in ("", "archived"))
 
     def archived(self, section: Section) -> int:

@@ -1,4 +1,4 @@
-"""Documents that were kept: how they are told from what people and agents wrote, so that none feeds on another."""
+"""Entities made of kept documents, left out so that no document feeds on another. Blocks."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,6 @@ def is_generated(memory: RawMemory) -> bool:
 
 
 def generated_among(app: App, caller: Principal, entities: Iterable[Entity]) -> set[str]:
-    """The ids of those entities that were made of a document of synthesis. Blocks."""
     made_of = {
         entity.id: {*texts_in([entity.metadata.get(LINK)]), *texts_in(entity.metadata.get("raw_source_ids"))}
         for entity in entities

@@ -9,7 +9,6 @@ NAME_LIMIT, QUERY_LIMIT = 80, 120
 
 
 def planned_text(run: SynthesisRun) -> str:
-    """Show the sections with the ids that they would rest on, and what is missing."""
     lines = [f"{run.run_id}: {run.outline.title} ({run.outline.output_type})"]
     for section, pack in zip(run.outline.sections, run.source_packs, strict=True):
         lines += ["", f"{section.title}{_counts(pack)}", *_sources(pack)]
@@ -26,7 +25,6 @@ def verified_text(run: SynthesisRun) -> str:
 
 
 def drafted_text(draft: SynthesisDraft) -> str:
-    """Show the document, and where it is kept."""
     artifact = draft.artifact
     said = f"{artifact.artifact_id}, verification: {artifact.verification.status}"
     if artifact.remembered_memory_id:
@@ -35,11 +33,7 @@ def drafted_text(draft: SynthesisDraft) -> str:
 
 
 def _counts(pack: SourcePack) -> str:
-    counts = (
-        (pack.hidden_count, "withheld"),
-        (pack.correction_count, "replaced"),
-        (pack.redaction_count, "redacted"),
-    )
+    counts = ((pack.hidden_count, "withheld"), (pack.correction_count, "replaced"), (pack.redaction_count, "redacted"))
     said = [f"{count} {word}" for count, word in counts if count]
     return f" ({', '.join(said)})" if said else ""
 

@@ -19,7 +19,6 @@ from tools.text.plain import one_line, plain
 
 Origin = Literal["graph", "document", "raw_memory"]
 CLAIMS = "unresolved_claims"
-"""The metadata key of what a record says is not settled, in a list."""
 CLAIMS_SHOWN, CLAIM_LIMIT = 10, 300
 NAME_LIMIT = 160
 SECRETS = frozenset({"private_key", "key", "token", "secret", "credential"})
@@ -29,24 +28,21 @@ WORK = ("task", "epic", "project")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A record that a section rests on."""
-
     id: str
     type: str
     name: str
     text: str
     score: float
     document: str | None
-    """Name of the document source."""
     origin: Origin
     facet: Facet | None
     status: str
     changed_at: datetime | None
     visibility: str
-    """The key of those who may read entities made of it."""
+    """Key of those who may read entities made of it."""
     relation: str | None = None
     around: str | None = None
-    """The source that it is linked to, where that brought it in."""
+    """The source whose link brought it in."""
     is_outgoing: bool = True
     is_pinned: bool = False
     is_redacted: bool = False
@@ -54,7 +50,6 @@ class Source:
     metadata: JsonObject = field(default_factory=dict)
 
     def view(self) -> SourceView:
-        """Show it."""
         return SourceView(
             id=self.id,
             type=self.type,
@@ -77,33 +72,23 @@ class Tie:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The sources of a section, the pinned ones first, and what was left out."""
-
     section: Section
     sources: tuple[Source, ...]
     missing: tuple[str, ...] = ()
-    """Ids that were named and are nothing that the caller can use."""
     hidden: int = 0
     corrections: tuple[str, ...] = ()
-    """Why each record was dropped that was corrected by another."""
     claims: tuple[str, ...] = ()
     degraded: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source_ids(self) -> list[str]:
-        """Their ids in order."""
         return [each.id for each in self.sources]
 
 
 def source_of(
-    entity: Entity,
-    limit: int,
-    *,
-    item: PackItem | None = None,
-    tie: Tie | None = None,
-    is_pinned: bool = False,
+    entity: Entity, limit: int, *, item: PackItem | None = None, tie: Tie | None = None, is_pinned: bool = False
 ) -> Source:
-    """Make a source of a record; `item` is what a pack says of it, `limit` the characters of its preview."""
+    """Make a source of a record; `limit` is the length of its preview."""
     text = plain(item.content if item is not None else entity.content or entity.description)
     is_redacted = bool(SECRETS & set(sensitivity_flags(f"{entity.name}\n{entity.description}\n{entity.content}")))
     status = entity.metadata.get("status")
@@ -132,12 +117,10 @@ def source_of(
 
 
 def shown_name(name: str) -> str:
-    """A record's name on one line, without a secret."""
     return REDACTED if SECRETS & set(sensitivity_flags(name)) else one_line(name, NAME_LIMIT)
 
 
 def facet_of(entity_type: str, status: str, among: Sequence[Facet] = FACETS) -> Facet | None:
-    """Say where a pack would show a record of this type; None for none of these facets."""
     if entity_type == RAW_MEMORY:
         return "recent_memory" if "recent_memory" in among else None
     if status in DONE and entity_type in SHELVES["active_work"].types:

@@ -1,7 +1,4 @@
-"""Says what stands in the sources: for each one a statement, in its own words, in the section that it fits best. Pure.
-
-Nothing is put in other words, so nothing can be said that a source does not say.
-"""
+"""Statements: each source in its own words, in its best section. Pure."""
 
 import re
 from collections import Counter
@@ -20,11 +17,10 @@ from tools.text.plain import one_line
 NAMED_ALREADY = 0.7
 SENTENCE_LIMIT = 400
 IN_ORDER = frozenset({"procedures", "planning"})
-"""Facets of records that are read from their beginning: the steps of a procedure are no list to pick from."""
+"""Facets read from their beginning: steps are no list to pick from."""
 _NUMBER = re.compile(r"\d{1,3}[.)][ \t]+\Z")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])\1(?![\w*])")
 SHARED = 3
-"""Sources that a section tells of where another one could as well; the rest goes to that one."""
 FEWEST_WORDS = 3
 GOES_ON = " …"
 _ENDS = '.!?…:;"”»)`'
@@ -32,11 +28,8 @@ _ENDS = '.!?…:;"”»)`'
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that a document says, and the sources that say it."""
-
     name: str
     text: str
-    """Sentences of the first source; empty where there is nothing but a name."""
     state: str
     source_ids: tuple[str, ...]
     facet: Facet | None
@@ -46,14 +39,11 @@ class Statement:
 
     @property
     def said(self) -> str:
-        """Everything that it says, as plain text."""
         return " ".join(filter(None, (self.name, self.text)))
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A source that is told of in another section, and belongs here as well."""
-
     name: str
     source_id: str
     section_title: str
@@ -165,7 +155,7 @@ def _from(found: Sequence[str], start: int, room: int) -> list[str]:
         kept.append(_ended(sentence))
     if len(kept) > 1 and kept[-1].endswith(":"):
         kept.pop()
-    # What such a sentence leads to, code or a list, may not be there.
+    # The code or list that such a sentence introduces may be missing.
     return [f"{each[:-1]} …" if each.endswith(":") else each for each in kept]
 
 

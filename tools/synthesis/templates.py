@@ -1,4 +1,4 @@
-"""The sections that each type of document has, which facets of a context pack feed them, and what a depth means."""
+"""Section templates by document type, and the extent of each depth."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +20,10 @@ OPEN = UNDER_WAY | WAITING | BLOCKED
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One section of a type of document."""
-
     title: str
     prompt: str
     facets: tuple[Facet, ...]
     work: frozenset[str] = OPEN
-    """The states of tasks, epics and projects that belong here; what is done is in the facet `prior_art`."""
 
 
 _RISKS = "What can go wrong, what is blocked and what is not known."
@@ -46,9 +43,7 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     "report": (
         Template("Executive Summary", "What matters most.", ("decisions", "active_work", "domain"), UNDER_WAY),
         Template(
-            "Evidence",
-            "What bears it out.",
-            ("artifacts", "recent_memory", "verification", "prior_art", "planning"),
+            "Evidence", "What bears it out.", ("artifacts", "recent_memory", "verification", "prior_art", "planning")
         ),
         Template("Risks And Gaps", _RISKS, _RISK_FACETS, BLOCKED),
     ),
@@ -56,10 +51,7 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
         Template("Situation", "Where things stand.", ("active_work", "decisions", "domain"), UNDER_WAY | BLOCKED),
         Template("Signals", "What was seen and learned.", ("recent_memory", "gotchas", "prior_art", "artifacts")),
         Template(
-            "Next Actions",
-            "What is to be done next.",
-            ("active_work", "planning", "procedures", "ideation"),
-            WAITING,
+            "Next Actions", "What is to be done next.", ("active_work", "planning", "procedures", "ideation"), WAITING
         ),
     ),
     "roadmap": (
@@ -83,9 +75,7 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     "custom": (
         Template("Overview", "What it is about.", ("domain", "decisions", "constraints", "active_work"), UNDER_WAY),
         Template(
-            "Evidence",
-            "What bears it out.",
-            ("artifacts", "recent_memory", "verification", "procedures", "prior_art"),
+            "Evidence", "What bears it out.", ("artifacts", "recent_memory", "verification", "procedures", "prior_art")
         ),
         Template("Gaps", _RISKS, ("gotchas", "active_work", "ideation", "planning"), BLOCKED | WAITING),
     ),
@@ -98,11 +88,9 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     ),
 }
 ABOUT_WORK: frozenset[OutputType] = frozenset({"roadmap", "handbook"})
-"""Types that tell of all that a project is at work on, whatever the goal."""
 LISTED: frozenset[OutputType] = frozenset({"handbook"})
-"""Types that also tell of what no search for the goal brings up."""
+"""Types that also list what no search finds."""
 EVERYTHING: tuple[Facet, ...] = FACETS
-"""The facets of a section that somebody asks for in words of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +98,10 @@ class Extent:
     sections: int
     sources: int
     related: int
-    """Records that are linked to a source and come along."""
     preview: int
-    """Characters of a source that are shown, and drawn from."""
+    """Characters."""
     quoted: int
-    """Characters of a source that are quoted, about: sentences are whole."""
+    """Characters."""
 
 
 EXTENTS: Mapping[Depth, Extent] = {

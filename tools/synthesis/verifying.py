@@ -1,4 +1,4 @@
-"""Holds a document against its sources: what is cited is there, and numbers and names occur in what is cited. Pure."""
+"""Verification: citations exist, and numbers and names occur in the cited sources. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,6 @@ def drafted_gaps(told: Told) -> list[Gap]:
 
 
 def verification(packs: Sequence[Pack], gaps: Sequence[Gap], *, is_drafted: bool) -> Verification:
-    """Sum up: `gaps` where there are any, else `pass` of a draft and `pending` of a plan."""
     sources = {each for pack in packs for each in pack.source_ids}
     status = "gaps" if gaps else "pass" if is_drafted else "pending"
     return Verification.model_validate(
@@ -41,7 +40,7 @@ def verification(packs: Sequence[Pack], gaps: Sequence[Gap], *, is_drafted: bool
 
 
 def verified(told: Sequence[Told]) -> list[Told]:
-    """Drop every statement that its sources do not bear out, and every citation of what is in no pack or not told."""
+    """Drop unsupported statements and dangling citations."""
     known = {source.id: source for each in told for source in each.pack.sources if not source.is_redacted}
     kept = [replace(each, statements=tuple(_borne_out(each.statements, known)), elsewhere=()) for each in told]
     said = {source_id for each in kept for source_id in each.source_ids}
@@ -59,7 +58,6 @@ def _borne_out(statements: Iterable[Statement], known: Mapping[str, Source]) -> 
 
 
 def unsupported(said: str, sources: Sequence[Source]) -> list[str]:
-    """The numbers and names of a text that do not occur in the sources that it cites."""
     evidence = plain("\n".join(f"{each.name}\n{each.text}" for each in sources))
     return [*numbers_missing(said, evidence), *names_missing(said, evidence)]
 

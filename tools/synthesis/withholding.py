@@ -1,6 +1,6 @@
 """Visibility keys whose withheld records are counted: projects, teams and shared spaces.
 
-What is anybody's own, private or in a diary or delegated, is counted for nobody else.
+Private records are counted for nobody else.
 """
 
 from auth.principal import Principal
@@ -9,10 +9,7 @@ from tools.app import App
 
 
 def withheld_keys(app: App, caller: Principal, project_id: str | None) -> frozenset[str]:
-    """The visibility keys of what a caller may know the number of and nothing else. Blocks.
-
-    None for a key that is narrowed: nothing outside of it exists. For a project, none of other projects.
-    """
+    """None for a narrowed API key. Blocks."""
     organization = caller.organization_id
     found = None if caller.is_narrowed else app.ledger.people.caller(caller.user_id, organization, None)
     if found is None:

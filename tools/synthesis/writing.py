@@ -1,6 +1,6 @@
-"""Writes what sections say as Markdown and as data. Pure: the same statements give the same bytes.
+"""Write sections as Markdown and as data. Pure and deterministic.
 
-Whatever somebody wrote into a record is one line of inert text: no heading, link, image, mention or HTML comes of it.
+Text of records becomes one line without heading, link, image, mention or HTML.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,6 @@ KINDS: Mapping[OutputType, str] = {
     "handbook": "Handbook",
 }
 GROUPED_FROM = 6
-"""Statements of a section from which on kinds of them have headings of their own."""
 OTHERS = "Further Records"
 EMPTY = "Nothing that could be read and cited was found for this section."
 REASONS: Mapping[str, str] = {
@@ -41,7 +40,6 @@ _MIDDLE = "x "
 
 
 def markdown(request: PlanRequest, told: Sequence[Told], verification: Verification) -> str:
-    """Write the document: sections with their statements, then sources, freshness and what is not borne out."""
     titles = {each.pack.section.id: each.pack.section.title for each in told}
     cited = _cited(told)
     parts = [
@@ -57,7 +55,6 @@ def markdown(request: PlanRequest, told: Sequence[Told], verification: Verificat
 
 
 def payload(run_id: str, request: PlanRequest, told: Sequence[Told], verification: Verification) -> JsonObject:
-    """Write the document as data."""
     return {
         "run_id": run_id,
         "title": title_of(request),

@@ -1,1 +1,1 @@
-"""Texts of others, made fit for documents that Engrain writes, and what such a document says held against them."""
+"""Sanitizing of text for generated documents, and verification of such text."""

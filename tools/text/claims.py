@@ -1,4 +1,4 @@
-"""Holds a text against what it rests on: its numbers and names must occur there. Pure."""
+"""Claim check: numbers and names of a text must occur in its evidence. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,15 +26,15 @@ zur im am als auch bei nach aus durch über unter wenn dass sich jetzt nun kann 
 """
 _GERMAN = frozenset(_GERMAN_FUNCTION_WORDS.split())
 GERMAN_WORDS = 2
-"""Different words of these that a German sentence has at least; its nouns have capitals, and are no names."""
+"""Different words that make a sentence German."""
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|[(\"'“]\s*)$")
 _COMMON = frozenset({"i", "a", "api", "apis", "cli", "if", "it", "ok"})
 _SHORT = 3
-"""Letters below which a capitalised word must be a word of the evidence, and not a part of one."""
+"""Letters; shorter capitalised words must match whole words."""
 
 
 def numbers_missing(text: str, evidence: str, also: Iterable[int] = ()) -> Iterator[str]:
-    """Yield the numbers of a text, in digits or words, that its evidence lacks; those in `also` are known besides."""
+    """Yield the numbers of a text, in digits or words, missing from its evidence and `also`."""
     known = {number.replace(",", "") for number in _ANY_NUMBER.findall(evidence)}
     words = set(re.findall(r"\w+", evidence.casefold()))
     known |= {digits for word, digits in _SPELLED.items() if word in words} | set(map(str, also))
@@ -47,7 +47,7 @@ def numbers_missing(text: str, evidence: str, also: Iterable[int] = ()) -> Itera
 
 
 def names_missing(text: str, evidence: str) -> Iterator[str]:
-    """Yield the names of a text (code, mixed case, capitals within a sentence) that its evidence lacks."""
+    """Yield the names (code, mixed case, inner capitals) missing from the evidence."""
     folded = " ".join(evidence.casefold().split())
     words = set(re.findall(r"\w+", folded))
     for name in dict.fromkeys(_names(one_line(text))):

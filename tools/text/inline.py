@@ -1,7 +1,6 @@
-"""One line of plain text as Markdown that says the same and does nothing: no link, no HTML, no mention, no image.
+"""Plain text as one inert line of Markdown: no link, HTML, mention or image.
 
-What looks like code is set as code: backticks that the author wrote, and words such as `--flag`, `a_name`, `call()` or
-`src/file.py`. It reads better, and an address or a `@name` within code calls nobody.
+Backticks and words such as `--flag` or `src/file.py` become code.
 """
 
 import re
@@ -12,7 +11,7 @@ from tools.text.plain import one_line
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\(\s*<?((?:[^()\s<>]|\([^()\s<>]*\))*)>?(?:\s+\"[^\"]*\")?\s*\)")
 _ROLE = re.compile(r":[a-z:+-]{2,20}:(?=`[^`]+`)")
-"""`:func:` of reStructuredText, whose backticks are enough."""
+"""Roles of reStructuredText."""
 _SPECIAL = re.compile(r"[\\`*\[\]<~$|]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _LINE_START = re.compile(r"(?:[#>+=-]|\d{1,9}(?=[.)](?:\s|$)))")
 _OPENING = "([{\"'\u201c\u2018*_"
@@ -38,7 +37,6 @@ _CODE = re.compile(
     re.VERBOSE,
 )
 _CALLS = re.compile(r"@|://|www\.|[<>].*\w|\w.*[<>]|[\[\]]", re.IGNORECASE)
-"""Words that a renderer would take for a mention, an address, a tag or a link."""
 _PROPER = """
 node.js next.js vue.js asp.net e.g i.e and/or github gitlab bitbucket codeberg javascript typescript coffeescript
 websocket websockets opentelemetry opensearch openstack youtube linkedin whatsapp wordpress pytorch langchain langgraph
@@ -75,7 +73,6 @@ def code(text: str) -> str:
 
 
 def code_words(text: str) -> Iterator[str]:
-    """Yield what is set as code in a line: names, flags, paths, and what stands in backticks."""
     for is_code, piece in _pieces(one_line(text)):
         if is_code:
             yield piece

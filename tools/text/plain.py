@@ -1,4 +1,4 @@
-"""Text of others, made fit to be shown anywhere: no control characters, nothing invisible or that turns text round."""
+"""Safe display text: no control, invisible or bidirectional characters."""
 
 import re
 import unicodedata
@@ -6,10 +6,10 @@ import unicodedata
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 _JOINERS = "\u200c\u200d"
-"""Part of emoji and of Persian and Indic words; they move nothing."""
+"""Part of emoji and of Persian and Indic words."""
 _BLANKS = re.compile(r"\s+")
 _MARKS = 4
-"""Combining marks on one character; more of them pile up over the lines above."""
+"""Combining marks on one character; more pile up over the lines above."""
 
 
 def plain(text: str) -> str:
@@ -31,7 +31,7 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """Return text as one line without blanks at its ends; cut at a word, with an ellipsis, where it exceeds `limit`."""
+    """Return text as one line, cut at a word with an ellipsis beyond `limit`."""
     line = _BLANKS.sub(" ", plain(text)).strip()
     if limit is None or len(line) <= limit:
         return line
@@ -39,7 +39,6 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 
 def cut(line: str, limit: int) -> str:
-    """Shorten a line to at most `limit` characters, at a word where there is one nearby."""
     head = line[: limit - 1]
     at = head.rfind(" ")
     head = (head[:at] if at > limit * 2 // 3 else head).rstrip(" ,;:(")
@@ -50,6 +49,5 @@ def cut(line: str, limit: int) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a paragraph, with its full stop; all of it where it has no end."""
     found = re.search(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bcf)[.!?](?=\s+[^a-z\s])", text)
     return text[: found.end()] if found else text

@@ -1,4 +1,4 @@
-"""Rules that find what is worth keeping in session notes: text in, findings out."""
+"""Rules that find decisions, tasks and the like in session notes."""
 
 from tools.reflecting.reflection.contradiction import contradicts
 from tools.reflecting.reflection.extract import extract

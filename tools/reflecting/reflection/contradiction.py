@@ -13,7 +13,6 @@ from tools.reflecting.reflection.terms import STOP_WORDS, Terms, overlap, stem, 
 
 _SENTENCES = 40
 _BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-+*•>#]|[0-9]{1,3}[.)])[ \t])")
-"""Ends of paragraphs and list items."""
 _SAME_SENTENCE = 0.85
 _OPEN = frozenset({"question", "hedge", "condition", "undecided", "unknown"})
 _SAME_SUBJECT = 0.8
@@ -33,7 +32,6 @@ _OPPOSITE_VERBS = (
     ("activate", "deactivate"), ("lock", "unlock"),
 )  # fmt: skip
 _SWITCHED = re.compile(r"\b(on|off)(?=\s*(?:[.,;!]|\Z)|\s+(?:by|for|in|again|now|until)\b)")
-"""“On” and “off” as states; elsewhere they are mostly prepositions."""
 
 
 def _forms(verb: str) -> tuple[str, ...]:
@@ -80,11 +78,7 @@ _LOOSE = re.compile(
 
 
 def contradicts(new: str, old: str) -> str | None:
-    """Return in a sentence why `new` and `old` cannot both hold; `None` if that is not plain.
-
-    Compares opposites, values, choices and versions, and rejections. Questions, ideas, conditions and doubt contradict
-    nothing.
-    """
+    """Return why `new` and `old` cannot both hold; `None` if that is not plain."""
     old_ones = list(islice(_spoken(old), _SENTENCES))
     for ours in islice(_spoken(new), _SENTENCES):
         for theirs in old_ones if ours not in old_ones else ():

@@ -1,4 +1,4 @@
-"""Cue table: the phrases that announce each kind. Add a phrase to a row to teach the rules more."""
+"""Cue table: the phrases that announce each kind."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ SURE, CLEAR, FAIR, WEAK = 1.0, 0.93, 0.85, 0.72
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Phrases of one meaning, separated by semicolons; `says` completes the reason of a finding."""
+    """Phrases separated by semicolons; `says` completes the reason of a finding."""
 
     kind: Kind
     strength: float
@@ -29,15 +29,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A phrase found in a sentence."""
-
     row: Row
     start: int
     end: int
 
 
 def hits(masked: str, words: list[str]) -> Iterator[Hit]:
-    """Yield the cues in a masked sentence, in the order of their first words."""
     by_word = _by_word()
     for word in dict.fromkeys(words):
         for row, pattern in by_word.get(word, ()):

@@ -1,4 +1,4 @@
-"""Extraction: plain notes in, findings out. Deterministic and linear, without a model."""
+"""Extraction of findings from notes. Deterministic and linear, without a model."""
 
 import re
 from collections import Counter
@@ -36,9 +36,8 @@ class _Span:
 def extract(notes: str, *, limit: int | None = None) -> list[Finding]:
     """Find decisions, tasks, plans, ideas, claims, procedures and artifacts, in text order.
 
-    Spans never overlap. Repeated statements are found once and counted. With `limit`, the surest stay; the earlier wins
-    a tie. Notes without any finding become one finding of kind `session`, unless they are short. Linear in time and
-    memory.
+    Spans never overlap; repeated statements are counted; `limit` keeps the surest. Long notes without a finding become
+    a `session`.
     """
     spans = list(_spans(notes))
     if not spans:

@@ -1,4 +1,4 @@
-"""Findings: spans of notes that are worth keeping."""
+"""Findings: spans of notes worth keeping."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -15,17 +15,16 @@ CEILINGS: dict[Kind, float] = {
     "decision": 0.86, "plan": 0.84, "task": 0.82, "artifact": 0.82, "idea": 0.82, "claim": 0.78, "procedure": 0.76,
     "session": 0.60,
 }  # fmt: skip
-"""Confidence of a finding announced by a label or a check box."""
+"""Confidence by a label or check box."""
 CUED: dict[Kind, float] = {**CEILINGS, "plan": 0.80, "idea": 0.72}
-"""Confidence of a finding announced by its wording alone."""
+"""Confidence by wording alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One span; `content` is `notes[start:end]` to the letter.
+    """`content` is `notes[start:end]` to the letter; `count` is the number of equal spans.
 
-    `confidence` is about the share of such findings that a person would label alike. `count` is the number of spans
-    that say the same; the first of them is returned.
+    `confidence` estimates the share of such findings that a person would label alike.
     """
 
     kind: Kind

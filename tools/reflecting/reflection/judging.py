@@ -1,4 +1,4 @@
-"""Judging: the votes for each kind in one sentence, and the kind that wins."""
+"""Judging: the votes for each kind in a sentence, and the kind that wins."""
 
 import re
 from collections.abc import Iterator
@@ -13,9 +13,7 @@ from tools.reflecting.reflection.wordlist import word_set
 from tools.reflecting.reflection.words import NOTHING, Announced, announced, day_of, label_of
 
 FLOOR = 0.62
-"""Findings of less confidence are dropped."""
 _ORDER: tuple[Kind, ...] = ("decision", "task", "artifact", "procedure", "plan", "idea", "claim")
-"""Tie break between equally sure kinds."""
 _FILLER = re.compile(
     r"(?:(?:ok(?:ay)?|so|and|but|yes|yeah|yep|no|hm+|well|aha?|oh|um|uh|also|good|great|right|now|then|→|->|"
     r"=>)[,:.!]?\s+){1,4}"
@@ -24,21 +22,19 @@ _OWNER = re.compile(
     r"(?:\A|[:,;] )(?:@([a-zA-Z][\w.-]{1,20})|([A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?))(:| -| to| will| is to|"
     r" has to| should|)\s+([a-z][\w-]+)"
 )
-"""Owner, link and first verb: “Tobias: check”, “Yuki to check”."""
+"""“Tobias: check”, “Yuki to check”."""
 _NO_OWNERS = word_set(
     "how what when where why who session notes note it this that we you they need needs want ok yes then"
 )
 _DETERMINERS = word_set("the our their its this that each every any all a an your my these those")
 _SUBJECT = 8
-"""Words in which a subject and its verb are searched for."""
+"""Words searched for a subject and its verb."""
 _MADE = re.compile("[\ue000-\ue003]")
 _ITEM_UNDER_HEADING, _PROSE_UNDER_HEADING, _EXPECTED_OWNER = 0.9, 0.78, 0.97
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The kind of a sentence, with confidence and reason."""
-
     kind: Kind
     confidence: float
     reason: str
@@ -54,8 +50,6 @@ class _Vote:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence without label and filler; `masked` is in lower case, with code and addresses blotted out."""
-
     text: str
     masked: str
     words: list[str]
@@ -66,7 +60,6 @@ class Statement:
 
 
 def read(text: str, block: Block) -> Statement:
-    """Read a sentence of a block."""
     label = label_of(text)
     day = None if label else day_of(text)
     rest = text[label[1] :] if label else text[day or 0 :]
@@ -79,7 +72,7 @@ def read(text: str, block: Block) -> Statement:
 
 
 def judge(statement: Statement, *, first: bool) -> Verdict | None:
-    """Return the surest kind of a sentence, or none; `first` if it opens its block."""
+    """Return the surest kind, or none; `first` if the sentence opens its block."""
     if not _says_something(statement):
         return None
     votes = [*_announced(statement, first=first), *_owned(statement), *_shaped(statement), *_cued(statement)]
@@ -167,7 +160,6 @@ _MUTED: dict[str, frozenset[Kind]] = {
     "reported_doubt": frozenset({"decision", "plan", "idea"}),
     "refuted": frozenset({"decision", "claim", "idea", "procedure"}),
 }
-"""Kinds that each signal rules out."""
 
 
 def _weighed(vote: _Vote, statement: Statement) -> float:

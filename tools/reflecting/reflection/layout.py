@@ -1,4 +1,4 @@
-"""Layout: notes cut into paragraphs, list items and table cells, each with its heading. Linear."""
+"""Layout: paragraphs, list items and table cells with their headings. Linear."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from itertools import pairwise
 from tools.reflecting.reflection.words import REJECTED, TITLES, Announced, Context, announced, heading_context
 
 BLOCK_LIMIT = 8_000
-"""Characters read of a paragraph; the rest is data, not prose."""
+"""Characters; the rest is data, not prose."""
 _WRAPPED = 50
 """Characters; lines of a narrower paragraph stand alone."""
 _HEADING_LIMIT = 60
@@ -48,9 +48,9 @@ _TABLE_RULE = re.compile(r"[ \t]*\|[ \t:|+-]{3,}$")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of text, `notes[start:end]`, without list mark, check box, time and speaker.
+    """`notes[start:end]` without list mark, check box, time and speaker.
 
-    `context` comes from the heading above or the head of the table column. `leads` marks a colon at the end.
+    `context` is the kind of its heading or column; `leads` marks a colon at the end.
     """
 
     start: int
@@ -65,8 +65,6 @@ class Block:
 
 @dataclass(slots=True)
 class _Reader:
-    """State between lines: headings by level, table columns, open fence, lines that continue the one before."""
-
     notes: str
     speakers: frozenset[str]
     wrapped: frozenset[int]

@@ -1,10 +1,9 @@
 """Phrase language of the cue table, compiled to regular expressions.
 
-Words are separated by spaces. `a|b` is either word, a trailing `?` makes a word optional, `...` is up to three words,
-`,` any text before the next comma. `^` is the start of the statement and `$` its end. `<url>`, `<path>`, `<code>`,
-`<ref>` (a ticket or pull request) and `<number>` stand for what they name, `<made>` for any of the first four,
-`<gerund>` for a word in -ing, `<participle>` for one in -ed and `<verb>` for an imperative. The first element that is
-not optional must be words or a masked element.
+`a|b` is either word, a trailing `?` makes a word optional, `...` is up to three words, `,` any text before the next
+comma. `^` and `$` are the ends of the statement. `<url>`, `<path>`, `<code>`, `<ref>` (a ticket) and `<number>` stand
+for themselves, `<made>` for any of the first four, `<gerund>`, `<participle>` and `<verb>` (imperative) for verb forms.
+The first required element must be words or masked.
 """
 
 import re
@@ -49,7 +48,7 @@ _CURLY = str.maketrans({"’": "'", "‘": "'", **dict.fromkeys("\ue000\ue001\ue
 
 
 def mask(text: str) -> str:
-    """Return the text in lower case, of the same length, with code, URLs, paths and references masked."""
+    """Return lower case of the same length, with code, URLs, paths and references masked."""
     text = text.translate(_CURLY)
     for mark, pattern in _MASKED:
         text = pattern.sub(lambda found, mark=mark: _blot(found[0], mark), text)  # type: ignore[misc]
@@ -65,7 +64,7 @@ def _blot(found: str, mark: str) -> str:
 
 
 def compile_phrase(phrase: str) -> tuple[re.Pattern[str], frozenset[str]]:
-    """Return the pattern of a phrase and its first words, one of which every match contains."""
+    """Return the pattern, and first words of which every match contains one."""
     elements = phrase.split()
     pattern, wakes = "", frozenset[str]()
     for number, element in enumerate(elements):
@@ -95,5 +94,4 @@ def _alternatives(element: str) -> str:
 
 
 def words_of(masked: str) -> list[str]:
-    """Return the words of a masked text; a masked element is one character."""
     return [word[0] if "\ue000" <= word[0] <= "\ue003" else word for word in _WORD.findall(masked)]

@@ -18,24 +18,19 @@ from tools.reflecting.reflection.titles import tags_of, title_of
 
 Flaw = Literal["unknown_kind", "no_such_span", "not_stated", "doubtful", "overlapping", "too_many"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
-"""Reasons to drop a proposal."""
 MOST = 100
-"""Proposals read of one answer."""
 QUOTE_LIMIT = 2_000
-"""Characters that one proposal may quote."""
 LEAST_SURE = 0.5
 _LEAST_WORDS = 2
 _PLACES = 20
-"""Occurrences of one quotation that are tried."""
 _UNSURE = 0.05
-"""Deduction for a proposal without a confidence."""
 _TOKEN = re.compile(r"\S+")
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One unchecked finding of a model; the white space of `quote` may differ from the notes."""
+    """White space of `quote` may differ from the notes."""
 
     kind: str
     quote: str
@@ -45,8 +40,6 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Verified findings, and the count of dropped proposals by reason."""
-
     findings: list[Finding]
     dropped: Mapping[Flaw, int]
 
@@ -62,8 +55,6 @@ class _Claimed:
 
 @dataclass(slots=True)
 class _Notes:
-    """Notes with collapsed white space, and the original position of each word."""
-
     text: str
     collapsed: str = ""
     starts: list[int] = field(default_factory=list)
@@ -95,9 +86,7 @@ class _Notes:
 def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> Admitted:
     """Return the surest `limit` proposals that the notes support, in text order.
 
-    A proposal is dropped if its kind is unknown, its quotation is not in the notes or is a question or undecided, its
-    confidence is low, or a surer one overlaps it. Content, tags and sensitivity flags come from the notes. The
-    confidence is capped by kind. A title with other words than the quotation is replaced.
+    Content, tags and sensitivity flags come from the notes; confidence is capped by kind.
     """
     read = _Notes(notes)
     dropped: Counter[Flaw] = Counter()

@@ -46,7 +46,6 @@ _CARD = re.compile(r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-])")
 
 
 def sensitivity_flags(text: str) -> tuple[Sensitivity, ...]:
-    """Return the kinds of sensitive data in a text, in the order of `SENSITIVITIES`."""
     if not _WORTH_A_LOOK.search(text):
         return ()
     people = _HOST_OF_LOGIN.sub(" ", text)

@@ -1,4 +1,4 @@
-"""Sentence segmentation that keeps abbreviations, versions, paths, URLs, code and numbers whole."""
+"""Sentence segmentation that keeps abbreviations, versions, paths and numbers whole."""
 
 import re
 from collections.abc import Iterator
@@ -29,13 +29,13 @@ _WHOLE = re.compile(
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_/]*\Z")
 _INLINE_LABEL = re.compile(r"(?:[;,]|(?<![\s;,]))\s++(?=(?:TODO|FIXME|ACTION)(?:\(\w{1,30}\))?[: ]\s*\w)")
 _STARTER = re.compile(r"\s+(?:We|I|It|The|This|That|They|Then|There|So|But|And|In|For|No|Not|Yes|He|She|You)\b")
-"""Words that open a sentence: the letter before them is no initial."""
+"""The letter before these words is no initial."""
 _LOOK_BACK = 24
 _CLOSERS = '"”’»)'
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence in text order, without white space around it."""
+    """Yield start and end of each sentence, stripped."""
     whole = [match.span() for match in _WHOLE.finditer(text)]
     start, index = 0, 0
     for at, end in _ends(text):

@@ -1,4 +1,4 @@
-"""Signals that weaken or rule out a cue: questions, doubt, open points, refutations."""
+"""Signals that weaken a cue: questions, doubt, open points, refutations."""
 
 import re
 from collections.abc import Mapping
@@ -49,7 +49,6 @@ THINGS_DO = frozenset(
     produces causes depends grows consumes throws raises blocks breaks complains overwrites hits
     """
 )
-"""Verbs in the third person that tell how a thing behaves."""
 
 _PATTERNS: Mapping[str, str] = {
     "undecided": r"\bno (?:final |clear )?decisions?\b|\b(?:not|n't|never) (?:yet )?(?:really |finally )?"
@@ -73,11 +72,9 @@ _COMPILED = {name: re.compile(pattern, re.DOTALL) for name, pattern in _PATTERNS
 _QUESTION = re.compile(r"\?[\"'”’»)\]*_\s!?.]*\Z")
 _QUOTED = re.compile(r"\"[^\"\n]{2,240}\"|“[^“”\n]{2,240}”|«[^«»\n]{2,240}»|„[^„“”\n]{2,240}[“”]")
 _READ = 800
-"""Characters read of a sentence."""
 
 
 def signals(masked: str) -> frozenset[str]:
-    """Return the names of the signals in a masked sentence: `question`, `undecided`, `hedge` and so on."""
     text = masked[:_READ]
     found = {name for name, pattern in _COMPILED.items() if pattern.search(text)}
     if _QUESTION.search(masked[-40:]):
@@ -86,5 +83,5 @@ def signals(masked: str) -> frozenset[str]:
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
-    """Return the spans of quotations of two words and more."""
+    """Return the spans of quotations of two or more words."""
     return [match.span() for match in _QUOTED.finditer(text) if len(match[0].split()) > 1]

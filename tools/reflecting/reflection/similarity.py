@@ -11,9 +11,9 @@ from tools.reflecting.reflection.terms import TURNS, Terms, overlap, terms
 from tools.reflecting.reflection.words import Context
 
 SAME = 0.75
-"""Dice's coefficient of the stems from which two sentences count as duplicates."""
+"""Dice's coefficient of stems."""
 CERTAIN = 0.95
-"""From here a duplicate is not kept; below, a name or a verb may differ."""
+"""Such a duplicate is not kept; below, a name or a verb may differ."""
 UNSURE = 0.94
 """Upper bound for statements of different kinds."""
 _CONTAINED = 0.9
@@ -27,8 +27,6 @@ _COMPARED = 16
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A known text, by its index, and its similarity from `SAME` to 1."""
-
     index: int
     similarity: float
 
@@ -38,8 +36,8 @@ def duplicates_of(
 ) -> list[Duplicate]:
     """Return the known texts that hold what `text` says, nearest first.
 
-    Compares words, sentence by sentence, in the first 20,000 characters of each. Other numbers and the opposite are no
-    duplicates. `kind` and `kinds` apply where no label says otherwise: another kind is never a certain duplicate.
+    Reads 20,000 characters. A number, polarity or kind (by label, else `kind` and `kinds`) that differs is no certain
+    duplicate.
     """
     wanted = stated(text, kind)
     read = _terms(wanted)
@@ -74,7 +72,6 @@ def _parts(text: str, kind: Context | None) -> Iterable[Stated]:
 
 
 def similarity(one: Terms, other: Terms) -> float:
-    """Return the similarity of two sentences, from 0 to 1."""
     if one.negated != other.negated or one.numbers != other.numbers or not one.stems or _opposed(one, other):
         return 0.0
     shared = overlap(one.stems, other.stems)
@@ -91,7 +88,7 @@ def _opposed(one: Terms, other: Terms) -> bool:
 
 
 def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
-    """Return for each (kind, text) the index of its first duplicate, or its own. Linear."""
+    """Return the index of each text's first duplicate, or its own. Linear."""
     read = [_terms(stated(text)) for _, text in texts]
     earlier = _Earlier(read, Counter(stem for one in read for stem in one.stems))
     exact: dict[str, int] = {}
@@ -108,8 +105,6 @@ def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """Texts so far, by their rarest stems (prefix filtering)."""
-
     read: Sequence[Terms]
     frequency: Counter[str]
     by_stem: dict[tuple[str, str], list[int]] = field(default_factory=dict)

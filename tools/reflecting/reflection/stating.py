@@ -1,4 +1,4 @@
-"""Statements without their labels, ready to be compared."""
+"""Statements without their labels."""
 
 import re
 from typing import NamedTuple
@@ -16,20 +16,17 @@ _PLAIN = word_set(
 _SAID_NO = re.compile(r"(?i:\b(?:not|rejected|vetoed|declined|dropped|discarded|abandoned|won'?t)\b)")
 _WORDS_OF = re.compile(r"[^\W\d_][\w' -]*")
 UNSETTLED: frozenset[Context | None] = frozenset({"idea", "task", "plan", "mute", "artifact"})
-"""Kinds that state nothing, or nothing yet."""
 PREFIX = "Rejected: "
 
 
 class Stated(NamedTuple):
-    """A statement without list marks and plain labels; `context` is its kind, if known."""
-
     text: str
     context: Context | None = None
     is_rejected: bool = False
 
 
 def stated(text: str, context: Context | None = None) -> Stated:
-    """Read a statement; `context` applies where no label says otherwise."""
+    """Read a statement; a label overrides `context`."""
     mark = _MARKS.match(text)
     text = text[mark.end() :] if mark else text
     struck = text.startswith("~~")
@@ -44,17 +41,14 @@ def stated(text: str, context: Context | None = None) -> Stated:
 
 
 def differ(one: Context | None, other: Context | None) -> bool:
-    """Return true if statements of these kinds are no certain duplicates: an idea is no decision."""
     if one is None or other is None:
         return (one or other) in UNSETTLED
     return one != other
 
 
 def as_rejected(content: str) -> str:
-    """Mark a statement as rejected, unless it says so itself."""
     return content if stated(content).is_rejected else f"{PREFIX}{content}"
 
 
 def as_said(title: str, content: str) -> str:
-    """Return the content, marked as rejected if only the title says so."""
     return as_rejected(content) if stated(title).is_rejected else content

@@ -40,7 +40,7 @@ _SHORTEST_STEM = 3
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A sentence as a bag of stems; `turns` are stop words that change its meaning."""
+    """Bag of stems; `turns` are stop words that change the meaning."""
 
     stems: frozenset[str]
     numbers: frozenset[str]
@@ -48,7 +48,6 @@ class Terms:
     turns: frozenset[str] = frozenset()
 
     def turns_as(self, other: "Terms") -> bool:
-        """Return true if both have the same turns, prepositions aside."""
         return not (self.turns ^ other.turns) - _PREPOSITIONS
 
     def __len__(self) -> int:

@@ -34,9 +34,9 @@ _DETECTED = {tag: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE) 
 
 
 def title_of(content: str, *, is_rejected: bool = False) -> str:
-    """Return a title of at most 120 characters, without markup, label and opening words, cut at a clause.
+    """Return a title of at most 120 characters, without markup, label and opening words.
 
-    “Rejected” stays, and is put in front if `is_rejected`.
+    It is cut at a clause. “Rejected” stays, and is put in front if `is_rejected`.
     """
     text = " ".join(_MARKUP.sub(lambda found: found[1] or "", content[:600]).split())
     label = label_of(text)
@@ -62,5 +62,4 @@ def _cut(text: str) -> str:
 
 
 def tags_of(kind: Kind, content: str) -> tuple[str, ...]:
-    """Return `reflection`, the kind, and the subjects of the content."""
     return ("reflection", kind, *(tag for tag, pattern in _DETECTED.items() if pattern.search(content)))

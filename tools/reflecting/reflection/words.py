@@ -1,4 +1,4 @@
-"""Words of headings and labels, by the kind that they announce. Add a word here."""
+"""Words of headings and labels, by the kind that they announce."""
 
 import re
 from typing import Literal
@@ -57,7 +57,7 @@ NOTHING = word_set("no none nothing n/a na tbd tba unclear open pending unknown 
 }  # fmt: skip
 """Texts after a label that announce nothing."""
 TITLES = ("brainstorm", "how to ", "howto", "runbook", "how we ")
-"""Openings of a heading that has no mark of one."""
+"""Openings of a heading without a mark."""
 _ADDED = re.compile(r" (?:for|of|with|w/|by|from|until|this|next) .*\Z")
 _LAST = word_set("goal fix cause workaround decision idea solution finding action proposal recommendation lesson plan")
 """Labels that other words may precede (“quick fix”)."""
@@ -84,12 +84,10 @@ _BY_LABEL = _table(LABELS)
 
 
 def announced(context: Context | None) -> Announced | None:
-    """Return the kind; a rejection is a decision."""
     return "decision" if context == "rejected" else context
 
 
 def day_of(sentence: str) -> int | None:
-    """Return the position after a day or month that opens a sentence."""
     match = _DAY.match(sentence)
     return match.end() if match and match[1].lower() in _DAYS else None
 
@@ -107,7 +105,7 @@ def heading_context(text: str) -> Context | None:
 
 
 def label_of(sentence: str) -> tuple[Context, int] | None:
-    """Return the kind that a label at the start of a sentence announces, and the position after it."""
+    """Return the kind that a label at the start of a sentence announces, and its end."""
     match = _LABEL.match(sentence)
     context = _label_context(match[1]) if match else None
     return (context, match.end()) if match and context else None
