@@ -1,4 +1,4 @@
-"""From a request to the facts of a release: the order of the steps, and nothing else."""
+"""Steps of the analysis, from a request to the facts of a release."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,21 +22,18 @@ from cli.release_notes.git.sources import opened
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The range with its commits read."""
-
     found: Range
     entries: Sequence[Entry]
     names: Names
 
 
 def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
-    """Analyse a range of commits; nothing is written, in the repository or elsewhere, but a clone while it lasts.
+    """Analyse a range of commits; write nothing but a temporary clone.
 
-    Some 10,000 commits take seconds, and a few hundred megabytes at most. What is too long or too big is cut, and
-    `remarks` says what.
+    Ten thousand commits take seconds and a few hundred megabytes; `remarks` names what was cut.
 
     Raises:
-        ReleaseNotesFailed: There is no such repository, range or reference; says which, in a sentence.
+        ReleaseNotesFailed: There is no such repository, range or reference.
     """
     with opened(request, progress) as repository:
         progress("Finding the range", f"{request.from_ref} to {request.to_ref}")

@@ -11,7 +11,7 @@ _NAME = re.compile(
     r"|gpt-\S+|claude (?:opus|sonnet|haiku|fable)\b.*)$",
     re.I,
 )
-"""Given names are not among them: Claude and Jules may be people, and are programs by their address alone."""
+"""Not Claude or Jules: those may be people; their addresses identify the programs."""
 _EMAIL = re.compile(
     r"\[bot\]@|^(?:bot|bots|noreply|no-reply|ci|build|actions?|support)@(?:anthropic|openai|cursor|ampcode|devin|github|renovateapp|"
     r"dependabot|whitesourcesoftware|mend|pre-commit|gitlab)\b|@(?:users\.noreply\.)?bots?\.|^cursoragent@|^bot@|-bot@"
@@ -21,5 +21,4 @@ _EMAIL = re.compile(
 
 
 def is_bot(name: str, email: str) -> bool:
-    """Say whether a name and an address are those of a program that commits, an AI included."""
     return bool(_NAME.search(name.strip()) or _EMAIL.search(email.strip()))

@@ -62,7 +62,6 @@ _WORKED = re.compile(
     r"|\b(?:no longer|previously|formerly|until now|used to|before,? (?:it|they|this)|appeared to work)\b",
     re.I,
 )
-"""A refusal breaks something where somebody could do so before; that alone that it is one does not say it."""
 _OTHER_RESULT = re.compile(
     r"^raise(?:s|d)? \S+ (?:instead of|rather than) [A-Z]\w+|\bonly (?:returns?|accepts?|supports?|works?)\b"
     r"|\bnow (?:\w+ly )?(?:executes?|runs?|returns?|happens?|evaluates?)\b.*\b(?:immediately|eagerly|lazily"
@@ -77,7 +76,6 @@ _NO_LONGER = re.compile(r"\bno longer (?!than\b)(?P<verb>\w+)", re.I)
 _BESIDE = re.compile(
     r"\b(?:when(?:ever)?|if|where|who(?:se|m)?|that|which|whether|why|because)\b[^,;]*$|\b(?:was|were)\s+$", re.I
 )
-"""A clause in which something is said of what the subject is about, or of what was so before."""
 _BAD = re.compile(
     r"^(?:drop|mask|duplicat|crash|fail|los|leak|corrupt|hang|break|brok|rais|ignor|overwrit|rewrit|clobber|swallow|block|deadlock"
     r"|print|throw|error|emit|warn|leav|caus|forget|miss|need|requir|mutat|truncat|depend|stall|spin|wast|hid|report|flicker|skip)",
@@ -86,15 +84,12 @@ _BAD = re.compile(
 
 
 def drops_support(text: str) -> bool:
-    """Say whether a version of a language or a system is no longer supported, as the subject tells it."""
+    """Return whether a subject ends support for a version of a language or a system."""
     return bool(_DROPPED.search(text) or _REQUIRES.search(text))
 
 
 def sounds_breaking(message: Message) -> bool:
-    """Say whether a subject implies that something stops working: a thing gone, renamed, refused or done otherwise.
-
-    Only for changes of published source; of tests, tools and documents the same words are harmless.
-    """
+    """Return whether a subject implies that something stops working. Only for changes of published source."""
     text = message.text
     if message.kind in ("documentation", "internal", "dependency") and message.conventional:
         return False
@@ -128,7 +123,7 @@ def takes_away(text: str) -> bool:
 
 
 def is_harmless(text: str) -> bool:
-    """Say whether what a subject takes away is nothing that users have: dead code, a workaround, a comment."""
+    """Return whether only dead code, a workaround or a comment is removed."""
     return bool(_HARMLESS.search(text))
 
 

@@ -1,4 +1,4 @@
-"""Updates of dependencies, many small commits of which are one change for the reader."""
+"""Dependency updates, merged into one change."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ _SAFE_ROLES = frozenset({"lock", "manifest", "tooling"})
 
 @dataclass(frozen=True, slots=True)
 class Bump:
-    """One dependency that a message says was moved. Versions are None where it does not say them."""
+    """A dependency update; unknown versions are None."""
 
     name: str
     old: str | None
@@ -48,7 +48,7 @@ class Bump:
 
 
 def bumps_of(entry: Entry) -> tuple[Bump, ...] | None:
-    """Return what a commit bumps; None where it is no update of dependencies, empty where it names none."""
+    """Return the updates of a commit: None if it is no update, empty if it names none."""
     text = entry.message.text
     roles = {role(path) for path in entry.touched.paths}
     only_safe = bool(roles) and roles <= _SAFE_ROLES
@@ -78,7 +78,7 @@ def is_for_development(entry: Entry) -> bool:
 
 
 def folded(bumps: Iterable[Bump]) -> list[Bump]:
-    """Join the steps of each dependency, given oldest first; the most recent ones first."""
+    """Join the steps of each dependency, given oldest first."""
     joined: dict[str, Bump] = {}
     for bump in bumps:
         before = joined.pop(bump.name, None)

@@ -53,20 +53,19 @@ _SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`(])")
 _YES = re.compile(r"^yes\b[\s,.:;!\u2013\u2014-]*", re.I)
 LONGEST_NOTE = 2_000
 _TELLING = 8
-"""Words of a sentence that says more than that something breaks."""
 _STATES = re.compile(rf"\b(?:is|are) {_DEGREE}{_MENTION}\W*$", re.I)
 _ABOUT = re.compile(r"\b(?:what|when(?:ever)?|whether|why|how|if|where|who|that|which)\b", re.I)
 
 
 def is_declared(message: Message, body: str) -> bool:
-    """Say whether the author calls it breaking, in a mark or in words; a box that nobody ticked is no word."""
+    """Return whether the author calls it breaking, in a mark or in words; unticked boxes do not count."""
     if message.marked or _is_claimed_by(message.text):
         return True
     return _claim_in(_considered(body)) is not None
 
 
 def note_in(body: str) -> str | None:
-    """Return what a body says breaks: what stands below such a heading or after such a mark, or the sentence of it."""
+    """Return a body's note about the breaking change, if any."""
     body = _considered(body)
     claim = _claim_in(body)
     if claim is None:

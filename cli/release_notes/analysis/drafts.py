@@ -1,4 +1,4 @@
-"""A change while it is being put together, and the judgement that the touched files allow on it."""
+"""Draft of a change, and its evidence from the touched files."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,19 +15,12 @@ from cli.release_notes.facts import Change, ChangeKind, Person
 
 _NO_SOURCE = frozenset({"manifest", "lock", "tooling", "test", "documentation"})
 _CLAIM = re.compile(r"^\S+(?: (?:and|or) \S+)*(?: now| also| can now)? [a-z]{3,}s (?=\S)")
-"""A name and what it does, rather than the mere name of something new."""
 _MUCH = 5
-"""Published files, of which so many are no small matter."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """A change, what it rests on, and how much of it users may notice.
-
-    Attributes:
-        files: How many files of each role were touched.
-        evidence: What raises or lowers it, by reason; added to the base of its kind.
-    """
+    """A change and its evidence. `files` counts files by role; `evidence` is added to the weight of its kind."""
 
     message: Message
     kind: ChangeKind
@@ -41,7 +34,6 @@ class Draft:
 
     @property
     def paths(self) -> list[str]:
-        """All paths that the commits touch."""
         return [path for entry in self.entries for path in entry.touched.paths]
 
     @property
@@ -80,7 +72,7 @@ class Draft:
 
 
 def draft(message: Message, entries: Sequence[Entry], bodies: Iterable[str] = ()) -> Draft:
-    """Make a draft of a message and the commits behind it, the most telling commit first."""
+    """Make a draft of a message and its commits, the most telling commit first."""
     files: dict[str, int] = {}
     for entry in entries:
         for path in entry.touched.paths:

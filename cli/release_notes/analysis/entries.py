@@ -1,4 +1,4 @@
-"""The commits of a range as this package thinks of them: the fact, the message read, and what was touched."""
+"""Commits of a range with their parsed messages and touched paths."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,25 +18,22 @@ LONGEST_BODY = 20_000
 LONGEST_SUBJECT, LONGEST_NAME, _MOST_BYTES = 2_000, 200, 200_000
 MOST_CO_AUTHORS = 100
 MOST_DIFFED = 12_000
-"""Commits whose paths are looked at; of older ones only the message counts."""
+"""Commits whose paths are read; of older ones only the message counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One commit of the range."""
-
     commit: Commit
     message: Message
     touched: Touched
 
     @property
     def sha(self) -> str:
-        """The full sha."""
         return self.commit.sha
 
 
 class Reader:
-    """Turns commits into entries; knows every person once."""
+    """Reads commits into entries; caches people."""
 
     def __init__(self, repository: Repository, names: Names) -> None:
         self._repository = repository

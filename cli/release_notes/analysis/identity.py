@@ -26,7 +26,7 @@ _VERSION = re.compile(r"^v?\d[\w.+-]*$")
 
 
 def project_files(repository: Repository, commit: CommitObject) -> tuple[ProjectFile, ...]:
-    """Return the manifests in the root of a commit. Of lock files only that they are there: their text is empty."""
+    """Return the manifests in the root of a commit; lock files without their text."""
     found = []
     for name in names_at(commit):
         if _MANIFESTS.match(name):
@@ -37,7 +37,7 @@ def project_files(repository: Repository, commit: CommitObject) -> tuple[Project
 
 
 def project_name(files: tuple[ProjectFile, ...], request: FactsRequest, repository: Repository) -> str | None:
-    """Return the name that the first manifest with one gives, else that of the remote, else that of the folder."""
+    """Return the name in the first manifest, else of the remote, else of the folder."""
     for file in files:
         name = _manifest(file).get("name")
         if name:
@@ -50,7 +50,7 @@ def project_name(files: tuple[ProjectFile, ...], request: FactsRequest, reposito
 
 
 def version_of(request: FactsRequest, older: End, newer: End, repository: Repository) -> str:
-    """Return the version: as given, else the tag at the newer end, else the manifest's where that has changed."""
+    """Return the given version, else the newer tag, else that of a changed manifest."""
     if request.version_name is not None and request.version_name.strip():
         return " ".join(request.version_name.split())
     if newer.tag is not None:
@@ -97,7 +97,7 @@ def _go(text: str) -> dict[str, str]:
 
 
 def addresses(repository: Repository, request: FactsRequest, older: End, newer: End) -> tuple[str | None, str | None]:
-    """Return the project's page and the page that compares the two ends; None where no known host has them."""
+    """Return the project's page and its comparison page; None for unknown hosts."""
     remote = _remote_of(request, repository)
     web = web_address(remote) if remote else None
     return web, compare_address(web, older.tag or older.sha, newer.tag or newer.sha)

@@ -1,4 +1,4 @@
-"""One commit message, read: what changed, for whom it says so, and what else it names."""
+"""Parse a commit message."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from cli.release_notes.analysis.wording import is_chore, kind_of
 from cli.release_notes.facts import ChangeKind
 
 LONGEST_TEXT, LONGEST_DETAILS = 400, 4_000
-"""Characters kept of a subject and of what follows it."""
+"""Characters kept of a subject and of its details."""
 _PULL = re.compile(r"\s*\((?:#|GH-|!|PR ?#?)(?P<number>\d{1,7})\)\s*$", re.I)
 _PULL_IN_BODY = re.compile(r"\b(?:PR|pull request|pull)[ :]*(?:https?://\S+/pull/|#)(?P<number>\d{1,7})\b", re.I)
 _ISSUE = re.compile(r"(?<![\w&/#])(?:#|GH-)(?P<number>\d{1,7})\b|https?://\S+/(?:issues|work_items)/(?P<url>\d{1,7})\b")
@@ -46,10 +46,8 @@ _MIGRATION_KEY = re.compile(r"^(?:migration|upgrading|migration-guide)$", re.I)
 class Message:
     """A message without prefix, numbers and trailers.
 
-    Attributes:
-        conventional: The author chose the kind; nothing but a revert overrules it.
-        marked: The author marked it as breaking, by `!`, a footer or a tag.
-        is_chore: It is about the release itself.
+    Attributes: conventional: the author chose the kind; marked: marked as breaking by `!`, a footer or a tag; is_chore:
+    about the release itself.
     """
 
     kind: ChangeKind

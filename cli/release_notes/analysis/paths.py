@@ -75,7 +75,7 @@ def role(path: str) -> Role:
 
 @lru_cache(maxsize=65_536)
 def area(path: str) -> str:
-    """Return the part of the project that a path belongs to: its first one or two folders, or the root's name `.`."""
+    """Return the first one or two folders of a path, or `.`."""
     folders = PurePosixPath(path).parts[:-1]
     if not folders:
         return "."

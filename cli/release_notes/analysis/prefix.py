@@ -1,4 +1,4 @@
-"""Takes the prefix off a subject and says what it means: conventional commits, gitmoji, `ENH:`, `[area]`, `area:`."""
+"""Parse subject prefixes: conventional commits, gitmoji, `ENH:`, `[area]`, `area:`."""
 
 import re
 from dataclasses import dataclass
@@ -64,12 +64,7 @@ _BREAKING_TAG = re.compile(r"^\W*(?:breaking(?:[ -]changes?)?)\W*$", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Prefixed:
-    """A subject without its prefix.
-
-    Attributes:
-        kind: What the prefix says; None where it says nothing, then the words have to.
-        conventional: Whether the author chose a kind in so many letters.
-    """
+    """A subject without its prefix; `kind` is None if the prefix names none."""
 
     text: str
     kind: ChangeKind | None = None

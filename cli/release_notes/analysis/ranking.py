@@ -40,7 +40,7 @@ _USER_KINDS = frozenset({"feature", "improvement", "performance", "security", "r
 
 
 def weigh(made: Draft) -> float:
-    """Return the impact of a draft: the base of its kind, and small sums for what speaks for or against it."""
+    """Return the impact of a draft: the base of its kind plus its evidence."""
     evidence = {**_from_files(made), **_from_words(made), **made.evidence}
     if made.breaking:
         evidence["breaking"] = 0.40 if made.declared else 0.25

@@ -1,4 +1,4 @@
-"""Finds what was made and taken back within the range; what is left of a chain of reverts is what counts."""
+"""Cancel commits that were reverted within the range."""
 
 import re
 from bisect import bisect_left
@@ -20,7 +20,7 @@ _LOOSE = re.compile(
     r"(?P<rest>\S.*?)[.\s]*$",
     re.I,
 )
-"""A subject that takes something back only where an earlier commit is what it names: `Revert #12`."""
+"""A subject that reverts only if it names an earlier commit: `Revert #12`."""
 _NUMBER = re.compile(r"\breverts?:?\s+(?:[\w.-]+/[\w.-]+)?(?P<pull>[#!]\d{1,7})\b", re.I)
 _PARTLY = re.compile(r"\bpartial(?:ly)?\b|\bparts? of\b|\bin part\b", re.I)
 _PULL = re.compile(r"\s*\([#!]\d+\)$")
@@ -31,9 +31,9 @@ class Reverts:
     """Commits that cancel each other out.
 
     Attributes:
-        cancelled: Commits taken back within the range, and the commits that did so.
-        pairs: Of each thing taken back for good, the commit that made it and all that undid (or redid) it.
-        outside: Commits that take back what an earlier release brought; they are changes themselves.
+        cancelled: Reverted commits and their reverts.
+        pairs: Each commit that stays reverted, with its reverts.
+        outside: Reverts of earlier releases; they are changes themselves.
     """
 
     cancelled: set[str] = field(default_factory=set)
@@ -42,11 +42,9 @@ class Reverts:
 
 
 def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> Reverts:
-    """Follow the reverts of a range from the oldest on.
+    """Follow the reverts of a range from the oldest on; entries are newest first.
 
-    Args:
-        entries: Newest first.
-        merged: The commits that each merge brought in; who takes back a merge takes back these.
+    Reverting a merge reverts the commits in `merged`.
     """
     index = _Index(entries)
     found = Reverts()
@@ -98,8 +96,6 @@ def _is_revert(entry: Entry) -> bool:
 
 
 class _Index:
-    """Finds earlier commits by the ways in which reverts name them."""
-
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._shas = sorted(entry.sha for entry in entries)
         self._by_subject: dict[str, list[str]] = {}

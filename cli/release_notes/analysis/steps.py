@@ -1,4 +1,4 @@
-"""Upgrade steps implied by subjects and touched files."""
+"""Upgrade steps in commit messages."""
 
 import re
 from collections.abc import Iterable
@@ -13,14 +13,12 @@ _SAYS = re.compile(
     r"|add|(?<!breaking )change|import|install|run|see|remove)\b",
     re.I,
 )
-"""A note with one of these words says itself what to do."""
 _TOLD_YOU = re.compile(
     r"^(?=.*\b(?:instead|yours?|yourself)\b)(?:please |instead,? |to migrate,? )?"
     r"(?:add|call|change|import|install|migrate|pass|pin|remove|rename|replace|run|set|switch|upgrade|use|wrap) "
     r"|\byou (?:must|need to|have to|should)\b",
     re.IGNORECASE,
 )
-"""A step in text that says what was done as well: one that speaks to whoever upgrades."""
 _SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`])")
 _NEW_NAME = re.compile(
     r"^(?:renam(?:e|es|ed|ing)|replac(?:e|es|ed|ing))\s+(?:the\s+)?(?P<old>\S.{0,120}?)\s+(?:to|with|by|into)\s+(?:the\s+)?"
@@ -47,17 +45,14 @@ def says_a_step(note: str) -> bool:
 
 
 def told_in(details: str) -> str | None:
-    """Return the sentences of a body that tell whoever upgrades what to do, as far as they are prose."""
+    """Return the sentences of a body that tell users what to do."""
     prose = (" ".join(paragraph.split()) for paragraph in details.split("\n\n") if not paragraph.startswith("    "))
     told = [each for paragraph in prose for each in _SENTENCES.split(paragraph) if _TOLD_YOU.search(each)]
     return " ".join(told[:_MOST_TOLD]) or None
 
 
 def step_of(text: str, note: str | None) -> str | None:
-    """Return the step that the subject of a breaking change implies; None where there is none, or its note says it.
-
-    Nor is there one where a backtick lacks its other: half of a name would be taken for another.
-    """
+    """Return the upgrade step that a breaking subject implies, if any; None for unbalanced backticks."""
     if (note and says_a_step(note)) or text.count("`") % 2:
         return None
     if (found := _NEW_NAME.match(text)) and not re.search(r" (?:and|or) (?:renam|remov|add)", found["new"], re.I):

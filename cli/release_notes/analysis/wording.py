@@ -131,7 +131,7 @@ def is_chore(text: str) -> bool:
 
 
 def sounds_internal(text: str) -> bool:
-    """Say whether a subject speaks of tests, types, tools and tidiness rather than of what users see."""
+    """Return whether a subject is about tests, types, tools or tidying."""
     return bool(_INTERNAL_WORDS.search(text))
 
 

@@ -1,4 +1,4 @@
-"""The sections on breaking changes and migration."""
+"""Sections "Breaking changes" and "Migration guide"."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,6 @@ _STEP = re.compile(
     re.IGNORECASE,
 )
 NAMED = 8
-"""Names of what is gone that one statement lists."""
 TERSELY_NAMED = 3
 MIGRATIONS_NAMED = 3
 NOTE_LIMIT = 800

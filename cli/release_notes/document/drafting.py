@@ -1,4 +1,4 @@
-"""A document from facts alone: what goes where, and how much of it."""
+"""Draft the document from facts alone."""
 
 from cli.release_notes.document import breaking, lists, people, technical
 from cli.release_notes.document.installation import installation
@@ -13,7 +13,6 @@ from cli.release_notes.focus import Focus
 from tools.text.inline import code
 
 _UNSEEN = frozenset({"documentation", "dependency", "internal", "removal"})
-"""Kinds that are no highlights: users do not see them, or see them under what breaks."""
 
 
 def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:

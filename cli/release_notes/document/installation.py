@@ -1,4 +1,4 @@
-"""The installation section, derived from the manifests at the newer end."""
+"""The installation section, from the manifests at the newer end."""
 
 import re
 import shlex
@@ -23,7 +23,7 @@ _EMPTY = "The project's files name no way to install it."
 
 
 def installation(facts: ReleaseFacts, preset: Preset) -> Section:
-    """Give the commands, for as many ways as there are; the first of them alone where a preset is terse."""
+    """Return the install commands; only the first for terse presets."""
     found = list(_outermost(filter(None, map(read_manifest, facts.project_files))))
     found = [each for each in found if each.tool not in _PARTS] or found
     shown = found[: 1 if preset.terse else SHOWN]

@@ -1,4 +1,4 @@
-"""One way to install a project, as one of its files tells it."""
+"""One way to install a project."""
 
 import re
 from dataclasses import dataclass
@@ -12,13 +12,11 @@ class Manifest:
     """One way to install the project.
 
     Attributes:
-        tool: What installs it: `pip`, `npm`, `cargo`, `go`, `docker`, `compose`, `composer`, `gem`, `mix`, `maven`,
-            `gradle`, `nuget`, `pub`, `cmake`, `meson`.
-        name: As the index knows it, of `maven` and `gradle` `group:artifact`; empty for what is only built where it is.
-        version: As the file states it; None where it comes from elsewhere, such as the tag.
-        needs: The platform and its version, as the file words it: `Python >=3.11`.
-        is_published: False where the file says that it is not for a package index.
-        is_program: It is run rather than built upon.
+        name: As in the package index, `group:artifact` for Maven and Gradle; empty if it is only built in place.
+        version: None if it comes from elsewhere, such as the tag.
+        needs: Platform and version: `Python >=3.11`.
+        is_published: False if the file excludes it from package indexes.
+        is_program: Run rather than imported.
     """
 
     path: str

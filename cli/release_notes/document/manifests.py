@@ -1,4 +1,4 @@
-"""Read name, version and requirements from manifests. Runs nothing."""
+"""Parse manifests: name, version, requirements. Runs nothing."""
 
 import ast
 import json
@@ -19,7 +19,7 @@ _FOR_MAKERS = frozenset(_MAKERS.split())
 
 
 def read_manifest(file: ProjectFile) -> Manifest | None:
-    """Read one file; None where it is damaged, of a kind that is not known, or names nothing that can be installed."""
+    """Read one file; None if it is damaged, unknown or not installable."""
     name = PurePosixPath(file.path).name
     reader = _READERS.get(name) or next((each for end, each in _BY_ENDING.items() if name.endswith(end)), None)
     reader = reader or (_docker if name.startswith(("Dockerfile", "Containerfile")) else None)

@@ -1,4 +1,4 @@
-"""The overview without a language model: what the release consists of, counted, and where to look first."""
+"""The overview without a language model: counts, and the main areas."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,13 +16,11 @@ from tools.text.plain import one_line
 NAME_LIMIT = 120
 AREAS = 3
 _BESIDE = re.compile(r"\.|\..*|tests?|testing|__tests__|signatures", re.I)
-"""Areas in which work is done for others."""
 AREA_SHARE = 0.1
-"""The least share of the commits that makes an area worth naming."""
 
 
 def overview(facts: ReleaseFacts, lists: Lists, preset: Preset, focus: Focus) -> tuple[Note, ...]:
-    """Say in one paragraph what there is; in another what was asked to come first, if anything was."""
+    """Return a paragraph on the contents, and one on what was asked for first, if anything."""
     sentences = [_consists_of(facts, lists, preset), *_breaks(facts.changes)]
     if not preset.terse:
         sentences += _where(facts)
@@ -32,7 +30,6 @@ def overview(facts: ReleaseFacts, lists: Lists, preset: Preset, focus: Focus) ->
 
 
 def title(facts: ReleaseFacts) -> str:
-    """The project's name, if it has one, and the version."""
     name, version = one_line(facts.project_name or "", NAME_LIMIT), one_line(facts.version, NAME_LIMIT)
     return version if not name or version.casefold().startswith(name.casefold()) else f"{name} {version}"
 

@@ -14,7 +14,6 @@ NAME_LIMIT = 80
 
 
 def contributors(facts: ReleaseFacts, preset: Preset) -> Section:
-    """Name everybody who wrote a commit of the range, those with most commits first."""
     people, bots, notes = facts.contributors, facts.bots, list[Note]()
     if people:
         names = [_name(each) if preset.terse else _with_count(each, is_first=not n) for n, each in enumerate(people)]

@@ -17,15 +17,12 @@ class Preset:
     """The shape of a document.
 
     Attributes:
-        highlights: At most so many.
-        listed: At most so many statements in each list of what is new; the rest is counted.
-        details: What of a message's body is shown in lists: nothing, or its paragraphs. Highlights say a sentence.
-        scopes: Whether a change's scope stands before it.
-        other: At most so many changes of documentation, dependencies and internals are listed; the rest is counted.
-        surface: Whether what the diff did to interfaces, dependencies and areas is shown.
-        cited: Commits that a statement names; the others are counted.
-        people: Contributors that are named; the others are counted.
-        manner: What a language model is told about the style.
+        highlights, listed, other, people: Most highlights, statements per list, minor changes and names; the rest is
+            counted.
+        details: Parts of a message's body shown in lists.
+        surface: Show interfaces, dependencies and areas.
+        cited: Commits cited per statement.
+        manner: Style instruction for a language model.
     """
 
     highlights: int

@@ -13,7 +13,7 @@ _WHAT = {"api": "the public API", "command": "commands", "flag": "flags", "setti
 
 
 def remarked(remark: str, facts: ReleaseFacts, preset: Preset) -> str:
-    """Return a remark as Markdown; empty where it is about a list that the preset does not have."""
+    """Return a remark as Markdown; empty if the preset lacks its list."""
     found = _CUT.fullmatch(remark)
     if found is None:
         return sentence(inert(remark))

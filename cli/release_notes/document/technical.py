@@ -13,7 +13,6 @@ from tools.text.inline import code, inert
 from tools.text.plain import one_line
 
 LISTED = 40
-"""Rows of each list and table."""
 NAME_LIMIT = 160
 _KINDS = (
     ("api", "Public API"),

@@ -1,4 +1,4 @@
-"""Addresses of remotes: without secrets, and as pages on the web."""
+"""Addresses of remotes: without secrets, and as web pages."""
 
 import re
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ _ALIAS = re.compile(r"^(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[-_
 
 
 def without_credentials(url: str) -> str:
-    """Return an address that may be shown: no user, no password, no query. A path has none of them."""
+    """Strip user, password and query."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         if ":" not in url.partition("/")[0]:
@@ -40,10 +40,9 @@ def _host(name: str | None, port: int | None) -> str:
 
 
 def web_address(remote: str) -> str | None:
-    """Return the page of the project that a remote belongs to; None for local ones and for what is no address.
+    """Return the web page of a remote; None for local and unknown ones.
 
-    Where SSH is spoken, there need not be a page: there is one where the host's name is of a kind that has them. It may
-    be no name at all but one of the configuration of SSH.
+    An SSH host may be an alias of the configuration, so it needs a known name.
     """
     try:
         host, path, scheme = _parted(remote.strip())

@@ -1,4 +1,4 @@
-"""Fetches a remote repository into a temporary folder: as few commits as the range needs, and no working files."""
+"""Shallow clone of a remote repository into a temporary folder."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ from cli.release_notes.git.text import unquoted
 from cli.release_notes.git.wanted import wanted
 
 DEPTHS = (300, 3_000, 0)
-"""Commits to fetch below each end, one try after the other; 0 is everything."""
+"""Commits to fetch below each end, in turn; 0 is everything."""
 _SCHEMES = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
 _ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 CONNECT_MS, ANSWER_MS = 15_000, 60_000
@@ -65,8 +65,6 @@ class _Work:
 
 
 class _Callbacks(pygit2.RemoteCallbacks):
-    """Workers out what the address and the SSH agent have, once for a connection; never asks anybody."""
-
     def __init__(self, url: str, progress: Progress, stop: threading.Event) -> None:
         super().__init__()
         self._url, self._progress, self._stop = url, progress, stop
@@ -105,10 +103,10 @@ class _Callbacks(pygit2.RemoteCallbacks):
 
 @contextmanager
 def cloned(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Repository]:
-    """Fetch both ends of the range and what lies between; the folder is gone afterwards, interrupted or not.
+    """Fetch both ends of the range and the commits between; delete the folder afterwards.
 
     Raises:
-        ReleaseNotesFailed: The address cannot be fetched from; says why.
+        ReleaseNotesFailed: The fetch failed; says why.
     """
     url = request.url or ""
     if "://" in url and url.partition("://")[0].lower() not in _SCHEMES:

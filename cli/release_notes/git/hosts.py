@@ -1,4 +1,4 @@
-"""Code hosts whose pages are known: how each names a commit, a pull request and the comparison of two versions."""
+"""URL patterns of known code hosts."""
 
 import re
 from dataclasses import dataclass
@@ -9,15 +9,7 @@ _SHA = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One kind of code host.
-
-    Attributes:
-        host: The names of its hosts, a public one's as it is, one's own where it names the kind.
-        commit: The path of a commit below the project's page.
-        pull_request: The path of a pull request.
-        compare: The path that compares two versions, older and newer; empty where there is no such page.
-        sha, tag: What stands before a version in `compare`, by what it is.
-    """
+    """URL patterns of a host. `sha` and `tag` prefix a version in `compare`, which may be empty."""
 
     host: re.Pattern[str]
     commit: str
@@ -57,13 +49,12 @@ _HOSTS = (
 
 
 def host_of(web: str | None) -> Host | None:
-    """Return the kind of host that has a project's page; None where its name does not tell."""
     name = (urlsplit(web).hostname or "").lower() if web else ""
     return next((host for host in _HOSTS if host.host.search(name)), None)
 
 
 def compare_address(web: str | None, older: str, newer: str) -> str | None:
-    """Return the page that compares two tags or commits, where the host is one whose pages are known."""
+    """Return the page that compares two tags or commits, if the host is known."""
     host = host_of(web)
     if web is None or host is None or not host.compare:
         return None

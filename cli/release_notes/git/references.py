@@ -1,4 +1,4 @@
-"""From what a user types to a commit, and from a commit to the version that a tag gives it."""
+"""Resolve references to commits, and commits to version tags."""
 
 import difflib
 import re
@@ -17,13 +17,7 @@ _SPECIAL = re.compile(r"[~^:{@]")
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of the range.
-
-    Attributes:
-        ref: As it was typed.
-        tag: The tag that names it, or the likeliest version among the tags of its commit.
-        at: When the release was made: by an annotated tag, else by its commit.
-    """
+    """One end of the range; `at` is the date of its annotated tag, else of its commit."""
 
     ref: str
     commit: pygit2.Commit
@@ -32,15 +26,14 @@ class End:
 
     @property
     def sha(self) -> str:
-        """The full sha of the commit."""
         return str(self.commit.id)
 
 
 def resolve(repository: pygit2.Repository, ref: str, option: str) -> End:
-    """Find the commit that a tag, branch, sha, its beginning or an expression such as `HEAD~3` stands for.
+    """Find the commit of a tag, branch, sha prefix or expression such as `HEAD~3`.
 
     Raises:
-        ReleaseNotesFailed: There is none, there are several, or it is no commit.
+        ReleaseNotesFailed: There is none, several, or it is no commit.
     """
     if not ref.strip():
         raise ReleaseNotesFailed(f"{option} needs a tag, a branch or a commit.")

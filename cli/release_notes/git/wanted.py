@@ -13,12 +13,7 @@ _KINDS = ("", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """References to fetch.
-
-    Attributes:
-        enough: Whether both ends are among the references; otherwise everything has to be fetched.
-        head: The branch that the remote's HEAD stands for.
-    """
+    """References to fetch; `enough` if both ends are among them, `head` is the remote's default branch."""
 
     refspecs: list[str]
     enough: bool
@@ -26,7 +21,7 @@ class Wanted:
 
 
 def wanted(remote: pygit2.Remote, callbacks: pygit2.RemoteCallbacks, request: FactsRequest) -> Wanted:
-    """Ask a remote for its references and pick those of the range, and every tag of its two ends."""
+    """List a remote's references; pick those of the range and all tags of its ends."""
     heads = remote.list_heads(callbacks=callbacks, proxy=True)
     ids = {head.name: str(head.oid) for head in heads if head.name}
     default = next((head.symref_target for head in heads if head.name == "HEAD" and head.symref_target), None)

@@ -1,4 +1,4 @@
-"""Commands and flags of command lines, found where programs of several languages declare them."""
+"""Commands and flags of command lines, in several languages."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ _RUST_LONG = re.compile(r"""\blong(?:\s*=\s*"(?P<name>[\w-]+)")?""")
 
 
 def commands_and_flags(path: str, text: str) -> tuple[dict[str, Found], dict[str, Found]]:
-    """Return the commands and the flags that a file declares, each with its default where that is written down."""
+    """Return the commands and flags that a file declares, with their defaults."""
     suffix = PurePosixPath(path).suffix.lower()
     if suffix == ".py":
         return _python(path, text)

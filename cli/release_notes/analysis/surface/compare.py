@@ -1,4 +1,4 @@
-"""Compares the two ends of a range: areas, interfaces, settings, dependencies, migrations, moved files."""
+"""Compare the two ends of a range: areas, APIs, settings, dependencies, migrations, moved files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +19,7 @@ from cli.release_notes.git.text import decoded_path
 from cli.release_notes.git.trees import FileChange, between, files_of, line_counts
 
 MOST_COUNTED = 3_000
-"""Files whose added and deleted lines are counted."""
 MOST_LISTED = 500
-"""Entries of one kind in the surface."""
 _SHORT = 10
 _SCRIPTS = (".ts", ".tsx", ".mts", ".cts")
 
@@ -51,7 +49,7 @@ def compare(
     entries: Sequence[Entry],
     progress: Progress,
 ) -> Compared:
-    """Compare two commits; what is too much to read is left out, and remarked."""
+    """Compare two commits; remark what was too much to read."""
     diff, looked_for_renames = between(repository, older, newer)
     files = worth_reading(files_of(diff))
     authors = Authors.of(repository, str(newer.id), entries)

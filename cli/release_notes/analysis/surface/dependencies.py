@@ -1,4 +1,4 @@
-"""Dependencies as manifests state them, name by name."""
+"""Dependencies stated in manifests."""
 
 import ast
 import configparser
@@ -21,7 +21,7 @@ _GO = re.compile(r"^\s*(?:require\s+)?(?P<name>[\w.-]+\.[a-z]+/\S+)\s+(?P<versio
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """One dependency of a manifest; `spec` is what is said of its version, `any` where nothing is."""
+    """A dependency; `spec` is its version constraint or `any`."""
 
     name: str
     ecosystem: str
@@ -38,7 +38,7 @@ def is_manifest(path: str) -> bool:
 
 
 def stated_in(path: str, text: str) -> dict[tuple[str, bool], Stated]:
-    """Return the dependencies of a manifest by name and purpose; nothing of one that cannot be read."""
+    """Return the dependencies of a manifest by name and purpose; none if it cannot be read."""
     reader = _reader(path)
     if reader is None:
         return {}

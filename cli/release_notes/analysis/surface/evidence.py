@@ -1,4 +1,4 @@
-"""Lets the comparison of both ends speak for and against what the messages say."""
+"""Evidence from the comparison for and against the messages."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _INTERFACES = frozenset({"api", "command", "flag", "setting"})
 
 
 def surface_evidence(drafts: Sequence[Draft], compared: Compared, older: Tree) -> None:
-    """Raise drafts whose commits changed an interface, and clear those that take away what came within the range."""
+    """Raise drafts whose commits changed an interface; clear removals of what the range added."""
     added: set[str] = set()
     gone: dict[str, set[str]] = {}
     for one in compared.surface:

@@ -15,7 +15,6 @@ _KNOWN_VERSIONS = re.compile(r"(?:^|/)(?:alembic|migrations?)/(?:[^/]+/)*version
 
 
 def is_migration(path: str) -> bool:
-    """Say whether a file is one migration, by the places and names that the usual tools give them."""
     if not _MIGRATION.search(path) or _NONE.search(path):
         return False
     return not _VERSIONS.search(path) or bool(_KNOWN_VERSIONS.search(path))

@@ -1,4 +1,4 @@
-"""Compares the names that two ends offer: what is new, gone, different, or the same under another name."""
+"""Compare the names at both ends: added, removed, changed, renamed."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,12 +8,7 @@ from cli.release_notes.facts import SurfaceEvent
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A name at one end.
-
-    Attributes:
-        shape: Its signature, default or the like; None where it is not known, which differs from nothing.
-        body: A digest of what it is, to tell a new name from a new thing; empty where there is none.
-    """
+    """A name at one end; `shape` is its signature or default, `body` a digest to detect renames."""
 
     path: str
     shape: str | None = None
@@ -22,7 +17,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One name that differs between the ends; `before` is the earlier name of what was renamed."""
+    """A changed name; `before` is the old name after a rename."""
 
     event: SurfaceEvent
     name: str
@@ -33,10 +28,7 @@ class Difference:
 
 
 def differences(older: Mapping[str, Found], newer: Mapping[str, Found]) -> Iterator[Difference]:
-    """Yield what differs, what is gone or different first, then what is new, each from the outermost names on.
-
-    Members of what is itself new or gone are not listed again.
-    """
+    """Yield removed and changed names, then added ones, outermost first, without members of added or removed names."""
     gone = {name: older[name] for name in older if name not in newer}
     fresh = {name: newer[name] for name in newer if name not in older}
     gone, fresh = _outermost(gone), _outermost(fresh)

@@ -1,4 +1,4 @@
-"""The public names of a Python module with their signatures, read from its syntax tree; nothing is imported."""
+"""Public names of a Python module with signatures, from its syntax tree."""
 
 import ast
 import hashlib
@@ -12,12 +12,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A name that can be used from outside.
-
-    Attributes:
-        signature: What follows the name: parameters without annotations, or nothing for what is not called.
-        body: A digest of what is under the first line; equal ones are the same thing under two names.
-    """
+    """A public name. `signature` has parameters without annotations; `body` is a digest of the definition."""
 
     signature: str
     body: str
@@ -27,10 +22,7 @@ class Symbol:
 class Module:
     """Definitions and re-exports of a module.
 
-    Attributes:
-        symbols: Public by their own name, `Class.method` included.
-        exports: Name here to (module as written, name there), of what is handed on.
-        stars: Modules of which everything is handed on.
+    `exports` maps a name to (module as written, name there); `stars` are modules re-exported whole.
     """
 
     symbols: dict[str, Symbol] = field(default_factory=dict)

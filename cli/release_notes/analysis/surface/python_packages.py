@@ -1,4 +1,4 @@
-"""The public surface of the changed Python files at one end: names as users import them, re-exports followed."""
+"""Public API of changed Python files, by importable name, re-exports followed."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from cli.release_notes.analysis.surface.names import Found
 from cli.release_notes.analysis.surface.python_api import Module, read_module
 
 Reading = Callable[[str], str | None]
-"""Path to text at this end; None where there is no such file."""
+"""Path to text at this end; None if there is no file."""
 _HIDDEN = frozenset({"setup", "conftest", "noxfile", "manage", "tasks", "fabfile", "__main__"})
 _NO_PACKAGES = ("migrations", "versions", "alembic")
 _ROOTS = frozenset({"src", "lib", "python", "."})
@@ -15,14 +15,12 @@ _ROOTS = frozenset({"src", "lib", "python", "."})
 
 @dataclass(slots=True)
 class Packages:
-    """Reads modules of one end, each once."""
-
     read: Reading
     unreadable: set[str] = field(default_factory=set)
     _modules: dict[str, Module | None] = field(default_factory=dict)
 
     def surface(self, paths: Iterable[str]) -> dict[str, Found]:
-        """Return what the files at these paths offer, by dotted name; the shortest of several names stands for all."""
+        """Return the names that these files offer; the shortest of several names is used."""
         found: dict[str, Found] = {}
         for path in paths:
             dotted = self._dotted(path)

@@ -1,4 +1,4 @@
-"""Environment variables and configuration keys, found where programs read them and where examples list them."""
+"""Environment variables and configuration keys, in source and example files."""
 
 import ast
 import re
@@ -32,7 +32,6 @@ _SYSTEM = re.compile(
     r"|VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)"
     r"|NODE_PATH|NOTIFY_SOCKET|LISTEN_FDS|LISTEN_PID|INVOCATION_ID|KUBERNETES_(?:SERVICE|PORT)_?\w*|MSYSTEM|WSL_\w+)$"
 )
-"""Variables that the system, the shell or a terminal sets for every program."""
 _LONGEST_DEFAULT = 60
 
 
@@ -41,10 +40,7 @@ def is_example(path: str) -> bool:
 
 
 def settings_of(path: str, text: str) -> dict[str, Found]:
-    """Return the settings that a file reads or lists, with the default where that is written down.
-
-    What the system sets for every program, as `HOME` and `DISPLAY`, is read and is no setting of this one.
-    """
+    """Return the settings that a file reads or lists, with their defaults; without system variables such as `HOME`."""
     if is_example(path):
         return {match["name"]: Found(path, None) for match in _LISTED.finditer(text)}
     suffix = PurePosixPath(path).suffix.lower()
