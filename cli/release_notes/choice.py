@@ -1,7 +1,6 @@
 """Choose the language model: flags, environment, repository file, personal file, in that order.
 
-What one place says about a model (its name, its server, its key) is of the provider that this place names: where
-another one is asked for, it does not apply. So a key goes to no server that it was not meant for.
+A model name, server or key applies only to the provider named in the same place, so that no key reaches another server.
 """
 
 import math
@@ -32,8 +31,6 @@ _KEY_PREFIX: Mapping[str, str] = {"openai": "sk-", "anthropic": "sk-ant-", "goog
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A model to ask, and where its parts were set."""
-
     provider: str
     model: str
     base_url: str | None
@@ -46,8 +43,6 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One place that may name a provider, and what it says of its model."""
-
     name: str
     provider: str | None = None
     model: str | None = None
@@ -57,17 +52,16 @@ class _Place:
 
 
 def provider_named(name: str) -> str | None:
-    """The provider that is called so; None where there is none."""
     return PROVIDERS.get(name.strip().lower())
 
 
 def choose_model(
     flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration
 ) -> Chosen | None:
-    """Return the model to ask; None for none, which is so where nobody names a provider or a model.
+    """Return the model to ask; None if no place names a provider or a model.
 
     Raises:
-        ReleaseNotesFailed: What is set makes no sense, or a key or the model's name is missing.
+        ReleaseNotesFailed: A setting is invalid, or the key or the model's name is missing.
     """
     places = (
         _of(flags, "--provider"),

@@ -10,13 +10,13 @@ from typing import TextIO
 from tools.text.plain import one_line
 
 _WITHIN = re.compile(r"\[([^\[\]]+)\]\(#[\w-]+\)")
-"""A link to another part of the document, which leads nowhere on a terminal."""
+"""Internal link, useless on a terminal."""
 STEP_LIMIT = 100
 DEBUG_LIMIT = 400
 
 
 class Steps:
-    """Says what is being done: a spinner on a terminal, a line for each step with `--debug`, nothing otherwise."""
+    """Progress: a spinner on a terminal, a line per step with `--debug`, otherwise nothing."""
 
     def __init__(self, stream: TextIO, *, debug: bool, spinner: bool) -> None:
         self._stream = stream
@@ -38,7 +38,6 @@ class Steps:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Let the spinner turn while the block runs."""
         if self._status is None:
             yield
             return
@@ -56,8 +55,6 @@ class Steps:
 
 
 class _Spinner:
-    """A spinner of the console library, whose steps are plain text."""
-
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console  # noqa: PLC0415 - loading it takes long, and pipes need none
         from rich.text import Text  # noqa: PLC0415 - as above
@@ -87,11 +84,10 @@ def _spinner(stream: TextIO) -> _Spinner:
 
 
 def show(markdown: str, *, raw: bool) -> None:
-    """Write the notes to standard output: as they are, or set for the console.
+    """Write the notes to standard output, as they are or rendered.
 
     Raises:
-        BrokenPipeError: Nobody reads on.
-        OSError: They cannot be written.
+        BrokenPipeError, OSError.
     """
     stream = sys.stdout
     if stream is None:

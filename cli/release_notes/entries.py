@@ -21,7 +21,6 @@ _UNDERLINE = re.compile(rb" {0,3}(?:=+|-+)[ \t]*")
 _DEFINITION = re.compile(rb" {0,3}\[[^\]]+\]:")
 _CONTAINER = re.compile(rb" {0,3}(?:[-*+>|]|\d{1,9}[.)])| {4}|\t")
 _HIDDEN = b"\0"
-"""Stands for a line of code or of a comment."""
 _HIDING = frozenset((b"`", b"~", b"<"))
 _MARKS = frozenset(b"#=-*_[")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -34,7 +33,7 @@ SECTIONS = frozenset(
         "Contributors", "Full changelog",
     )
 )  # fmt: skip
-"""The second-level headings of an entry; another one is somebody else's, and what is below it as well."""
+"""Headings of an entry; others, and the text below, belong to somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +44,9 @@ class Span:
 
 
 def merged(old: bytes, new: str, version: str) -> tuple[bytes, Span | None]:
-    """Put an entry, which begins with its title, into a file: instead of that of the same version, else first.
+    """Replace the entry of the same version in a file, or insert it first, after front matter.
 
-    What precedes any entry stays first: a byte order mark, and front matter. `new` has line feeds and ends with one.
-    Returns the file, and what was replaced in the old one.
+    Returns the new file, and the replaced span of the old one. `new` has line feeds and ends with one.
     """
     ending = line_ending(old)
     entry = new.replace("\n", ending).encode()
@@ -74,9 +72,9 @@ def line_ending(data: bytes) -> str:
 
 
 def span_of(data: bytes, new: str, version: str) -> Span | None:
-    """Find the first entry with the new title or version; `None` if there is none.
+    """Find the first entry with this title or version; `None` if there is none.
 
-    It ends where something begins that no entry has. The blank line and the rule after it are no part of it.
+    It ends before anything that no entry contains, a blank line or rule excluded.
     """
     titles = {_spoken(version)}
     first = new.split("\n", 1)[0].encode()
@@ -103,13 +101,6 @@ def span_of(data: bytes, new: str, version: str) -> Span | None:
 
 
 class _Mark(NamedTuple):
-    """Something that ends the entry before it.
-
-    Attributes:
-        before: Where the last line before it that is not blank ends.
-        title: The text, where it is a heading of the first level.
-    """
-
     at: int
     before: int
     title: bytes | None
