@@ -1,4 +1,4 @@
-"""The machine and the versions that figures were measured on."""
+"""Machine and library versions of a measurement."""
 
 import hashlib
 import os
@@ -15,7 +15,6 @@ _MODELS = Path(__file__).parents[1] / "stores" / "models"
 
 
 def machine() -> dict[str, object]:
-    """Describe the machine and its load."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -40,7 +39,6 @@ def _memory_gb() -> float | None:
 
 
 def library_versions() -> dict[str, str]:
-    """Return the versions of the engines and of what figures are computed with."""
     found = {}
     for name in LIBRARIES:
         try:
@@ -51,7 +49,6 @@ def library_versions() -> dict[str, str]:
 
 
 def model_digest() -> str:
-    """Return a hash of the model files in the package."""
     sha = hashlib.sha256()
     for path in sorted([*_MODELS.glob("*.onnx"), *_MODELS.glob("*.txt")]):
         sha.update(path.name.encode())

@@ -9,7 +9,7 @@ _MB = 1024 * 1024
 
 
 def resident_mb(pid: int) -> tuple[float, float | None]:
-    """Return a process's resident memory and its peak in MB; the peak is known on Linux only."""
+    """Resident memory and its peak in MB; the peak on Linux only."""
     status = Path(f"/proc/{pid}/status")
     if status.exists():
         found = {name: int(kilobytes) for name, kilobytes in re.findall(r"(\w+):\s+(\d+) kB", status.read_text())}
@@ -19,7 +19,7 @@ def resident_mb(pid: int) -> tuple[float, float | None]:
 
 
 def processor_ms(pid: int) -> float | None:
-    """Return the processor time of a process so far, in steps of some ten milliseconds, on Linux."""
+    """Processor time so far, in steps of about ten milliseconds, on Linux only."""
     line = Path(f"/proc/{pid}/stat")
     if not line.exists():
         return None

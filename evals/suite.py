@@ -1,4 +1,4 @@
-"""The interface between suites and the code that runs them."""
+"""The interface between suites and their runner."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ from evals.runs import Journal
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A suite whose data are read and checked, before anything is started."""
+    """A suite with its data read and checked."""
 
     data: Mapping[str, str]
-    """A hash of each set."""
+    """Hash by set."""
     measure: Callable[[Journal], None]
-    """Add cases and parts; answers that the journal has are not asked for again."""
+    """Add cases and parts, without those in the journal."""
     command: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def ask_missing(journal: Journal, questions: Mapping[tuple[str, str, str], Callable[[], Case]]) -> None:
-    """Ask what the journal has no answer to; questions stand by the keys of their cases."""
+    """Ask what the journal lacks; questions stand by case key."""
     for key, ask in questions.items():
         if key not in journal.cases:
             journal.add(ask())

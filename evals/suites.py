@@ -1,4 +1,4 @@
-"""The suites, and the one way in which each is run, kept and reported."""
+"""The suites, and how each is run, kept and reported."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,6 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite: what it reads and checks before it begins, the options it takes, and what it adds to the report."""
-
     prepare: Callable[[Options], Prepared]
     takes: frozenset[str]
     details: Callable[[Sequence[Case]], str] = lambda _: ""
@@ -45,7 +43,7 @@ SUITES: Mapping[str, Suite] = {
     "release-notes": Suite(prepare_release_notes, COMMON | {"data"}),
     "synthesis": Suite(prepare_synthesis, COMMON | {"limit", "server"}),
 }
-"""Suites by name; `cli/evaluation.py` has their commands."""
+"""`cli/evaluation.py` has their commands."""
 
 
 def run_suite(name: str, options: Options, say: Say) -> int:
@@ -67,7 +65,7 @@ def run_suite(name: str, options: Options, say: Say) -> int:
 
 
 def measure(name: str, options: Options, say: Say) -> Run | None:
-    """Run a suite to its end; return `None` if it was interrupted.
+    """Run a suite; return `None` if interrupted.
 
     Raises:
         EngrainError: It cannot be measured. Answers are kept for the same command.
@@ -94,6 +92,5 @@ def measure(name: str, options: Options, say: Say) -> Run | None:
 
 
 def markdown(run: Run) -> str:
-    """Lay a run out with what its suite adds."""
     details = SUITES[run.record.suite].details(run.cases) if run.record and run.record.suite in SUITES else ""
     return report.markdown(run, details)

@@ -1,4 +1,4 @@
-"""The cost of the engines alone: our index classes called directly, one by one, without server or HTTP."""
+"""The cost of the engines alone: index classes called directly, without server or HTTP."""
 
 import sqlite3
 import tempfile
@@ -20,9 +20,8 @@ from stores.records import ORGANIZATION, Entity, IndexFilter, Position
 from stores.vectors import EmbeddedPassage, EmbeddedRecord, VectorIndex, VectorState
 
 CANDIDATES = 50
-"""Hits of each lane."""
 ORIGINS = READ = 10
-"""One-hop reads and rows that a search of ten results needs at least."""
+"""One-hop reads and rows of a search for ten results."""
 _EVERYTHING = IndexFilter(frozenset({ORGANIZATION}))
 _NOW = datetime(2024, 5, 1, tzinfo=UTC)
 _PAGE = 1000
@@ -47,15 +46,13 @@ class Floors:
     graph_hop: Spread
 
     def get(self) -> float:
-        """Return one row by its key."""
         return self.ledger_read.p50
 
     def acknowledged(self) -> float:
-        """Return one durable commit."""
         return self.ledger_commit.p50
 
     def visible(self) -> float:
-        """Add up a durable commit, the text through the models, and a commit of each index."""
+        """Durable commit, embedding, and a commit of each index."""
         parts = (
             self.ledger_commit, self.embed_record, self.encode_record, self.lexical_write, self.graph_write,
             self.vectors_write,
@@ -63,14 +60,14 @@ class Floors:
         return sum(part.p50 for part in parts)
 
     def recall(self) -> float:
-        """Add up the question through the models, 50 hits of two lanes, and ten rows."""
+        """Embedded question, 50 hits of two lanes, ten rows."""
         parts = (
             self.embed_question, self.encode_question, self.lexical_search, self.vectors_search, self.ledger_read_page,
         )  # fmt: skip
         return sum(part.p50 for part in parts)
 
     def search(self) -> float:
-        """Add up the question through the models, 50 hits of each lane, ten one-hop reads, and ten rows."""
+        """Embedded question, 50 hits of each lane, ten one-hop reads, ten rows."""
         parts = (
             self.embed_question, self.encode_question, self.lexical_search, self.vectors_search, self.graph_hop,
             self.ledger_read_page,
@@ -81,10 +78,7 @@ class Floors:
 def measure_floors(
     texts: Sequence[Record], fresh: Sequence[Record], questions: Sequence[str], models: Models
 ) -> Floors:
-    """Fill bare indexes with the records and random vectors, and time single calls.
-
-    Each fresh record is one write, each question one search. Takes about ten seconds per 10,000 records.
-    """
+    """Time single calls on indexes of these records with random vectors: ten seconds per 10,000 records."""
     with tempfile.TemporaryDirectory(prefix="engrain-bench-") as folder, ExitStack() as stack:
         bare = stack.enter_context(_bare(Path(folder), texts))
         written = [_entity(text, len(texts) + number) for number, text in enumerate(fresh)]

@@ -1,4 +1,4 @@
-"""The whole measurement: one server process, one client, everything over HTTP on loopback."""
+"""The bench: one server process and one client over HTTP on loopback."""
 
 import dataclasses
 import json
@@ -34,20 +34,18 @@ ENTITIES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Size and output of a run."""
-
     entities: int | None = None
-    """10,000 by default, 1,000 for a quick run."""
+    """Default 10,000; 1,000 for a quick run."""
     quick: bool = False
     starts: int | None = None
-    """Server starts on an empty and on the full folder; 5 by default, 3 for a quick run."""
+    """Server starts per folder: 5 by default, 3 for a quick run."""
     json_file: Path | None = None
 
 
 def run_bench(options: Options, say: Callable[[str], None]) -> int:
-    """Measure, print the table, write the JSON. Return the exit code; a missed target is not a failure.
+    """Measure, print the table, write the JSON; return 0 even if a target is missed.
 
-    Takes about twenty minutes on two cores, half of it embedding 20,000 texts.
+    Takes about twenty minutes on two cores.
     """
     start = time.perf_counter()
     count = options.entities or (QUICK_ENTITIES if options.quick else ENTITIES)

@@ -1,4 +1,4 @@
-"""The retrieval suite: asks a server, over REST and MCP, the questions of labelled collections."""
+"""The retrieval suite, over REST and MCP."""
 
 from evals.harness.run import prepare
 

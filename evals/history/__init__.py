@@ -1,4 +1,4 @@
-"""`engrain eval history`: the gain of relations and recency among commits of real projects."""
+"""`engrain eval history`: gain of relations and recency on commits of real projects."""
 
 from evals.history.run import prepare
 

@@ -1,4 +1,4 @@
-"""Store commits as of their days, and ask with and without relations and recency."""
+"""Store commits as of their days; ask with and without relations and recency."""
 
 import hashlib
 import shutil
@@ -33,10 +33,10 @@ ARMS: Mapping[str, Mapping[str, bool]] = {
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the logs and make the questions. Measuring takes some minutes.
+    """Read the logs and make the questions; measuring takes some minutes.
 
     Raises:
-        EngrainError: There is no log, one is damaged, or nothing can be asked of them.
+        EngrainError: There is no log, or it is damaged or yields no question.
     """
     require_library()
     folder = log_folder(options)

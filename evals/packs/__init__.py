@@ -1,4 +1,4 @@
-"""`engrain eval packs`: context packs against the records that must and must not be in them."""
+"""`engrain eval packs`: context packs against required and forbidden records."""
 
 from evals.packs.run import prepare
 

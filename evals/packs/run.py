@@ -1,4 +1,4 @@
-"""Ask for the pack of every goal, as it is and by rank fusion alone."""
+"""Ask for the pack of every goal, with the default selection and by rank fusion alone."""
 
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ MODES: tuple[Mode, ...] = ("fast", "naive")
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the records and the goals. Measuring takes about a minute."""
+    """Read the labels; measuring takes about a minute."""
     data = {NAME: digest_of([*read_goals(), *read_records()])}
     return Prepared(data, partial(_measure, options=options))
 

@@ -1,4 +1,4 @@
-"""`engrain eval reflection`: findings in labelled notes, and judgements of pairs of sentences."""
+"""`engrain eval reflection`: findings in labelled notes, and judgements of sentence pairs."""
 
 from evals.reflection.run import prepare
 from evals.reflection.scoring import details

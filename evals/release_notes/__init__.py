@@ -1,4 +1,4 @@
-"""`engrain eval release-notes`: release notes of replayed logs against labels made by hand."""
+"""`engrain eval release-notes`: notes of replayed logs against manual labels."""
 
 from evals.release_notes.run import prepare
 

@@ -1,4 +1,4 @@
-"""Have documents written of the records of the context packs."""
+"""Synthesize documents from the records of the context packs."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,7 +21,7 @@ PARTS = (*((GOALS, depth) for depth in ("brief", "standard", "deep")), (SECTIONS
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the records, goals and requests. Measuring takes some minutes."""
+    """Read the labels; measuring takes some minutes."""
     data = {"synthesis": digest_of([*read_goals(), *read_requests(), *read_records()])}
     return Prepared(data, partial(_measure, options=options), {"limit": options.limit})
 
