@@ -20,7 +20,7 @@ from cli.client.server import JsonObject
 def run_login(
     environ: Mapping[str, str], *, url: str | None, no_browser: bool, email: str | None, api_key: bool
 ) -> int:
-    """Log in with a browser, with e-mail and password, or with an API key from standard input."""
+    """Log in with a browser, e-mail and password, or an API key from standard input."""
 
     def command() -> None:
         if email is not None and api_key:
@@ -115,7 +115,7 @@ def _secret(what: str) -> str:
 
 
 def run_logout(environ: Mapping[str, str], *, url: str | None) -> int:
-    """End the session on the server, and delete it here."""
+    """End the session on the server and delete it here."""
 
     def command() -> None:
         with open_client(environ, url=url) as client:

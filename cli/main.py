@@ -26,7 +26,7 @@ OrganizationOption = Annotated[str | None, typer.Option("--organization", help="
 
 
 class IndexName(StrEnum):
-    """Values of `--index`; typer reads no list of literals."""
+    """Values of `--index`."""
 
     LEXICAL = "lexical"
     GRAPH = "graph"

@@ -20,7 +20,7 @@ def run_server(
     port: int | None,
     data_dir: Path | None,
 ) -> int:
-    """Serve until interrupted; return 1 and print why where the server cannot start."""
+    """Serve until interrupted; return 1 if the server cannot start."""
 
     def announce(address: str) -> None:
         gc.freeze()

@@ -14,7 +14,6 @@ def has_browser(environ: Mapping[str, str]) -> bool:
 
 
 def open_in_browser(address: str) -> bool:
-    """Open an address; return whether a browser took it."""
     import webbrowser  # noqa: PLC0415 - looking for browsers takes a while
 
     try:

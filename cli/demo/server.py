@@ -35,6 +35,6 @@ def running_server(folder: Path, environ: Mapping[str, str]) -> Iterator[Running
 
 
 def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Blank the user's settings (an empty one counts as unset): the demo must not write into a real database."""
+    """Blank the user's settings: the demo must not write into a real database."""
     blank = {name: "" for name in environ if name.startswith(PREFIX)}
     return blank | {f"{PREFIX}LOG_LEVEL": "warning"}

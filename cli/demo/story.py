@@ -24,16 +24,14 @@ from evals.stopping import stoppable
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 1_000_000
 INDEX_LIMIT_S = 120.0
-"""Slow machines need longer for token vectors, which a search can do without."""
 INDEX_POLL_S = 0.1
 AGAIN = "engrain demo --folder path"
 LOW_SCORE = 0.3
-"""Limit for the best hit of an off-topic question."""
 
 
 @dataclass(slots=True)
 class Visit:
-    """The state that one run carries from act to act."""
+    """State passed from act to act."""
 
     server: RunningServer
     rest: RestClient
@@ -42,13 +40,13 @@ class Visit:
     from_checkout: bool
     token: str = ""
     ids: dict[str, str] = field(default_factory=dict)
-    """Ids of the records, by name."""
+    """By name."""
     rest_ms: list[float] = field(default_factory=list)
     agent_ms: list[float] = field(default_factory=list)
 
 
 def run_demo(environ: Mapping[str, str], *, folder: Path | None) -> int:
-    """Run the demo; return 1, after a sentence, if something was not answered."""
+    """Run the demo; return 1 if something was not answered."""
     try:
         with stoppable(), tempfile.TemporaryDirectory(prefix="engrain-demo-") as temporary:
             _play(Path(temporary), environ, folder)
@@ -133,7 +131,7 @@ async def _ingest(visit: Visit) -> None:
 
 
 def batches(corpus: Corpus) -> Iterator[list[dict[str, str]]]:
-    """Cut a corpus into requests of a bounded number of documents and characters."""
+    """Divide a corpus into bounded requests."""
     batch: list[dict[str, str]] = []
     size = 0
     for text in corpus.texts:

@@ -54,5 +54,5 @@ def _default(value: object, factory: object) -> str:
 
 
 def choices(name: str) -> tuple[object, ...]:
-    """Return the words that a setting accepts; empty for free values."""
+    """Return the literal values of a setting; empty for free values."""
     return get_args(Settings.model_fields[name].annotation)
