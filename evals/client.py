@@ -1,7 +1,8 @@
-"""HTTP client on one kept connection, so that figures are the server's."""
+"""HTTP client on one kept connection, so that figures are the server's; progress on standard error."""
 
 import http.client
 import json
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any, Self
@@ -109,3 +110,7 @@ class Client:
 
 def encoded(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body).encode()
+
+
+def progress(step: str) -> None:
+    print(f"{step} …", file=sys.stderr, flush=True)  # noqa: T201 - progress of a command

@@ -6,7 +6,7 @@ from math import isnan
 
 from evals.markdown import table
 from evals.metrics import Interval, bootstrap, separation, wins
-from evals.results import NOTE_BREAK, SEPARATION, Case, Part, answered_beside
+from evals.results import SEPARATION, Case, Part, answered_beside
 from evals.runs import Record, Run
 from evals.timing import Spread, spread
 
@@ -197,6 +197,3 @@ def _pairs(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_pairs(each)}" for name, each in value.items() if each not in (None, "", {}))
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-__all__ = ["NOTE_BREAK", "Figure", "Summary", "by_category", "markdown", "shown", "summaries", "table"]

@@ -1,8 +1,8 @@
 """Cases and parts: results of every suite."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 CHARACTERS_PER_TOKEN = 4
 NOTE_BREAK = "; "
@@ -44,9 +44,6 @@ class Case:
     @property
     def key(self) -> tuple[str, str, str]:
         return self.set, self.arm, self.id
-
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -152,7 +152,7 @@ class Journal:
 
     def add(self, case: Case) -> None:
         self.cases[case.key] = case
-        self._file.write(json.dumps(case.plain(), ensure_ascii=False) + "\n")
+        self._file.write(json.dumps(asdict(case), ensure_ascii=False) + "\n")
         self._file.flush()
 
     def close_part(self, part: Part) -> None:
@@ -186,6 +186,25 @@ class Journal:
     def _update(self, **changes: Any) -> None:  # noqa: ANN401, RUF100 - fields of a record
         self.record = replace(self.record, **changes)
         _write_json(self.folder / RECORD, asdict(self.record))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A suite with its data read and checked."""
+
+    data: Mapping[str, str]
+    """Hash by set."""
+    measure: Callable[[Journal], None]
+    """Add cases and parts, without those in the journal."""
+    command: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def ask_missing(journal: Journal, questions: Mapping[tuple[str, str, str], Callable[[], Case]]) -> None:
+    """Ask what the journal lacks; questions stand by case key."""
+    for key, ask in questions.items():
+        if key not in journal.cases:
+            journal.add(ask())
 
 
 def list_runs(runs: Path) -> list[tuple[Path, Record]]:
@@ -234,7 +253,7 @@ def _read(folder: Path, record: Record) -> Run:
 def baseline_lines(run: Run) -> str:
     """Format a baseline: a header, then a case a line, without texts."""
     header = {"kind": "baseline", "data": run.data, "measures": {part.set: part.measure for part in run.parts}}
-    rows = [{name: value for name, value in case.plain().items() if name not in _TEXTS} for case in run.cases]
+    rows = [{name: value for name, value in asdict(case).items() if name not in _TEXTS} for case in run.cases]
     for row in rows:
         row["took_ms"] = None if row["took_ms"] is None else round(row["took_ms"], 2)
     return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in (header, *rows))

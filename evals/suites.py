@@ -6,18 +6,17 @@ from typing import Any
 
 from evals import report
 from evals.gate import missed
-from evals.harness import prepare as prepare_retrieval
-from evals.history import prepare as prepare_history
+from evals.harness.run import prepare as prepare_retrieval
+from evals.history.run import prepare as prepare_history
 from evals.options import Options
-from evals.packs import prepare as prepare_packs
-from evals.reflection import details as reflection_details
-from evals.reflection import prepare as prepare_reflection
-from evals.release_notes import prepare as prepare_release_notes
+from evals.packs.run import prepare as prepare_packs
+from evals.reflection.run import prepare as prepare_reflection
+from evals.reflection.scoring import details as reflection_details
+from evals.release_notes.run import prepare as prepare_release_notes
 from evals.results import Case
-from evals.runs import Journal, Run, default_runs, new_record
+from evals.runs import Journal, Prepared, Run, default_runs, new_record
 from evals.stopping import stoppable
-from evals.suite import Prepared
-from evals.synthesis import prepare as prepare_synthesis
+from evals.synthesis.run import prepare as prepare_synthesis
 from stores.errors import EngrainError
 
 FELL_SHORT, NOTHING_TO_MEASURE, INTERRUPTED = 1, 2, 130

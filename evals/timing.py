@@ -16,16 +16,15 @@ class Spread:
 
     p50: float
     p95: float
-    largest: float
     n: int
 
 
 def spread(values: Sequence[float]) -> Spread:
     """Return percentiles; NaN without values."""
     if not values:
-        return Spread(math.nan, math.nan, math.nan, 0)
+        return Spread(math.nan, math.nan, 0)
     ordered = sorted(values)
-    return Spread(_rank(ordered, 0.5), _rank(ordered, 0.95), ordered[-1], len(ordered))
+    return Spread(_rank(ordered, 0.5), _rank(ordered, 0.95), len(ordered))
 
 
 def _rank(ordered: Sequence[float], share: float) -> float:

@@ -2,7 +2,7 @@
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,53 +26,23 @@ _EVERYTHING = IndexFilter(frozenset({ORGANIZATION}))
 _NOW = datetime(2024, 5, 1, tzinfo=UTC)
 _PAGE = 1000
 
+Floors = Mapping[str, Spread]
+"""Milliseconds by part."""
+_QUESTION = ("embed_question", "encode_question", "lexical_search", "vectors_search")
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    "get": ("ledger_read",),
+    "acknowledged": ("ledger_commit",),
+    "visible": (
+        "ledger_commit", "embed_record", "encode_record", "lexical_write", "graph_write", "vectors_write",
+    ),
+    "recall": (*_QUESTION, "ledger_read_page"),
+    "search": (*_QUESTION, "graph_hop", "ledger_read_page"),
+}  # fmt: skip
 
-@dataclass(frozen=True, slots=True)
-class Floors:
-    """Milliseconds of each part."""
 
-    ledger_commit: Spread
-    ledger_read: Spread
-    ledger_read_page: Spread
-    lexical_write: Spread
-    graph_write: Spread
-    vectors_write: Spread
-    embed_record: Spread
-    embed_question: Spread
-    encode_record: Spread
-    encode_question: Spread
-    lexical_search: Spread
-    vectors_search: Spread
-    graph_hop: Spread
-
-    def get(self) -> float:
-        return self.ledger_read.p50
-
-    def acknowledged(self) -> float:
-        return self.ledger_commit.p50
-
-    def visible(self) -> float:
-        """Durable commit, embedding, and a commit of each index."""
-        parts = (
-            self.ledger_commit, self.embed_record, self.encode_record, self.lexical_write, self.graph_write,
-            self.vectors_write,
-        )  # fmt: skip
-        return sum(part.p50 for part in parts)
-
-    def recall(self) -> float:
-        """Embedded question, 50 hits of two lanes, ten rows."""
-        parts = (
-            self.embed_question, self.encode_question, self.lexical_search, self.vectors_search, self.ledger_read_page,
-        )  # fmt: skip
-        return sum(part.p50 for part in parts)
-
-    def search(self) -> float:
-        """Embedded question, 50 hits of each lane, ten one-hop reads, ten rows."""
-        parts = (
-            self.embed_question, self.encode_question, self.lexical_search, self.vectors_search, self.graph_hop,
-            self.ledger_read_page,
-        )  # fmt: skip
-        return sum(part.p50 for part in parts)
+def floor_of(request: str, floors: Floors) -> float:
+    """Add up the parts that a request needs at least."""
+    return sum(floors[part].p50 for part in _PARTS[request])
 
 
 def measure_floors(
@@ -85,21 +55,22 @@ def measure_floors(
         embedder, reader = models.embedder, models.reader
         vectors = embedder.embed_documents(list(questions))
         ids = [entity.id for entity in written]
-        return Floors(
-            ledger_commit=spread(timed_ms(bare.commit, written)),
-            ledger_read=spread(timed_ms(lambda one: bare.read([one]), ids)),
-            ledger_read_page=spread(timed_ms(lambda one: bare.read([one] * READ), ids)),
-            lexical_write=spread(timed_ms(lambda entity: bare.lexical.apply(_batch([entity])), written)),
-            graph_write=spread(timed_ms(lambda entity: bare.graph.apply(_batch([entity])), written)),
-            vectors_write=spread(timed_ms(bare.write_vector, written)),
-            embed_record=spread(timed_ms(lambda text: embedder.embed_documents([text.searchable]), fresh)),
-            embed_question=spread(timed_ms(embedder.embed_query, questions)),
-            encode_record=spread(timed_ms(lambda text: reader.encode_passage(text.searchable), fresh)),
-            encode_question=spread(timed_ms(reader.encode_question, questions)),
-            lexical_search=spread(timed_ms(bare.search_words, questions)),
-            vectors_search=spread(timed_ms(bare.search_vectors, vectors)),
-            graph_hop=spread(timed_ms(lambda _: bare.hop(ids[:ORIGINS]), questions)),
-        )
+        times = {
+            "ledger_commit": timed_ms(bare.commit, written),
+            "ledger_read": timed_ms(lambda one: bare.read([one]), ids),
+            "ledger_read_page": timed_ms(lambda one: bare.read([one] * READ), ids),
+            "lexical_write": timed_ms(lambda entity: bare.lexical.apply(_batch([entity])), written),
+            "graph_write": timed_ms(lambda entity: bare.graph.apply(_batch([entity])), written),
+            "vectors_write": timed_ms(bare.write_vector, written),
+            "embed_record": timed_ms(lambda text: embedder.embed_documents([text.searchable]), fresh),
+            "embed_question": timed_ms(embedder.embed_query, questions),
+            "encode_record": timed_ms(lambda text: reader.encode_passage(text.searchable), fresh),
+            "encode_question": timed_ms(reader.encode_question, questions),
+            "lexical_search": timed_ms(bare.search_words, questions),
+            "vectors_search": timed_ms(bare.search_vectors, vectors),
+            "graph_hop": timed_ms(lambda _: bare.hop(ids[:ORIGINS]), questions),
+        }
+        return {name: spread(each) for name, each in times.items()}
 
 
 @dataclass(frozen=True, slots=True)

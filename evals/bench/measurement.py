@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from evals.bench.figures import Figure
 from evals.bench.texts import Record
-from evals.process import processor_ms
+from evals.machine import processor_ms
 from evals.timing import Spread, pace_ms, spread, timed_ms
 
 Item = TypeVar("Item")

@@ -9,21 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evals.bench.figures import Figure, table
-from evals.bench.floors import Floors, measure_floors
+from evals.bench.floors import Floors, floor_of, measure_floors
 from evals.bench.graph import measure_graph
 from evals.bench.measurement import Measurement
 from evals.bench.memory import RECALL, measure_memory
 from evals.bench.models import bare_models
 from evals.bench.release_notes import measure_release_notes
-from evals.bench.stages import (
-    ACKNOWLEDGED,
-    GET,
-    PACK,
-    SEARCH,
-    VISIBLE,
-    measure_server,
-    measure_starts,
-)
+from evals.bench.stages import ACKNOWLEDGED, GET, PACK, SEARCH, VISIBLE, measure_server, measure_starts
 from evals.bench.texts import questions, records
 from evals.machine import library_versions, machine
 from stores.errors import EngrainError
@@ -63,7 +55,7 @@ def run_bench(options: Options, say: Callable[[str], None]) -> int:
         "took_s": round(time.perf_counter() - start, 1),
         "http_round_trip_ms": measurement.round_trip_ms,
         "figures": [{**dataclasses.asdict(figure), "verdict": figure.verdict} for figure in figures],
-        "engines_alone_ms": dataclasses.asdict(floors),
+        "engines_alone_ms": {name: dataclasses.asdict(each) for name, each in floors.items()},
     }
     say(table(figures))
     say(_explanation(report))
@@ -93,18 +85,14 @@ def _floors(measurement: Measurement) -> Floors:
 
 
 def _complete(figures: list[Figure], floors: Floors) -> list[Figure]:
-    known = {
-        GET: floors.get(),
-        ACKNOWLEDGED: floors.acknowledged(),
-        VISIBLE: floors.visible(),
-        SEARCH: floors.search(),
-        PACK: floors.search(),
-    }
-    single = {figure.name: figure for figure in figures if figure.name in known}
-    first = [dataclasses.replace(single[name], floor=floor) for name, floor in known.items()]
-    rest = (figure for figure in figures if figure.name not in known)
-    recall = floors.recall()
-    return [*first, *(dataclasses.replace(each, floor=recall) if each.name == RECALL else each for each in rest)]
+    first = {GET: "get", ACKNOWLEDGED: "acknowledged", VISIBLE: "visible", SEARCH: "search", PACK: "search"}
+    requests = {**first, RECALL: "recall"}
+    with_floors = [
+        dataclasses.replace(each, floor=floor_of(requests[each.name], floors)) if each.name in requests else each
+        for each in figures
+    ]
+    order = list(first)
+    return sorted(with_floors, key=lambda each: order.index(each.name) if each.name in first else len(order))
 
 
 def _explanation(report: dict[str, object]) -> str:

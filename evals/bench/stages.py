@@ -15,7 +15,7 @@ from evals.bench.models import bare_models
 from evals.bench.reflection import measure_reflection
 from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
-from evals.process import resident_mb
+from evals.machine import resident_mb
 from evals.timing import spread, timed_ms
 from tools.records.entity_models import BULK_LIMIT
 from tools.runtime.launch import ServerProcess, server_process

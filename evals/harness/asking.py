@@ -6,13 +6,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from multiprocessing.pool import ThreadPool
 
-from evals.client import Client
+from evals.client import Client, progress
 from evals.datasets.collection import Collection, Question
 from evals.harness.arms import Answer, Arm
 from evals.harness.server import Place
+from evals.machine import resident_mb
 from evals.metrics import measured, unanswered_values
-from evals.process import resident_mb
-from evals.progress import progress
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
 from evals.runs import Journal
 from tools.runtime.launch import ServerProcess

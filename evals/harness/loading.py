@@ -1,13 +1,12 @@
 """Store and index the texts of a collection over REST, in order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from multiprocessing.pool import ThreadPool
 
-from evals.client import Client, encoded
+from evals.client import Client, encoded, progress
 from evals.datasets.collection import Collection, Text
 from evals.harness.server import Place, opened
-from evals.progress import progress
 from evals.runs import Journal
 from tools.records.entity_models import BULK_LIMIT
 
@@ -34,7 +33,7 @@ def load(journal: Journal, address: str, collection: Collection) -> dict[str, Pl
     with ThreadPool(LOADERS) as pool:
         for name, place in pool.imap_unordered(store, missing):
             places[name] = place
-            journal.keep(note, {name: each.plain() for name, each in places.items()})
+            journal.keep(note, {name: asdict(each) for name, each in places.items()})
     progress(f"{collection.name}: indexing")
     with Client(address) as client:
         client.until_indexed()

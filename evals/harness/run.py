@@ -15,8 +15,7 @@ from evals.harness.server import served
 from evals.metrics import require_library
 from evals.options import Options, default_data
 from evals.results import NOTE_BREAK, SEPARATION, Part
-from evals.runs import Journal
-from evals.suite import Prepared
+from evals.runs import Journal, Prepared
 from stores.errors import EngrainError
 from tools.runtime.launch import ServerProcess
 

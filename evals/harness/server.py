@@ -4,9 +4,8 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from evals.client import Client
 from tools.runtime.client_settings import PREFIX
@@ -31,9 +30,6 @@ class Place:
     token: str
     texts: Mapping[str, str] = field(default_factory=dict)
     """Text ids by record id."""
-
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def opened(client: Client) -> Place:

@@ -8,8 +8,7 @@ from evals.options import Options
 from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, digest_of
-from evals.suite import Prepared, ask_missing
+from evals.runs import Journal, Prepared, ask_missing, digest_of
 from tools.retrieval.plan import Mode
 
 NAME = "packs"

@@ -41,11 +41,7 @@ def settled(journal: Journal, name: str, options: Options) -> Iterator[tuple[Wor
     folder, kept, records = journal.server_folder(name), journal.note("world"), read_records()
     if not kept:
         shutil.rmtree(folder, ignore_errors=True)
-    with (
-        served(folder, options.server) as server,
-        Client(server.address) as ada,
-        Client(server.address) as bob,
-    ):
+    with served(folder, options.server) as server, Client(server.address) as ada, Client(server.address) as bob:
         clients: Mapping[Person, Client] = {"ada": ada, "bob": bob}
         if not kept:
             ids = _stored(clients, records)

@@ -11,8 +11,7 @@ from evals.options import Options
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import ARM, NOTES, PAIRS, note_case, pair_case
 from evals.results import Case, Part
-from evals.runs import Journal, digest_of
-from evals.suite import Prepared, ask_missing
+from evals.runs import Journal, Prepared, ask_missing, digest_of
 from tools.records.entity_models import NAME_LIMIT
 
 LIMIT = 25

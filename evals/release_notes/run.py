@@ -13,8 +13,7 @@ from evals.release_notes.notes import changes_in, notes_of
 from evals.release_notes.replay import BEGINNING, END, replay
 from evals.release_notes.scoring import ARM, SET, cases
 from evals.results import Part
-from evals.runs import Journal
-from evals.suite import Prepared
+from evals.runs import Journal, Prepared
 from stores.errors import EngrainError
 
 

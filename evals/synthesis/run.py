@@ -9,8 +9,7 @@ from evals.options import Options
 from evals.packs.labels import Goal, Person, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, digest_of
-from evals.suite import Prepared, ask_missing
+from evals.runs import Journal, Prepared, ask_missing, digest_of
 from evals.synthesis.labels import SectionRequest, read_requests
 from evals.synthesis.scoring import Drafted, borne_out, score
 

@@ -10,7 +10,7 @@ from evals.timing import spread, timed_ms
 
 def test_percentiles_are_by_nearest_rank() -> None:
     found = spread([float(number) for number in range(100, 0, -1)])
-    assert (found.p50, found.p95, found.largest, found.n) == (50, 95, 100, 100)
+    assert (found.p50, found.p95, found.n) == (50, 95, 100)
     assert spread([7.0]).p95 == 7
     assert math.isnan(spread([]).p50)
 
