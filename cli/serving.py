@@ -13,13 +13,7 @@ from stores.errors import EngrainError
 from tools.runtime.settings import read_settings
 
 
-def run_server(
-    environ: Mapping[str, str],
-    *,
-    host: str | None,
-    port: int | None,
-    data_dir: Path | None,
-) -> int:
+def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None, data_dir: Path | None) -> int:
     """Serve until interrupted; return 1 if the server cannot start."""
 
     def announce(address: str) -> None:

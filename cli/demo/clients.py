@@ -12,9 +12,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from cli.demo.failure import DemoFailed
-
 TIMEOUT_S = 120.0
+
+
+class DemoFailed(Exception):
+    """A sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)

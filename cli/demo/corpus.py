@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.demo.failure import DemoFailed
+from cli.demo.clients import DemoFailed
 
 SUFFIXES = frozenset({".md", ".markdown", ".rst", ".txt"})
 FILES_LIMIT = 1000

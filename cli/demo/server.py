@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.demo.failure import DemoFailed
+from cli.demo.clients import DemoFailed
 from stores.errors import Unavailable
 from tools.runtime.launch import server_process
 from tools.runtime.settings import PREFIX
