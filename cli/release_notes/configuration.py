@@ -35,15 +35,10 @@ class Configuration:
 
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "provider": str,
-    "model": str,
-    "base_url": str,
+    **dict.fromkeys(("provider", "model", "base_url", "preset", "instructions", "file"), str),
     "timeout_s": (int, float),
     "context_tokens": int,
-    "preset": str,
-    "instructions": str,
     "critic": bool,
-    "file": str,
 }
 _WORDS: Mapping[object, str] = {str: "a text", (int, float): "a number", int: "a whole number", bool: "true or false"}
 

@@ -1,9 +1,8 @@
 """Find and replace entries of a release-notes file, as bytes."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -24,7 +23,6 @@ _HIDDEN = b"\0"
 _HIDING = frozenset((b"`", b"~", b"<"))
 _MARKS = frozenset(b"#=-*_[")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_UNSPOKEN = bytes(each for each in range(256) if each > 127 or not chr(each).isalnum()) + b"vV"
 
 
 SECTIONS = frozenset(
@@ -80,22 +78,16 @@ def span_of(data: bytes, new: str, version: str) -> Span | None:
     first = new.split("\n", 1)[0].encode()
     if heading := _HEADING.match(first):
         titles.add(_title(_unclosed(first[heading.end() :])))
-    spoken = {title.encode().translate(None, _UNSPOKEN) for title in titles}
-    # Most lines of a long file are told apart by their letters alone: only where one may be the title are they read.
-    left = sum(_may_be(line, spoken) for line in data.splitlines())
     start = end = None
     others = 0
-    for mark in _marks(data) if left else ():
-        text = mark.title
-        may_be = text is not None and _may_be(text, spoken)
-        left -= may_be
-        is_it = may_be and text is not None and _title(text) in titles
+    for mark in _marks(data):
+        is_it = mark.title is not None and _title(mark.title) in titles
         if start is None:
             start = mark.at if is_it else None
             continue
         end = mark.before if end is None else end
-        others += is_it
-        if others or not left:
+        if is_it:
+            others = 1
             break
     return None if start is None else Span(start, len(data) if end is None else end, others)
 
@@ -177,17 +169,12 @@ def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         yield at, end, text
 
 
-def _may_be(text: bytes, spoken: Collection[bytes]) -> bool:
-    return text.translate(None, _UNSPOKEN) in spoken
-
-
 def _unclosed(heading: bytes) -> bytes:
     text = heading.rstrip(b" \t")
     bare = text.rstrip(b"#")
     return bare.rstrip(b" \t") if not bare or bare.endswith((b" ", b"\t")) else text
 
 
-@lru_cache(maxsize=1_024)
 def _title(text: bytes) -> str:
     return _spoken(_ESCAPED.sub(r"\1", text.decode("utf-8", errors="replace")))
 

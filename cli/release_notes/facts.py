@@ -50,7 +50,6 @@ class Commit:
     parents: tuple[str, ...]
     author: Person
     co_authors: tuple[Person, ...]
-    authored_at: datetime
     committed_at: datetime
     subject: str
     body: str
@@ -157,7 +156,6 @@ class ReleaseFacts:
     """
 
     version: str
-    version_is_given: bool
     released_at: datetime
     from_ref: str
     to_ref: str

@@ -149,7 +149,7 @@ def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Pr
             sections.append(_highlights(section, changes, wording, preset))
         elif section.name == "migration":
             told = [(each, _with_steps(each, change, wording)) for each, change in changes.items()]
-            guide = migration(facts, told, preset)
+            guide = migration(facts, told)
             sections.append(replace(guide, blocks=tuple(_blocks(guide, wording, preset))))
         elif section.name in WORDED:
             left = tuple(_blocks(section, wording, preset))

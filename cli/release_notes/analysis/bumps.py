@@ -23,10 +23,9 @@ _FORMS = tuple(
 )
 _MANY = re.compile(
     r"pre-commit autoupdate|^bumps? the \S+ group|^(?:updates?|bumps?|upgrades?|pin|lock file|lockfile|refresh"
-    r"|regenerate)\b"
-    r".*\b(?:dependenc(?:y|ies)|lock ?files?|deps|requirements|pre-commit|packages group|maintenance|modules)\b"
-    r"|^update all (?:non-major )?|^\[?snyk\]?\b|^pre-commit update$|^(?:update|bump|upgrade) (?:ruff|mypy|black"
-    r"|pytest|eslint)\b$",
+    r"|regenerate)\b.*\b(?:dependenc(?:y|ies)|lock ?files?|deps|requirements|pre-commit|packages group|maintenance"
+    r"|modules)\b|^update all (?:non-major )?|^\[?snyk\]?\b|^pre-commit update$|^(?:update|bump|upgrade) (?:ruff|mypy"
+    r"|black|pytest|eslint)\b$",
     re.I,
 )
 _LISTED = re.compile(

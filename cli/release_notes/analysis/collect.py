@@ -128,15 +128,11 @@ def _both(newer: Draft, older: Draft) -> Draft:
     best, rest = newer.message, older.message
     if (rest.conventional, rest.kind != "other") > (best.conventional, best.kind != "other"):
         best, rest = rest, best
+    filled = ("scope", "details", "marked", "breaking_note", "migration", "pull_request")
     newer.message = replace(
         best,
-        scope=best.scope or rest.scope,
-        details=best.details or rest.details,
-        marked=best.marked or rest.marked,
-        breaking_note=best.breaking_note or rest.breaking_note,
-        migration=best.migration or rest.migration,
-        pull_request=best.pull_request or rest.pull_request,
         issues=tuple(dict.fromkeys((*best.issues, *rest.issues))),
+        **{name: getattr(best, name) or getattr(rest, name) for name in filled},
     )
     newer.kind = newer.kind if best is not older.message else older.kind
     newer.entries += older.entries

@@ -26,11 +26,9 @@ _TAIL = re.compile(
 )
 _NOISE = re.compile(
     r"^(?:-{3,}|\*{3,}|\[pre-commit\.ci\].*|for more information, see https?://pre-commit\.ci|merge (?:branch"
-    r"|remote)\b.*"
-    r"|co-authored-by:.*|signed-off-by:.*|claude-session:.*|🤖 generated with.*|generated with \[?claude.*"
+    r"|remote)\b.*|co-authored-by:.*|signed-off-by:.*|claude-session:.*|🤖 generated with.*|generated with \[?claude.*"
     r"|(?:\* )?(?:fix(?:es|ed)? )?(?:lint|linting|typo|typos|format|formatting|black|isort|ruff|mypy|tests?|ci"
-    r"|review)\.?"
-    r"|\* (?:update|add|fix) (?:changelog|changes|docs?|tests?|pr ?#|lint)\S*\.?|\* wip)$",
+    r"|review)\.?|\* (?:update|add|fix) (?:changelog|changes|docs?|tests?|pr ?#|lint)\S*\.?|\* wip)$",
     re.I,
 )
 _MIGRATION = re.compile(
@@ -67,7 +65,7 @@ def read_message(subject: str, body: str, trailers: tuple[Trailer, ...] = ()) ->
     subject = " ".join(subject[:2_000].split())
     bare, pull = _without_pull(subject)
     prefixed = take_prefix(bare)
-    text = _without_tail(prefixed.text)
+    text = _TAIL.sub("", prefixed.text).strip() or prefixed.text
     notes = [
         value
         for key, value in trailers
@@ -104,11 +102,6 @@ def _without_pull(subject: str) -> tuple[str, str | None]:
 def _pull_in(body: str) -> str | None:
     match = _PULL_IN_BODY.search(body[:LONGEST_DETAILS])
     return f"#{match['number']}" if match else None
-
-
-def _without_tail(text: str) -> str:
-    shorter = _TAIL.sub("", text).strip()
-    return shorter or text
 
 
 def _sentence(text: str) -> str:

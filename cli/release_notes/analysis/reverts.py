@@ -15,12 +15,6 @@ _QUOTED = re.compile(
     re.I,
 )
 _PLAIN = re.compile(r"^revert(?:\([^)]*\))?!?:\s*(?P<subject>\S.*)$", re.I)
-_LOOSE = re.compile(
-    r"^revert(?:s|ed|ing)?\s+(?:the\s+)?(?:(?:pr|pull request|mr|merge request|commit|changes? (?:from|of|in))\s+)?"
-    r"(?P<rest>\S.*?)[.\s]*$",
-    re.I,
-)
-"""A subject that reverts only if it names an earlier commit: `Revert #12`."""
 _NUMBER = re.compile(r"\breverts?:?\s+(?:[\w.-]+/[\w.-]+)?(?P<pull>[#!]\d{1,7})\b", re.I)
 _PARTLY = re.compile(r"\bpartial(?:ly)?\b|\bparts? of\b|\bin part\b", re.I)
 _PULL = re.compile(r"\s*\([#!]\d+\)$")
@@ -50,11 +44,10 @@ def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) 
     found = Reverts()
     undone_by: dict[str, list[str]] = {}
     for entry in reversed(entries):
-        named = index.targets(entry) if _is_revert(entry) else index.loosely(entry)
-        if not _is_revert(entry) and not named:
+        if not _is_revert(entry):
             index.add(entry)
             continue
-        targets = [sha for target in named for sha in (target, *merged.get(target, ()))]
+        targets = [sha for target in index.targets(entry) for sha in (target, *merged.get(target, ()))]
         if targets:
             undone_by[entry.sha] = targets
             _undo(entry.sha, targets, undone_by, found)
@@ -92,7 +85,7 @@ def _is_revert(entry: Entry) -> bool:
         return False
     if _QUOTED.match(subject) or _PLAIN.match(subject):
         return True
-    return bool(re.search(r"^this reverts commits? [0-9a-f]{7,40}", body, re.I | re.M))
+    return bool(re.match(r"\s*this reverts commits? [0-9a-f]{7,40}", body, re.I))
 
 
 class _Index:
@@ -116,19 +109,6 @@ class _Index:
         if by_sha or named:
             return list(dict.fromkeys(by_sha)) or self._by_text(entry)
         return self._by_text(entry)
-
-    def loosely(self, entry: Entry) -> list[str]:
-        match = _LOOSE.match(entry.commit.subject)
-        if match is None or _PARTLY.search(entry.commit.subject):
-            return []
-        rest = match["rest"].lower()
-        if rest[0] in "#!":
-            found = self._by_pull.get(rest)
-        elif _SHAS.fullmatch(rest):
-            found = self._full(rest)
-        else:
-            found = next(reversed(self._by_subject.get(rest, ())), None)
-        return [found] if found in self._seen and found is not None else []
 
     def _by_text(self, entry: Entry) -> list[str]:
         subject = entry.commit.subject

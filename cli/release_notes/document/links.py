@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from cli.release_notes.facts import ReleaseFacts
-from cli.release_notes.git.hosts import host_of
+from cli.release_notes.git.address import host_of
 from tools.text.inline import code, inert
 
 SHORT = 7

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cli.release_notes.document.model import Block, Section, SectionName, Statement
 from cli.release_notes.document.presets import Preset
@@ -66,29 +66,23 @@ _MAKING = re.compile(
 """A commit list entry about the pull request itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """Changes of each list in display order, by index in the facts."""
-
-    of: Mapping[str, tuple[tuple[str, Change], ...]]
-
-    def size(self, name: str) -> int:
-        return len(self.of.get(name, ()))
+Lists = Mapping[SectionName, Sequence[tuple[str, Change]]]
+"""Changes of each list with their ids, in display order."""
 
 
 def share_out(changes: Sequence[tuple[str, Change]]) -> Lists:
-    of: dict[str, list[tuple[str, Change]]] = {}
+    of: dict[SectionName, list[tuple[str, Change]]] = {}
     for each in changes:
         # What only takes something away is news of the section on what breaks.
         if not (each[1].breaking and each[1].kind == "removal"):
             of.setdefault(SECTION_OF[each[1].kind], []).append(each)
-    return Lists({name: tuple(them) for name, them in of.items()})
+    return of
 
 
 def sections(lists: Lists, preset: Preset, *, leaves_out: bool) -> Iterable[Section]:
     """Yield a section for each list. Empty ones are omitted if changes are left out."""
     for name, heading, empty in HEADINGS:
-        changes = lists.of.get(name, ())
+        changes = lists.get(name, ())
         blocks = _others(changes, preset) if name == "other" else _listed(name, changes, preset)
         yield Section(name, heading, blocks, NOT_ASKED_FOR if leaves_out else empty, level=3)
 

@@ -8,21 +8,9 @@ from typing import Literal
 from cli.release_notes.document.links import Web
 
 SectionName = Literal[
-    "overview",
-    "highlights",
-    "new",
-    "features",
-    "improvements",
-    "fixes",
-    "other",
-    "surface",
-    "breaking",
-    "migration",
-    "installation",
-    "known_issues",
-    "contributors",
-    "changelog",
-]
+    "overview", "highlights", "new", "features", "improvements", "fixes", "other", "surface", "breaking", "migration",
+    "installation", "known_issues", "contributors", "changelog",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

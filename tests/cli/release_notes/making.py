@@ -41,7 +41,7 @@ def sha(number: int) -> str:
 def commit(number: int, subject: str, body: str = "", author: Person = ADA, **more: Any) -> Commit:
     """One commit."""
     at = START + timedelta(days=number)
-    return Commit(sha(number), (sha(number - 1),), author, (), at, at, subject, body, **{"trailers": (), **more})
+    return Commit(sha(number), (sha(number - 1),), author, (), at, subject, body, **{"trailers": (), **more})
 
 
 def change(number: int, kind: str, text: str, **more: Any) -> Change:
@@ -86,7 +86,6 @@ def facts(**changed: Any) -> ReleaseFacts:
     commits: Mapping[str, Commit] = {each.sha: each for each in reversed(COMMITS)}
     made = ReleaseFacts(
         version="v1.1.0",
-        version_is_given=False,
         released_at=START + timedelta(days=9),
         from_ref="v1.0.0",
         to_ref="v1.1.0",

@@ -20,7 +20,6 @@ class Served:
     port: int = 0
     password: str | None = None
     asked: list[str] = field(default_factory=list)
-    depths: list[bytes] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -56,7 +55,6 @@ class _Smart(BaseHTTPRequestHandler):
 
     def _run(self, body: bytes) -> None:
         self.served.asked.append(self.path)
-        self.served.depths += [line.split()[1] for line in body.splitlines() if b"deepen " in line]
         if self.served.password and self.headers.get("Authorization") != _basic(self.served.password):
             self._answer(401, [("WWW-Authenticate", 'Basic realm="git"')], b"")
             return

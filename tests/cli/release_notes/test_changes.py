@@ -35,10 +35,6 @@ def test_what_is_reverted_in_the_range_is_not_in_the_release(built: Built) -> No
         'Revert "Add a cache"\n\nReverts a/b#2',
         "revert: Add a cache (#2)",
         "Oops\n\nThis reverts commit {sha}.",
-        "Revert #2",
-        "Reverts PR #2.",
-        "Revert commit {sha}",
-        "Revert Add a cache",
     ],
 )
 def test_reverts_are_told_by_sha_subject_or_number(built: Built, message: str) -> None:
@@ -213,7 +209,8 @@ def test_files_have_a_say_in_what_a_change_is(
     [
         ("Drop Python 3.9", {"pyproject.toml": "[project]\n"}, True),
         ("Drop Python 3.9", {".github/workflows/ci.yml": "1"}, False),
-        ("Remove `Client.close()`", {"tool/a.py": "z = 1\n"}, True),
+        ("Remove `Client.close()`", {"tool/a.py": "z = 1\n"}, False),
+        ("Remove `Client.close()`", {"tool/a.py": "z = 1\n", "docs/a.md": "1"}, True),
         ("Remove `Client.close()`", {"tests/test_a.py": "z = 1\n"}, False),
         ("docs: this is a breaking change", {"docs/a.md": "1"}, False),
         ("docs!: new numbering", {"docs/a.md": "1"}, True),
@@ -334,22 +331,15 @@ def test_a_heading_is_no_highlight(built: Built) -> None:
 
 @pytest.mark.parametrize(
     ("message", "step"),
-    [("feat!: rename `pool` to `limit`", "Use `limit` instead of `pool`."),
-     ("Rename `max_a` to `max_b`", "Use `max_b` instead of `max_a`."),
-     ("Raise ValueError instead of AssertionError", "Catch ValueError instead of AssertionError."),
-     ("Remove the --force flag", "Stop using the --force flag."),
-     ("feat!: drop XML\n\nBREAKING CHANGE: XML is gone.", "Stop using XML."),
+    [("feat!: rename `pool` to `limit`", None),
      ("feat!: drop XML\n\nBREAKING CHANGE: XML is gone. Use JSON.", None),
      ("feat!: remove /v1\n\nMigration: call /v2.", "call /v2."),
-     ("chore!: drop node 12", "Stop using node 12."),
-     ("Removed trogon feature in favor of `tui`", "Use `tui` instead of the trogon feature."),
      ("feat!: drop the `--x` flag\n\nIt was read by nobody.\nUse `--y` instead. Remove what read it.",
       "Use `--y` instead."),
      ("feat!: faster pool\n\nYou must close it yourself now.", "You must close it yourself now."),
-     ("Rename `max_a` to max_b`", None),
-     ("feat!: faster pool", None), ("Remove unused imports", None)],
+     ("feat!: faster pool", None)],
 )  # fmt: skip
-def test_subjects_of_what_breaks_are_steps(built: Built, message: str, step: str | None) -> None:
+def test_steps_are_what_somebody_wrote(built: Built, message: str, step: str | None) -> None:
     built.commit(message, source(2))
     (change,) = built.facts().changes
     assert change.migration == step

@@ -49,36 +49,14 @@ def fetch(url: str, older: str, newer: str = "HEAD") -> ReleaseFacts:
 
 
 @needs_backend
-def test_a_remote_range_is_fetched_no_deeper_than_it_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_remote_range_is_fetched(tmp_path: Path) -> None:
     built = project(tmp_path)
-    monkeypatch.setattr(clone, "DEPTHS", (5, 8, 0))
     with smart(tmp_path) as served:
         found = fetch(served.url, "v2")
-        assert set(served.depths) == {b"5"}
+        assert len(fetch(served.url, "v1").commits) == 12
     assert len(found.commits) == 3
     assert found.to_sha == str(built.head)
     assert found.remote_url == served.url.removesuffix(".git")
-
-
-@needs_backend
-def test_a_clone_that_is_too_shallow_is_deepened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(tmp_path)
-    monkeypatch.setattr(clone, "DEPTHS", (2, 30, 0))
-    with smart(tmp_path) as served:
-        found = fetch(served.url, "v1", "v2")
-        assert list(dict.fromkeys(served.depths)) == [b"2", b"30"]
-    assert len(found.commits) == 9
-    assert found.version == "v2"
-
-
-@needs_backend
-def test_where_no_depth_is_enough_everything_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(tmp_path)
-    monkeypatch.setattr(clone, "DEPTHS", (2, 3, 0))
-    with smart(tmp_path) as served:
-        found = fetch(served.url, "v1")
-    assert len(found.commits) == 12
-    assert not found.remarks
 
 
 @needs_backend

@@ -114,10 +114,9 @@ def test_what_is_counted_is_no_claim_of_messages(preset: PresetName) -> None:
         for each in facts().changes[:7]
     )
     gone = tuple(replace(facts().surface[1], name=f"--flag{number}") for number in range(40, 71))
-    moved = tuple(replace(each, change="renamed", before=f"{each.name}-old", kind="setting") for each in gone)
     known = facts(
         changes=silent,
-        surface=(*gone, *moved, *(replace(each, kind="migration", change="added", path=each.name) for each in gone)),
+        surface=(*gone, *(replace(each, kind="migration", change="added", path=each.name) for each in gone)),
         dependencies=(replace(facts().dependencies[0], ecosystem="runtime", after="77"),),
         reverted=silent[:5],
     )

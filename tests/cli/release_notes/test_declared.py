@@ -10,10 +10,6 @@ COMMANDS = [
      "@click.option('--new')\n@cli.command('run')\ndef f(): ...\n"),
     ("c.py", "x: Annotated[int, typer.Option('--old')] = 1\n",
      "@app.command()\ndef run(new: Annotated[int, typer.Option(help='x')] = 1, plain: int = 2): ...\n"),
-    ("src/d.ts", "program.option('-o, --old <v>')\n", "program.command('run <x>').option('--new')\n"),
-    ("cmd/e.go", 'x := flag.String("old", "", "")\n',
-     'cmd.Flags().StringVarP(&x, "new", "n", "", "")\ny := &cobra.Command{\n  Use: "run [x]",\n}\n'),
-    ("src/f.rs", '#[arg(long = "old")]\nx: u8,\n', "#[arg(short, long)]\npub new: u8,\n"),
 ]  # fmt: skip
 
 
@@ -23,7 +19,7 @@ def test_flags_and_commands_are_found_where_they_are_declared(tmp_path: Path, pa
     flags = told(found, "flag")
     assert ("added", "--new", None) in flags
     assert ("removed", "--old") in [(change, name) for change, name, _ in flags]
-    assert path.endswith(".rs") or ("added", "run", None) in told(found, "command")
+    assert ("added", "run", None) in told(found, "command")
 
 
 def test_a_default_that_differs_is_a_change_of_the_flag(tmp_path: Path) -> None:

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -86,12 +85,6 @@ def test_annotations_and_bodies_are_no_change_of_the_interface(tmp_path: Path) -
     assert told(found) == []
 
 
-def test_what_is_all_the_same_under_another_name_was_renamed(tmp_path: Path) -> None:
-    old, new = PYTHON, PYTHON.replace("def read(", "def fetch(")
-    _, found = compared(tmp_path, {"tool/__init__.py": "", "tool/store.py": old}, {"tool/store.py": new})
-    assert told(found) == [("renamed", "tool.store.Store.fetch(count=10)", "tool.store.Store.read(count=10)")]
-
-
 def test_names_are_those_that_users_import(tmp_path: Path) -> None:
     before: Files = {
         "src/tool/__init__.py": "from ._core._store import open_store as open_store\nfrom ._core import *\n",
@@ -149,73 +142,6 @@ def test_python_that_is_none_is_remarked_and_the_rest_is_read(tmp_path: Path) ->
     built, found = compared(tmp_path, {}, after)
     assert {"tool.b.f()", "tool.e.g()"} <= {name for _, name, _ in told(found)}
     assert any("could not be parsed" in remark for remark in built.facts().remarks)
-
-
-SCRIPT = """
-export { parse, type Options as ParseOptions } from './parse';
-export * from './store';
-export * as util from './util';
-export default class Tool { constructor(path: string) {} run(a: number, b?: string): void {} private x() {} #y() {} }
-"""
-STORE = """
-export class Store<T> { constructor(public path: string, mode = 'r') {}
-read(count: number): T {} get size() { return 1 } }
-export interface Shape { width: number; draw(context: C, deep?: boolean): void }
-export const open = async (path: string) => 1, LIMIT = 3;
-export enum Mode { A, B }
-function hidden() {}
-declare module 'x' { export function inner(): void }
-"""
-
-
-def package(**modules: str) -> Files:
-    files: Files = {"package.json": json.dumps({"name": "tool", "main": "./dist/index.js"})}
-    return files | {f"src/{name}.ts": text for name, text in modules.items()}
-
-
-def test_a_typescript_package_is_what_its_entry_exports(tmp_path: Path) -> None:
-    parse = "export function parse(text: string, ...rest: string[]) {}\nexport type Options = {}\n"
-    "export function unused() {}\n"
-    _, found = compared(
-        tmp_path,
-        {},
-        package(index=SCRIPT, store=STORE, parse=parse, util="export const a = 1", lonely="export const z = 1"),
-    )
-    assert {name for _, name, _ in told(found)} == {
-        "parse(text, ...rest)", "ParseOptions", "util", "default(path)", "Store(path, mode = 'r')", "Shape",
-        "open(path)", "LIMIT", "Mode",
-    }  # fmt: skip
-
-
-def test_changes_of_a_typescript_package_are_told_through_its_modules(tmp_path: Path) -> None:
-    after = (
-        STORE.replace("count: number", "count: number, strict?: boolean")
-        .replace("draw(", "paint(")
-        .replace(", LIMIT = 3", "")
-    )
-    before = package(index="export * from './store'", store=STORE)
-    _, found = compared(tmp_path, before, {"src/store.ts": after})
-    assert told(found) == [
-        ("removed", "LIMIT", "LIMIT"),
-        ("removed", "Shape.draw(context, deep?)", "Shape.draw(context, deep?)"),
-        ("changed", "Store.read(count, strict?)", "Store.read(count)"),
-        ("added", "Shape.paint(context, deep?)", None),
-    ]
-
-
-def test_packages_below_the_root_have_their_name_in_front(tmp_path: Path) -> None:
-    before: Files = {"packages/a/package.json": '{"name": "@x/a"}', "packages/a/src/index.ts": "export const a = 1\n"}
-    _, found = compared(tmp_path, before, {"packages/a/src/index.ts": "export const b = 1\n"})
-    assert [(change, name) for change, name, _ in told(found)] == [("removed", "@x/a: a"), ("added", "@x/a: b")]
-
-
-def test_modules_that_import_each_other_and_broken_ones_end(tmp_path: Path) -> None:
-    files = package(
-        index="export * from './a'; export const x = 1; class {{{",
-        a="export * from './index'; export * from './gone'; export const y = 1",
-    )
-    _, found = compared(tmp_path, {}, files)
-    assert {name for _, name, _ in told(found)} == {"x", "y"}
 
 
 def test_moved_files_are_told_with_where_they_were(tmp_path: Path) -> None:
@@ -296,31 +222,6 @@ def test_what_came_and_went_within_the_range_breaks_nothing(tmp_path: Path, rele
     built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": old if released else "class Client: ...\n"})
     if not released:
         built.commit("Rework the client", {"tool/a.py": old})
-    sha = built.commit("Remove `Client.close()`", {"tool/a.py": "class Client: ...\n"})
+    sha = built.commit("Remove `Client.close()`", {"tool/a.py": "class Client: ...\n", "docs/a.md": "Gone"})
     change = next(change for change in built.facts().changes if change.commits == (sha,))
     assert change.breaking is released
-
-
-def test_a_public_name_that_goes_with_the_commit_that_names_it_breaks(tmp_path: Path) -> None:
-    built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": "def load_all(): ...\ndef load(): ...\n"})
-    built.commit("Fold load_all() into load()", {"tool/a.py": "def load(all=False): ...\n"})
-    assert [change.breaking for change in built.facts().changes] == [True]
-
-
-@pytest.mark.parametrize(
-    ("after", "message", "breaks"),
-    [
-        ("def weave(card, threads): ...", "`weave()` takes the number of threads", True),
-        ("def weave(card, *, threads): ...", "weave() wants to know the number of threads", True),
-        ("def weave(): ...", "Let `weave()` find its card", True),
-        ("def weave(card, threads=3): ...", "`weave()` takes the number of threads", False),
-        ("def weave(card, *threads): ...", "`weave()` takes threads", False),
-        ("def weave(card, threads): ...", "Tidy up", False),
-    ],
-)
-def test_a_call_that_is_wrong_now_breaks_where_the_message_names_it(
-    tmp_path: Path, after: str, message: str, breaks: bool
-) -> None:
-    built = begun(tmp_path, {"tool/__init__.py": "def weave(card): ...\n"})
-    built.commit(message, {"tool/__init__.py": f"{after}\n"})
-    assert [change.breaking for change in built.facts().changes] == [breaks]

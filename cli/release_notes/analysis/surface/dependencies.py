@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 
 _REQUIREMENT = re.compile(r"^\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?P<spec>[^;#]*)")
 _DEVELOPMENT = re.compile(r"dev|test|doc|lint|ci\b|typing|build|example|benchmark", re.I)
-_RUNTIMES = {"python", "node", "go", "rust", "npm", "php", "ruby"}
 _GEM = re.compile(
     r"""^\s*(?:gem|\w+\.add_(?P<dev>development_)?(?:runtime_)?dependency)\s*\(?\s*["'](?P<name>[^"']+)["']\s*(?P<rest>[^\n]*)""",
     re.M,
@@ -27,10 +26,6 @@ class Stated:
     ecosystem: str
     spec: str
     development: bool
-
-    @property
-    def is_runtime(self) -> bool:
-        return self.name in _RUNTIMES and self.ecosystem == "runtime"
 
 
 def is_manifest(path: str) -> bool:

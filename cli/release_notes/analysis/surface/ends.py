@@ -34,9 +34,6 @@ class Tree:
             self._texts[path] = text
         return self._texts[path]
 
-    def forget(self) -> None:
-        self._texts.clear()
-
 
 @dataclass(slots=True)
 class Authors:
@@ -111,6 +108,4 @@ class Authors:
 
 def worth_reading(files: Sequence[FileChange]) -> list[FileChange]:
     """Order files by their chance of defining an interface."""
-    return sorted(
-        files, key=lambda file: (not file.path.endswith(("__init__.py", "index.ts")), file.path.count("/"), file.path)
-    )
+    return sorted(files, key=lambda file: (not file.path.endswith("__init__.py"), file.path.count("/"), file.path))

@@ -29,15 +29,15 @@ class Packages:
                 continue
             exported = self._exported(path, dotted)
             hidden = _is_private(dotted)
-            for name, symbol in module.symbols.items():
+            for name, signature in module.symbols.items():
                 top, _, rest = name.partition(".")
                 public = exported.get(top) or (None if hidden else f"{dotted}.{top}")
                 if public:
                     full = f"{public}.{rest}" if rest else public
-                    found[full] = Found(path, symbol.signature, symbol.body)
+                    found[full] = Found(path, signature)
             if _is_package(path) and not hidden:
                 for name in module.exports:
-                    found.setdefault(f"{dotted}.{name}", Found(path, None, ""))
+                    found.setdefault(f"{dotted}.{name}", Found(path))
         return found
 
     def _module(self, path: str) -> Module | None:
@@ -68,10 +68,7 @@ class Packages:
         found: dict[str, str] = {}
         components = dotted.split(".")
         for up in range(1, min(len(parts), len(components)) + (_is_package(path))):
-            folder, package = (
-                parts[: len(parts) - up],
-                components[: len(components) - up + _is_package(path)],
-            )
+            folder, package = (parts[: len(parts) - up], components[: len(components) - up + _is_package(path)])
             if not package or _is_private(".".join(package)):
                 continue
             above = self._module("/".join([*folder, "__init__.py"]))
