@@ -24,7 +24,6 @@ LABELS = 3
 
 
 def log(path: Path, *rows: tuple[str, str, str]) -> Path:
-    """Write a log of one range, newest first: sha, subject, body."""
     with gzip.open(path, "wt") as file:
         for sha, subject, body in rows:
             row = {"repo": "a/b", "from": "1", "to": "2", "sha": sha, "date": "2026-01-02", "subject": subject}

@@ -9,45 +9,13 @@ import pytest
 
 from stores import processor
 
-X86 = "processor\t: 0\nmodel name\t: Some Processor\nflags\t\t: fpu sse2 avx2 avx512_vnni\nflags\t: fpu\n"
-ARM = "processor\t: 0\nFeatures\t: fp asimd asimddp\n"
-
-
-@pytest.mark.parametrize(
-    ("said", "name", "instructions"),
-    [
-        (X86, "Some Processor", {"fpu", "sse2", "avx2", "avx512_vnni"}),
-        (ARM, None, {"fp", "asimd", "asimddp"}),
-        ("model name :\n", None, None),
-        (None, None, None),
-    ],
-)
-def test_it_is_read_from_what_the_system_says(
-    monkeypatch: pytest.MonkeyPatch, said: str | None, name: str | None, instructions: set[str] | None
-) -> None:
-    def read(_path: Path, **_: object) -> str:
-        if said is None:
-            raise FileNotFoundError
-        return said
-
-    monkeypatch.setattr(Path, "read_text", read)
-    assert processor.model_name() == name
-    assert processor.instructions() == instructions
-
 
 @pytest.mark.skipif(sys.platform != "linux", reason="affinity and control groups are Linux's")
 @pytest.mark.parametrize(
     ("quota", "affinity", "expected"),
-    [
-        ("200000 100000\n", 8, 2),
-        ("150000 100000\n", 8, 1),
-        ("50000 100000\n", 8, 1),
-        ("800000 100000\n", 4, 4),
-        ("max 100000\n", 4, 4),
-        ("something else", 4, 4),
-        (None, 4, 4),
-    ],
-)
+    [("200000 100000\n", 8, 2), ("150000 100000\n", 8, 1), ("50000 100000\n", 8, 1), ("800000 100000\n", 4, 4),
+     ("max 100000\n", 4, 4), ("something else", 4, 4), (None, 4, 4)],
+)  # fmt: skip
 def test_a_container_has_the_processors_that_its_quota_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str | None, affinity: int, expected: int
 ) -> None:

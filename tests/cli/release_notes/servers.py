@@ -14,8 +14,6 @@ from pathlib import Path
 
 @dataclass(slots=True)
 class Served:
-    """Where it listens, and what it was asked."""
-
     root: Path
     port: int = 0
     password: str | None = None
@@ -23,7 +21,6 @@ class Served:
 
     @property
     def url(self) -> str:
-        """The address of the one repository."""
         return f"http://127.0.0.1:{self.port}/project.git"
 
 
@@ -34,15 +31,12 @@ class _Smart(BaseHTTPRequestHandler):
         self.served = served
         super().__init__(*arguments)  # type: ignore[arg-type]
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+    def log_message(self, *_: object) -> None: ...
 
     def do_GET(self) -> None:
-        """Hand over."""
         self._run(b"")
 
     def do_POST(self) -> None:
-        """Hand over."""
         if self.headers.get("Transfer-Encoding") == "chunked":
             body = b""
             while size := int(self.rfile.readline(), 16):
@@ -90,8 +84,7 @@ class _Smart(BaseHTTPRequestHandler):
 
 
 class _Dumb(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+    def log_message(self, *_: object) -> None: ...
 
 
 def _basic(password: str) -> str:
@@ -100,7 +93,6 @@ def _basic(password: str) -> str:
 
 @contextmanager
 def smart(root: Path, password: str | None = None) -> Iterator[Served]:
-    """Serve the repositories of a folder as hosts do; `password` is `name:secret`."""
     served = Served(root, password=password)
     with _serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(_Smart, served))) as port:
         served.port = port
@@ -109,7 +101,6 @@ def smart(root: Path, password: str | None = None) -> Iterator[Served]:
 
 @contextmanager
 def dumb(root: Path) -> Iterator[Served]:
-    """Serve a folder as files."""
     with _serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(_Dumb, directory=str(root)))) as port:
         yield Served(root, port)
 
