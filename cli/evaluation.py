@@ -16,13 +16,11 @@ SUITES = {
     "release-notes": "Measure release notes of the logs of public projects, which are replayed.",
     "synthesis": "Measure the citations, the support and the reported gaps of documents.",
 }
-"""Help by suite; the suites themselves are in `evals/suites.py`."""
+"""Help by suite."""
 _FIXED = frozenset({"ENGRAIN_DATA_DIR", "ENGRAIN_HOST", "ENGRAIN_PORT"})
 
 
 class _Group(TyperGroup):
-    """Measures retrieval if no command is named."""
-
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401, RUF100 - typer brings its own click
         if not args or (args[0].startswith("-") and args[0] != "--help"):
             args = [DEFAULT, *args]

@@ -10,7 +10,6 @@ import typer
 
 from cli.client import CommandFailed, device, guarded, open_client
 from cli.client.address import is_in_clear
-from cli.client.browser import has_browser, open_in_browser
 from cli.client.client import Client, checked_token
 from cli.client.credentials import Credential
 from cli.client.failure import ExitCode, NotLoggedIn, Refused, Unreachable, shown, understanding, warn
@@ -20,7 +19,7 @@ from cli.client.server import JsonObject
 def run_login(
     environ: Mapping[str, str], *, url: str | None, no_browser: bool, email: str | None, api_key: bool
 ) -> int:
-    """Log in with a browser, with e-mail and password, or with an API key from standard input."""
+    """Log in with a browser, e-mail and password, or an API key from standard input."""
 
     def command() -> None:
         if email is not None and api_key:
@@ -75,7 +74,7 @@ def _with_password(client: Client, email: str) -> JsonObject:
 
 def _with_browser(client: Client, environ: Mapping[str, str], no_browser: bool) -> JsonObject:
     started = device.start(client.server, shown(f"engrain on {platform.node() or 'an unnamed machine'}")[:100])
-    opened = not no_browser and has_browser(environ) and open_in_browser(started.page_with_code)
+    opened = not no_browser and _opens_browser(environ, started.page_with_code)
     minutes = max(1, round(started.expires_in_s / 60))
     first = "Your browser opens this address" if opened else "Open this address in a browser, on any device"
     typer.echo(f"{first}:\n\n    {started.page_with_code}\n")
@@ -84,6 +83,18 @@ def _with_browser(client: Client, environ: Mapping[str, str], no_browser: bool) 
     )
     typer.echo("Waiting for the decision; Ctrl-C stops.")
     return device.Waiting(client.server, started).result()
+
+
+def _opens_browser(environ: Mapping[str, str], address: str) -> bool:
+    has_screen = sys.platform in ("darwin", "win32") or environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")
+    if not has_screen or environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
+        return False
+    import webbrowser  # noqa: PLC0415 - looking for browsers takes a while
+
+    try:
+        return webbrowser.open(address)
+    except (webbrowser.Error, OSError):
+        return False
 
 
 def _keep_session(client: Client, tokens: JsonObject) -> None:
@@ -115,7 +126,7 @@ def _secret(what: str) -> str:
 
 
 def run_logout(environ: Mapping[str, str], *, url: str | None) -> int:
-    """End the session on the server, and delete it here."""
+    """End the session on the server and delete it here."""
 
     def command() -> None:
         with open_client(environ, url=url) as client:

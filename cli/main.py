@@ -26,7 +26,7 @@ OrganizationOption = Annotated[str | None, typer.Option("--organization", help="
 
 
 class IndexName(StrEnum):
-    """Values of `--index`; typer reads no list of literals."""
+    """Values of `--index`."""
 
     LEXICAL = "lexical"
     GRAPH = "graph"
@@ -91,8 +91,7 @@ def logout(url: UrlOption = None) -> None:
 
 @app.command()
 def whoami(
-    url: UrlOption = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    url: UrlOption = None, json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False
 ) -> None:
     """Say who is logged in, in which organization and to which server. Exit code 3 when nobody is."""
     from cli.login import run_whoami  # noqa: PLC0415 - as above
@@ -225,8 +224,7 @@ def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
 def synthesize(  # noqa: PLR0913 - a parameter for each flag
     goal: Annotated[str, typer.Option("--goal", "-g", help="What the document is about, in a sentence.")],
     output_type: Annotated[
-        str,
-        typer.Option("--type", "-t", callback=_one_of(OUTPUT_TYPES), help=f"One of {', '.join(OUTPUT_TYPES)}."),
+        str, typer.Option("--type", "-t", callback=_one_of(OUTPUT_TYPES), help=f"One of {', '.join(OUTPUT_TYPES)}.")
     ] = "documentation",
     project: Annotated[str | None, typer.Option("--project", "-p", help="Id or name of the project.")] = None,
     output_format: Annotated[

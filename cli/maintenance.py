@@ -1,4 +1,4 @@
-"""`engrain check` and `engrain reindex`: the indexes compared with the ledger, while the server is stopped."""
+"""`engrain check` and `engrain reindex`, while the server is stopped."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,6 @@ from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import read_settings
 
 SHOWN = 10
-"""Differences of one organization that are printed; the others are counted."""
 NOT_LEVEL = 3
 
 
@@ -54,9 +53,9 @@ def _guarded(command: Callable[[], int]) -> int:
 
 
 def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, wait_s: float) -> int:
-    """Read every record, compare the indexes with the ledger, and print the first differences.
+    """Compare the indexes with the ledger and print the first differences.
 
-    0: all are equal, 1: some are not, or the folder cannot be opened, 3: none differs, but some are still behind.
+    Return 0 if all are equal, 1 if some differ or the folder cannot be opened, 3 if some are only behind.
     """
 
     def command() -> int:
@@ -102,8 +101,6 @@ def _described(slug: str, found: Sequence[Examined]) -> list[str]:
 def run_reindex(
     environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, names: Sequence[str]
 ) -> int:
-    """Rebuild the named indexes, or all."""
-
     def command() -> int:
         with _stores(environ, data_dir) as (ledger, indexer, analytics):
             for each in _chosen(ledger, organization):

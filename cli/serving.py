@@ -13,14 +13,8 @@ from stores.errors import EngrainError
 from tools.runtime.settings import read_settings
 
 
-def run_server(
-    environ: Mapping[str, str],
-    *,
-    host: str | None,
-    port: int | None,
-    data_dir: Path | None,
-) -> int:
-    """Serve until interrupted; return 1 and print why where the server cannot start."""
+def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None, data_dir: Path | None) -> int:
+    """Serve until interrupted; return 1 if the server cannot start."""
 
     def announce(address: str) -> None:
         gc.freeze()

@@ -1,4 +1,4 @@
-"""Deferred Ctrl-C and SIGTERM, for steps that must not be left half done."""
+"""Deferred Ctrl-C and SIGTERM for steps that must be completed."""
 
 import asyncio
 import signal
@@ -17,9 +17,9 @@ def put_off() -> Iterator[None]:
 
 
 def run_interruptible(work: Callable[[], Coroutine[object, object, None]]) -> None:
-    """Run like `asyncio.run`, but interruptible only while the work runs.
+    """Run like `asyncio.run`, interruptible only during the work.
 
-    A loop that is interrupted while it is made cannot even be closed.
+    An event loop that is interrupted while it is made cannot be closed.
     """
 
     async def let_in() -> None:

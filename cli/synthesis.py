@@ -29,7 +29,7 @@ class Options:
 
 
 def run_synthesize(environ: Mapping[str, str], options: Options) -> int:
-    """Print a document; report gaps, and the record that it was kept as, on standard error."""
+    """Print a document; report its gaps and the kept record on standard error."""
 
     def command() -> None:
         if not options.goal.strip():

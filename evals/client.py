@@ -1,7 +1,8 @@
-"""An HTTP client on one kept connection, so that figures are those of the server."""
+"""HTTP client on one kept connection, so that figures are the server's; progress on standard error."""
 
 import http.client
 import json
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any, Self
@@ -11,15 +12,15 @@ from stores.errors import EngrainError
 
 TIMEOUT_S = 120.0
 STUCK_S = 120.0
-"""Time without progress after which an index is given up."""
+"""Seconds without progress of an index."""
 _PASSWORD = "bench-account"  # noqa: S105 - of accounts on servers that a measurement starts
 _DATA = b"data:"
 _IDLE_S = 2.0
-"""Pause after which a new connection is made, before the server closes the old one."""
+"""Reconnect after such a pause, before the server does."""
 
 
 class Client:
-    """Sends and reads JSON; anything but success ends the measurement."""
+    """Sends and reads JSON; anything but success raises."""
 
     def __init__(self, address: str, token: str = "") -> None:
         parts = urlsplit(address)
@@ -28,7 +29,7 @@ class Client:
         self._used_at = 0.0
         self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         self.took_ms = 0.0
-        """From sending the last request to having its whole answer."""
+        """Milliseconds of the last request."""
         self.token = ""
         if token:
             self.present(token)
@@ -40,21 +41,18 @@ class Client:
         self._connection.close()
 
     def present(self, token: str) -> None:
-        """Send a token with each request from now on."""
         self.token = token
         self._headers["Authorization"] = f"Bearer {token}"
 
     def signed_up(self, name: str) -> "Client":
-        """Make an account with an organization of its own, and return a client of it."""
+        """Make an account with its own organization; return its client."""
         account = {"email": f"{name}@localhost.test", "password": _PASSWORD, "name": name}
         return Client(self.address, self.post("/api/auth/local/signup", account)["access_token"])
 
     def get(self, path: str) -> dict[str, Any]:
-        """Send GET."""
         return self._send("GET", path, None)
 
     def post(self, path: str, body: Mapping[str, Any] | bytes) -> dict[str, Any]:
-        """Send POST; the body may be encoded beforehand."""
         return self._send("POST", path, body if isinstance(body, bytes) else encoded(body))
 
     def tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,11 +66,11 @@ class Client:
         return structured
 
     def pending(self) -> int:
-        """Return the number of changes that some index has not applied, over all organizations."""
+        """Number of unindexed changes over all organizations."""
         return max(int(index["pending"]) for index in self.get("/api/health/ready")["indexes"])
 
     def until_indexed(self) -> None:
-        """Wait until every index has applied every change.
+        """Wait until all indexes are current.
 
         Raises:
             EngrainError: One makes no progress for two minutes.
@@ -111,5 +109,8 @@ class Client:
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:
-    """Encode a body."""
     return json.dumps(body).encode()
+
+
+def progress(step: str) -> None:
+    print(f"{step} …", file=sys.stderr, flush=True)  # noqa: T201 - progress of a command

@@ -1,4 +1,4 @@
-"""Commands of `engrain eval` about stored runs and labelled files."""
+"""Commands of `engrain eval` on stored runs and labelled files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +13,9 @@ from evals.runs import CASES, baseline_lines, default_runs, list_runs, read_run
 from evals.suites import NOTHING_TO_MEASURE, Say, markdown
 
 WORSE = 1
-"""Exit code of a closed gate, and of a file with problems."""
 
 
 def show_runs(folder: Path | None, say: Say) -> int:
-    """List the runs, the latest first."""
     runs = folder or default_runs()
     rows = []
     for path, record in list_runs(runs):
@@ -31,20 +29,18 @@ def show_runs(folder: Path | None, say: Say) -> int:
 
 
 def show_report(run: str, folder: Path | None, say: Say) -> int:
-    """Print the report of a stored run."""
     say(markdown(read_run(run, folder or default_runs())))
     return 0
 
 
 def show_comparison(names: tuple[str, str], arms: tuple[str, str] | None, folder: Path | None, say: Say) -> int:
-    """Compare two stored runs."""
     before, after = (read_run(name, folder or default_runs()) for name in names)
     say(compared(compare(before, after, arms)))
     return 0
 
 
 def judge_run(baseline: str, run: str, folder: Path | None, say: Say) -> int:
-    """Hold a run against a baseline. Return 1 if it is worse beyond noise, 2 if they cannot be compared."""
+    """Compare a run with a baseline. Return 1 if it is significantly worse, 2 if they are not comparable."""
     runs = folder or default_runs()
     verdict = judge(read_run(baseline, runs), read_run(run, runs))
     say(compared(verdict.comparison))
@@ -68,7 +64,7 @@ def write_baseline(run: str, file: Path, folder: Path | None, say: Say) -> int:
 
 
 def check_files(files: Sequence[Path], say: Say) -> int:
-    """Check files of our own form. Return 1 if one has problems."""
+    """Check labelled files. Return 1 if one has problems."""
     clean = True
     for file in files:
         found = check_file(file)

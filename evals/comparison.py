@@ -17,7 +17,7 @@ Groups = Mapping[tuple[str, tuple[str, str]], Pairs]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measure of one set, over the cases that both runs have."""
+    """One measure of a set over the common cases."""
 
     set: str
     arms: tuple[str, str]
@@ -28,27 +28,23 @@ class Line:
     after: float
     difference: Difference
     is_headline: bool
-    """It is the measure that the set is judged by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All measures of all sets that two runs share."""
+    """All measures of all common sets; remarks name omitted cases and changed circumstances."""
 
     before: str
     after: str
     lines: Sequence[Line]
     remarks: Sequence[str]
-    """Cases that were left out, and differences of the circumstances."""
 
 
 def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Comparison:
-    """Pair the cases of two runs by set, arm and id; with `arms`, one arm of the first with one of the second.
-
-    A set is judged by the measure that the first run names.
+    """Pair the cases of two runs by set, arm and id; with `arms`, one arm of each.
 
     Raises:
-        EngrainError: They have no case in common, or one has no such arm.
+        EngrainError: They share no case, or one lacks its arm.
     """
     for run, arm in zip((before, after), arms or (), strict=False):
         if arm not in (there := dict.fromkeys(case.arm for case in run.cases)):
@@ -120,7 +116,6 @@ def _differ(measure: str, pairs: Pairs, answered: Pairs) -> tuple[tuple[float, f
 
 
 def markdown(comparison: Comparison) -> str:
-    """Lay a comparison out."""
     columns = (
         "set", "arm", "category", "measure", "n", "clusters", "before", "after", "difference [95 %]", "verdict",
     )  # fmt: skip

@@ -11,14 +11,12 @@ from tools.records.entity_models import BULK_LIMIT, EntityFields
 
 @dataclass(slots=True)
 class DatedRecords:
-    """The records stored so far."""
-
     today: datetime = field(default_factory=lambda: datetime.now(UTC))
     ids: dict[str, str] = field(default_factory=dict)
-    """Ids by key."""
+    """By key."""
 
     def store(self, client: Client, days_ago: float, records: Sequence[tuple[str, EntityFields]]) -> None:
-        """Store records of one day, each with its key; `related_to` names records of earlier calls by key."""
+        """Store records of one day with their keys; `related_to` names earlier keys."""
         captured_at = (self.today - timedelta(days=days_ago)).isoformat()
         for first in range(0, len(records), BULK_LIMIT):
             batch = records[first : first + BULK_LIMIT]

@@ -1,4 +1,4 @@
-"""The gate: a run against a baseline, and against the floors and limits of its sets."""
+"""Gate: compare a run with a baseline and with the floors of its sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,11 @@ from evals.runs import Run
 from stores.errors import EngrainError
 
 FEWEST = 2
-"""Questions needed to tell a difference from chance."""
+"""Fewest questions for a test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision of the gate, with its reasons."""
-
     comparison: Comparison
     failures: Sequence[str]
     unjudged: Sequence[str]
@@ -23,18 +21,19 @@ class Verdict:
 
     @property
     def is_open(self) -> bool:
-        """True if everything could be judged and nothing is worse beyond noise."""
+        """True if everything was judged and nothing is significantly worse."""
         return not self.failures and not self.unjudged
 
 
 def judge(baseline: Run, run: Run) -> Verdict:
-    """Compare the judged measure of every set and arm of a baseline with a run.
+    """Compare the decisive measure of every set and arm of a baseline with a run.
 
-    It fails if the 95 % interval of the paired difference lies below zero, or if cases of the baseline are missing.
-    Other measures do not decide: with more tests, chance alone would fail more runs.
+    Fails if the 95 % interval of the paired difference lies below zero, or if cases are missing.
+
+    Other measures do not decide: more tests mean more false alarms.
 
     Raises:
-        EngrainError: They have no case in common, or are the same run.
+        EngrainError: They share no case or are the same run.
     """
     if baseline.record is not None and baseline.name == run.name:
         raise EngrainError(f"The baseline is the run {run.name} itself: name an earlier one, such as `latest~1`.")
@@ -60,10 +59,10 @@ def judge(baseline: Run, run: Run) -> Verdict:
 
 
 def missed(run: Run) -> list[str]:
-    """Name each floor that is not reached or not measured, and each median above its limit.
+    """Name each missed or unmeasured floor and each exceeded limit.
 
     Raises:
-        EngrainError: The run has neither floors nor limits, as a sample has none.
+        EngrainError: The run has neither, as samples.
     """
     found = summaries(run)
     if all(each.part.floor is None and each.part.p50_limit_ms is None for each in found):

@@ -1,11 +1,9 @@
-"""Logs of public projects, which lie beside the public sets."""
+"""Commit logs of public projects."""
 
-import gzip
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evals.datasets.collection import json_lines
 from evals.options import Options, default_data
 
 _BEGINNING, _SUFFIX = "gitlog_", ".jsonl.gz"
@@ -13,29 +11,21 @@ PATTERN = f"{_BEGINNING}*{_SUFFIX}"
 
 
 def log_folder(options: Options) -> Path | None:
-    """Return the folder of the logs, or `None` if there is no data folder."""
     data = options.data or default_data()
     return data / "corpora" if data is not None and (data / "corpora").is_dir() else data
 
 
 def project_of(log: Path) -> str:
-    """Return the name of a log's project."""
     return log.name.removeprefix(_BEGINNING).removesuffix(_SUFFIX)
 
 
 def oldest_first(log: Path) -> list[dict[str, Any]]:
-    """Return the rows of a log, each once; the file has its ranges oldest first, each newest first."""
+    """Return distinct rows; a file has its ranges oldest first, each newest first."""
     ranges: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in _rows(log):
+    for row in json_lines(log):
         ranges.setdefault((row["from"], row["to"]), []).append(row)
     found: dict[str, dict[str, Any]] = {}
     for rows in ranges.values():
         for row in reversed(rows):
             found.setdefault(row["sha"], row)
     return list(found.values())
-
-
-def _rows(log: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(log, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)

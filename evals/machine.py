@@ -1,9 +1,10 @@
-"""The machine and the versions that figures were measured on."""
+"""Machine, processes and library versions of a measurement."""
 
 import hashlib
 import os
 import platform
 import re
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -11,11 +12,11 @@ LIBRARIES = (
     "lancedb", "tantivy", "ladybug", "kuzu", "onnxruntime", "sqlalchemy", "uvicorn", "starlette", "pydantic", "numpy",
     "ir-measures",
 )  # fmt: skip
+_MB = 1024 * 1024
 _MODELS = Path(__file__).parents[1] / "stores" / "models"
 
 
 def machine() -> dict[str, object]:
-    """Describe the machine and its load."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -40,7 +41,6 @@ def _memory_gb() -> float | None:
 
 
 def library_versions() -> dict[str, str]:
-    """Return the versions of the engines and of what figures are computed with."""
     found = {}
     for name in LIBRARIES:
         try:
@@ -51,9 +51,28 @@ def library_versions() -> dict[str, str]:
 
 
 def model_digest() -> str:
-    """Return a hash of the model files in the package."""
     sha = hashlib.sha256()
     for path in sorted([*_MODELS.glob("*.onnx"), *_MODELS.glob("*.txt")]):
         sha.update(path.name.encode())
         sha.update(path.read_bytes())
     return sha.hexdigest()[:16]
+
+
+def resident_mb(pid: int) -> tuple[float, float | None]:
+    """Resident memory and its peak in MB; the peak on Linux only."""
+    status = Path(f"/proc/{pid}/status")
+    if status.exists():
+        found = {name: int(kilobytes) for name, kilobytes in re.findall(r"(\w+):\s+(\d+) kB", status.read_text())}
+        return found["VmRSS"] * 1024 / _MB, found["VmHWM"] * 1024 / _MB
+    answer = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)  # noqa: S603, S607 - our own arguments
+    return int(answer.stdout) * 1024 / _MB, None
+
+
+def processor_ms(pid: int) -> float | None:
+    """Processor time so far, in steps of about ten milliseconds, on Linux only."""
+    line = Path(f"/proc/{pid}/stat")
+    if not line.exists():
+        return None
+    # User and system time are the 12th and 13th field after the command's name, which is in parentheses.
+    fields = line.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")

@@ -14,21 +14,16 @@ MEASURES: tuple[str, ...] = (
     "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10",
 )  # fmt: skip
 DOUBTFUL = 0.3
-"""Scores below it mean that nothing answers the question (docs/explain/search.md)."""
+"""Scores below mean that nothing answers (docs/explain/search.md)."""
 RESAMPLES = 2000
 SEED = 20_240_501
 TAILS = (2.5, 97.5)
 FEW_CLUSTERS = 5
-"""With so few clusters, chance alone gives any difference more often than once in twenty (2 / 2^5)."""
+"""With fewer, chance gives any difference more often than 1 in 20 (2 / 2^5)."""
 Wins = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 def require_library() -> None:
-    """Check that `ir_measures` is installed.
-
-    Raises:
-        EngrainError: It is not.
-    """
     try:
         import ir_measures  # noqa: F401, PLC0415 - an extra
     except ImportError:
@@ -40,7 +35,7 @@ def require_library() -> None:
 def measured(
     found: Mapping[str, Sequence[str]], wanted: Mapping[str, Mapping[str, int]]
 ) -> dict[str, dict[str, float]]:
-    """Measure rankings, best first, by case; an empty ranking is 0 in every measure."""
+    """Measure rankings by case, best first; an empty ranking is 0."""
     from ir_measures import RR, R, Success, iter_calc, nDCG  # noqa: PLC0415 - an extra
 
     measures = {f"recall@{k}": R @ k for k in DEPTHS} | {f"any-hit@{k}": Success @ k for k in DEPTHS}
@@ -62,9 +57,9 @@ def _scored(ranking: Sequence[str]) -> dict[str, float]:
 
 
 def unanswered_values(score: float, answered: Sequence[float]) -> dict[str, float]:
-    """Measure the best score of a question without an answer against those of questions with one.
+    """Compare an unanswered question's best score with those of answered ones.
 
-    The mean of `AUROC` over the questions is the area under the ROC curve (Hanley and McNeil, Radiology 1982).
+    The mean of `AUROC` is the area under the ROC curve (Hanley and McNeil 1982).
     """
     values = {f"below@{DOUBTFUL:g}": float(score < DOUBTFUL)}
     if answered:
@@ -73,25 +68,25 @@ def unanswered_values(score: float, answered: Sequence[float]) -> dict[str, floa
 
 
 def wins(lacking: Sequence[float], answered: Sequence[float]) -> Wins:
-    """Compare each question without an answer to each with one: 1 where the latter scores higher, .5 for a tie."""
+    """Return 1 where the answered question scores higher, .5 for a tie."""
     low, high = np.asarray(lacking, float)[:, None], np.asarray(answered, float)[None, :]
     return np.asarray((high > low) + (high == low) / 2, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its 95 % percentile interval, NaN for a single value."""
+    """Mean and 95 % percentile interval, NaN for a single value."""
 
     mean: float
     low: float
     high: float
     n: int
     over_values: bool = False
-    """There was one cluster, so values were drawn one by one: narrower than the truth."""
+    """One cluster only: resampled by value, so too narrow."""
 
 
 def bootstrap(values: Sequence[float], clusters: Sequence[str] | None = None) -> Interval:
-    """Resample whole clusters (Efron and Tibshirani 1993, ch. 8 and 13), or single values without clusters."""
+    """Resample clusters (Efron and Tibshirani 1993, ch. 8 and 13), or single values without clusters."""
     if not values:
         return Interval(0.0, 0.0, 0.0, 0)
     if len(values) == 1:
@@ -106,14 +101,9 @@ def bootstrap(values: Sequence[float], clusters: Sequence[str] | None = None) ->
 
 
 def separation(pairs: Wins, lacking: Sequence[str], answered: Sequence[str]) -> Interval:
-    """Return an AUROC, or a difference of two, with its interval; n counts questions without an answer.
+    """Return an AUROC, or a difference of two, with its interval; n counts unanswered questions.
 
-    Questions of both kinds are drawn anew, by cluster: a bootstrap over one kind would take the other for fixed.
-
-    Args:
-        pairs: `wins` of a run, or those of a run minus those of another.
-        lacking: Clusters of the rows.
-        answered: Clusters of the columns.
+    Resamples questions of both kinds by cluster. `pairs` are `wins` of a run, or their difference between runs.
     """
     if min(pairs.shape) == 1:
         return Interval(float(pairs.mean()), math.nan, math.nan, len(lacking))
@@ -135,25 +125,20 @@ def _numbered(names: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.int
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A mean difference with its interval."""
-
     interval: Interval
     clusters: int
 
     @property
     def verdict(self) -> str:
-        """Say whether the second run is worse or better beyond noise."""
         if self.clusters <= FEW_CLUSTERS:
             return "too few clusters to say"
         return "worse" if self.is_lower else "better" if self.interval.low > 0 else "no difference seen"
 
     @property
     def is_lower(self) -> bool:
-        """True if the interval lies below zero."""
         return self.interval.high < 0
 
 
 def compared(before: Sequence[float], after: Sequence[float], clusters: Sequence[str]) -> Difference:
-    """Compare paired values."""
     differences = [new - old for old, new in zip(before, after, strict=True)]
     return Difference(bootstrap(differences, clusters), len(set(clusters)))

@@ -6,7 +6,7 @@ from math import isnan
 
 from evals.markdown import table
 from evals.metrics import Interval, bootstrap, separation, wins
-from evals.results import NOTE_BREAK, SEPARATION, Case, Part, answered_beside
+from evals.results import SEPARATION, Case, Part, answered_beside
 from evals.runs import Record, Run
 from evals.timing import Spread, spread
 
@@ -18,8 +18,6 @@ ONE_CLUSTER = "With a single cluster, intervals are over questions, and narrower
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measure over the cases of a category."""
-
     category: str
     measure: str
     interval: Interval
@@ -28,14 +26,11 @@ class Figure:
 
     @property
     def title(self) -> str:
-        """The category as it is shown."""
         return titled(self.category) + (" (apart)" if self.apart else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One set asked by one arm."""
-
     part: Part
     figures: Sequence[Figure]
     """The headline first, then by category."""
@@ -45,14 +40,12 @@ class Summary:
 
     @property
     def headline(self) -> Figure | None:
-        """The figure that the set is judged by."""
         return next(
             (each for each in self.figures if (each.category, each.measure) == (HEADLINE, self.part.measure)), None
         )
 
     @property
     def verdict(self) -> str:
-        """The headline against floor and goal; empty without a floor."""
         figure, part = self.headline, self.part
         if figure is None or part.floor is None:
             return ""
@@ -62,14 +55,12 @@ class Summary:
 
     @property
     def speed_verdict(self) -> str:
-        """The median against its limit; empty without one."""
         if self.part.p50_limit_ms is None or self.latency is None:
             return ""
         return "passed" if self.latency.p50 <= self.part.p50_limit_ms else MISSED
 
 
 def summaries(run: Run) -> list[Summary]:
-    """Sum up every part of a run."""
     cases: dict[tuple[str, str], list[Case]] = {}
     for case in run.cases:
         cases.setdefault((case.set, case.arm), []).append(case)
@@ -81,7 +72,7 @@ def summaries(run: Run) -> list[Summary]:
 
 
 def by_category(cases: Sequence[Case]) -> dict[str, list[Case]]:
-    """Group cases: those of the headline, then each category."""
+    """The headline, then each category."""
     groups = {HEADLINE: [case for case in cases if not case.apart]}
     for case in cases:
         if case.category:
@@ -90,34 +81,32 @@ def by_category(cases: Sequence[Case]) -> dict[str, list[Case]]:
 
 
 def clusters_of(cases: Sequence[Case]) -> list[str]:
-    """Name the independent unit of each case."""
+    """Return the independent unit of each case."""
     return [case.cluster or f"case {case.id}" for case in cases]
 
 
 def scores_of(cases: Sequence[Case]) -> list[float]:
-    """Return the scores of the best hits, for `wins`."""
     return [case.score or 0.0 for case in cases]
 
 
 def titled(category: str) -> str:
-    """Name a category so that none can be taken for the headline."""
+    """Title a category unlike the headline."""
     return {HEADLINE: ALL, ALL: f"{ALL} (category)"}.get(category, category)
 
 
 def shown(interval: Interval, *, signed: bool = False) -> str:
-    """Show a mean or a difference with its interval."""
+    """Format a mean or difference with its interval."""
     low, mean, high = (f"{value:+.3f}" if signed else digits(value) for value in (interval.low, interval.mean,
                                                                                   interval.high))  # fmt: skip
     return f"{mean} [{NONE}]" if isnan(interval.low) else f"{mean} [{low}, {high}]"
 
 
 def digits(value: float) -> str:
-    """Show a share in three digits."""
     return f"{value:.3f}".removeprefix("0") if 0 <= value < 1 else f"{value:.2f}"
 
 
 def markdown(run: Run, details: str = "") -> str:
-    """Lay a run out; `details` is what its suite adds."""
+    """Render a run; `details` is from its suite."""
     found = summaries(run)
     parts = [f"# Evaluation {run.name}", *([_facts(run.record)] if run.record else []), _targets(found)]
     parts += [_measures(name, found) for name in dict.fromkeys(each.part.set for each in found)]
@@ -208,6 +197,3 @@ def _pairs(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_pairs(each)}" for name, each in value.items() if each not in (None, "", {}))
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-__all__ = ["NOTE_BREAK", "Figure", "Summary", "by_category", "markdown", "shown", "summaries", "table"]

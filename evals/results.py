@@ -1,14 +1,14 @@
-"""Cases and parts: the results that every suite hands over."""
+"""Cases and parts: results of every suite."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 CHARACTERS_PER_TOKEN = 4
 NOTE_BREAK = "; "
-"""Between the clauses of a part's note."""
+"""Separates the clauses of a part's note."""
 SEPARATION: Final = "AUROC"
-"""Measure of questions without an answer."""
+"""Measure of unanswered questions."""
 _BESIDE: Final = " unanswered"
 
 
@@ -19,12 +19,12 @@ class Case:
     set: str
     arm: str
     unit: str
-    """Kind of thing that is found: a turn, a session, a document, a record."""
+    """A turn, session, document or record."""
     id: str
-    """Unique within the set, and the same in every run on the same data."""
+    """Unique within the set, and stable between runs."""
     values: Mapping[str, float]
     cluster: str = ""
-    """Cases of one cluster are not independent; empty if it stands alone."""
+    """Cases of one cluster are dependent."""
     category: str = ""
     apart: bool = False
     """Left out of the headline figures."""
@@ -35,20 +35,15 @@ class Case:
     took_ms: float | None = None
     tokens: int | None = None
     best: Sequence[str] = ()
-    """Beginnings of the best texts that were found."""
+    """Beginnings of the best texts."""
     missed: Sequence[str] = ()
-    """Beginnings of the texts that were wanted and not found."""
+    """Beginnings of missed texts."""
     score: float | None = None
-    """Score of the best hit, 0 without one; `None` for arms without comparable scores."""
+    """Of the best hit, 0 without one; `None` if the arm's scores do not compare."""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Identity within a run."""
         return self.set, self.arm, self.id
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +55,17 @@ class Part:
     unit: str
     texts: int | None
     measure: str
-    """The measure that the set is judged by."""
+    """The decisive measure."""
     floor: float | None = None
     goal: float | None = None
     p50_limit_ms: float | None = None
     resident_mb: float | None = None
-    """Memory of the server after the last question."""
+    """Server memory after the last question."""
     note: str = ""
-    """Remarks for the report, separated by `NOTE_BREAK`."""
 
 
 def beside(name: str) -> str:
-    """Name the set of a set's questions without an answer."""
+    """Name the set of unanswered questions beside a set."""
     return name + _BESIDE
 
 

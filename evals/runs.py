@@ -1,6 +1,6 @@
-"""Runs of suites: a folder each, with `run.json` and a line in `cases.jsonl` for each answer.
+"""Runs: a folder each, with `run.json` and a line in `cases.jsonl` for each answer.
 
-DuckDB reads all of them: `SELECT * FROM read_json('<folder>/*/cases.jsonl', filename = true)`.
+DuckDB reads them: `SELECT * FROM read_json('<folder>/*/cases.jsonl', filename = true)`.
 """
 
 import fcntl
@@ -8,7 +8,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,24 +31,23 @@ _DECIDE = ("settings", "commit", "version", "model", "data", "versions")
 
 
 def default_runs() -> Path:
-    """Return the folder of this user's runs."""
     return Path(platformdirs.user_data_dir("engrain-evals", appauthor=False))
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The circumstances of a run."""
+    """Circumstances of a run."""
 
     suite: str
     command: Mapping[str, Any]
-    """Sets, arms, limit and so on. The same command finds an interrupted run again."""
+    """Sets, arms, limit and so on: identifies an interrupted run to resume."""
     settings: Mapping[str, Any]
     data: Mapping[str, str]
-    """A hash of each set."""
+    """Hash by set."""
     commit: str
     version: str
     model: str
-    """A hash of the models in the package, the name of another model, or `none`."""
+    """Hash of the packaged models, another model's name, or `none`."""
     machine: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     started_at: str = ""
@@ -56,14 +55,14 @@ class Record:
     parts: Sequence[Mapping[str, Any]] = ()
 
     def differences(self, other: "Record") -> list[str]:
-        """Name the differences that make the answers of two runs incomparable."""
+        """Name the differences that make two runs incomparable."""
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in _DECIDE}
         pairs["processor"] = (self.machine.get("processor"), other.machine.get("processor"))
         return [f"{name} was {one}, is {two}" for name, (one, two) in pairs.items() if one != two]
 
 
 def new_record(suite: str, command: Mapping[str, Any], data: Mapping[str, str], settings: Mapping[str, Any]) -> Record:
-    """Describe a run of this checkout on this machine that starts now; `settings["server"]` are a server's."""
+    """Describe a run that starts now; `settings["server"]` are a server's."""
     server = settings.get("server", {})
     return Record(
         suite=suite,
@@ -80,7 +79,7 @@ def new_record(suite: str, command: Mapping[str, Any], data: Mapping[str, str], 
 
 
 def digest_of(labels: Iterable[Any]) -> str:
-    """Hash labels, which are data classes, in the order given."""
+    """Hash data classes in order."""
     said = json.dumps([asdict(each) for each in labels], default=sorted)
     return hashlib.sha256(said.encode()).hexdigest()
 
@@ -98,19 +97,18 @@ def _embedding_model(server: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run, or a baseline."""
+    """A finished run, or a baseline, which has no record."""
 
     name: str
     record: Record | None
-    """`None` for a baseline."""
     cases: Sequence[Case]
     parts: Sequence[Part]
     data: Mapping[str, str] = field(default_factory=dict)
-    """A hash of each set."""
+    """Hash by set."""
 
 
 class Journal:
-    """An unfinished run, written by one process; every answer is on disk at once."""
+    """An unfinished run of one process; every answer is on disk at once."""
 
     def __init__(self, folder: Path, record: Record) -> None:
         self.folder, self.record = folder, record
@@ -126,7 +124,7 @@ class Journal:
         """Begin a run, or resume the interrupted one of the same command.
 
         Raises:
-            EngrainError: The interrupted one was measured otherwise, or another process is at it.
+            EngrainError: The circumstances differ, or another process has it.
         """
         record = Record(**json.loads(json.dumps(asdict(record))))
         for folder, earlier in list_runs(runs):
@@ -153,22 +151,19 @@ class Journal:
         return cls(folder, record)
 
     def add(self, case: Case) -> None:
-        """Keep an answer."""
         self.cases[case.key] = case
-        self._file.write(json.dumps(case.plain(), ensure_ascii=False) + "\n")
+        self._file.write(json.dumps(asdict(case), ensure_ascii=False) + "\n")
         self._file.flush()
 
     def close_part(self, part: Part) -> None:
-        """Keep a part, whose cases are complete."""
+        """Store a part after its last case."""
         self.parts[part.set, part.arm] = part
         self._update(parts=[asdict(each) for each in self.parts.values()])
 
     def server_folder(self, name: str) -> Path:
-        """Return the data folder for the server of a set."""
         return self.folder / SERVERS / name
 
     def note(self, name: str) -> Any:  # noqa: ANN401, RUF100 - JSON
-        """Return what was kept under a name, or `None`."""
         return self._notes.get(name)
 
     def keep(self, name: str, value: object) -> None:
@@ -177,7 +172,7 @@ class Journal:
         _write_json(self.folder / NOTES, self._notes)
 
     def finish(self) -> Run:
-        """Mark the run as finished, and delete the data of its servers."""
+        """Finish the run and delete its servers' data."""
         self._update(finished_at=_now())
         self.close()
         shutil.rmtree(self.folder / SERVERS, ignore_errors=True)
@@ -193,8 +188,27 @@ class Journal:
         _write_json(self.folder / RECORD, asdict(self.record))
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A suite with its data read and checked."""
+
+    data: Mapping[str, str]
+    """Hash by set."""
+    measure: Callable[[Journal], None]
+    """Add cases and parts, without those in the journal."""
+    command: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def ask_missing(journal: Journal, questions: Mapping[tuple[str, str, str], Callable[[], Case]]) -> None:
+    """Ask what the journal lacks; questions stand by case key."""
+    for key, ask in questions.items():
+        if key not in journal.cases:
+            journal.add(ask())
+
+
 def list_runs(runs: Path) -> list[tuple[Path, Record]]:
-    """Return all runs in a folder, the latest first: by their end, or by their beginning without one.
+    """Return all runs in a folder, the latest first.
 
     Raises:
         EngrainError: A record cannot be read.
@@ -209,10 +223,10 @@ def list_runs(runs: Path) -> list[tuple[Path, Record]]:
 
 
 def read_run(name: str, runs: Path) -> Run:
-    """Read a run by its id or a beginning of it, `latest`, `latest~1`, or the path of a baseline.
+    """Read a run by id or its beginning, `latest`, `latest~1`, or a baseline's path.
 
     Raises:
-        EngrainError: There is no such finished run, several begin so, or its files cannot be read.
+        EngrainError: The run is missing, unfinished, ambiguous or damaged.
     """
     if Path(name).is_file():
         return read_baseline(Path(name))
@@ -237,16 +251,16 @@ def _read(folder: Path, record: Record) -> Run:
 
 
 def baseline_lines(run: Run) -> str:
-    """Lay a run out as a file for a repository: a header, then a case a line, without texts."""
+    """Format a baseline: a header, then a case a line, without texts."""
     header = {"kind": "baseline", "data": run.data, "measures": {part.set: part.measure for part in run.parts}}
-    rows = [{name: value for name, value in case.plain().items() if name not in _TEXTS} for case in run.cases]
+    rows = [{name: value for name, value in asdict(case).items() if name not in _TEXTS} for case in run.cases]
     for row in rows:
         row["took_ms"] = None if row["took_ms"] is None else round(row["took_ms"], 2)
     return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in (header, *rows))
 
 
 def read_baseline(path: Path) -> Run:
-    """Read a file that `baseline_lines` made.
+    """Read a baseline.
 
     Raises:
         EngrainError: It is none.
@@ -262,7 +276,7 @@ def read_baseline(path: Path) -> Run:
 
 
 def json_rows(path: Path) -> list[dict[str, Any]]:
-    """Read JSON Lines; lines end at a newline only, as texts may hold U+2028."""
+    """Read JSON Lines; only newlines end a line, as texts may hold U+2028."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 

@@ -1,4 +1,4 @@
-"""The settings of a server as a run may keep them: of secrets, only that they were set."""
+"""Settings of a server as kept by a run, secrets masked."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,6 @@ _SECRET = frozenset(
 
 
 def settings_snapshot(settings: Mapping[str, str]) -> dict[str, str]:
-    """Mask the secrets among settings."""
     secret = _SECRET | _secrets_of_providers(settings)
     return {name: SET if value and name in secret else without_secrets(str(value)) for name, value in settings.items()}
 

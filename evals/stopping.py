@@ -1,4 +1,4 @@
-"""SIGTERM as Ctrl-C, so that `finally` blocks run and no server is left behind."""
+"""SIGTERM as Ctrl-C, so that `finally` blocks stop the server."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let SIGTERM raise `KeyboardInterrupt` in the block, if this is the main thread."""
+    """Raise `KeyboardInterrupt` on SIGTERM in the block, in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The suites, and the one way in which each is run, kept and reported."""
+"""The suites, and how each is run, kept and reported."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,17 @@ from typing import Any
 
 from evals import report
 from evals.gate import missed
-from evals.harness import prepare as prepare_retrieval
-from evals.history import prepare as prepare_history
+from evals.harness.run import prepare as prepare_retrieval
+from evals.history.run import prepare as prepare_history
 from evals.options import Options
-from evals.packs import prepare as prepare_packs
-from evals.reflection import details as reflection_details
-from evals.reflection import prepare as prepare_reflection
-from evals.release_notes import prepare as prepare_release_notes
+from evals.packs.run import prepare as prepare_packs
+from evals.reflection.run import prepare as prepare_reflection
+from evals.reflection.scoring import details as reflection_details
+from evals.release_notes.run import prepare as prepare_release_notes
 from evals.results import Case
-from evals.runs import Journal, Run, default_runs, new_record
+from evals.runs import Journal, Prepared, Run, default_runs, new_record
 from evals.stopping import stoppable
-from evals.suite import Prepared
-from evals.synthesis import prepare as prepare_synthesis
+from evals.synthesis.run import prepare as prepare_synthesis
 from stores.errors import EngrainError
 
 FELL_SHORT, NOTHING_TO_MEASURE, INTERRUPTED = 1, 2, 130
@@ -27,8 +26,6 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite: what it reads and checks before it begins, the options it takes, and what it adds to the report."""
-
     prepare: Callable[[Options], Prepared]
     takes: frozenset[str]
     details: Callable[[Sequence[Case]], str] = lambda _: ""
@@ -45,7 +42,7 @@ SUITES: Mapping[str, Suite] = {
     "release-notes": Suite(prepare_release_notes, COMMON | {"data"}),
     "synthesis": Suite(prepare_synthesis, COMMON | {"limit", "server"}),
 }
-"""Suites by name; `cli/evaluation.py` has their commands."""
+"""`cli/evaluation.py` has their commands."""
 
 
 def run_suite(name: str, options: Options, say: Say) -> int:
@@ -67,7 +64,7 @@ def run_suite(name: str, options: Options, say: Say) -> int:
 
 
 def measure(name: str, options: Options, say: Say) -> Run | None:
-    """Run a suite to its end; return `None` if it was interrupted.
+    """Run a suite; return `None` if interrupted.
 
     Raises:
         EngrainError: It cannot be measured. Answers are kept for the same command.
@@ -94,6 +91,5 @@ def measure(name: str, options: Options, say: Say) -> Run | None:
 
 
 def markdown(run: Run) -> str:
-    """Lay a run out with what its suite adds."""
     details = SUITES[run.record.suite].details(run.cases) if run.record and run.record.suite in SUITES else ""
     return report.markdown(run, details)

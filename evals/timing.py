@@ -1,4 +1,4 @@
-"""Times of calls, and their percentiles."""
+"""Times of calls and their percentiles."""
 
 import math
 import statistics
@@ -12,20 +12,19 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Percentiles of some measurements, by nearest rank."""
+    """Percentiles by nearest rank."""
 
     p50: float
     p95: float
-    largest: float
     n: int
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Sum up measurements; without any, all is NaN."""
+    """Return percentiles; NaN without values."""
     if not values:
-        return Spread(math.nan, math.nan, math.nan, 0)
+        return Spread(math.nan, math.nan, 0)
     ordered = sorted(values)
-    return Spread(_rank(ordered, 0.5), _rank(ordered, 0.95), ordered[-1], len(ordered))
+    return Spread(_rank(ordered, 0.5), _rank(ordered, 0.95), len(ordered))
 
 
 def _rank(ordered: Sequence[float], share: float) -> float:
@@ -33,7 +32,7 @@ def _rank(ordered: Sequence[float], share: float) -> float:
 
 
 def timed_ms(action: Callable[[Item], object], items: Iterable[Item]) -> list[float]:
-    """Call an action with each item in turn; return the milliseconds of each call."""
+    """Return the milliseconds of each call."""
     times = []
     for item in items:
         start = time.perf_counter()
@@ -43,7 +42,7 @@ def timed_ms(action: Callable[[Item], object], items: Iterable[Item]) -> list[fl
 
 
 def pace_ms() -> float:
-    """Return the milliseconds of a fixed loop: the pace of a shared machine varies twofold."""
+    """Milliseconds of a fixed loop: a shared machine's pace varies twofold."""
     return statistics.median(timed_ms(_loop, range(5)))
 
 

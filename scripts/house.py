@@ -1,6 +1,6 @@
-"""Print the size budgets of the source tree and fail where one is exceeded.
+"""Print the size budgets of the source tree; fail if one is exceeded.
 
-Run by `make check`. A feature that breaks a budget needs a better design, not a higher budget.
+A feature that breaks a budget needs a better design, not a higher budget.
 """
 
 import ast
@@ -19,8 +19,6 @@ MODELS = ("*.onnx", "*.txt")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """One line of the table: a figure and the highest value allowed."""
-
     name: str
     value: float
     limit: float
@@ -39,14 +37,14 @@ def line_count(paths: list[Path]) -> int:
 
 
 def docstrings(tree: ast.AST) -> Iterator[str]:
-    """Yield every bare string statement: docstrings and the strings below constants and fields."""
+    """Yield all bare string statements."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value.value.strip()
 
 
 def import_graph(paths: list[Path]) -> dict[str, set[str]]:
-    """Map each module to the modules of ours that its file imports, imports inside functions included."""
+    """Map modules to the modules of ours that they import, inside functions too."""
     modules = {_module(path): path for path in paths}
     graph: dict[str, set[str]] = {}
     for module, path in modules.items():
@@ -66,7 +64,7 @@ def _module(path: Path) -> str:
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
-    """Return one import cycle of files, or nothing."""
+    """Return one import cycle, or nothing."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -75,7 +73,7 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
 
 
 def public_methods(path: Path, name: str) -> int:
-    """Count the public methods and properties that a class defines itself."""
+    """Count the public methods and properties that a class itself defines."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ClassDef) and node.name == name:
             methods = [item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]

@@ -1,6 +1,6 @@
-"""Client of a server for commands: address, login and errors.
+"""Client of a server for commands: address, login, errors.
 
-`open_client` is all that a command needs; everything that can go wrong is a `CommandFailed`, which `guarded` prints.
+Every failure is a `CommandFailed`, which `guarded` prints.
 """
 
 from cli.client.client import Client, open_client

@@ -7,16 +7,13 @@ from urllib.parse import urlsplit
 from cli.client.failure import CommandFailed, ExitCode
 
 DEFAULT = "http://127.0.0.1:8420"
-"""Default address of `engrain serve`."""
 
 _CREDENTIALS = re.compile(r"[^/\s]*@")
 _PORTS = {"http": 80, "https": 443}
 
 
 def server_address(typed: str) -> str:
-    """Normalize an address: with a scheme, without a trailing slash.
-
-    Without a scheme it is `http` for this machine and `https` for any other.
+    """Normalize an address, without a trailing slash; the default scheme is `http` for this machine, else `https`.
 
     Raises:
         CommandFailed: It is not the address of a server.
@@ -38,7 +35,6 @@ def server_address(typed: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a host is the loopback interface."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -52,7 +48,7 @@ def is_local(address: str) -> bool:
 
 
 def is_in_clear(address: str) -> bool:
-    """Return whether what is sent to a server can be read on the way."""
+    """Return whether traffic to a server is unencrypted and leaves this machine."""
     return address.startswith("http://") and not is_local(address)
 
 

@@ -13,7 +13,7 @@ from cli.signals import put_off
 from tools.runtime.client_settings import ClientSettings, read_client_settings
 
 EARLY_S = 30
-"""An access token that ends sooner than this is not sent any more: it might end on the way."""
+"""Seconds; a token that expires sooner is refreshed first."""
 
 
 class Client:
@@ -32,10 +32,10 @@ class Client:
         return self.file.read().servers.get(self.server.address)
 
     def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """Send a request as the user who is logged in, and return the answer.
+        """Send a request as the logged-in user and return the answer.
 
         Raises:
-            NotLoggedIn: There is no credential for this server, or it holds no more.
+            NotLoggedIn: There is no valid credential for this server.
             Refused: The server refused it.
             Unreachable: No Engrain server answers.
         """
@@ -98,7 +98,7 @@ class Client:
         return NotLoggedIn(f"Your session at {self.server.address} has ended.", f"Log in again: {self.login_command}")
 
     def session_of(self, tokens: JsonObject, email: str) -> Credential:
-        """Make a credential of the answer to a login or a refresh.
+        """Make a credential of the answer to a login or refresh.
 
         Raises:
             Unreachable: There are no tokens in it.
@@ -113,7 +113,7 @@ class Client:
             )
 
     def keep(self, credential: Credential) -> Credential | None:
-        """Store a credential for this server, and make it the default; return the one before."""
+        """Store a credential and make its server the default; return the previous one."""
         with self.file.locked() as credentials:
             before = credentials.servers.get(self.server.address)
             kept = credentials.with_server(self.server.address, credential)
@@ -133,7 +133,7 @@ def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterat
     """Open the server of the option, of ENGRAIN_URL, or of the last login.
 
     Raises:
-        CommandFailed: The address is none, or the file of credentials is damaged.
+        CommandFailed: The address is invalid, or the credentials file is damaged.
     """
     settings, warnings = read_client_settings(environ)
     for warning in warnings:
@@ -148,10 +148,10 @@ def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterat
 
 
 def checked_token(text: str, where: str) -> str:
-    """Check that a text can be a token or a key.
+    """Check the form of a token or key.
 
     Raises:
-        CommandFailed: It holds what neither does.
+        CommandFailed: It has characters that neither has.
     """
     if not text.isascii() or not text.isprintable() or " " in text:
         raise CommandFailed(
@@ -163,5 +163,4 @@ def checked_token(text: str, where: str) -> str:
 
 
 def is_over(credential: Credential) -> bool:
-    """Return whether an access token has expired, or is about to."""
     return credential.expires_at is not None and credential.expires_at <= time.time() + EARLY_S

@@ -1,4 +1,4 @@
-"""Credentials of `engrain login` by server, in one file that only its owner can read."""
+"""Credentials of `engrain login` by server, in a file that only its owner can read."""
 
 import fcntl
 import json
@@ -20,21 +20,17 @@ _KINDS = ("session", "api_key")
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A credential for one server."""
-
     kind: Literal["session", "api_key"]
     token: str = field(repr=False)
-    """The access token, or the API key."""
     email: str
     refresh_token: str | None = field(default=None, repr=False)
     expires_at: int | None = None
-    """When the access token ends, in seconds since 1970 by this machine's clock."""
+    """Seconds since 1970 by this machine's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
     default: str | None = None
-    """The server of the last login."""
     servers: Mapping[str, Credential] = field(default_factory=dict)
 
     def with_server(self, server: str, credential: Credential) -> "Credentials":
@@ -63,7 +59,7 @@ class CredentialFile:
         """Return the stored credentials.
 
         Raises:
-            CommandFailed: The file cannot be read, or is damaged.
+            CommandFailed: The file cannot be read or is damaged.
         """
         try:
             text = self._read_text()
@@ -95,7 +91,7 @@ class CredentialFile:
         """Lock the file against other commands; yield its contents.
 
         Raises:
-            CommandFailed: Another command holds the lock for too long, or the folder cannot be written.
+            CommandFailed: The lock timed out, or the folder cannot be written.
         """
         with self._writing():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)

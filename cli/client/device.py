@@ -1,4 +1,4 @@
-"""Device login with a browser on any machine (RFC 8628), client side."""
+"""Client side of the device login (RFC 8628)."""
 
 import time
 from collections.abc import Callable
@@ -11,19 +11,16 @@ from cli.client.server import JsonObject, Server
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
 SLOWER_S = 5
-"""As much longer are the pauses after `slow_down` (RFC 8628, section 3.5)."""
+"""Added to the polling interval after `slow_down` (RFC 8628, section 3.5)."""
 LONGEST_PAUSE_S = 30.0
 _AGAIN = "Start it again with `engrain login`."
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A device login that has begun."""
-
     device_code: str
     user_code: str
     page: str
-    """Page for typing the code."""
     page_with_code: str
     expires_in_s: float
     interval_s: float
@@ -34,7 +31,7 @@ def start(server: Server, client_name: str) -> Started:
 
     Raises:
         Refused: The server takes none now.
-        Unreachable: No Engrain server answers, or its answer makes no sense.
+        Unreachable: No Engrain server answers properly.
     """
     answer = server.request("POST", "/api/auth/device", {"client_name": client_name})
     try:
@@ -73,10 +70,10 @@ class Waiting:
         self.pause_s = started.interval_s
 
     def result(self) -> JsonObject:
-        """Poll until the login is allowed or denied, and return the tokens.
+        """Poll until the login is decided and return the tokens.
 
         Raises:
-            CommandFailed: It was denied, or nobody decided in time.
+            CommandFailed: It was denied or has expired.
         """
         deadline = self.clock() + self.started.expires_in_s
         wait_s = self.pause_s

@@ -18,23 +18,23 @@ JsonObject = dict[str, Any]
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 30.0
 _STAMP = "x-engrain-version"
-"""Every answer of ours has this header."""
+"""Header of every answer of ours."""
 _FROM_A_PROXY = (502, 503, 504)
 
 
 class Server:
-    """A server at an address; connected by the first request."""
+    """A server, connected by the first request."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.version = ""
-        """The version of the server, known after the first answer."""
+        """Known after the first answer."""
         self._http: httpx2.Client | None = None
 
     def request(
         self, method: str, path: str, body: JsonObject | None = None, *, token: str | None = None
     ) -> JsonObject:
-        """Send a request and return the answer, an empty object for one without a body.
+        """Send a request and return the answer, empty for one without a body.
 
         Raises:
             Refused: The server refused it.
@@ -145,7 +145,6 @@ class Server:
 
 
 def user_agent() -> str:
-    """Return the User-Agent, as the server's list of sessions shows it."""
     from tools.runtime.version import VERSION  # noqa: PLC0415 - reading metadata takes a while
 
     return f"engrain/{VERSION} ({platform.system()} {platform.machine()})"

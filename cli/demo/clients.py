@@ -1,4 +1,4 @@
-"""Clients of the demo: REST as programs use it, MCP as agents use it."""
+"""REST and MCP clients of the demo."""
 
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -12,23 +12,23 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from cli.demo.failure import DemoFailed
-
 TIMEOUT_S = 120.0
+
+
+class DemoFailed(Exception):
+    """A sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer with its time."""
-
     body: dict[str, Any]
     ms: float
     text: str = ""
-    """Over MCP, the text for the model."""
+    """The text for the model, over MCP."""
 
 
 class RestClient:
-    """Calls REST routes; any refusal ends the demo with the server's own sentence."""
+    """Calls REST routes; a refusal ends the demo."""
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
@@ -36,7 +36,7 @@ class RestClient:
     @classmethod
     @asynccontextmanager
     async def connected(cls, address: str) -> AsyncIterator["RestClient"]:
-        """Open a connection pool to a server on this machine, without proxies."""
+        """Open a connection pool without proxies."""
         async with httpx2.AsyncClient(base_url=address, trust_env=False, timeout=TIMEOUT_S) as http:
             yield cls(http)
 
@@ -70,8 +70,6 @@ def _sentence(response: httpx2.Response) -> str:
 
 
 class AgentClient:
-    """Calls MCP tools with the SDK's own client."""
-
     def __init__(self, client: Client) -> None:
         self._client = client
 

@@ -1,4 +1,4 @@
-"""Documents of the demo: this repository's own, the built-in handbook, or any folder of text."""
+"""Documents of the demo: of this repository, the built-in handbook, or a folder."""
 
 import os
 import re
@@ -6,39 +6,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.demo.failure import DemoFailed
+from cli.demo.clients import DemoFailed
 
 SUFFIXES = frozenset({".md", ".markdown", ".rst", ".txt"})
 FILES_LIMIT = 1000
 FILE_BYTES_LIMIT = 1_000_000
 TOTAL_CHARACTERS_LIMIT = 2_000_000
-"""About five minutes of indexing on two slow cores; the demo waits for two of them."""
+"""About five minutes of indexing on two slow cores."""
 UNREAD_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 
 _OUTPUT = re.compile(r"<!-- demo output -->.*?<!-- end of demo output -->", re.DOTALL)
-"""The demo's output in the README, which holds every question that the demo asks."""
+"""The demo's output in the README holds all its questions."""
 OWN_FILES = ("README.md", "CONTRIBUTING.md", "AGENTS.md")
 GENERATED = "reference"
-"""Generated tables in `docs`, which would double the waiting."""
+"""Generated pages would double the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One document, with its place in the corpus."""
-
     path: str
     content: str
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Documents of one source."""
-
     name: str
     url: str
     texts: list[Text]
     skipped: int = 0
-    """Files that are no text, too large, or beyond the demo's limit."""
+    """Files that are not text or exceed a limit."""
 
     @property
     def characters(self) -> int:
@@ -46,7 +42,7 @@ class Corpus:
 
 
 def own_corpus() -> tuple[Corpus, bool]:
-    """Read this repository's documents (True), or the built-in handbook if there is no checkout."""
+    """Read this repository's documents (True), or the built-in handbook without a checkout."""
     root = checkout()
     if root is not None:
         return _corpus("Engrain documentation", root, _own_files(root)), True
@@ -55,7 +51,6 @@ def own_corpus() -> tuple[Corpus, bool]:
 
 
 def checkout() -> Path | None:
-    """Return the source checkout that we run from, if any."""
     root = Path(__file__).resolve().parents[2]
     return root if (root / "pyproject.toml").is_file() and (root / "README.md").is_file() else None
 
@@ -67,10 +62,10 @@ def _own_files(root: Path) -> list[Path]:
 
 
 def folder_corpus(folder: Path) -> Corpus:
-    """Read the text files of a folder, those at the top first, as far as the limits go.
+    """Read the text files of a folder up to the limits, top level first.
 
     Raises:
-        DemoFailed: It is no folder, or holds no readable text.
+        DemoFailed: It is no folder or holds no readable text.
     """
     root = folder.expanduser().resolve()
     if not root.is_dir():

@@ -1,4 +1,4 @@
-"""Records of the demo: patterns, rules, a procedure, and two decisions of which one retires the other."""
+"""Records of the demo."""
 
 from typing import Any
 
@@ -49,7 +49,6 @@ RECORDS: tuple[Record, ...] = (
         "category": "security",
     },
 )
-"""Stored with one REST bulk request."""
 
 OLD_DECISION: Record = {
     "title": "The ledger lives in DuckDB",
@@ -57,7 +56,6 @@ OLD_DECISION: Record = {
     "content": "We keep the ledger in DuckDB, because reports read it directly and one engine is less to learn.",
     "category": "storage",
 }
-"""Added by an agent, and superseded by the next one."""
 
 NEW_DECISION: Record = {
     "title": "The ledger lives in SQLite",

@@ -1,4 +1,4 @@
-"""Output of the demo: plain lines for a terminal, a file or a pipe."""
+"""Output of the demo as plain lines."""
 
 import textwrap
 from collections.abc import Mapping
@@ -10,10 +10,8 @@ from cli.demo.questions import Question
 
 WIDTH = 100
 SHOWN = 2
-"""Results printed per question."""
 INDENT = " " * 5
 LANES = {"lexical": "words", "vector": "meaning", "graph": "relations"}
-"""Names of the lanes for readers."""
 
 
 def title(text: str) -> None:
@@ -26,13 +24,12 @@ def line(text: str, indent: int = 2) -> None:
 
 
 def verbatim(text: str, *, most: int = 5) -> None:
-    """Print the first lines of a tool's answer."""
     for shown in text.splitlines()[:most]:
         typer.echo(_cut(f"    | {shown}"))
 
 
 def answered(question: Question, response: Mapping[str, Any], ms: float) -> None:
-    """Print a question, the best hits of its search, and the lanes that found each."""
+    """Print a question and its best hits with their lanes."""
     typer.echo(typer.style(f"  Q  {question.text}", bold=True) + f"  ({question.shows}; {ms:.0f} ms)")
     details = response["filters"].get("graph_retrieval", {}).get("source_details", {})
     for hit in response["results"][:SHOWN]:

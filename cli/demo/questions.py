@@ -1,4 +1,4 @@
-"""Questions of the demo: fixed ones about its own records, and ones made from headings."""
+"""Questions of the demo: fixed ones, and ones made from headings."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ GENERIC = frozenset({
     "quick start", "quickstart", "readme", "references", "removed", "requirements", "see also", "summary",
     "table of contents", "todo", "unreleased", "usage",
 })  # fmt: skip
-"""Headings of many documents: a question made from one would be answered by any of them."""
+"""Headings of many documents."""
 
 ASKING = frozenset({"are", "can", "do", "does", "how", "is", "should", "what", "when", "where", "which", "who", "why"})
 """First words of headings that are questions already."""
@@ -24,12 +24,10 @@ _NUMBER = re.compile(r"^[0-9]+(\.[0-9]+)*[.)]?\s+")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, and the feature that it shows."""
-
     text: str
     shows: str
     answered: bool = True
-    """False if nothing answers it, so that the score must be low."""
+    """False if nothing answers it: the score must be low."""
 
 
 KNOWLEDGE: tuple[Question, ...] = (
@@ -38,10 +36,8 @@ KNOWLEDGE: tuple[Question, ...] = (
 )
 REPOSITORY = Question("How do I back up and restore the ledger?", "this repository's own documentation")
 OFF_TOPIC = Question("How long does sourdough bread rest before baking?", "nobody wrote about it", answered=False)
-"""Its best hit must score low: scores are comparable between questions."""
 
 AGENT_QUESTION = "Who may read what I remember in private?"
-"""Asked over MCP, and answered by the documentation of a checkout."""
 
 
 def questions_from(corpus: Corpus, *, most: int = FROM_HEADINGS) -> list[Question]:

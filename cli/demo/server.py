@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.demo.failure import DemoFailed
+from cli.demo.clients import DemoFailed
 from stores.errors import Unavailable
 from tools.runtime.launch import server_process
 from tools.runtime.settings import PREFIX
@@ -35,6 +35,6 @@ def running_server(folder: Path, environ: Mapping[str, str]) -> Iterator[Running
 
 
 def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Blank the user's settings (an empty one counts as unset): the demo must not write into a real database."""
+    """Blank the user's settings: the demo must not write into a real database."""
     blank = {name: "" for name in environ if name.startswith(PREFIX)}
     return blank | {f"{PREFIX}LOG_LEVEL": "warning"}

@@ -13,9 +13,8 @@ from typing import Any
 import typer
 
 from cli.demo import knowledge, printing
-from cli.demo.clients import AgentClient, Answer, RestClient
+from cli.demo.clients import AgentClient, Answer, DemoFailed, RestClient
 from cli.demo.corpus import Corpus, folder_corpus, own_corpus
-from cli.demo.failure import DemoFailed
 from cli.demo.questions import AGENT_QUESTION, KNOWLEDGE, OFF_TOPIC, REPOSITORY, Question, questions_from
 from cli.demo.server import RunningServer, running_server
 from cli.signals import run_interruptible
@@ -24,16 +23,14 @@ from evals.stopping import stoppable
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 1_000_000
 INDEX_LIMIT_S = 120.0
-"""Slow machines need longer for token vectors, which a search can do without."""
 INDEX_POLL_S = 0.1
 AGAIN = "engrain demo --folder path"
 LOW_SCORE = 0.3
-"""Limit for the best hit of an off-topic question."""
 
 
 @dataclass(slots=True)
 class Visit:
-    """The state that one run carries from act to act."""
+    """State passed from act to act."""
 
     server: RunningServer
     rest: RestClient
@@ -42,13 +39,13 @@ class Visit:
     from_checkout: bool
     token: str = ""
     ids: dict[str, str] = field(default_factory=dict)
-    """Ids of the records, by name."""
+    """By name."""
     rest_ms: list[float] = field(default_factory=list)
     agent_ms: list[float] = field(default_factory=list)
 
 
 def run_demo(environ: Mapping[str, str], *, folder: Path | None) -> int:
-    """Run the demo; return 1, after a sentence, if something was not answered."""
+    """Run the demo; return 1 if something was not answered."""
     try:
         with stoppable(), tempfile.TemporaryDirectory(prefix="engrain-demo-") as temporary:
             _play(Path(temporary), environ, folder)
@@ -133,7 +130,7 @@ async def _ingest(visit: Visit) -> None:
 
 
 def batches(corpus: Corpus) -> Iterator[list[dict[str, str]]]:
-    """Cut a corpus into requests of a bounded number of documents and characters."""
+    """Divide a corpus into bounded requests."""
     batch: list[dict[str, str]] = []
     size = 0
     for text in corpus.texts:

@@ -1,4 +1,4 @@
-"""Reference of the command line, from the functions of the commands."""
+"""Reference of the command line."""
 
 import inspect
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Reference of error codes, from the classes and from the places that give a code of their own."""
+"""Reference of error codes, from the error classes and the calls that pass a code."""
 
 import ast
 import inspect
@@ -35,7 +35,7 @@ Over MCP a refusal is a tool result with `isError` whose text begins with the co
 class Described:
     code: str
     status: int | None
-    """None: it stops a command, and no request is answered with it."""
+    """None if it stops a command rather than answers a request."""
     meaning: str
     remediation: str
 
@@ -91,7 +91,7 @@ MEANINGS = {
     "oidc_silent_refresh_disabled": "The provider does not refresh sessions silently.",
     "signup_disabled": "Signing up is switched off (`ENGRAIN_SIGNUP_ENABLED`).",
 }
-"""Descriptions that the places that raise these lack."""
+"""Descriptions missing where these are raised."""
 
 
 def _sentence(text: str) -> str:

@@ -1,7 +1,7 @@
 """The reference of settings."""
 
 from dataclasses import fields
-from typing import Any, get_args
+from typing import Any
 
 from cli.reference.markdown import code, in_words
 from tools.runtime.client_settings import DESCRIPTIONS, ClientSettings
@@ -51,8 +51,3 @@ def _default(value: object, factory: object) -> str:
     if value is None or value == ():
         return "unset"
     return code(str(value).lower() if isinstance(value, bool) else value)
-
-
-def choices(name: str) -> tuple[object, ...]:
-    """Return the words that a setting accepts; empty for free values."""
-    return get_args(Settings.model_fields[name].annotation)

@@ -29,7 +29,7 @@ def pages(app: typer.Typer) -> dict[str, str]:
 
 
 def run_reference(app: typer.Typer, *, write: Path | None, check: Path | None) -> int:
-    """Write or compare the pages. Return 1 if one has drifted, 2 without either option."""
+    """Write or compare the pages. Return 1 after drift, 2 without either option."""
     if write is not None:
         _write(app, write)
     if check is not None:

@@ -1,1 +1,1 @@
-"""`engrain release-notes`: what changed between two points of a Git repository, as facts, then as a document."""
+"""`engrain release-notes`: the changes between two points of a Git repository, as a document."""

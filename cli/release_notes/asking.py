@@ -1,4 +1,4 @@
-"""Prompts for a language model: pieces that fit, with untrusted text marked as data."""
+"""Prompts for a language model, in pieces that fit; untrusted text is marked as data."""
 
 import hashlib
 import json
@@ -18,7 +18,6 @@ JsonObject = Mapping[str, object]
 
 AT_ONCE = 3
 ITEMS = 25
-"""Items of one question: the answer has to fit as well."""
 CHARACTERS = 24_000
 CHARACTERS_PER_TOKEN = 3
 DATA = """
@@ -34,8 +33,6 @@ _WHY = {
 
 
 class Asker:
-    """Asks one model, in pieces of at most so many characters."""
-
     def __init__(self, model: LanguageModel, progress: Progress, *, context_tokens: int) -> None:
         self._model = model
         self._progress = progress
@@ -44,14 +41,13 @@ class Asker:
 
     @property
     def name(self) -> str:
-        """Provider and model."""
         return self._model.name
 
     async def each(self, step: str, instructions: str, items: Sequence[JsonObject], answer: type[A]) -> list[A]:
-        """Ask about items, several questions at once; the answers are in the order of the items.
+        """Ask about items in concurrent questions; answers are in the order of the items.
 
         Raises:
-            ReleaseNotesFailed: The model gave no answer that can be used.
+            ReleaseNotesFailed: The model gave no usable answer.
         """
         pieces = list(packed(items, self.characters))
         answers: dict[int, A] = {}
@@ -75,10 +71,10 @@ class Asker:
         return [answers[number] for number in sorted(answers)]
 
     async def one(self, step: str, instructions: str, items: Sequence[JsonObject], answer: type[A]) -> A:
-        """Ask about all items at once; what does not fit is shortened.
+        """Ask about all items in one question; shorten to fit.
 
         Raises:
-            ReleaseNotesFailed: The model gave no answer that can be used.
+            ReleaseNotesFailed: The model gave no usable answer.
         """
         piece = _fitted(items, self.characters)
         self._progress(step, f"{len(piece):,} characters, {self.name}")
@@ -100,7 +96,7 @@ class Asker:
 
 
 def packed(items: Sequence[JsonObject], characters: int) -> Iterator[str]:
-    """Yield JSON lists of at most so many items and characters; an item that exceeds them alone is shortened."""
+    """Yield JSON lists within both limits; shorten an item that exceeds them alone."""
     piece: list[str] = []
     size = 2
     for item in items:

@@ -1,7 +1,6 @@
 """Choose the language model: flags, environment, repository file, personal file, in that order.
 
-What one place says about a model (its name, its server, its key) is of the provider that this place names: where
-another one is asked for, it does not apply. So a key goes to no server that it was not meant for.
+A model name, server or key applies only to the provider named in the same place, so that no key reaches another server.
 """
 
 import math
@@ -32,8 +31,6 @@ _KEY_PREFIX: Mapping[str, str] = {"openai": "sk-", "anthropic": "sk-ant-", "goog
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A model to ask, and where its parts were set."""
-
     provider: str
     model: str
     base_url: str | None
@@ -46,44 +43,40 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One place that may name a provider, and what it says of its model."""
-
     name: str
-    provider: str | None = None
-    model: str | None = None
-    base_url: str | None = None
-    timeout_s: float | None = None
-    context_tokens: int | None = None
+    says: Configuration
 
 
 def provider_named(name: str) -> str | None:
-    """The provider that is called so; None where there is none."""
     return PROVIDERS.get(name.strip().lower())
 
 
 def choose_model(
     flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration
 ) -> Chosen | None:
-    """Return the model to ask; None for none, which is so where nobody names a provider or a model.
+    """Return the model to ask; None if no place names a provider or a model.
 
     Raises:
-        ReleaseNotesFailed: What is set makes no sense, or a key or the model's name is missing.
+        ReleaseNotesFailed: A setting is invalid, or the key or the model's name is missing.
     """
     places = (
-        _of(flags, "--provider"),
-        _Place(ENVIRONMENT, environment.provider, environment.model, environment.base_url),
-        _of(project, "the repository's .engrain.toml"),
-        _of(personal, "your config.toml"),
+        _Place("--provider", flags),
+        _Place(
+            ENVIRONMENT,
+            Configuration(provider=environment.provider, model=environment.model, base_url=environment.base_url),
+        ),
+        _Place("the repository's .engrain.toml", project),
+        _Place("your config.toml", personal),
     )
-    naming = next((place for place in places if place.provider is not None), None)
+    naming = next((place for place in places if place.says.provider is not None), None)
     if naming is None:
         if flags.model is None:
             return None
-        naming = _Place("--model", provider=next(iter(environment.keys), "openai"))
-    provider = provider_named(naming.provider or "")
+        naming = _Place("--model", Configuration(provider=next(iter(environment.keys), "openai")))
+    provider = provider_named(naming.says.provider or "")
     if provider is None:
         raise ReleaseNotesFailed(
-            f"{naming.name} names {naming.provider}, which is no provider. There are {', '.join(PROVIDERS)}."
+            f"{naming.name} names {naming.says.provider}, which is no provider. There are {', '.join(PROVIDERS)}."
         )
     if provider == OFFLINE:
         return None
@@ -91,14 +84,14 @@ def choose_model(
 
 
 def _filled(provider: str, naming: _Place, places: list[_Place], environment: ModelSettings) -> Chosen:
-    model = next((each.model for each in places if each.model), None)
+    model = next((each.says.model for each in places if each.says.model), None)
     if model is None:
         raise ReleaseNotesFailed(
             f"{naming.name} names {provider}, but nothing names a model. Add --model NAME, or set ENGRAIN_LLM_MODEL."
         )
     if any(each.name == ENVIRONMENT for each in places):
-        places = [_Place("", timeout_s=_seconds(environment.timeout_s)), *places]
-    base_url = next((each.base_url for each in places if each.base_url), None)
+        places = [_Place("", Configuration(timeout_s=_seconds(environment.timeout_s))), *places]
+    base_url = next((each.says.base_url for each in places if each.says.base_url), None)
     if base_url is not None:
         _check_address(base_url)
     key, key_from = _key(provider, environment, base_url)
@@ -110,8 +103,8 @@ def _filled(provider: str, naming: _Place, places: list[_Place], environment: Mo
         key,
         key_from,
         naming.name,
-        next((each.timeout_s for each in places if each.timeout_s), TIMEOUT_S),
-        next((each.context_tokens for each in places if each.context_tokens), own_server),
+        next((each.says.timeout_s for each in places if each.says.timeout_s), TIMEOUT_S),
+        next((each.says.context_tokens for each in places if each.says.context_tokens), own_server),
     )
 
 
@@ -137,13 +130,8 @@ def _key(provider: str, environment: ModelSettings, base_url: str | None) -> tup
     return key, name
 
 
-def _of(configuration: Configuration, name: str) -> _Place:
-    given = configuration
-    return _Place(name, given.provider, given.model, given.base_url, given.timeout_s, given.context_tokens)
-
-
 def _is_about(place: _Place, provider: str) -> bool:
-    return place.provider is None or provider_named(place.provider) == provider
+    return place.says.provider is None or provider_named(place.says.provider) == provider
 
 
 def _seconds(text: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""`engrain release-notes`: from flags to a document, in order: analyse, draft, word, check, print, write the file."""
+"""`engrain release-notes`: from flags to a document."""
 
 import io
 import os
@@ -24,12 +24,11 @@ from tools.text.plain import one_line
 
 DEFAULT_FILE = "RELEASE_NOTES.md"
 FOUND = 10
-"""Findings of the critic that are told one by one; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The flags as given; None where a flag was not."""
+    """Flags; None if not given."""
 
     from_ref: str
     to_ref: str = "HEAD"
@@ -56,7 +55,7 @@ class Plan:
 
 
 def run_release_notes(environ: Mapping[str, str], options: Options) -> int:
-    """Print the notes, and write them into the file where that is asked for. Returns the exit code: 0, or 1."""
+    """Print the notes and write the file, if any. Return the exit code: 0 or 1."""
     steps = Steps(
         sys.stderr or io.StringIO(), debug=options.debug, spinner=not options.raw and environ.get("TERM") != "dumb"
     )

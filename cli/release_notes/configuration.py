@@ -1,7 +1,6 @@
-"""Read the configuration files: the repository's overrides the personal one.
+"""Read the configuration files; the repository's overrides the personal one.
 
-A repository's file comes from whoever wrote the repository. It may say how the notes look and which provider words
-them; it may not say to which server they go, where a file is written outside of it, or hold a key.
+A repository's file is untrusted: it may not set a server or a key, or a file outside the repository.
 """
 
 import tomllib
@@ -22,11 +21,7 @@ _SECRETS = ("api_key", "key", "token", "secret", "password")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One file's table `[release_notes]`; None where it says nothing.
-
-    Attributes:
-        context_tokens: How much the model can be given at once, its answer included.
-    """
+    """Table `[release_notes]` of one file. `context_tokens` includes the model's answer."""
 
     provider: str | None = None
     model: str | None = None
@@ -40,24 +35,19 @@ class Configuration:
 
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "provider": str,
-    "model": str,
-    "base_url": str,
+    **dict.fromkeys(("provider", "model", "base_url", "preset", "instructions", "file"), str),
     "timeout_s": (int, float),
     "context_tokens": int,
-    "preset": str,
-    "instructions": str,
     "critic": bool,
-    "file": str,
 }
 _WORDS: Mapping[object, str] = {str: "a text", (int, float): "a number", int: "a whole number", bool: "true or false"}
 
 
 def personal_configuration() -> Configuration:
-    """Read the user's own file, `config.toml` in the platform's folder for configuration.
+    """Read the user's `config.toml`.
 
     Raises:
-        ReleaseNotesFailed: It cannot be read, or says what makes no sense.
+        ReleaseNotesFailed: It cannot be read or is invalid.
     """
     import platformdirs  # noqa: PLC0415 - the help does not need it
 
@@ -65,10 +55,10 @@ def personal_configuration() -> Configuration:
 
 
 def project_configuration(folder: Path) -> Configuration:
-    """Read `.engrain.toml` of the repository that a folder is in.
+    """Read the repository's `.engrain.toml`.
 
     Raises:
-        ReleaseNotesFailed: It cannot be read, or says what such a file may not.
+        ReleaseNotesFailed: It cannot be read, is invalid or sets what it may not.
     """
     root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
     if root is None:
@@ -95,10 +85,10 @@ def _is_inside(folder: Path, root: Path, file: str) -> bool:
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Read one file; without it, nothing is said.
+    """Read one file; an absent one is empty.
 
     Raises:
-        ReleaseNotesFailed: It cannot be read, or says what makes no sense.
+        ReleaseNotesFailed: It cannot be read or is invalid.
     """
     try:
         if path.stat().st_size > SIZE_LIMIT:

@@ -4,29 +4,42 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TextIO
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, TextIO
 
 from tools.text.plain import one_line
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
 _WITHIN = re.compile(r"\[([^\[\]]+)\]\(#[\w-]+\)")
-"""A link to another part of the document, which leads nowhere on a terminal."""
+"""Internal link, useless on a terminal."""
 STEP_LIMIT = 100
 DEBUG_LIMIT = 400
 
 
 class Steps:
-    """Says what is being done: a spinner on a terminal, a line for each step with `--debug`, nothing otherwise."""
+    """Progress: a spinner on a terminal, a line per step with `--debug`, otherwise nothing."""
+
+    _console: "Console | None" = None
+    _status: "Status | None" = None
 
     def __init__(self, stream: TextIO, *, debug: bool, spinner: bool) -> None:
         self._stream = stream
         self._debug = debug
         self._started = self._since = time.monotonic()
-        self._status = _spinner(stream) if spinner and not debug and stream.isatty() else None
+        if spinner and not debug and stream.isatty():
+            from rich.console import Console  # noqa: PLC0415 - loading it takes long, and pipes need none
+
+            self._console = Console(file=stream)
+            self._status = self._console.status("")
 
     def __call__(self, step: str, detail: object = "") -> None:
         if self._status is not None:
-            self._status.update(step)
+            from rich.text import Text  # noqa: PLC0415 - as above
+
+            self._status.update(Text(one_line(step, STEP_LIMIT)))
         if self._debug:
             now = time.monotonic()
             more = f": {one_line(str(detail), DEBUG_LIMIT)}" if detail != "" else ""
@@ -38,60 +51,24 @@ class Steps:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Let the spinner turn while the block runs."""
-        if self._status is None:
-            yield
-            return
-        with self._status:
+        with self._status or nullcontext():
             yield
 
     def _say(self, line: str) -> None:
-        if self._status is not None and self._status.is_turning:
-            self._status.say(line)
-            return
         try:
-            print(line, file=self._stream, flush=True)
+            if self._console is not None:
+                self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+            else:
+                print(line, file=self._stream, flush=True)
         except (OSError, ValueError):  # nobody reads it: the notes count
             return
 
 
-class _Spinner:
-    """A spinner of the console library, whose steps are plain text."""
-
-    def __init__(self, stream: TextIO) -> None:
-        from rich.console import Console  # noqa: PLC0415 - loading it takes long, and pipes need none
-        from rich.text import Text  # noqa: PLC0415 - as above
-
-        self._text = Text
-        self._console = Console(file=stream)
-        self._status = self._console.status("")
-        self.is_turning = False
-
-    def update(self, step: str) -> None:
-        self._status.update(self._text(one_line(step, STEP_LIMIT)))
-
-    def say(self, line: str) -> None:
-        self._console.print(self._text(line), soft_wrap=True)
-
-    def __enter__(self) -> None:
-        self._status.start()
-        self.is_turning = True
-
-    def __exit__(self, *_: object) -> None:
-        self.is_turning = False
-        self._status.stop()
-
-
-def _spinner(stream: TextIO) -> _Spinner:
-    return _Spinner(stream)
-
-
 def show(markdown: str, *, raw: bool) -> None:
-    """Write the notes to standard output: as they are, or set for the console.
+    """Write the notes to standard output, as they are or rendered.
 
     Raises:
-        BrokenPipeError: Nobody reads on.
-        OSError: They cannot be written.
+        BrokenPipeError, OSError.
     """
     stream = sys.stdout
     if stream is None:

@@ -1,4 +1,4 @@
-"""The critic that always runs: a statement cites commits of the range, and what it names and counts occurs in them."""
+"""Deterministic critic: statements must cite commits of the range that hold their names and numbers."""
 
 import re
 from collections import defaultdict
@@ -13,9 +13,8 @@ from tools.text.plain import one_line, plain
 
 _WORD = re.compile(r"[a-z]{4,}")
 _STEM = 4
-"""Letters by which two forms of a word are taken for one."""
 _ENGLISH = frozenset({"the", "and", "with", "from", "when", "this", "that", "can", "are", "now", "you", "your", "its"})
-"""A sentence with one of these is English, as messages are; one in another language has other words than they."""
+"""Words that identify English text: only that can be compared with messages."""
 _SAYS_NOTHING = """
 about added adds after also allow allows always been before being best better both change changed changes could does
 each every everything fixed fixes from have improve improved improves into it's just like made make makes more most much
@@ -28,8 +27,6 @@ _NO_SUBJECT = frozenset(word[:_STEM] for word in _SAYS_NOTHING.split())
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A text and the commits that are to bear it out."""
-
     id: str
     text: str
     commits: tuple[str, ...]
@@ -41,7 +38,6 @@ class Finding:
     text: str
     problem: str
     outcome: Literal["removed", "repaired", "replaced"]
-    """Left out; worded otherwise; as the commits say it."""
 
 
 class Evidence:
@@ -60,11 +56,9 @@ class Evidence:
         self._everywhere = f"{facts.project_name or ''} {facts.version} {facts.from_ref} {facts.to_ref}"
 
     def known(self, commits: Iterable[str]) -> tuple[str, ...]:
-        """The commits that are in the range, each once."""
         return tuple(dict.fromkeys(sha for sha in commits if sha in self._facts.commits))
 
     def of(self, commits: Iterable[str]) -> str:
-        """Everything that is known of some commits, as text."""
         return plain("\n".join((self._everywhere, *self._said(commits))))
 
     def _said(self, commits: Iterable[str]) -> Iterator[str]:
@@ -73,11 +67,9 @@ class Evidence:
             yield from self._read_off[sha]
 
     def messages(self, commits: Iterable[str]) -> list[str]:
-        """The messages of commits, as their authors wrote them."""
         return [plain(_message(self._facts.commits[sha])) for sha in self.known(commits)]
 
     def subject(self, sha: str) -> str:
-        """The first line of a commit's message."""
         return one_line(self._facts.commits[sha].subject) or "A change without a message"
 
     def problem(self, claim: Claim) -> str | None:
@@ -105,15 +97,14 @@ def checked(claims: Sequence[Claim], evidence: Evidence) -> tuple[list[Claim], l
 
 
 def outcome_of(claim: Claim) -> Literal["removed", "replaced"]:
-    """Replace an unsupported text by the commit's own words, or leave it out."""
     return "removed" if claim.id.startswith("o") or re.search(r"\.(?:more|step)", claim.id) else "replaced"
 
 
 def verified(document: Document, evidence: Evidence) -> tuple[Document, list[Finding]]:
-    """Return a document whose every statement is borne out by commits of the range, and what was wrong.
+    """Return a document whose every statement is supported by commits, and the findings.
 
-    A statement without any is removed, a citation of another commit is taken out, and a text with a number or name that
-    its commits do not have gives way to the subject of the first of them. What the diff shows, the diff bears out.
+    Removes statements and citations without support; replaces an unsupported text by the first commit's subject. The
+    diff supports its own facts.
     """
     findings: list[Finding] = []
     sections = tuple(

@@ -1,9 +1,8 @@
 """Find and replace entries of a release-notes file, as bytes."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -21,11 +20,9 @@ _UNDERLINE = re.compile(rb" {0,3}(?:=+|-+)[ \t]*")
 _DEFINITION = re.compile(rb" {0,3}\[[^\]]+\]:")
 _CONTAINER = re.compile(rb" {0,3}(?:[-*+>|]|\d{1,9}[.)])| {4}|\t")
 _HIDDEN = b"\0"
-"""Stands for a line of code or of a comment."""
 _HIDING = frozenset((b"`", b"~", b"<"))
 _MARKS = frozenset(b"#=-*_[")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_UNSPOKEN = bytes(each for each in range(256) if each > 127 or not chr(each).isalnum()) + b"vV"
 
 
 SECTIONS = frozenset(
@@ -34,7 +31,7 @@ SECTIONS = frozenset(
         "Contributors", "Full changelog",
     )
 )  # fmt: skip
-"""The second-level headings of an entry; another one is somebody else's, and what is below it as well."""
+"""Headings of an entry; others, and the text below, belong to somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +42,9 @@ class Span:
 
 
 def merged(old: bytes, new: str, version: str) -> tuple[bytes, Span | None]:
-    """Put an entry, which begins with its title, into a file: instead of that of the same version, else first.
+    """Replace the entry of the same version in a file, or insert it first, after front matter.
 
-    What precedes any entry stays first: a byte order mark, and front matter. `new` has line feeds and ends with one.
-    Returns the file, and what was replaced in the old one.
+    Returns the new file, and the replaced span of the old one. `new` has line feeds and ends with one.
     """
     ending = line_ending(old)
     entry = new.replace("\n", ending).encode()
@@ -74,42 +70,29 @@ def line_ending(data: bytes) -> str:
 
 
 def span_of(data: bytes, new: str, version: str) -> Span | None:
-    """Find the first entry with the new title or version; `None` if there is none.
+    """Find the first entry with this title or version; `None` if there is none.
 
-    It ends where something begins that no entry has. The blank line and the rule after it are no part of it.
+    It ends before anything that no entry contains, a blank line or rule excluded.
     """
     titles = {_spoken(version)}
     first = new.split("\n", 1)[0].encode()
     if heading := _HEADING.match(first):
         titles.add(_title(_unclosed(first[heading.end() :])))
-    spoken = {title.encode().translate(None, _UNSPOKEN) for title in titles}
-    # Most lines of a long file are told apart by their letters alone: only where one may be the title are they read.
-    left = sum(_may_be(line, spoken) for line in data.splitlines())
     start = end = None
     others = 0
-    for mark in _marks(data) if left else ():
-        text = mark.title
-        may_be = text is not None and _may_be(text, spoken)
-        left -= may_be
-        is_it = may_be and text is not None and _title(text) in titles
+    for mark in _marks(data):
+        is_it = mark.title is not None and _title(mark.title) in titles
         if start is None:
             start = mark.at if is_it else None
             continue
         end = mark.before if end is None else end
-        others += is_it
-        if others or not left:
+        if is_it:
+            others = 1
             break
     return None if start is None else Span(start, len(data) if end is None else end, others)
 
 
 class _Mark(NamedTuple):
-    """Something that ends the entry before it.
-
-    Attributes:
-        before: Where the last line before it that is not blank ends.
-        title: The text, where it is a heading of the first level.
-    """
-
     at: int
     before: int
     title: bytes | None
@@ -186,17 +169,12 @@ def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         yield at, end, text
 
 
-def _may_be(text: bytes, spoken: Collection[bytes]) -> bool:
-    return text.translate(None, _UNSPOKEN) in spoken
-
-
 def _unclosed(heading: bytes) -> bytes:
     text = heading.rstrip(b" \t")
     bare = text.rstrip(b"#")
     return bare.rstrip(b" \t") if not bare or bare.endswith((b" ", b"\t")) else text
 
 
-@lru_cache(maxsize=1_024)
 def _title(text: bytes) -> str:
     return _spoken(_ESCAPED.sub(r"\1", text.decode("utf-8", errors="replace")))
 

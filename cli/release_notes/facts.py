@@ -1,4 +1,4 @@
-"""Facts of a release, read from the repository. Texts are untrusted."""
+"""Facts of a release. Texts are untrusted."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ SurfaceKind = Literal["api", "command", "flag", "setting", "migration", "moved"]
 SurfaceEvent = Literal["added", "removed", "changed", "renamed"]
 
 Progress = Callable[..., None]
-"""`progress(step)` or `progress(step, detail)`: one short line per step, for the spinner and for `--debug`."""
+"""`progress(step)` or `progress(step, detail)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,12 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit of the range. `body` is without trailers; texts are decoded, whatever they were written in."""
+    """A commit of the range; `body` is without trailers."""
 
     sha: str
     parents: tuple[str, ...]
     author: Person
     co_authors: tuple[Person, ...]
-    authored_at: datetime
     committed_at: datetime
     subject: str
     body: str
@@ -59,16 +58,16 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that changed for somebody, and the commits that say so.
+    """A change and its commits.
 
     Attributes:
-        text: One line: what changed, without prefix and pull request number.
-        details: What else the message says, as paragraphs; may be empty.
-        commits: Full shas, never empty; the first is the one to name when there is room for one.
-        breaking_note: What the author says breaks. None when nothing breaks, or the author only marked it.
-        migration: What the author says one has to do.
+        text: One line without prefix and pull request number.
+        details: Further paragraphs.
+        commits: Full shas, never empty, the main one first.
+        breaking_note: The author's description; None if nothing breaks or it is only marked.
+        migration: The author's instructions.
         pull_request: `#12`.
-        impact: 0 to 1, for users of the project; the order of `ReleaseFacts.changes`.
+        impact: 0 to 1; the order of `ReleaseFacts.changes`.
     """
 
     kind: ChangeKind
@@ -88,11 +87,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SurfaceChange:
-    """Something that users of the project touch, and the diff says has changed.
+    """A user-visible change found in the diff.
 
-    Attributes:
-        name: `package.module.function(a, b=1)` for an API, `--flag`, `SETTING`, a path for migrations and moved files.
-        before: The earlier signature, default or path. None for what was added.
+    `name` is `package.module.function(a, b=1)`, `--flag`, `SETTING` or a path; `before` is None if it was added.
     """
 
     kind: SurfaceKind
@@ -105,7 +102,7 @@ class SurfaceChange:
 
 @dataclass(frozen=True, slots=True)
 class DependencyChange:
-    """A dependency as two manifests state it. None before: added; None after: removed."""
+    """A changed dependency; `before` is None if added, `after` if removed."""
 
     name: str
     ecosystem: str
@@ -118,7 +115,7 @@ class DependencyChange:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A part of the project, and how much of the range's diff lies in it."""
+    """A folder and its share of the diff."""
 
     name: str
     commits: int
@@ -129,7 +126,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """A manifest as at `to`; the installation section reads it."""
+    """A manifest at `to`."""
 
     path: str
     text: str
@@ -137,7 +134,7 @@ class ProjectFile:
 
 @dataclass(frozen=True, slots=True)
 class Contributor:
-    """A person and the commits they wrote or co-wrote in the range; `is_new`: none reachable from `from`."""
+    """A person with their commits in the range; new without commits reachable from `from`."""
 
     person: Person
     commits: int
@@ -149,17 +146,16 @@ class ReleaseFacts:
     """Everything that a document may state.
 
     Attributes:
-        released_at: When `to` was made: the date of its annotated tag, else of its commit. Aware.
-        commits: Every commit of the range by full sha, newest first.
-        changes: Best first. A change that was reverted within the range is not here.
-        reverted: What was made and taken back within the range.
-        remote_url: The project's https address, without credentials.
-        known_issues: What commit messages or the project's changelog name as known and unresolved.
-        remarks: What was cut or skipped, a sentence each, for the reader.
+        released_at: Date of the annotated tag of `to`, else of its commit.
+        commits: By full sha, newest first.
+        changes: Best first, without reverted ones.
+        reverted: Made and reverted within the range.
+        remote_url: https, without credentials.
+        known_issues: Named as unresolved by messages or changelog.
+        remarks: Sentences about cut or skipped parts.
     """
 
     version: str
-    version_is_given: bool
     released_at: datetime
     from_ref: str
     to_ref: str

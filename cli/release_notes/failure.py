@@ -2,4 +2,4 @@
 
 
 class ReleaseNotesFailed(Exception):
-    """One sentence for the user; the command prints it after `Error: ` and exits with 1."""
+    """A sentence for the user; exit code 1."""

@@ -1,9 +1,8 @@
-"""Read `--instructions` without a language model: changes to put first or to leave out.
+"""Apply `--instructions` without a language model: changes to put first or to leave out.
 
-Instructions are read as sentences. The words of one that says to leave something out (`without`, `skip`, `omit` …) name
-what is left out; `only` keeps nothing else; the words of any other sentence name what comes first. A word matches a
-change by its text, scope, areas or details, or by its kind: `security`, `fixes`, `performance`. How something is said
-(a tone, a language) only a model can follow: such words match nothing, and the command says which those are.
+A sentence with `without`, `skip`, `omit` … names what to leave out; `only` excludes the rest; other sentences name what
+comes first. Words match a change's text, scope, areas, details or kind. Words about tone or language match nothing, and
+the command reports them.
 """
 
 import re
@@ -22,7 +21,6 @@ _LEFT_OUT = re.compile(
 )
 _MORE = re.compile(r"\bnot (?:only|just)\b", re.I)
 _MANNER = re.compile(r"\b(?:not|n't|no) (?:be )?(?:too|so|very|overly)\b", re.I)
-"""`not too technical` is about how, not about what."""
 _ALONE = re.compile(r"\b(?:only|solely|exclusively|nothing but)\b", re.I)
 _FUNCTION_WORDS = """
 a about add after all also an and any anything are as at audience be before brief by can change changes changed
@@ -51,21 +49,14 @@ _KINDS: dict[ChangeKind, str] = {
 _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 _BREAKING = frozenset({"breaking", "incompatible", "incompatibilities", "incompatibility"})
 WORDS = 20
-"""Words that are heeded; instructions with more of them name no focus."""
+"""Most words; longer instructions name no focus."""
 _STEM = 4
-"""Letters below which a word must match as a whole."""
+"""Shorter words must match whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """Parsed instructions.
-
-    Attributes:
-        first: Words whose changes come first.
-        left_out: Words whose changes are not listed.
-        alone: Whether changes that no word of `first` names are not listed either.
-        asked: The instructions as given, on one line.
-    """
+    """Parsed instructions: words to put `first` or leave out; `alone` hides all others."""
 
     first: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -76,7 +67,7 @@ class Focus:
         return any(matches(word, change) for word in self.first)
 
     def chosen(self, changes: Iterable[Change]) -> tuple[Change, ...]:
-        """The changes to list, those first that were asked for. What breaks is always there."""
+        """Return the changes to list, requested ones first; breaking ones always stay."""
         kept = [change for change in changes if change.breaking or not self._drops(change)]
         return tuple(sorted(kept, key=lambda change: not self.leads(change)))
 

@@ -1,4 +1,4 @@
-"""The notes with a language model: a draft, worded by the model, checked by the critics."""
+"""Notes with a language model: draft, wording, critics."""
 
 import logging
 
@@ -25,10 +25,10 @@ from tools.runtime.client_settings import KEY_NAMES
 def with_model(
     facts: ReleaseFacts, preset: Preset, asked: str, chosen: Chosen, steps: Steps, *, critic: bool
 ) -> tuple[Document, list[Finding]]:
-    """Return the worded document, and what the critics found.
+    """Return the worded document and the critics' findings.
 
     Raises:
-        ReleaseNotesFailed: The model cannot be asked, or gave no answer that can be used.
+        ReleaseNotesFailed: The model cannot be asked or gave no usable answer.
     """
     asker = Asker(_built(chosen), steps, context_tokens=chosen.context_tokens)
     # The model follows the instructions; their words only decide what it is given first.

@@ -1,4 +1,4 @@
-"""The critic that a language model is: it holds what a model wrote against the messages that it cites."""
+"""Language model critic: compares claims with the messages that they cite."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,6 @@ from cli.release_notes.writing import MESSAGE_LIMIT, Wording
 from tools.text.plain import one_line
 
 MESSAGES = 8
-"""Messages that a claim is held against; a sentence of the overview may cite more commits."""
 VERDICTS = ("supported", "unsupported", "repair")
 INSTRUCTIONS = """\
 You check release notes against the commit messages that they rest on. You are given claims, each with its id and the
@@ -38,8 +37,6 @@ class Verdict(BaseModel):
 
 
 class Verdicts(BaseModel):
-    """A verdict for every claim."""
-
     model_config = ConfigDict(extra="ignore")
 
     verdicts: list[Verdict]
@@ -54,10 +51,10 @@ class Review:
 
 
 async def review(asker: Asker, facts: ReleaseFacts, wording: Wording) -> Review:
-    """Let a model judge each claim; what it repairs must hold before the critic that always runs, too.
+    """Let a model judge each claim; repairs must pass the deterministic critic.
 
     Raises:
-        ReleaseNotesFailed: The model gave no answer that can be used.
+        ReleaseNotesFailed: The model gave no usable answer.
     """
     evidence = Evidence(facts)
     given = [_given(claim, evidence) for claim in wording.claims.values()]

@@ -1,4 +1,4 @@
-"""`--update`: the entry goes into the file as a whole or not at all, and no byte of anything else changes."""
+"""`--update`: write the entry atomically; no other byte of the file changes."""
 
 import os
 import stat
@@ -13,10 +13,10 @@ _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def update(path: Path, entry: str, version: str) -> str:
-    """Write an entry, which begins with its title, into a file that need not exist; say what became of it.
+    """Write an entry into a file, new or not; return a sentence about it.
 
     Raises:
-        ReleaseNotesFailed: The file cannot be read or written, or is none. It is as it was.
+        ReleaseNotesFailed: The file cannot be read or written; it is unchanged.
     """
     try:
         before, old = _read(path)

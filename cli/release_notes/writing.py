@@ -1,4 +1,4 @@
-"""A language model words the notes. What it says is a proposal: the commits decide, through the critic."""
+"""Let a language model word the notes; the critic checks its text against the commits."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,6 @@ from cli.release_notes.facts import Change, ReleaseFacts
 from tools.text.plain import one_line, plain
 
 COMMITS = 5
-"""Commits of a change whose messages a model is given."""
 MESSAGE_LIMIT = 1_500
 STEPS = 8
 SENTENCES = 5
@@ -63,8 +62,6 @@ class _Shape(BaseModel):
 
 
 class Worded(_Shape):
-    """One change, worded."""
-
     id: str
     text: str
     more: str = Field("", description="One or two sentences, where the messages say more.")
@@ -72,14 +69,10 @@ class Worded(_Shape):
 
 
 class WordedChanges(_Shape):
-    """Every change that was given."""
-
     statements: list[Worded]
 
 
 class Sentence(_Shape):
-    """A sentence of the overview."""
-
     text: str
     ids: list[str]
 
@@ -92,13 +85,13 @@ class Summary(_Shape):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Wording and choices of a model.
+    """A model's wording.
 
     Attributes:
         claims: By id: `c3.text`, `c3.more`, `c3.step1`, `o1`.
-        highlights: Ids of changes, best first; empty for those of the draft.
-        left_out: Ids of changes that the instructions asked to leave out.
-        asked_for: How many changes it was to word.
+        highlights: Ids of changes, best first; empty to keep the draft's.
+        left_out: Ids that the instructions exclude.
+        asked_for: Number of changes to word.
     """
 
     claims: Mapping[str, Claim] = field(default_factory=dict)
@@ -110,10 +103,10 @@ class Wording:
 async def word(
     asker: Asker, facts: ReleaseFacts, document: Document, preset: Preset, asked: str
 ) -> tuple[Wording, list[Finding]]:
-    """Let a model word what a draft lists; what its commits do not bear out is found, and not taken.
+    """Let a model word the changes of a draft; drop unsupported claims as findings.
 
     Raises:
-        ReleaseNotesFailed: The model gave no answer that can be used.
+        ReleaseNotesFailed: The model gave no usable answer.
     """
     evidence = Evidence(facts)
     changes = dict(_shown(facts, document))
@@ -144,7 +137,7 @@ async def word(
 
 
 def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Preset) -> Document:
-    """Put a model's words into a draft; what it did not word stays as it is."""
+    """Apply a model's wording to a draft; the rest stays."""
     changes = dict(_all(facts))
     sections = []
     for section in document.sections:
@@ -156,7 +149,7 @@ def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Pr
             sections.append(_highlights(section, changes, wording, preset))
         elif section.name == "migration":
             told = [(each, _with_steps(each, change, wording)) for each, change in changes.items()]
-            guide = migration(facts, told, preset)
+            guide = migration(facts, told)
             sections.append(replace(guide, blocks=tuple(_blocks(guide, wording, preset))))
         elif section.name in WORDED:
             left = tuple(_blocks(section, wording, preset))
@@ -168,7 +161,7 @@ def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Pr
 
 
 def change_of(identity: str) -> str:
-    """The id of the change that a statement or claim is about: `c3` of `h-c3` and of `c3.text`."""
+    """Return the change of a statement or claim: `c3` of `h-c3` and `c3.text`."""
     return identity.rpartition("-")[2].partition(".")[0]
 
 

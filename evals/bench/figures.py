@@ -1,4 +1,4 @@
-"""Measured figures with targets and floors, and their table."""
+"""Measured figures with targets and floors."""
 
 import math
 from collections.abc import Sequence
@@ -12,14 +12,11 @@ VERDICTS = ("goal", "passes", "MISSED")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A limit and a goal."""
-
     passes: float
     goal: float
     more_is_better: bool = False
 
     def verdict(self, value: float) -> str:
-        """Compare a value with both."""
         sign = -1 if self.more_is_better else 1
         if sign * value <= sign * self.goal:
             return "goal"
@@ -28,7 +25,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One row of the table; `value` is a median unless it is a rate."""
+    """One row; `value` is a median unless it is a rate, `floor` the cost of the engines alone."""
 
     name: str
     unit: str
@@ -38,7 +35,6 @@ class Figure:
     target: Target | None = None
     p95_target: Target | None = None
     floor: float | None = None
-    """Cost of the engines alone."""
     note: str = ""
 
     @classmethod
@@ -49,7 +45,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """The worse of the verdicts on median and 95th percentile; empty without a target."""
+        """The worse verdict of median and 95th percentile."""
         found = [self.target.verdict(self.value)] if self.target else []
         if self.p95_target and self.p95 is not None:
             found.append(self.p95_target.verdict(self.p95))
@@ -57,7 +53,6 @@ class Figure:
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """Lay the figures out as a Markdown table."""
     columns = ("figure", "n", "p50", "p95", "passes / goal", "verdict", "engines alone", "ratio", "note")
     return markdown.table(columns, [_cells(figure) for figure in figures])
 

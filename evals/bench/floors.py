@@ -1,8 +1,8 @@
-"""The cost of the engines alone: our index classes called directly, one by one, without server or HTTP."""
+"""The cost of the engines alone: index classes called directly, without server or HTTP."""
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,92 +20,57 @@ from stores.records import ORGANIZATION, Entity, IndexFilter, Position
 from stores.vectors import EmbeddedPassage, EmbeddedRecord, VectorIndex, VectorState
 
 CANDIDATES = 50
-"""Hits of each lane."""
 ORIGINS = READ = 10
-"""One-hop reads and rows that a search of ten results needs at least."""
+"""One-hop reads and rows of a search for ten results."""
 _EVERYTHING = IndexFilter(frozenset({ORGANIZATION}))
 _NOW = datetime(2024, 5, 1, tzinfo=UTC)
 _PAGE = 1000
 
+Floors = Mapping[str, Spread]
+"""Milliseconds by part."""
+_QUESTION = ("embed_question", "encode_question", "lexical_search", "vectors_search")
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    "get": ("ledger_read",),
+    "acknowledged": ("ledger_commit",),
+    "visible": (
+        "ledger_commit", "embed_record", "encode_record", "lexical_write", "graph_write", "vectors_write",
+    ),
+    "recall": (*_QUESTION, "ledger_read_page"),
+    "search": (*_QUESTION, "graph_hop", "ledger_read_page"),
+}  # fmt: skip
 
-@dataclass(frozen=True, slots=True)
-class Floors:
-    """Milliseconds of each part."""
 
-    ledger_commit: Spread
-    ledger_read: Spread
-    ledger_read_page: Spread
-    lexical_write: Spread
-    graph_write: Spread
-    vectors_write: Spread
-    embed_record: Spread
-    embed_question: Spread
-    encode_record: Spread
-    encode_question: Spread
-    lexical_search: Spread
-    vectors_search: Spread
-    graph_hop: Spread
-
-    def get(self) -> float:
-        """Return one row by its key."""
-        return self.ledger_read.p50
-
-    def acknowledged(self) -> float:
-        """Return one durable commit."""
-        return self.ledger_commit.p50
-
-    def visible(self) -> float:
-        """Add up a durable commit, the text through the models, and a commit of each index."""
-        parts = (
-            self.ledger_commit, self.embed_record, self.encode_record, self.lexical_write, self.graph_write,
-            self.vectors_write,
-        )  # fmt: skip
-        return sum(part.p50 for part in parts)
-
-    def recall(self) -> float:
-        """Add up the question through the models, 50 hits of two lanes, and ten rows."""
-        parts = (
-            self.embed_question, self.encode_question, self.lexical_search, self.vectors_search, self.ledger_read_page,
-        )  # fmt: skip
-        return sum(part.p50 for part in parts)
-
-    def search(self) -> float:
-        """Add up the question through the models, 50 hits of each lane, ten one-hop reads, and ten rows."""
-        parts = (
-            self.embed_question, self.encode_question, self.lexical_search, self.vectors_search, self.graph_hop,
-            self.ledger_read_page,
-        )  # fmt: skip
-        return sum(part.p50 for part in parts)
+def floor_of(request: str, floors: Floors) -> float:
+    """Add up the parts that a request needs at least."""
+    return sum(floors[part].p50 for part in _PARTS[request])
 
 
 def measure_floors(
     texts: Sequence[Record], fresh: Sequence[Record], questions: Sequence[str], models: Models
 ) -> Floors:
-    """Fill bare indexes with the records and random vectors, and time single calls.
-
-    Each fresh record is one write, each question one search. Takes about ten seconds per 10,000 records.
-    """
+    """Time single calls on indexes of these records with random vectors: ten seconds per 10,000 records."""
     with tempfile.TemporaryDirectory(prefix="engrain-bench-") as folder, ExitStack() as stack:
         bare = stack.enter_context(_bare(Path(folder), texts))
         written = [_entity(text, len(texts) + number) for number, text in enumerate(fresh)]
         embedder, reader = models.embedder, models.reader
         vectors = embedder.embed_documents(list(questions))
         ids = [entity.id for entity in written]
-        return Floors(
-            ledger_commit=spread(timed_ms(bare.commit, written)),
-            ledger_read=spread(timed_ms(lambda one: bare.read([one]), ids)),
-            ledger_read_page=spread(timed_ms(lambda one: bare.read([one] * READ), ids)),
-            lexical_write=spread(timed_ms(lambda entity: bare.lexical.apply(_batch([entity])), written)),
-            graph_write=spread(timed_ms(lambda entity: bare.graph.apply(_batch([entity])), written)),
-            vectors_write=spread(timed_ms(bare.write_vector, written)),
-            embed_record=spread(timed_ms(lambda text: embedder.embed_documents([text.searchable]), fresh)),
-            embed_question=spread(timed_ms(embedder.embed_query, questions)),
-            encode_record=spread(timed_ms(lambda text: reader.encode_passage(text.searchable), fresh)),
-            encode_question=spread(timed_ms(reader.encode_question, questions)),
-            lexical_search=spread(timed_ms(bare.search_words, questions)),
-            vectors_search=spread(timed_ms(bare.search_vectors, vectors)),
-            graph_hop=spread(timed_ms(lambda _: bare.hop(ids[:ORIGINS]), questions)),
-        )
+        times = {
+            "ledger_commit": timed_ms(bare.commit, written),
+            "ledger_read": timed_ms(lambda one: bare.read([one]), ids),
+            "ledger_read_page": timed_ms(lambda one: bare.read([one] * READ), ids),
+            "lexical_write": timed_ms(lambda entity: bare.lexical.apply(_batch([entity])), written),
+            "graph_write": timed_ms(lambda entity: bare.graph.apply(_batch([entity])), written),
+            "vectors_write": timed_ms(bare.write_vector, written),
+            "embed_record": timed_ms(lambda text: embedder.embed_documents([text.searchable]), fresh),
+            "embed_question": timed_ms(embedder.embed_query, questions),
+            "encode_record": timed_ms(lambda text: reader.encode_passage(text.searchable), fresh),
+            "encode_question": timed_ms(reader.encode_question, questions),
+            "lexical_search": timed_ms(bare.search_words, questions),
+            "vectors_search": timed_ms(bare.search_vectors, vectors),
+            "graph_hop": timed_ms(lambda _: bare.hop(ids[:ORIGINS]), questions),
+        }
+        return {name: spread(each) for name, each in times.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A large graph: loading it through the public bulk operation, and asking about it."""
+"""A large graph: bulk load and queries."""
 
 import random
 import time
@@ -31,14 +31,11 @@ FILTERS: Sequence[dict[str, Any]] = (
 )
 EXPLORE, TEMPORAL = "/api/search/explore", "/api/search/temporal"
 Link = tuple[str, int]
-"""The relationship and the number of an earlier record."""
+"""Relationship and number of an earlier record."""
 
 
 def measure_graph(measurement: Measurement, data: Path) -> None:
-    """Load an organization with 50,000 records and 200,000 relations, and ask about it.
-
-    A quick run takes a fiftieth of that. Nothing is embedded: vectors have no part in it.
-    """
+    """Load 50,000 records and 200,000 relations without vectors, and query them; a quick run takes a fiftieth."""
     texts = records(QUICK_ENTITIES if measurement.quick else ENTITIES, seed=31)
     links = draw_links(len(texts))
     count = sum(map(len, links))
@@ -54,7 +51,7 @@ def measure_graph(measurement: Measurement, data: Path) -> None:
 
 
 def draw_links(count: int) -> list[list[Link]]:
-    """Draw the relations of each record to records of earlier requests, as the server makes the ids."""
+    """Draw the relations of each record to records of earlier requests."""
     draw = random.Random(32)  # noqa: S311 - the same graph on every run
     links: list[list[Link]] = []
     missing = RELATIONS_EACH * count

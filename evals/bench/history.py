@@ -1,4 +1,4 @@
-"""A repository with a long history, made in seconds: growing code, merged branches, many authors."""
+"""A generated repository with a long history: growing code, merged branches, many authors."""
 
 import random
 from collections.abc import Sequence
@@ -9,12 +9,10 @@ import pygit2
 from pygit2.enums import FileMode
 
 BEGINNING, END = "v1.0.0", "v2.0.0"
-"""Tags."""
 _PACKAGES, _MODULES = 20, 15
 _VERBS = ("Add", "Fix", "Improve", "Remove", "feat(store): add", "fix: handle", "Support", "Speed up", "docs: explain")
 _THINGS = ("retries", "the cache", "`--limit`", "streaming", "empty input", "a backend", "Python 3.9", "timeouts")
 _BIG = 4_000_000
-"""Bytes of a data file."""
 
 
 @dataclass(slots=True)
@@ -48,7 +46,7 @@ class _Growing:
 
 
 def long_history(folder: Path, commits: int) -> pygit2.Repository:
-    """Make a bare repository with so many commits between two tags, the same for the same number."""
+    """Make a bare repository with this many commits between two tags; deterministic."""
     growing = _Growing(pygit2.init_repository(str(folder), bare=True), random.Random(commits))  # noqa: S311 - the same on every run
     paths = [f"src/tool/part{one}/module{other}.py" for one in range(_PACKAGES) for other in range(_MODULES)]
     for number, path in enumerate(paths):

@@ -11,7 +11,7 @@ from evals.client import Client, encoded
 from evals.timing import spread, timed_ms
 
 PATH = "/api/auth/providers"
-"""A public route that resolves a credential all the same: the same work with and without."""
+"""A public route that resolves a credential: equal work with and without."""
 EMAIL, PASSWORD = "login@localhost.test", "bench-account"
 
 

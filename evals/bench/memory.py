@@ -1,4 +1,4 @@
-"""Raw memories: recall among many, and fifty agents at once, of whose memories none is lost."""
+"""Raw memories: recall among many, and fifty concurrent agents."""
 
 import random
 import time
@@ -23,7 +23,7 @@ RECALL = "recall, of raw memories"
 
 
 def measure_memory(measurement: Measurement, data: Path) -> None:
-    """Store 10,000 memories and recall them; then let fifty agents remember and recall every two seconds."""
+    """Recall among 10,000 memories; then fifty agents remember and recall every two seconds."""
     count = QUICK_MEMORIES if measurement.quick else MEMORIES
     measurement.say(f"{count} raw memories …")
     texts = [_short(text) for text in records(count, seed=41)]

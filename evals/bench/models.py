@@ -1,4 +1,4 @@
-"""The models of a server with the default settings, without the server."""
+"""The models of a server with the default settings."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,13 +14,11 @@ from tools.runtime.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """All are loaded."""
-
     embedder: Embedder
     reader: LateEncoder
 
     def read(self, texts: Sequence[Record]) -> None:
-        """Do with some texts what a server has the models do with them."""
+        """Process texts as a server does."""
         self.embedder.embed_documents([text.searchable for text in texts])
         passages = [
             text.searchable[passage.start : passage.end]
@@ -33,7 +31,6 @@ class Models:
 
 @contextmanager
 def bare_models() -> Iterator[Models]:
-    """Load them, and let go of them."""
     settings = Settings()
     workers = Workers(settings.reading_threads)
     embedder = build_embedder(EmbeddingSpec(), workers)

@@ -1,4 +1,4 @@
-"""Reflection over HTTP, and the rules alone on the same notes."""
+"""Reflection over HTTP, beside the rules alone."""
 
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
@@ -8,13 +8,11 @@ from evals.timing import spread, timed_ms
 from tools.reflecting.reflection import extract
 
 LENGTH = 20_000
-"""Characters: the labelled notes one after the other."""
+"""Characters."""
 LIMIT = 12
-"""Candidates, as by default."""
 
 
 def measure_reflection(measurement: Measurement, client: Client) -> None:
-    """Time reflections that keep nothing."""
     measurement.say("reflections …")
     text = "\n\n".join(note.notes for split in SPLITS for note in read_notes(split))
     text = (text * (LENGTH // len(text) + 1))[:LENGTH]

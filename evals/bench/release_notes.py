@@ -1,4 +1,4 @@
-"""Release notes of long ranges, each by a process of its own: seconds, and memory."""
+"""Seconds and memory of release notes of long ranges, each in its own process."""
 
 import os
 import re
@@ -25,21 +25,18 @@ if status.exists():
 from cli.main import app
 app()
 """
-"""The command, which prints its peak memory at its end: `ru_maxrss` of a child includes its parent's."""
+"""Prints its own peak memory: `ru_maxrss` of a child includes its parent's."""
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 _KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the command; memory is known on Linux only."""
-
     took_s: float
     peak_mb: float
 
 
 def measure_release_notes(measurement: Measurement, folder: Path) -> None:
-    """Make two histories and write the notes of each, without a language model."""
     quick = measurement.quick
     few, many = (QUICK_FEW, QUICK_MANY) if quick else (FEW, MANY)
     found = {}
@@ -56,7 +53,7 @@ def measure_release_notes(measurement: Measurement, folder: Path) -> None:
 
 
 def write_notes(folder: Path) -> Run:
-    """Run the command over the whole history of a repository.
+    """Run the command over a whole history.
 
     Raises:
         EngrainError: It failed.

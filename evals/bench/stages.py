@@ -1,4 +1,4 @@
-"""Stages of the measurement, each over HTTP against a real server process."""
+"""Stages of the bench, over HTTP against a real server process."""
 
 import os
 import time
@@ -15,14 +15,14 @@ from evals.bench.models import bare_models
 from evals.bench.reflection import measure_reflection
 from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
-from evals.process import resident_mb
+from evals.machine import resident_mb
 from evals.timing import spread, timed_ms
 from tools.records.entity_models import BULK_LIMIT
 from tools.runtime.launch import ServerProcess, server_process
 from tools.runtime.settings import PREFIX
 
 BUSY_SHARE = 0.2
-"""Share of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""
+"""Share of the entities written while a second tenant searches; the ingest rate covers the rest."""
 
 GET = "GET entity"
 ACKNOWLEDGED = "create, acknowledged (sync=false)"
@@ -33,12 +33,11 @@ KINDS: tuple[tuple[str, dict[str, str]], ...] = (
     ("note", {}), ("decision", {}), ("rule", {}), ("procedure", {}), ("pattern", {}), ("artifact", {}), ("task", {}),
     ("task", {"status": "done"}),
 )  # fmt: skip
-"""Types of the records with their metadata, in turn: those that context packs have facets for."""
+"""Types and metadata of the records, in turn: one for each facet of context packs."""
 
 
 @contextmanager
 def bench_server(data: Path, settings: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
-    """Serve a folder with these settings; an empty variable counts as unset."""
     unset = {name: "" for name in os.environ if name.startswith(PREFIX)}
     # If this is set, every start compiles a thousand modules.
     unset["PYTHONDONTWRITEBYTECODE"] = ""
@@ -47,7 +46,7 @@ def bench_server(data: Path, settings: Mapping[str, str] | None = None) -> Itera
 
 
 def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path]) -> None:
-    """Time from starting the process until it is ready, once for each folder."""
+    """Time from process start to readiness for each folder."""
     measurement.say(f"{name} …")
     times = []
     for folder in folders:
@@ -59,7 +58,6 @@ def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path])
 
 
 def measure_server(measurement: Measurement, data: Path) -> None:
-    """Fill a server and measure it, its memory last."""
     with bench_server(data) as server, Client(server.address) as client:
         with client.signed_up("first") as first, client.signed_up("second") as second:
             measurement.pid = server.process.pid

@@ -1,4 +1,4 @@
-"""English text of the length of memories: sentences of the Python manual, drawn by a seed."""
+"""Deterministic English text of the length of memories, from sentences of the Python manual."""
 
 import random
 import re
@@ -17,26 +17,23 @@ _OPENINGS = ("", "how does it work that ", "why is it that ", "what happens when
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Name and content of an entity."""
-
     name: str
     content: str
 
     @property
     def searchable(self) -> str:
-        """The text that the server embeds."""
         return f"{self.name}\n{self.content}"
 
 
 def records(count: int, *, seed: int = SEED) -> list[Record]:
-    """Make records of 60 to 100 words, each of sentences about two subjects; no two are the same."""
+    """Make distinct records of 60 to 100 words, each about two subjects."""
     draw = random.Random(seed)  # noqa: S311 - the same texts on every run
     pool = _sentences()
     return [_record(draw, pool, number) for number in range(count)]
 
 
 def questions(source: list[Record], count: int, *, seed: int = SEED) -> list[str]:
-    """Make distinct questions: five to nine consecutive words of some record, mostly with an opening."""
+    """Make distinct questions of five to nine consecutive words of a record."""
     draw = random.Random(seed + 1)  # noqa: S311 - the same questions on every run
     found: dict[str, None] = {}
     while len(found) < count:

@@ -1,4 +1,4 @@
-"""Labelled collections for measuring retrieval. None of the public ones is in this repository."""
+"""Labelled collections. None of the public ones is in this repository."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +16,6 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Collection]]] = {
     "scifact": ("scifact", read_scifact),
     "cosqa": ("cosqa", read_cosqa),
 }
-"""Subfolder and reader of each public collection."""
+"""Subfolder and reader by name."""
 
 __all__ = ["READERS", "Aim", "Collection", "Question", "Text", "check_file", "read_own"]

@@ -1,4 +1,4 @@
-"""SciFact and CoSQA: a corpus, queries and judgements in BEIR form (Thakur et al., NeurIPS 2021)."""
+"""SciFact and CoSQA in BEIR form (Thakur et al., NeurIPS 2021)."""
 
 import csv
 import re
@@ -13,18 +13,18 @@ from stores.errors import EngrainError
 CORPUS = ("corpus.jsonl.gz", "corpus.jsonl")
 QUERIES = ("queries-dev.jsonl", "queries.jsonl.gz", "queries.jsonl")
 JUDGEMENTS = ("qrels-dev.tsv", "qrels/dev.tsv", "qrels/test.tsv", "qrels/train.tsv")
-"""The first that exists is read: a part cut for development has files of its own, BEIR publishes the others."""
+"""The first that exists is read: development splits have their own files."""
 _FUNCTION = re.compile(r"\bdef\s+(\w+)")
 _NAME_LIMIT = 200
 
 
 def read_scifact(folder: Path) -> Collection:
-    """Read scientific abstracts and the claims that they support or refute (Wadden et al., EMNLP 2020)."""
+    """Read scientific abstracts and claims (Wadden et al., EMNLP 2020)."""
     return _read(folder, "scifact", "document", Aim("nDCG@10", floor=0.73, goal=0.77), _title)
 
 
 def read_cosqa(folder: Path) -> Collection:
-    """Read Python functions and the web queries that each answers (Huang et al., ACL 2021)."""
+    """Read Python functions and web queries (Huang et al., ACL 2021)."""
     return _read(folder, "cosqa", "pattern", Aim("nDCG@10", floor=0.54, goal=0.62), _function_name)
 
 

@@ -1,4 +1,4 @@
-"""Labelled collections, whatever form their files have."""
+"""Labelled collections of any format."""
 
 import csv
 import gzip
@@ -16,16 +16,16 @@ from evals.results import SEPARATION, beside
 UNREADABLE = (
     OSError, EOFError, zlib.error, csv.Error, LookupError, ValueError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
-"""Raised by reading a file that is torn, damaged or of another form."""
+"""Errors of torn, damaged or foreign files."""
 Door = Literal["recall", "search"]
-"""`recall` captures raw memories and recalls them; `search` creates entities in bulk and searches."""
+"""Raw memories and recall, or bulk entities and search."""
 DISTRACTORS_EACH = 20
-"""Texts without a judgement that a sample of documents keeps per question."""
+"""Unjudged texts per question in a sample of documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One thing that can be found; stored as a raw memory or an entity."""
+    """One memory or entity."""
 
     id: str
     """Never sent to a server."""
@@ -41,15 +41,13 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question with its answers."""
-
     id: str
     haystack: str
     text: str
     grades: Mapping[str, int]
-    """Relevance by id of text; others are irrelevant."""
+    """Relevance by text id; others are irrelevant."""
     cluster: str = ""
-    """Questions of one cluster are not independent; empty if it stands alone."""
+    """Questions of one cluster are dependent."""
     category: str = ""
     apart: bool = False
     """Left out of the headline figures."""
@@ -57,7 +55,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The measure that a collection is judged by, with floor and goal."""
+    """The decisive measure of a collection, with floor and goal."""
 
     measure: str
     floor: float | None = None
@@ -75,21 +73,16 @@ class Collection:
     questions: tuple[Question, ...]
     aim: Aim
     entity_type: str = "note"
-    """Type of the entities behind the door `search`."""
     is_sample: bool = False
-    """Has no floor and no goal."""
     files: tuple[str, ...] = ()
-    """The files that were read."""
     remarks: tuple[str, ...] = ()
-    """Clauses about parts of the files that were left out."""
     unanswered: tuple[Question, ...] = ()
-    """Questions without an answer, measured by themselves."""
+    """Questions without an answer."""
 
     def sample(self, limit: int, seed: int = 0) -> "Collection":
-        """Draw questions by the seed, and keep the texts that they need.
+        """Draw questions by the seed with the texts that they need.
 
-        Of memories, few haystacks are kept whole; of documents, judged ones and distractors. Figures on fewer
-        distractors are higher.
+        Keeps whole haystacks of memories, but few distractors of documents, which raises figures.
         """
         if limit >= max(len(self.questions), len(self.unanswered)):
             return self
@@ -108,7 +101,7 @@ class Collection:
 
     @property
     def halves(self) -> "list[Collection]":
-        """The questions with an answer, then those without one, over the same texts."""
+        """Split into questions with and without an answer."""
         aim = Aim(SEPARATION)
         other = replace(self, name=beside(self.name), questions=self.unanswered, unanswered=(), aim=aim)
         return [self, *([other] if self.unanswered else [])]
@@ -124,7 +117,6 @@ class Collection:
         return found
 
     def digest(self) -> str:
-        """Hash everything that is loaded, asked and judged."""
         sha = hashlib.sha256()
         for each in (self.name, self.unit, self.door, self.entity_type, *self.texts):
             sha.update(repr(each).encode("utf-8", "surrogatepass"))
@@ -135,10 +127,10 @@ class Collection:
 
 
 def first_of(folder: Path, names: Sequence[str]) -> Path:
-    """Return the first of these files that a folder has.
+    """Return the first of these files.
 
     Raises:
-        FileNotFoundError: It has none.
+        FileNotFoundError: There is none.
     """
     for name in names:
         if (folder / name).is_file():
@@ -147,7 +139,7 @@ def first_of(folder: Path, names: Sequence[str]) -> Path:
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """Read JSON Lines, compressed or not. Lines end at a newline only: texts may hold U+2028."""
+    """Read JSON Lines, compressed or not. Only newlines end a line: texts may hold U+2028."""
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         for line in file:
             yield json.loads(line)

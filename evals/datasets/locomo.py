@@ -1,4 +1,4 @@
-"""LoCoMo: long conversations between two people, and questions whose evidence is single turns."""
+"""LoCoMo: conversations, and questions answered by single turns."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from evals.datasets.collection import Aim, Collection, Question, Text, first_of, json_lines
 
 CONVERSATIONS = ("locomo10-dev.json", "locomo10.json")
-"""A part cut for development has its questions in a file of their own; as published, conversations hold them."""
+"""The development split has its questions in a separate file."""
 QUESTIONS = "qa-dev.jsonl.gz"
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _TURN = re.compile(r"D:?(\d+):(\d+)")
@@ -20,10 +20,9 @@ _DATE = "%I:%M %p on %d %B, %Y"
 
 
 def read_locomo(folder: Path) -> Collection:
-    """Read turns and questions (Maharana et al., ACL 2024). Adversarial questions are reported apart.
+    """Read turns and questions (Maharana et al., ACL 2024); adversarial ones are reported apart.
 
-    Each conversation is a haystack of its own, its sittings are threads, and its questions are one cluster. A turn is
-    "[date] speaker: text", with the caption of a picture that it shares.
+    A conversation is a haystack and a cluster, a sitting a thread, a turn "[date] speaker: text [caption]".
     """
     file = first_of(folder, CONVERSATIONS)
     conversations = json.loads(file.read_text(encoding="utf-8"))

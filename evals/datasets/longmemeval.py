@@ -1,4 +1,4 @@
-"""LongMemEval, user turns only: questions about earlier sessions, answered by whole sessions."""
+"""LongMemEval: questions answered by whole sessions, user turns only."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,20 +10,19 @@ from typing import Any
 from evals.datasets.collection import Aim, Collection, Question, Text, first_of, json_lines
 
 QUESTIONS, SESSIONS = "questions-dev.jsonl.gz", "sessions-dev.jsonl.gz"
-"""A part cut for development: questions, and the sessions beside them."""
+"""Development split, sessions in a separate file."""
 PUBLISHED = ("longmemeval_s_cleaned.json", "longmemeval_s.json", "longmemeval_oracle.json")
 """As published, each question holds its haystack."""
 _DATE = "%Y/%m/%d (%a) %H:%M"
 _ABSTENTION = "_abs"
 _APART = "single-session-assistant"
-"""Answered by the assistant's turns, which are left out."""
+"""Answered by assistant turns, which are left out."""
 
 
 def read_longmemeval(folder: Path) -> Collection:
-    """Read questions, each with a haystack of its own, one raw memory per session (Wu et al., ICLR 2025).
+    """Read questions, each with its haystack, one memory per session (Wu et al., ICLR 2025).
 
-    Assistant turns are left out, so that no figure on this is a LongMemEval-S score. Abstention questions are asked of
-    the pooled sessions only.
+    Without assistant turns: not comparable with LongMemEval-S scores. Abstention questions are pooled only.
     """
     found = _read(folder)
     texts = tuple(
@@ -39,7 +38,7 @@ def read_longmemeval(folder: Path) -> Collection:
 
 
 def read_longmemeval_pooled(folder: Path) -> Collection:
-    """Read the same questions over all sessions in one haystack, and the abstention questions, without an answer."""
+    """Read the same questions over all sessions, with the abstention questions."""
     found = _read(folder)
     texts = tuple(_text("", session, place) for place, session in enumerate(found.pool))
     questions = tuple(_question(line, "") for line in found.questions)

@@ -1,4 +1,4 @@
-"""Our own form of a labelled set: one file of JSON Lines (docs/guide/evaluation.md), checked line by line."""
+"""Our own format of a labelled set: one checked JSON Lines file (docs/guide/evaluation.md)."""
 
 import gzip
 import re
@@ -28,7 +28,6 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Grade = Annotated[int, Field(ge=1, le=1_000)]
 _DAY_OR_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:\Z|[Tt ])", re.ASCII)
 SHOWN = 20
-"""Problems that are listed of a file."""
 
 
 class _Line(BaseModel):
@@ -36,8 +35,6 @@ class _Line(BaseModel):
 
 
 class SetLine(_Line):
-    """The first line."""
-
     kind: Literal["set"]
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,49}$")]
     unit: Literal["turn", "session", "document"]
@@ -49,8 +46,6 @@ class SetLine(_Line):
 
 
 class TextLine(_Line):
-    """Something that can be found."""
-
     kind: Literal["text"]
     id: Id
     content: Annotated[str, StringConstraints(min_length=1, max_length=RAW_CONTENT_LIMIT)]
@@ -71,7 +66,7 @@ class TextLine(_Line):
 
 
 class QuestionLine(_Line):
-    """A question with the ids of the texts that answer it, or ids with grades above 0."""
+    """A question with ids of answers, or ids with grades above 0."""
 
     kind: Literal["question"]
     id: Id
@@ -90,8 +85,6 @@ _LINE: TypeAdapter[SetLine | TextLine | QuestionLine] = TypeAdapter(
 
 @dataclass(slots=True)
 class Checked:
-    """The contents of a file, and its problems."""
-
     file: Path
     head: SetLine | None = None
     texts: dict[tuple[str, str], TextLine] = field(default_factory=dict)
@@ -99,13 +92,13 @@ class Checked:
     problems: list[str] = field(default_factory=list)
 
     def wrong(self, line: int, name: str, message: str) -> None:
-        """Note a problem; line 0 is the whole file."""
+        """Add a problem; line 0 is the whole file."""
         where = f"{self.file}, line {line}" if line else str(self.file)
         self.problems.append(f"{where}{f', field {name}' if name else ''}: {message}")
 
 
 def check_file(path: Path) -> Checked:
-    """Read a file and find its problems; nothing is raised for its contents."""
+    """Read a file and collect its problems; never raises for its contents."""
     found = Checked(path)
     numbers: dict[str, int] = {}
     for number, line in _lines(found):
@@ -128,7 +121,7 @@ def check_file(path: Path) -> Checked:
 
 
 def read_own(path: Path) -> Collection:
-    """Read a file of our own form.
+    """Read a file.
 
     Raises:
         EngrainError: It has problems.

@@ -1,4 +1,4 @@
-"""The arms: ways of asking, each by options that any client or operator has."""
+"""Arms: ways of asking, by options that any client or operator has."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,8 @@ from evals.datasets.collection import Collection, Door
 from stores.errors import EngrainError
 
 LIMIT = 10
-"""The default of agents."""
 FAULTY_S = 120.0
-"""Patience with a part that cannot answer: after a start, indexes are opened beside the first questions."""
+"""Seconds to retry faulty answers: after a start, indexes open during the first questions."""
 _AGAIN_S = 0.25
 _PAGE = 50
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -22,15 +21,13 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the server."""
-
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     took_ms: float | None
     score: float | None = None
-    """Score of the best hit, 0 without one."""
+    """Of the best hit; 0 without one."""
     faults: Mapping[str, str] = field(default_factory=dict)
-    """Parts of the search that could not answer, with the reason."""
+    """Reasons by failed part of the search."""
 
 
 Asker = Callable[[Client, Collection, str], Answer]
@@ -44,7 +41,7 @@ class Arm:
     summary: str
     doors: Mapping[Door, Asker]
     environ: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the server that it needs."""
+    """Settings of the server."""
     scores: bool = True
     """Scores compare between questions."""
 
@@ -73,7 +70,7 @@ def _recall(client: Client, _: Collection, query: str) -> Answer:
 
 
 def searched(options: Mapping[str, Any] = _NOTHING, *, text: str = "content") -> Asker:
-    """Ask through search with these options; `text` is the field of a hit that a case keeps."""
+    """Ask through search with these options; `text` is the field of a hit to keep."""
 
     @_as_whole
     def ask(client: Client, collection: Collection, query: str) -> Answer:
@@ -169,10 +166,10 @@ ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}
 
 
 def chosen(names: Sequence[str]) -> list[Arm]:
-    """Return the arms of these names, those with the server's own settings first.
+    """Return the named arms, those with default settings first.
 
     Raises:
-        EngrainError: None is named, or there is no such arm.
+        EngrainError: No name, or an unknown one.
     """
     if not names or (unknown := [name for name in names if name not in ARMS]):
         raise EngrainError(f"There is no arm {', '.join(unknown) if names else repr('')}; there are {', '.join(ARMS)}.")

@@ -1,4 +1,4 @@
-"""Ask the questions of a collection by one arm, and keep every answer as it comes."""
+"""Ask the questions of a collection by one arm; keep every answer at once."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,37 +6,33 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from multiprocessing.pool import ThreadPool
 
-from evals.client import Client
+from evals.client import Client, progress
 from evals.datasets.collection import Collection, Question
 from evals.harness.arms import Answer, Arm
 from evals.harness.server import Place
+from evals.machine import resident_mb
 from evals.metrics import measured, unanswered_values
-from evals.process import resident_mb
-from evals.progress import progress
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
 from evals.runs import Journal
 from tools.runtime.launch import ServerProcess
 
 WARM_AT_ONCE = 16
-"""Haystacks that are warmed up before the questions about them; a server keeps some organizations open."""
+"""Haystacks warmed up at once; a server keeps only some organizations open."""
 _WARM_UP = "hello"
 _SHOWN, _BEGINNING = 3, 160
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One collection asked by one arm."""
-
     address: str
     collection: Collection
     arm: Arm
     places: Mapping[str, Place]
     concurrency: int = 1
     answered: Sequence[float] = ()
-    """Best scores of the questions with an answer; those without one are measured against them."""
+    """Best scores of answered questions, to compare unanswered ones with."""
 
     def ask_all(self, journal: Journal) -> None:
-        """Ask what the journal has no answer to."""
         name, arm = self.collection.name, self.arm.name
         asked = [question for question in self.collection.questions if (name, arm, question.id) not in journal.cases]
         texts = {(text.haystack, text.id): text.content for text in self.collection.texts}
@@ -107,5 +103,4 @@ def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
 
 
 def close_part(journal: Journal, server: ServerProcess, part: Part) -> None:
-    """Keep a part whose questions are all answered, with the memory of its server."""
     journal.close_part(replace(part, resident_mb=resident_mb(server.process.pid)[0]))

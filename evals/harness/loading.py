@@ -1,24 +1,23 @@
-"""Store the texts of a collection over REST, in their own order, and wait until all are indexed."""
+"""Store and index the texts of a collection over REST, in order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from multiprocessing.pool import ThreadPool
 
-from evals.client import Client, encoded
+from evals.client import Client, encoded, progress
 from evals.datasets.collection import Collection, Text
 from evals.harness.server import Place, opened
-from evals.progress import progress
 from evals.runs import Journal
 from tools.records.entity_models import BULK_LIMIT
 
 LOADERS = 2
-"""Haystacks that are stored at once; the texts of one are stored one after the other."""
+"""Concurrent haystacks; the texts of one are sequential."""
 BATCH_BYTES = 4 * 1024 * 1024
-"""Half of the largest request that a server takes."""
+"""Half of the server's request limit."""
 
 
 def load(journal: Journal, address: str, collection: Collection) -> dict[str, Place]:
-    """Store the haystacks that are not stored yet; return the place of each."""
+    """Store missing haystacks; return the place of each."""
     by_haystack: dict[str, list[Text]] = {}
     for text in collection.texts:
         by_haystack.setdefault(text.haystack, []).append(text)
@@ -34,7 +33,7 @@ def load(journal: Journal, address: str, collection: Collection) -> dict[str, Pl
     with ThreadPool(LOADERS) as pool:
         for name, place in pool.imap_unordered(store, missing):
             places[name] = place
-            journal.keep(note, {name: each.plain() for name, each in places.items()})
+            journal.keep(note, {name: asdict(each) for name, each in places.items()})
     progress(f"{collection.name}: indexing")
     with Client(address) as client:
         client.until_indexed()
@@ -59,7 +58,7 @@ def _stored(client: Client, place: Place, collection: Collection, texts: Sequenc
 
 
 def batches(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
-    """Divide texts into requests, by number and by size."""
+    """Divide texts into requests by number and size."""
     batch: list[Text] = []
     size = 0
     for text in texts:

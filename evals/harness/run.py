@@ -1,4 +1,4 @@
-"""The retrieval suite: labelled collections, asked by the arms that were chosen."""
+"""The retrieval suite."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -15,20 +15,19 @@ from evals.harness.server import served
 from evals.metrics import require_library
 from evals.options import Options, default_data
 from evals.results import NOTE_BREAK, SEPARATION, Part
-from evals.runs import Journal
-from evals.suite import Prepared
+from evals.runs import Journal, Prepared
 from stores.errors import EngrainError
 from tools.runtime.launch import ServerProcess
 
 P50_LIMIT_MS = 30.0
-"""Limit of the median over REST, on two cores."""
+"""Over REST, on two cores."""
 
 
 def prepare(options: Options) -> Prepared:
     """Read the collections and choose the arms.
 
     Raises:
-        EngrainError: There is no such set or arm, or a set is damaged.
+        EngrainError: A set or arm is unknown, or a set is damaged.
     """
     require_library()
     arms = chosen(options.arms)
@@ -50,10 +49,10 @@ def prepare(options: Options) -> Prepared:
 
 
 def read_collections(options: Options) -> list[Collection]:
-    """Read the sets that are wanted, or a sample of each.
+    """Read the wanted sets, or a sample of each.
 
     Raises:
-        EngrainError: There is none, one that was named is missing, or one is damaged.
+        EngrainError: A set is missing or damaged, or there is none.
     """
     found = [read_own(Path(name)) if _is_file(name) else _public(name, options) for name in _names(options)]
     names = [collection.name for collection in found]

@@ -1,12 +1,11 @@
-"""The server that a suite starts, and the accounts that it asks by."""
+"""The server and accounts of a suite."""
 
 import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from evals.client import Client
 from tools.runtime.client_settings import PREFIX
@@ -17,7 +16,7 @@ _OWN = {"LOG_LEVEL": "warning", "RATE_LIMIT_ENABLED": "false", "ACCESS_TOKEN_EXP
 
 @contextmanager
 def served(folder: Path, settings: Mapping[str, str]) -> Iterator[ServerProcess]:
-    """Serve a data folder with these settings, and none of the user's environment, until the block ends."""
+    """Serve a data folder with these settings, without the user's environment."""
     blank = {name: "" for name in os.environ if name.startswith(PREFIX)}
     own = {f"{PREFIX}{name}": value for name, value in _OWN.items()}
     with server_process(folder, environ={**blank, **own, **settings}) as server:
@@ -26,26 +25,22 @@ def served(folder: Path, settings: Mapping[str, str]) -> Iterator[ServerProcess]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One haystack: the token of an account with an organization of its own, and the records there."""
+    """One haystack: the token of its organization's account, and the records."""
 
     token: str
     texts: Mapping[str, str] = field(default_factory=dict)
-    """The id of the text, by id of the record."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return asdict(self)
+    """Text ids by record id."""
 
 
 def opened(client: Client) -> Place:
-    """Sign up an account with an empty organization, and let the client act there."""
+    """Sign up an account with an empty organization and log the client in."""
     with client.signed_up(_new_name()) as signed:
         client.present(signed.token)
     return Place(client.token)
 
 
 def joined(owner: Client) -> Place:
-    """Sign up a member of the owner's organization, who can read what is there by now."""
+    """Sign up a member of the owner's organization."""
     organization = str(owner.get("/api/auth/me")["organization"]["slug"])
     with owner.signed_up(_new_name()) as member:
         user_id = member.get("/api/auth/me")["user"]["id"]

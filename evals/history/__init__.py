@@ -1,5 +1,1 @@
-"""`engrain eval history`: the gain of relations and recency among commits of real projects."""
-
-from evals.history.run import prepare
-
-__all__ = ["prepare"]
+"""`engrain eval history`: gain of relations and recency on commits of real projects."""

@@ -1,4 +1,4 @@
-"""Commits and files of a project's log as records, and the relations between them."""
+"""Commits and files of a project's log as records and relations."""
 
 from collections import Counter
 from collections.abc import Container
@@ -11,13 +11,11 @@ from evals.logs import oldest_first, project_of
 from tools.records.entity_models import NAME_LIMIT, EntityFields
 
 SHARED_BY = 2
-"""Commits that must touch a file for it to become a record."""
+"""Fewest commits of a file that becomes a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit of a log."""
-
     sha: str
     day: date
     subject: str
@@ -34,7 +32,7 @@ class Project:
 
     @property
     def files(self) -> dict[str, list[Commit]]:
-        """Commits by the files that become records."""
+        """Commits by file."""
         touched = Counter(path for commit in self.commits for path in commit.files)
         found: dict[str, list[Commit]] = {path: [] for path, count in touched.items() if count >= SHARED_BY}
         for commit in self.commits:
@@ -45,7 +43,7 @@ class Project:
 
     @property
     def days(self) -> list[tuple[int, list[Commit]]]:
-        """Commits by age in days, the oldest first; the newest commit is said to be of yesterday."""
+        """Commits by age in days, the oldest first; the newest is one day old."""
         newest = max(commit.day for commit in self.commits)
         days: dict[int, list[Commit]] = {}
         for commit in self.commits:
@@ -57,7 +55,7 @@ def read_project(log: Path) -> Project:
     """Read a log.
 
     Raises:
-        ValueError: It is empty; torn files raise one of `UNREADABLE`.
+        ValueError: It is empty. Torn files raise one of `UNREADABLE`.
     """
     project = Project(project_of(log), tuple(map(_commit, oldest_first(log))))
     if not project.commits:
@@ -66,13 +64,12 @@ def read_project(log: Path) -> Project:
 
 
 def as_note(commit: Commit, files: Container[str]) -> EntityFields:
-    """Make a note of a commit's subject alone: questions are made of its body."""
+    """Make a note of a commit's subject; questions are made of its body."""
     links = [f"touches:{path}" for path in commit.files if path in files]
     return EntityFields(name=commit.subject[:NAME_LIMIT], entity_type="note", related_to=links)
 
 
 def as_artifact(path: str) -> EntityFields:
-    """Make a record of a file's path."""
     return EntityFields(name=path[-NAME_LIMIT:], entity_type="artifact")
 
 

@@ -1,7 +1,7 @@
-"""Questions made of a project's commits. Labels are mechanical: nobody has read them.
+"""Questions made of commits; labels are mechanical and unread.
 
-*relation*: the commits of a file that they do not name. *latest*: the last of several commits with one subject.
-*plain*: the first sentence of a commit's body, which needs neither relations nor ages.
+*relation*: commits of a file that do not name it. *latest*: the last of several commits with one subject. *plain*: the
+first sentence of a body.
 """
 
 import random
@@ -14,9 +14,9 @@ from evals.history.commits import Commit, Project
 
 AIMS = {"relation": Aim("recall@10"), "latest": Aim("MRR@10"), "plain": Aim("nDCG@10")}
 PER_PROJECT = 60
-"""Most questions of a kind."""
+"""Per kind."""
 MOST_COMMITS = 9
-"""Most commits of a file in a *relation* question: the file takes one of ten places itself."""
+"""Of a file in a *relation* question: the file takes one of ten places."""
 LEAST_WORDS = 6
 _CHANGING = re.compile(r"#\d+|\bv?\d[\w.+]*|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b")
 """Numbers, versions and hashes."""
@@ -24,12 +24,11 @@ _WORD = re.compile(r"\w(?:[\w@/'.-]*\w)?")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _TRAILER = re.compile(r"(?im)^[a-z][a-z-]*-(?:by|id|to|for): .*$")
 _PARAGRAPH = re.compile(r"\n\s*\n|(?:^|\n)\s*(?:[*\-+#]+|\d+\.)\s|(?:^|\n)-{3,}")
-"""End of a paragraph or of a list item."""
+"""End of a paragraph or list item."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 
 
 def questions_of(project: Project) -> dict[str, list[Question]]:
-    """Draw the questions of each kind."""
     made = {"relation": _relation(project), "latest": _latest(project), "plain": _plain(project)}
     draw = random.Random(project.name)  # noqa: S311 - a draw that anyone can repeat
     found = {kind: sorted(questions, key=lambda each: each.id) for kind, questions in made.items()}
@@ -37,12 +36,11 @@ def questions_of(project: Project) -> dict[str, list[Question]]:
 
 
 def common(subject: str) -> str:
-    """Normalize a subject: lower case, without numbers, versions and hashes."""
+    """Normalize a subject."""
     return " ".join(_WORD.findall(_CHANGING.sub(" ", subject.lower())))
 
 
 def first_sentence(body: str) -> str:
-    """Return the first sentence of a body, or an empty text."""
     text = _TRAILER.sub("", body.replace("\r\n", "\n")).strip()
     first = next((part for part in _PARAGRAPH.split(text) if part.strip()), "")
     return _SENTENCE.split(" ".join(first.split()), maxsplit=1)[0]

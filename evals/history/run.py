@@ -1,12 +1,12 @@
-"""Store commits as of their days, and ask with and without relations and recency."""
+"""Store commits as of their days; ask with and without relations and recency."""
 
 import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from evals.client import Client
+from evals.client import Client, progress
 from evals.datasets import Collection, Text
 from evals.datasets.collection import UNREADABLE
 from evals.dated_records import DatedRecords
@@ -18,10 +18,8 @@ from evals.history.questions import AIMS, questions_of
 from evals.logs import PATTERN, log_folder
 from evals.metrics import require_library
 from evals.options import Options
-from evals.progress import progress
 from evals.results import Part
-from evals.runs import Journal
-from evals.suite import Prepared
+from evals.runs import Journal, Prepared
 from stores.errors import EngrainError
 
 NAME = "history"
@@ -33,10 +31,10 @@ ARMS: Mapping[str, Mapping[str, bool]] = {
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the logs and make the questions. Measuring takes some minutes.
+    """Read the logs and make the questions; measuring takes some minutes.
 
     Raises:
-        EngrainError: There is no log, one is damaged, or nothing can be asked of them.
+        EngrainError: There is no log, or it is damaged or yields no question.
     """
     require_library()
     folder = log_folder(options)
@@ -80,7 +78,7 @@ def _measure(
     with served(folder, options.server) as server, Client(server.address) as client:
         if not kept:
             progress(f"{NAME}: storing {len(collections[0].texts)} records")
-            kept = {project.name: _stored(client, project).plain() for project in projects}
+            kept = {project.name: asdict(_stored(client, project)) for project in projects}
             journal.keep("places", kept)
         client.until_indexed()
         places = {name: Place(**plain) for name, plain in kept.items()}

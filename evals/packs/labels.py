@@ -1,6 +1,6 @@
-"""The records of three invented projects, and goals with the records that belong in their packs.
+"""Records of three invented projects, and goals with the records of their packs.
 
-No goal repeats the title of a record that it asks for. The records are by two colleagues; some of `bob`'s are private.
+No goal repeats the title of a required record. Some of `bob`'s records are private.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,13 @@ from tools.packs.facets import Intent, Layer, facets_of, types_of
 
 Split = Literal["dev", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
-"""The selection is tuned on `dev`; `test` is only measured."""
+"""The selection is tuned on `dev` only."""
 Person = Literal["ada", "bob"]
 FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A record of the set."""
-
     key: str
     type: str
     project: str | None
@@ -30,15 +28,13 @@ class Kept:
     status: str | None = None
     priority: str | None = None
     related: tuple[str, ...] = ()
-    """As in `related_to`, by key."""
+    """By key."""
     author: Person = "ada"
     scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A goal with labelled records."""
-
     id: str
     split: Split
     goal: str
@@ -47,23 +43,23 @@ class Goal:
     project: str | None
     must: frozenset[str]
     must_not: frozenset[str]
-    """Superseded, archived, of another project or private to somebody else."""
+    """Superseded, archived, of another project or private."""
     off_topic: frozenset[str]
-    """Readable, but about something else."""
+    """Readable but irrelevant."""
     asker: Person = "ada"
 
 
 def read_records(folder: Path = FOLDER) -> list[Kept]:
-    """Return the records, the oldest first; a record relates to older ones."""
+    """Return the records, the oldest first."""
     rows = [Kept(**{**row, "related": tuple(row.get("related", ()))}) for row in json_rows(folder / "records.jsonl")]
     return sorted(rows, key=lambda record: -record.days_ago)
 
 
 def read_goals(folder: Path = FOLDER) -> list[Goal]:
-    """Return the goals in the order of the file.
+    """Return the goals.
 
     Raises:
-        ValueError: A goal names a record that does not exist or that its facets cannot hold.
+        ValueError: A record is unknown or does not fit its facets.
     """
     records = {record.key: record for record in read_records(folder)}
     return [_goal(row, records) for row in json_rows(folder / "goals.jsonl")]

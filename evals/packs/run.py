@@ -1,4 +1,4 @@
-"""Ask for the pack of every goal, as it is and by rank fusion alone."""
+"""Ask for the pack of every goal, with the default selection and by rank fusion alone."""
 
 from functools import partial
 from typing import Any
@@ -8,8 +8,7 @@ from evals.options import Options
 from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, digest_of
-from evals.suite import Prepared, ask_missing
+from evals.runs import Journal, Prepared, ask_missing, digest_of
 from tools.retrieval.plan import Mode
 
 NAME = "packs"
@@ -17,7 +16,7 @@ MODES: tuple[Mode, ...] = ("fast", "naive")
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the records and the goals. Measuring takes about a minute."""
+    """Read the labels; measuring takes about a minute."""
     data = {NAME: digest_of([*read_goals(), *read_records()])}
     return Prepared(data, partial(_measure, options=options))
 

@@ -1,4 +1,4 @@
-"""The records of two colleagues in one organization, each stored as of its day."""
+"""Records of two colleagues in one organization, each as of its day."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,35 +20,28 @@ _BEGINNING_DAYS = 500
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The records on a server, and the people who ask for them."""
-
     records: Sequence[Kept]
     clients: Mapping[Person, Client]
     ids: Mapping[str, str]
-    """Ids by key; those of projects by name."""
+    """By key; projects by name."""
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """Keys of the labels, by id."""
+        """Keys by id."""
         return {record_id: key for key, record_id in self.ids.items()}
 
     def named(self, keys: Iterable[str]) -> list[str]:
-        """Return the names of records."""
         names = {record.key: record.name for record in self.records}
         return [names.get(key, key) for key in keys]
 
 
 @contextmanager
 def settled(journal: Journal, name: str, options: Options) -> Iterator[tuple[World, ServerProcess]]:
-    """Serve the records to a suite of this name; a resumed run does not store them again."""
+    """Serve the records; a resumed run does not store them again."""
     folder, kept, records = journal.server_folder(name), journal.note("world"), read_records()
     if not kept:
         shutil.rmtree(folder, ignore_errors=True)
-    with (
-        served(folder, options.server) as server,
-        Client(server.address) as ada,
-        Client(server.address) as bob,
-    ):
+    with served(folder, options.server) as server, Client(server.address) as ada, Client(server.address) as bob:
         clients: Mapping[Person, Client] = {"ada": ada, "bob": bob}
         if not kept:
             ids = _stored(clients, records)

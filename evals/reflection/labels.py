@@ -9,13 +9,13 @@ from tools.reflecting.reflection import KINDS, Kind
 
 Split = Literal["dev", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
-"""The grammar is tuned on `dev`; `test` is only measured."""
+"""The grammar is tuned on `dev` only."""
 FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A span that a person would keep, `notes[start:end]`."""
+    """The span `notes[start:end]`."""
 
     kind: Kind
     start: int
@@ -24,20 +24,18 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The notes of one session with their labels."""
-
     id: str
     split: Split
     form: str
     notes: str
     expected: tuple[Label, ...]
     forbidden: tuple[tuple[int, int], ...]
-    """Spans with a cue that are no finding: questions, quotations, refuted statements."""
+    """Cues that are no finding: questions, quotations, refuted statements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two sentences; expected if the second repeats the first (`duplicate`) or cannot hold with it."""
+    """Two sentences; expected if the second duplicates or contradicts the first."""
 
     asks: Literal["duplicate", "contradiction"]
     split: Split
@@ -48,16 +46,15 @@ class Pair:
 
 
 def read_notes(split: Split, folder: Path = FOLDER) -> list[Note]:
-    """Return the notes of a split in the order of the file.
+    """Return the notes of a split.
 
     Raises:
-        ValueError: The text of a label does not stand exactly once in its notes, or a kind is unknown.
+        ValueError: A label's text is not unique in its notes, or its kind is unknown.
     """
     return [_note(row) for row in json_rows(folder / f"notes-{split}.jsonl")]
 
 
 def read_pairs(folder: Path = FOLDER) -> dict[str, Pair]:
-    """Return the pairs by the ids of their cases."""
     pairs = dict.fromkeys(Pair(**row) for row in json_rows(folder / "pairs.jsonl"))
     return {f"{pair.asks}-{number}": pair for number, pair in enumerate(pairs)}
 

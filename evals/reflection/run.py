@@ -11,18 +11,16 @@ from evals.options import Options
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import ARM, NOTES, PAIRS, note_case, pair_case
 from evals.results import Case, Part
-from evals.runs import Journal, digest_of
-from evals.suite import Prepared, ask_missing
+from evals.runs import Journal, Prepared, ask_missing, digest_of
 from tools.records.entity_models import NAME_LIMIT
 
 LIMIT = 25
-"""Most candidates of an answer; the longest note has fewer."""
+"""More than any note has."""
 _YES = {"duplicate": ("duplicate",), "contradiction": ("contradiction", "supersession")}
-"""Kinds of findings that confirm a pair."""
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the notes and the pairs. Measuring takes half a minute."""
+    """Read the labels; measuring takes half a minute."""
     notes = [note for split in SPLITS for note in read_notes(split)]
     data = {"reflection": digest_of([*notes, *read_pairs().values()])}
     return Prepared(data, lambda journal: _measure(journal, options, notes))
@@ -45,25 +43,22 @@ def _measure(journal: Journal, options: Options, notes: list[Note]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A client that has notes read."""
-
     client: Client
 
     def read(self, notes: str, **options: Any) -> list[dict[str, Any]]:
-        """Return the candidates of a reflection that keeps nothing."""
+        """Return the candidates of a dry reflection."""
         body = {"content": notes, "persist_source": False, "limit": LIMIT, **options}
         candidates: list[dict[str, Any]] = self.client.post("/api/context/reflect", body)["candidates"]
         return candidates
 
     def note(self, note: Note) -> Case:
-        """Read a note."""
         candidates = sorted(self.read(note.notes), key=lambda each: -float(each["confidence"]))
         spans = [(each["kind"], each["metadata"]["span"]) for each in candidates]
         case = note_case(note, [(kind, span["start"], span["end"]) for kind, span in spans])
         return replace(case, took_ms=self.client.took_ms)
 
     def pair(self, key: str, pair: Pair) -> Case:
-        """Store the old sentence in a project of its own, and read the new one there."""
+        """Store the old sentence in its own project and reflect on the new one."""
         project = self.client.post("/api/entities", {"name": "Pair", "entity_type": "project"})["id"]
         old = {"name": pair.old[:NAME_LIMIT], "content": pair.old, "entity_type": pair.kind}
         self.client.post("/api/entities?sync=true", {**old, "metadata": {"project_id": project}})

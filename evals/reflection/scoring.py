@@ -1,4 +1,4 @@
-"""Findings against labels: the same kind, and spans that overlap by half (intersection over union)."""
+"""Match findings with labels: equal kind, overlap of at least half (intersection over union)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,36 +13,31 @@ OVERLAP = 0.5
 NOTES, PAIRS, ARM = "reflection-notes", "reflection-pairs", "rules"
 _SHOWN, _BEGINNING = 3, 160
 Found = tuple[str, int, int]
-"""Kind, start and end of a finding."""
+"""Kind, start and end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Counts of findings and labels."""
-
     right: int
     wrong: int
     missed: int
 
     @property
     def precision(self) -> float:
-        """Share of the findings that are right; 0 without any."""
         return self.right / (self.right + self.wrong) if self.right + self.wrong else 0.0
 
     @property
     def recall(self) -> float:
-        """Share of the labels that are found; 0 without any."""
         return self.right / (self.right + self.missed) if self.right + self.missed else 0.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
         both = 2 * self.right + self.wrong + self.missed
         return 2 * self.right / both if both else 0.0
 
 
 def note_case(note: Note, found: Sequence[Found]) -> Case:
-    """Compare findings, the surest first, with the labels of a note."""
+    """Compare findings, the surest first, with labels."""
     met = _labels_met(note, found)
     missed = [label for label in note.expected if label not in met]
     pairs = zip(found, met, strict=True)
@@ -63,7 +58,6 @@ def note_case(note: Note, found: Sequence[Found]) -> Case:
 
 
 def pair_case(key: str, pair: Pair, *, answer: bool) -> Case:
-    """Compare the judgement of a pair with its label."""
     return Case(
         PAIRS, ARM, "pair", key, {"right": float(answer == pair.expected)}, category=f"{pair.split} {pair.asks}",
         question=f"{pair.old} / {pair.new}", wanted={pair.asks: 1} if pair.expected else {},
@@ -72,7 +66,7 @@ def pair_case(key: str, pair: Pair, *, answer: bool) -> Case:
 
 
 def tally(cases: Iterable[Case], kind: str = "") -> Score:
-    """Count the findings and labels of all cases, or those of one kind."""
+    """Add up cases, of one kind or all."""
     right = wrong = missed = 0
     for case in cases:
         found = [each for each in case.found if not kind or each.split()[0] == kind]
@@ -83,7 +77,6 @@ def tally(cases: Iterable[Case], kind: str = "") -> Score:
 
 
 def details(cases: Sequence[Case]) -> str:
-    """Tabulate precision and recall over all findings together, by kind and split."""
     columns = ["kind", *(f"{split} {word}" for split in SPLITS for word in ("precision", "recall", "F1", "labels"))]
     groups: Mapping[str, dict[str, Any]] = {
         split: {
@@ -101,7 +94,7 @@ def details(cases: Sequence[Case]) -> str:
 
 
 def overlap(one: tuple[int, int], other: tuple[int, int]) -> float:
-    """Return the intersection over union of two spans."""
+    """Intersection over union."""
     shared = max(0, min(one[1], other[1]) - max(one[0], other[0]))
     return shared / ((one[1] - one[0]) + (other[1] - other[0]) - shared) if shared else 0.0
 

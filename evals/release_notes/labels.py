@@ -1,4 +1,4 @@
-"""Labels of commits: breaking ones, debatable ones, and the most visible features."""
+"""Labels of commits: breaking, debatable, and most visible features."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A change, the commits any of which stands for it, and a word for it."""
+    """A change; any of its commits stands for it."""
 
     kind: Kind
     commits: tuple[str, ...]
@@ -24,22 +24,19 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The labels of one project; nothing was tuned on those `held out`."""
-
     name: str
     split: str
     labels: tuple[Label, ...]
 
     def of(self, kind: Kind) -> list[Label]:
-        """Return the labels of one kind."""
         return [label for label in self.labels if label.kind == kind]
 
 
 def read_labels(path: Path = LABELS) -> list[Project]:
-    """Return the projects in the order of the file.
+    """Return the projects.
 
     Raises:
-        ValueError: A label has an unknown kind or a sha of another length.
+        ValueError: A kind or sha is invalid.
     """
     projects: dict[tuple[str, str], list[Label]] = {}
     for row in json_rows(path):

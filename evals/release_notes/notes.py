@@ -1,4 +1,4 @@
-"""Write the release notes of a repository with the command, and read their changes."""
+"""Run `engrain release-notes` and parse its changes."""
 
 import os
 import re
@@ -12,18 +12,15 @@ from stores.errors import EngrainError
 
 BREAKING = "Breaking changes"
 LISTS = frozenset({"Features", "Improvements", "Fixes"})
-"""Headings of lists of changes."""
 _COMMAND = "from cli.main import app\napp()"
 _AS_THEY_COME = ("--raw", "--preset", "detailed", "--instructions", "", "--provider", "offline")
-"""List everything, whatever the user's own settings are."""
+"""List everything, regardless of the user's settings."""
 _STATEMENT = re.compile(r"- (?P<text>.+) \((?P<cited>[^()]+)\)")
 _COMMIT = re.compile(r"`([0-9a-f]{7,40})`")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that notes list, breaking or not."""
-
     breaking: bool
     commits: tuple[str, ...]
     """Full shas."""
@@ -48,7 +45,7 @@ def notes_of(folder: Path, older: str, newer: str) -> str:
 
 
 def changes_in(notes: str, shas: Collection[str]) -> Iterator[Change]:
-    """Yield the changes of notes in order; `shas` are those that they may cite."""
+    """Yield the changes in order; `shas` may be cited."""
     section = ""
     for line in notes.splitlines():
         if line.startswith("#"):

@@ -1,4 +1,4 @@
-"""Replay a project's log into a repository that is thrown away."""
+"""Replay a project's log into a temporary repository."""
 
 import re
 from collections.abc import Sequence
@@ -14,22 +14,21 @@ from evals.logs import oldest_first
 from evals.release_notes.labels import LENGTH
 
 BEGINNING, END = "beginning", "end"
-"""Tags."""
 _SHA = re.compile(r"\b[0-9a-f]{40}\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A repository with the log between two tags, and the original shas by those of the copies."""
+    """A repository, and the original shas by those of the copies."""
 
     folder: Path
     originals: dict[str, str]
 
 
 def replay(log: Path, folder: Path) -> Replay:
-    """Commit a log in its order, oldest first, each commit once.
+    """Commit a log, oldest first, each commit once.
 
-    Files hold the number of the commit, as logs hold no contents. Shas in messages become those of the copies.
+    Contents are numbers, as logs have none; shas in messages become those of the copies.
     """
     repository = pygit2.init_repository(str(folder), bare=True)
     index = pygit2.Index()

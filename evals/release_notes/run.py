@@ -1,4 +1,4 @@
-"""Replay each log, and have the command write its release notes."""
+"""Write and score the release notes of each replayed log."""
 
 import hashlib
 import tempfile
@@ -13,16 +13,15 @@ from evals.release_notes.notes import changes_in, notes_of
 from evals.release_notes.replay import BEGINNING, END, replay
 from evals.release_notes.scoring import ARM, SET, cases
 from evals.results import Part
-from evals.runs import Journal
-from evals.suite import Prepared
+from evals.runs import Journal, Prepared
 from stores.errors import EngrainError
 
 
 def prepare(options: Options) -> Prepared:
-    """Find the logs. Measuring takes about a minute.
+    """Find the logs; measuring takes about a minute.
 
     Raises:
-        EngrainError: One is not there.
+        EngrainError: One is missing.
     """
     folder, projects = log_folder(options), read_labels()
     logs = {project.name: (folder or Path()) / f"gitlog_{project.name}.jsonl.gz" for project in projects}

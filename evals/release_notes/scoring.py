@@ -1,4 +1,4 @@
-"""Changes of release notes against the labels of their project."""
+"""Score listed changes against labels."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,17 +8,14 @@ from evals.release_notes.notes import Change
 from evals.results import Case
 
 WITHIN = 30
-"""Changes among which a feature must be, beside breaking ones: three times the labels."""
+"""Rank that a feature must reach, breaking changes aside: three times the labels."""
 SET, ARM = "release-notes", "rules"
 
 
 def cases(project: Project, changes: Sequence[Change], originals: Mapping[str, str]) -> Iterator[Case]:
-    """Yield a case for each label, and for each change called breaking that is not debatable.
+    """Yield a case for each label and each undebatable breaking change of the notes.
 
-    Args:
-        project: The labels.
-        changes: In the order of the notes.
-        originals: Shas of the labels by those of the replay.
+    `originals` maps shas of the replay to those of the labels.
     """
     shas = {change: {originals.get(sha, "") for sha in change.commits} for change in changes}
     called = [change for change in changes if change.breaking]

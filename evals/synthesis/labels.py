@@ -1,6 +1,6 @@
-"""Requests for documents with sections of their own; records and goals are those of the context packs.
+"""Requests for documents about the records of the context packs.
 
-A section that must cite nothing has no record about it, and has to be reported as a gap.
+A section without records must be reported as a gap.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,6 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class WantedSection:
-    """A section with the records that it must cite."""
-
     title: str
     must: frozenset[str]
     prompt: str = ""
@@ -23,8 +21,6 @@ class WantedSection:
 
 @dataclass(frozen=True, slots=True)
 class SectionRequest:
-    """A document with the sections that are wanted."""
-
     id: str
     split: Split
     project: str
@@ -33,10 +29,10 @@ class SectionRequest:
 
 
 def read_requests(folder: Path = FOLDER) -> list[SectionRequest]:
-    """Return the requests in the order of the file.
+    """Return the requests.
 
     Raises:
-        ValueError: A section names a record that does not exist.
+        ValueError: A record is unknown.
     """
     known = {record.key for record in read_records()}
     found = []

@@ -1,4 +1,4 @@
-"""Have documents written of the records of the context packs."""
+"""Synthesize documents from the records of the context packs."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -9,8 +9,7 @@ from evals.options import Options
 from evals.packs.labels import Goal, Person, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, digest_of
-from evals.suite import Prepared, ask_missing
+from evals.runs import Journal, Prepared, ask_missing, digest_of
 from evals.synthesis.labels import SectionRequest, read_requests
 from evals.synthesis.scoring import Drafted, borne_out, score
 
@@ -21,7 +20,7 @@ PARTS = (*((GOALS, depth) for depth in ("brief", "standard", "deep")), (SECTIONS
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the records, goals and requests. Measuring takes some minutes."""
+    """Read the labels; measuring takes some minutes."""
     data = {"synthesis": digest_of([*read_goals(), *read_requests(), *read_records()])}
     return Prepared(data, partial(_measure, options=options), {"limit": options.limit})
 

@@ -1,4 +1,4 @@
-"""Documents against their labels and the records that they cite, apart from the product's own checks."""
+"""Score documents against labels and cited records, independent of the product's checks."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 SHORTEST = 12
-"""Characters below which a piece of a statement is not checked."""
+"""Shorter pieces of a statement are not checked (characters)."""
 _PIECES = re.compile(r"(?<=[.!?…])\s+|\s*…\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The parts of a document that are judged."""
-
     cited: Sequence[str]
-    """Keys of the records that it cites."""
+    """Keys of cited records."""
     supported: int
     statements: int
     gaps: frozenset[str]
-    """Titles of sections that it reports as unsupported."""
+    """Titles of unsupported sections."""
     by_section: Mapping[str, Sequence[str]]
     characters: int
 
@@ -27,7 +25,6 @@ class Drafted:
 def score(
     drafted: Drafted, must: frozenset[str], must_not: frozenset[str], off_topic: frozenset[str]
 ) -> dict[str, float]:
-    """Measure a document for a goal."""
     cited = set(drafted.cited)
     return {
         "needed cited": len(must & cited) / len(must),
@@ -38,7 +35,7 @@ def score(
 
 
 def borne_out(statements: Iterable[Mapping[str, Any]], texts: Mapping[str, str]) -> tuple[int, int]:
-    """Count the statements whose sentences all stand verbatim in records that they cite, and all statements."""
+    """Count the statements whose sentences all stand verbatim in cited records, and all statements."""
     flat = list(_flat(statements))
     return sum(_is_borne_out(each, texts) for each in flat), len(flat)
 

@@ -24,7 +24,6 @@ def run(*words: str, **environ: str) -> Result:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with one organization and one entity, written while no server ran."""
     folder = tmp_path / "data"
     folder.mkdir()
     ledger = Ledger.open(f"sqlite:///{folder / 'ledger.sqlite'}")

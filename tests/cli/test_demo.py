@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cli.demo import corpus as corpora
+from cli.demo.clients import DemoFailed
 from cli.demo.corpus import Corpus, Text, folder_corpus, own_corpus
-from cli.demo.failure import DemoFailed
 from cli.demo.knowledge import RECORDS
 from cli.demo.questions import questions_from
 from cli.demo.server import without_settings
@@ -135,7 +135,6 @@ def test_a_demo_of_no_folder_says_so_and_fails(tmp_path: Path) -> None:
 
 @contextmanager
 def running_demo(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A demo whose temporary folder is in ours, so that what it leaves behind can be seen."""
     folder = tmp_path / "orchard"
     folder.mkdir()
     (folder / "guide.md").write_text(GUIDE)
@@ -159,13 +158,10 @@ def running_demo(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 def left_behind(tmp_path: Path) -> list[Path]:
-    """What lies in the temporary folder and in the home of the demo's user."""
     return [*(tmp_path / "temporary").iterdir(), *(tmp_path / "home").iterdir()]
 
 
 def server_of(demo: "subprocess.Popen[str]") -> int:
-    """Wait until the demo's server is ready, and return its process id."""
-    assert demo.stdout is not None
     for line in demo.stdout:
         if "(process " in line:
             return int(line.partition("(process ")[2].partition(")")[0])
@@ -173,7 +169,6 @@ def server_of(demo: "subprocess.Popen[str]") -> int:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process runs; one that has ended and that nobody waited for does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -195,7 +190,6 @@ class TestARealRun:
     def test_it_answers_every_question_and_leaves_nothing(self, tmp_path: Path) -> None:
         with running_demo(tmp_path) as demo:
             pid = server_of(demo)
-            assert demo.stdout is not None
             said = demo.stdout.read()
             assert demo.wait(LIMIT_S) == 0, said
         for expected in (
@@ -216,7 +210,6 @@ class TestARealRun:
         with running_demo(tmp_path) as demo:
             pid = server_of(demo)
             demo.send_signal(how)
-            assert demo.stdout is not None
             said = demo.stdout.read()
             assert demo.wait(60) == 1, said
         assert "Stopped" in said
@@ -234,7 +227,6 @@ class TestARealRun:
     def test_a_server_that_dies_is_reported_in_a_sentence(self, tmp_path: Path) -> None:
         with running_demo(tmp_path) as demo:
             os.kill(server_of(demo), signal.SIGKILL)
-            assert demo.stdout is not None
             said = demo.stdout.read()
             assert demo.wait(60) == 1, said
         assert "The demo failed: " in said

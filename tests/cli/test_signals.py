@@ -13,7 +13,6 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 @pytest.fixture(autouse=True)
 def _interrupts_arrive() -> Iterator[None]:
-    """Hear Ctrl-C also where the tests were started in the background, which ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -68,7 +67,6 @@ def test_work_is_cancelled_by_an_interrupt() -> None:
 def test_an_interrupt_during_the_last_steps_comes_after_them() -> None:
     async def work() -> None:
         task = asyncio.current_task()
-        assert task is not None
         task.add_done_callback(lambda _: signal.raise_signal(signal.SIGINT))
 
     with pytest.raises(KeyboardInterrupt):

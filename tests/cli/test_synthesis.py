@@ -1,7 +1,6 @@
 """`engrain synthesize` at a real server: the document on standard output, everything else beside it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +8,14 @@ import httpx2
 import pytest
 
 from cli.main import DEPTHS, OUTPUT_TYPES
-from tests.cli.client.conftest import SECRET, Shell, bearer, signed_up
-from tools.runtime.launch import ServerProcess, server_process
+from tests.cli.client.conftest import Shell, bearer, server, signed_up
+from tools.runtime.launch import ServerProcess
 from tools.synthesis.templates import EXTENTS
 from tools.synthesis.templates import OUTPUT_TYPES as OFFERED
 
+__all__ = ["server"]
+
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    environ = {
-        "ENGRAIN_EMBEDDING_PROVIDER": "none",
-        "ENGRAIN_JWT_SECRET": SECRET,
-        "ENGRAIN_RATE_LIMIT_ENABLED": "false",
-    }
-    with server_process(tmp_path_factory.mktemp("served"), environ=environ) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -61,19 +51,8 @@ def test_it_prints_a_document(shell: Shell) -> None:
 
 
 def test_it_prints_data_and_keeps_the_document(shell: Shell) -> None:
-    words = (
-        "synthesize",
-        "-g",
-        "How lamps turn",
-        "-t",
-        "release-notes",
-        "-f",
-        "json",
-        "--remember",
-        "-p",
-        "Lighthouse",
-    )
-    code, said = shell.run(*words)
+    words = "-g", "How lamps turn", "-t", "release-notes", "-f", "json", "--remember", "-p", "Lighthouse"
+    code, said = shell.run("synthesize", *words)
     assert code == 0
     data, _ = json.JSONDecoder().raw_decode(said[said.index("{") :])
     assert data["output_type"] == "release_notes"

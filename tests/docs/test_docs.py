@@ -42,7 +42,6 @@ def headings(path: Path) -> list[str]:
 
 
 def anchors(path: Path) -> set[str]:
-    """The fragments that a Markdown renderer makes of a page's headings."""
     kept = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings(path))
     return set(kept)
 

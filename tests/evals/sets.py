@@ -36,7 +36,6 @@ def write_scifact(folder: Path) -> None:
 
 
 def own_lines() -> list[dict[str, Any]]:
-    """Two conversations of two haystacks, with a question about each, and one apart."""
     lines: list[dict[str, Any]] = [{"kind": "set", "name": "talks", "unit": "turn", "door": "recall", "floor": 0.5}]
     for haystack in ("north", "south"):
         lines += [

@@ -15,8 +15,6 @@ COLLECTION = cast("Collection", SimpleNamespace(door="recall", entity_type="note
 
 
 class Opening:
-    """Stands for a connection to a server whose index for meaning is open from the third answer on, or never."""
-
     took_ms = 1.0
 
     def __init__(self, faulty: float) -> None:

@@ -115,7 +115,6 @@ def test_locomo_has_a_haystack_and_a_cluster_for_each_conversation_and_a_thread_
 
 @pytest.fixture
 def longmemeval(tmp_path: Path) -> Path:
-    """Two questions over two sessions, and one that asks for an abstention."""
     sessions = [{"session_id": "s1", "user_turns": ["Hello", "Bye"]}, {"session_id": "s2", "user_turns": ["Yes"]}]
     write_lines(tmp_path / "sessions-dev.jsonl.gz", sessions)
     line = {
@@ -145,7 +144,6 @@ def test_longmemeval_pooled_has_one_haystack(longmemeval: Path) -> None:
 
 
 def collection(door: str) -> Collection:
-    """A hundred texts and ten questions, in two haystacks that use the same ids."""
     texts = tuple(Text(str(n), haystack, f"text {n}", "name") for haystack in "ab" for n in range(50))
     questions = tuple(Question(f"{h}{n}", h, "?", {str(n): 1}) for h in "ab" for n in range(5))
     return Collection("sample", "document", door, texts, questions, Aim("recall@10"))  # type: ignore[arg-type]

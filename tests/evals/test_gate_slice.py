@@ -19,7 +19,6 @@ SIMPLER = {
     "lexical": "workshop, fast: nDCG@10 fell",
     "naive": "workshop, fast: nDCG@10 fell",
 }
-"""Arms that stand for a broken lane or fusion, with the failure that the gate reports for each."""
 
 
 @pytest.mark.slow

@@ -24,12 +24,10 @@ from tests.evals.sets import QUESTIONS, own_lines, write_lines, write_own, write
 from tools.records.entity_models import BULK_LIMIT
 
 WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
-"""Without a model a server starts and indexes faster."""
 
 
 @pytest.fixture(autouse=True)
 def _one_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Editing a file while tests run does not change what an interrupted run was measured with."""
     monkeypatch.setattr("evals.runs.commit", lambda: "abc")
 
 
@@ -84,7 +82,6 @@ def test_questions_without_an_answer_are_asked_last_by_arms_whose_scores_compare
 
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, question: str) -> list[str]:
-    """Interrupt the arm `fast` the first time that it asks a question; return what it asks."""
     fast, asked = ARMS["fast"], list[str]()
 
     def ask(client: Client, collection: object, query: str) -> Answer:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from evals.comparison import compare
 from evals.history.commits import read_project
-from evals.history.questions import MOST_COMMITS, PER_PROJECT, common, first_sentence, questions_of
+from evals.history.questions import MOST_COMMITS, PER_PROJECT, first_sentence, questions_of
 from evals.options import Options
 from evals.runs import read_run
 from evals.suites import NOTHING_TO_MEASURE, run_suite
@@ -31,7 +31,6 @@ def write_log(folder: Path, newest_first: list[dict[str, Any]]) -> Path:
 
 
 def asked(folder: Path, newest_first: list[dict[str, Any]]) -> dict[str, dict[str, set[int]]]:
-    """By kind the questions, with the numbers of the commits that answer them."""
     found = questions_of(read_project(write_log(folder, newest_first)))
     return {kind: {q.text: {int(sha, 16) for sha in q.grades} for q in each} for kind, each in found.items()}
 
@@ -64,16 +63,6 @@ def test_the_latest_is_the_newest_of_those_that_say_the_same_but_for_numbers(tmp
         commit(1, "#11", day="2026-03-04"),
     ]
     assert asked(tmp_path, rows)["latest"] == {"the latest bump ruff from to": {5}}
-
-
-@pytest.mark.parametrize(
-    ("subject", "said"),
-    [("Fix it, refs #12 (#13)", "fix it refs"), ("Release 4.0a1", "release"), ("Undo 0f3ab9c1", "undo"),
-     ("Defaced façade_2 in x86", "defaced façade_2 in x86"), ("[pre-commit.ci] Update!", "pre-commit.ci update"),
-     ("1.2", ""), ("更新 3.1 文档", "更新 文档")],
-)  # fmt: skip
-def test_numbers_versions_and_hashes_are_taken_out_of_a_subject(subject: str, said: str) -> None:
-    assert common(subject) == said
 
 
 @pytest.mark.parametrize(
@@ -136,13 +125,6 @@ def test_a_damaged_log_is_named(tmp_path: Path, content: bytes) -> None:
     assert f"{LOG} cannot be read as a log" in said[0]
 
 
-def test_a_project_has_the_name_of_its_log_with_every_dot(tmp_path: Path) -> None:
-    rows = [commit(2, "Heat", files="a.py"), commit(1, "Begin", files="a.py")]
-    for name in ("acme+forge", "acme+forge.io", "acme+forge.jsonl"):
-        log = write_lines(tmp_path / f"gitlog_{name}.jsonl.gz", rows)
-        assert read_project(log).name == name
-
-
 def test_logs_about_which_nothing_can_be_asked_are_refused(tmp_path: Path) -> None:
     write_log(tmp_path, [commit(1, "Begin")])
     said: list[str] = []
@@ -154,7 +136,6 @@ TOUCHING = ("Karl", "Tara")
 
 
 def smithy() -> list[dict[str, Any]]:
-    """A file that two of many commits touch, all of which say about the same; three bumps; a commit with a body."""
     people = ["Ada", "Ben", "Cleo", "Dora", "Emil", "Fay", "Gus", "Hana", "Igor", "June", "Karl", "Lea", "Milo", "Nina",
               "Otto", "Pia", "Quinn", "Rosa", "Sven", "Tara"]  # fmt: skip
     rows = [

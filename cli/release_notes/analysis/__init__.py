@@ -1,4 +1,4 @@
-"""Facts of a release: the changes between two commits, and their impact on users."""
+"""Facts of a release: the changes between two commits."""
 
 from cli.release_notes.analysis.analyse import analyse
 

@@ -1,7 +1,6 @@
-"""From a request to the facts of a release: the order of the steps, and nothing else."""
+"""Steps of the analysis, from a request to the facts of a release."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cli.release_notes.analysis.changelog import changelog_evidence, known_issues
 from cli.release_notes.analysis.collect import Collected, collect
@@ -16,27 +15,17 @@ from cli.release_notes.facts import Change, FactsRequest, Progress, ReleaseFacts
 from cli.release_notes.git.history import Range, range_between
 from cli.release_notes.git.objects import Repository
 from cli.release_notes.git.people import Names
-from cli.release_notes.git.references import End, resolve
+from cli.release_notes.git.references import resolve
 from cli.release_notes.git.sources import opened
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """The range with its commits read."""
-
-    found: Range
-    entries: Sequence[Entry]
-    names: Names
-
-
 def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
-    """Analyse a range of commits; nothing is written, in the repository or elsewhere, but a clone while it lasts.
+    """Analyse a range of commits; write nothing but a temporary clone.
 
-    Some 10,000 commits take seconds, and a few hundred megabytes at most. What is too long or too big is cut, and
-    `remarks` says what.
+    Ten thousand commits take seconds and a few hundred megabytes; `remarks` names what was cut.
 
     Raises:
-        ReleaseNotesFailed: There is no such repository, range or reference; says which, in a sentence.
+        ReleaseNotesFailed: There is no such repository, range or reference.
     """
     with opened(request, progress) as repository:
         progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
@@ -45,33 +34,39 @@ def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
         found = range_between(repository, older, newer)
         progress("Reading commits", f"{len(found.commits):,}")
         names = Names(repository, newer.commit)
-        read = _Read(found, list(Reader(repository, names).entries(found.commits)), names)
-        return _facts(request, repository, read, progress)
+        entries = list(Reader(repository, names).entries(found.commits))
+        return _facts(request, repository, found, entries, names, progress)
 
 
-def _facts(request: FactsRequest, repository: Repository, read: _Read, progress: Progress) -> ReleaseFacts:
-    older, newer = read.found.older, read.found.newer
-    progress("Sorting changes", f"{len(read.entries):,} commits")
-    collected = collect(read.entries, newer.sha)
+def _facts(
+    request: FactsRequest,
+    repository: Repository,
+    found: Range,
+    entries: Sequence[Entry],
+    names: Names,
+    progress: Progress,
+) -> ReleaseFacts:
+    older, newer = found.older, found.newer
+    progress("Sorting changes", f"{len(entries):,} commits")
+    collected = collect(entries, newer.sha)
     progress("Comparing both ends")
-    compared = compare(repository, older.commit, newer.commit, read.entries, progress)
+    compared = compare(repository, older.commit, newer.commit, entries, progress)
     progress("Reading the project's changelog")
-    changelog_evidence(collected, compared, read.entries)
+    changelog_evidence(collected, compared, entries)
     surface_evidence(collected.drafts, compared, Tree(repository, older.commit))
     progress("Counting contributors")
-    people, bots, remark = contributors(read.entries, repository, read.names, older.commit.id)
+    people, bots, remark = contributors(entries, repository, names, older.commit.id)
     web, comparison = addresses(repository, request, older, newer)
     files = project_files(repository, newer.commit)
     progress("Ranking changes", f"{len(collected.drafts):,}")
     return ReleaseFacts(
         version=version_of(request, older, newer, repository),
-        version_is_given=bool(request.version_name and request.version_name.strip()),
         released_at=newer.at,
         from_ref=request.from_ref,
         to_ref=request.to_ref,
         from_sha=older.sha,
         to_sha=newer.sha,
-        commits={entry.sha: entry.commit for entry in read.entries},
+        commits={entry.sha: entry.commit for entry in entries},
         changes=_ranked(collected),
         reverted=tuple(made.change(0.0) for made in collected.reverted),
         surface=compared.surface,
@@ -83,8 +78,8 @@ def _facts(request: FactsRequest, repository: Repository, read: _Read, progress:
         project_files=files,
         remote_url=web,
         compare_url=comparison,
-        known_issues=known_issues(read.entries, compared),
-        remarks=_remarks(read, compared, newer, remark),
+        known_issues=known_issues(entries, compared),
+        remarks=_remarks(found, entries, compared, remark),
     )
 
 
@@ -93,10 +88,10 @@ def _ranked(collected: Collected) -> tuple[Change, ...]:
     return tuple(made.change(impact) for impact, _, made in sorted(weighed, key=lambda one: (-one[0], one[1])))
 
 
-def _remarks(read: _Read, compared: Compared, newer: End, newness: str | None) -> tuple[str, ...]:
-    found = [*read.found.remarks, *compared.remarks]
-    if len(read.entries) > MOST_DIFFED:
-        found.append(f"Of the oldest {len(read.entries) - MOST_DIFFED:,} commits only the messages were read.")
+def _remarks(found: Range, entries: Sequence[Entry], compared: Compared, newness: str | None) -> tuple[str, ...]:
+    remarks = [*found.remarks, *compared.remarks]
+    if len(entries) > MOST_DIFFED:
+        remarks.append(f"Of the oldest {len(entries) - MOST_DIFFED:,} commits only the messages were read.")
     if newness:
-        found.append(newness)
-    return tuple(found)
+        remarks.append(newness)
+    return tuple(remarks)

@@ -1,8 +1,9 @@
-"""Detect breaking changes by the words of a subject."""
+"""Detect breaking changes: declared by their author, or by the words of a subject."""
 
 import re
 
 from cli.release_notes.analysis.message import Message
+from cli.release_notes.analysis.trailers import is_nothing
 from cli.release_notes.analysis.wording import sounds_internal
 
 _LANGUAGES = (
@@ -32,95 +33,91 @@ _RENAMES = re.compile(
 _THING = re.compile(
     r"`[^`]+`|\w+\([^)]*\)|(?:^|\s)-{1,2}[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][a-z]+[A-Z]\w*|\b\w+\.(?:py|\w+\(\))"
     r"|\b(?:deprecated|option|parameter|param|argument|command|method|class|function|endpoint|feature|support|flag|setting"
-    r"|api|module|plugin|attribute|property|field|alias|shim|mode|backend|driver|route|env(?:ironment)? var\w*)\b",
+    r"|api|module|plugin|attribute|property|field|alias|shim|mode|backend|driver|route|env(?:ironment)? var\w*)\b"
 )
-_MEANS = re.compile(r"\s(?:with(?! (?:no|a default)\b)|via|using|through|by means of|when|if)\s", re.I)
 _CODE = re.compile(r"`[^`]+`|\w+\(|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|(?:^|\s)--[a-z]")
+_BEHAVES = re.compile(r"\bnow (?:requires?|refuses?|rejects?|raises?)\b|^raises? \S+ instead of\b|\bby default$", re.I)
 _HARMLESS = re.compile(
-    r"\b(?:unused|unneeded|unnecessary|redundant|duplicate[ds]?|dead|obsolete (?:code|comment)|leftover|stale"
-    r"|extra|pretend"
-    r"|workaround|hack|warnings?|filters?|comments?|todo|logging|log (?:messages?|lines?)|debug|print"
-    r"|imports?\b(?! (?:proxy|path))"
-    r"|dependenc(?:y|ies)|requirement|sniffing|boilerplate|notes?|links?|badges?|sponsor|section|logo|config|configuration"
-    r"|jobs?|steps?|fixture|prematurely|trove|classifiers?|accidental\w*|temporary|old (?:test|doc)|changelog"
-    r"|readme|docs?\b"
-    r"|documentation|limit(?:ation)?s?|restriction|blank|empty|trailing|variables?\b(?! support)|branching|pii"
-    r"|import-time)\b"
+    r"\b(?:unused|unneeded|unnecessary|redundant|duplicate[ds]?|dead|obsolete|leftover|stale|workaround|hack|warnings?"
+    r"|comments?|todo|logging|log (?:messages?|lines?)|debug|imports?|dependenc(?:y|ies)|requirements?|boilerplate"
+    r"|notes?|links?|badges?|jobs?|steps?|fixtures?|classifiers?|temporary|changelog|readme|docs?|documentation)\b"
     r"|`?\b_{1,2}[a-z]\w*|\.__\w+__",
     re.I,
 )
-_REFUSES = re.compile(
-    r"\bnow (?:requires?\b(?! (?:only|fewer|less|no)\b)|refuses?|rejects?|forbids?"
-    r"|disallows?|errors?\b)"
-    r"|\S refuses? to\b|\b(?:is|are) now (?:required|mandatory|an error|keyword-only|positional-only)\b"
-    r"|^require(?:s|d)? (?:an? |the )?explicit\b",
+LONGEST_NOTE = 2_000
+_TELLING = 8
+_UNTICKED = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[ \t]*\][^\n]*$", re.M)
+_CHANGE = (
+    r"(?:breaking[\s-](?:api[\s-])?changes?"
+    r"|(?:backwards?[\s-]incompatib\w+|not backwards?[\s-]compatible)(?:\schanges?)?)"
+)
+_MARK = re.compile(
+    rf"^[ \t]*(?:#{{1,6}} +|[-*+] +\[(?P<ticked>[xX])\] +)?[*_]*{_CHANGE}[*_]*[ \t]*(?::[*_]*[ \t]*|$)", re.I | re.M
+)
+_SENTENCE = re.compile(
+    r"\b(?:this|it|which|that)(?:['\u2019]s| is| was| introduces| contains)\s(?:an?\s|technically\s|slightly\s)*"
+    rf"{_CHANGE}\b|\b(?:this|it) breaks (?:the )?backwards?[ -]compatib",
     re.I,
 )
-_REFUSAL = re.compile(r"^(?:reject|refuse|disallow|forbid|prohibit)(?:s|ed|ing)?\b", re.I)
-_WORKED = re.compile(
-    r"\bnow (?:\w+ly )?(?:raises?|fails?|errors?|rejects?|refuses?|requires?|exits?|is rejected|is refused|gets?)\b"
-    r"|\b(?:no longer|previously|formerly|until now|used to|before,? (?:it|they|this)|appeared to work)\b",
-    re.I,
+_SUBJECT = re.compile(
+    rf"[(\[] *(?:breaking|{_CHANGE}) *[)\]]|(?:,| -) (?:an? )?{_CHANGE}$|^{_CHANGE}(?=:| (?:in|to|of|for) )", re.I
 )
-"""A refusal breaks something where somebody could do so before; that alone that it is one does not say it."""
-_OTHER_RESULT = re.compile(
-    r"^raise(?:s|d)? \S+ (?:instead of|rather than) [A-Z]\w+|\bonly (?:returns?|accepts?|supports?|works?)\b"
-    r"|\bnow (?:\w+ly )?(?:executes?|runs?|returns?|happens?|evaluates?)\b.*\b(?:immediately|eagerly|lazily"
-    r"|instead of)\b"
-    r"|^return(?:s|ed)? \S+ instead of\b|^use (?:\w+ ){1,3}not (?:\w+ ?){1,3}(?:\b(?:as|for|to|in)\b|$)"
-    r"|^(?:change[sd]?|switch(?:ed)?|flip(?:ped)?) (?:the )?default\b|\b(?:on|off|enabled|disabled|types?"
-    r"|now) by default$"
-    r"|^default to \S+ instead of\b",
-    re.I,
-)
-_NO_LONGER = re.compile(r"\bno longer (?!than\b)(?P<verb>\w+)", re.I)
-_BESIDE = re.compile(
-    r"\b(?:when(?:ever)?|if|where|who(?:se|m)?|that|which|whether|why|because)\b[^,;]*$|\b(?:was|were)\s+$", re.I
-)
-"""A clause in which something is said of what the subject is about, or of what was so before."""
-_BAD = re.compile(
-    r"^(?:drop|mask|duplicat|crash|fail|los|leak|corrupt|hang|break|brok|rais|ignor|overwrit|rewrit|clobber|swallow|block|deadlock"
-    r"|print|throw|error|emit|warn|leav|caus|forget|miss|need|requir|mutat|truncat|depend|stall|spin|wast|hid|report|flicker|skip)",
-    re.I,
-)
+_BELOW = re.compile(r"(?:[ \t]*\n)+(?:(?!#{1,6} |\*\*[^*\n]+\*\*:?[ \t]*$)[^\n]*\n?)+", re.M)
+_PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*\n?)+")
+_SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`(])")
+_YES = re.compile(r"^yes\b[\s,.:;!\u2013\u2014-]*", re.I)
+
+
+def is_declared(message: Message, body: str) -> bool:
+    """Return whether the author calls it breaking, in a mark or in words; unticked boxes do not count."""
+    subject = message.text
+    return message.marked or bool(_SUBJECT.search(subject) or _SENTENCE.search(subject)) or _claim_in(body) is not None
+
+
+def note_in(body: str) -> str | None:
+    """Return a body's note about the breaking change, if any."""
+    note = _YES.sub("", _claim_in(body) or "")[:LONGEST_NOTE]
+    return note if re.search(r"\w", note) and not is_nothing(note) else None
+
+
+def _claim_in(body: str) -> str | None:
+    body = _UNTICKED.sub("", body[:20_000])
+    for mark in _MARK.finditer(body):
+        if mark["ticked"]:
+            return ""
+        rest = body[mark.end() :]
+        found = _BELOW.match(rest) if rest.startswith("\n") else _PARAGRAPH.match(rest)
+        note = found[0].strip() if found else ""
+        if note and not is_nothing(note):
+            return note
+    claim = _SENTENCE.search(body)
+    return _sentence_at(body, claim) if claim else None
+
+
+def _sentence_at(body: str, claim: re.Match[str]) -> str:
+    first = body.rfind("\n\n", 0, claim.start()) + 1
+    end = body.find("\n\n", claim.end())
+    sentences = _SENTENCES.split(" ".join(body[first : end if end > 0 else None].split()))
+    at = next((number for number, each in enumerate(sentences) if " ".join(claim[0].split()) in each), 0)
+    if len(sentences[at].split()) >= _TELLING:
+        return sentences[at]
+    return sentences[at + 1] if at + 1 < len(sentences) else sentences[at - 1] if at else ""
 
 
 def drops_support(text: str) -> bool:
-    """Say whether a version of a language or a system is no longer supported, as the subject tells it."""
+    """Return whether a subject ends support for a version of a language or a system."""
     return bool(_DROPPED.search(text) or _REQUIRES.search(text))
 
 
 def sounds_breaking(message: Message) -> bool:
-    """Say whether a subject implies that something stops working: a thing gone, renamed, refused or done otherwise.
-
-    Only for changes of published source; of tests, tools and documents the same words are harmless.
-    """
+    """Return whether a subject removes, renames or refuses. Only for documented changes of published source."""
     text = message.text
-    if message.kind in ("documentation", "internal", "dependency") and message.conventional:
+    if message.conventional and message.kind in ("documentation", "internal", "dependency", "fix"):
         return False
-    if takes_away(text):
-        return not (message.conventional and message.kind == "fix") and _takes_away(text)
-    if message.kind in ("fix", "security", "deprecation") and message.conventional:
-        return False
-    if _REFUSES.search(text) or _OTHER_RESULT.search(text) or _refuses_what_worked(message):
+    if _BEHAVES.search(text):
         return not sounds_internal(text)
-    gone = _NO_LONGER.search(text)
-    if gone is None or _BAD.match(gone["verb"]) or _BESIDE.search(text[: gone.start()]):
-        return False
-    return not sounds_internal(text)
-
-
-def _refuses_what_worked(message: Message) -> bool:
-    if not _REFUSAL.match(message.text):
-        return False
-    return bool(_CODE.search(message.text) or _WORKED.search(message.details))
-
-
-def _takes_away(text: str) -> bool:
-    # What it is done with is still there.
-    text = _MEANS.split(text, maxsplit=1)[0]
     named = _CODE.search(text) if _RENAMES.match(text) else _THING.search(text)
-    return bool(named) and not _HARMLESS.search(text) and not sounds_internal(text)
+    return takes_away(text) and bool(named) and not is_harmless(text) and not sounds_internal(text)
 
 
 def takes_away(text: str) -> bool:
@@ -128,7 +125,7 @@ def takes_away(text: str) -> bool:
 
 
 def is_harmless(text: str) -> bool:
-    """Say whether what a subject takes away is nothing that users have: dead code, a workaround, a comment."""
+    """Return whether only dead code, a workaround or a comment is removed."""
     return bool(_HARMLESS.search(text))
 
 

@@ -1,4 +1,4 @@
-"""Updates of dependencies, many small commits of which are one change for the reader."""
+"""Dependency updates, merged into one change."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,10 +23,9 @@ _FORMS = tuple(
 )
 _MANY = re.compile(
     r"pre-commit autoupdate|^bumps? the \S+ group|^(?:updates?|bumps?|upgrades?|pin|lock file|lockfile|refresh"
-    r"|regenerate)\b"
-    r".*\b(?:dependenc(?:y|ies)|lock ?files?|deps|requirements|pre-commit|packages group|maintenance|modules)\b"
-    r"|^update all (?:non-major )?|^\[?snyk\]?\b|^pre-commit update$|^(?:update|bump|upgrade) (?:ruff|mypy|black"
-    r"|pytest|eslint)\b$",
+    r"|regenerate)\b.*\b(?:dependenc(?:y|ies)|lock ?files?|deps|requirements|pre-commit|packages group|maintenance"
+    r"|modules)\b|^update all (?:non-major )?|^\[?snyk\]?\b|^pre-commit update$|^(?:update|bump|upgrade) (?:ruff|mypy"
+    r"|black|pytest|eslint)\b$",
     re.I,
 )
 _LISTED = re.compile(
@@ -40,7 +39,7 @@ _SAFE_ROLES = frozenset({"lock", "manifest", "tooling"})
 
 @dataclass(frozen=True, slots=True)
 class Bump:
-    """One dependency that a message says was moved. Versions are None where it does not say them."""
+    """A dependency update; unknown versions are None."""
 
     name: str
     old: str | None
@@ -48,7 +47,7 @@ class Bump:
 
 
 def bumps_of(entry: Entry) -> tuple[Bump, ...] | None:
-    """Return what a commit bumps; None where it is no update of dependencies, empty where it names none."""
+    """Return the updates of a commit: None if it is no update, empty if it names none."""
     text = entry.message.text
     roles = {role(path) for path in entry.touched.paths}
     only_safe = bool(roles) and roles <= _SAFE_ROLES
@@ -78,7 +77,7 @@ def is_for_development(entry: Entry) -> bool:
 
 
 def folded(bumps: Iterable[Bump]) -> list[Bump]:
-    """Join the steps of each dependency, given oldest first; the most recent ones first."""
+    """Join the steps of each dependency, given oldest first."""
     joined: dict[str, Bump] = {}
     for bump in bumps:
         before = joined.pop(bump.name, None)

@@ -1,4 +1,4 @@
-"""The project's own changelog between the two ends: its authors say there what users care about."""
+"""Evidence from the project's own changelog."""
 
 import re
 from collections import Counter
@@ -20,7 +20,6 @@ _HEADING = re.compile(r"^(?:#{1,6}\s+|\*\*)(?P<title>[^#*].*?)(?:\s*#*|\*\*:?)$"
 _UNDERLINE = re.compile(r"^([=\-~^\"'`*+#.])\1{2,}\s*$")
 _UNDERLINES = "=-~^\"'`*+#."
 _BOLD, _IN_LIST = 20, 30
-"""Levels of headings that are bold lines, and of such that are items of lists."""
 _ITEM = re.compile(r"^(?P<indent>\s*)(?:[-*+]|\d+[.)])\s+(?P<text>\S.*)$")
 _SECTIONS: tuple[tuple[ChangeKind, str], ...] = (
     ("removal", r"remov|backwards?[ -]incompat|breaking"),
@@ -36,7 +35,6 @@ _BREAKING = re.compile(r"(?<!\bno )(?<!\bnon[ -])(?:breaking|backwards?[ -]incom
 _MARKED = re.compile(
     r"\W*(?:breaking(?:[ -]api)?(?:[ -]changes?)?|backwards?[ -]incompat\w*(?:[ -]changes?)?)\s*(?:$|[^\w\s])", re.I
 )
-"""A line that begins with the word as a mark, rather than speaks of such changes."""
 _KNOWN_ISSUES = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*:?\s*(?P<rest>.*)$", re.I)
 _KNOWN_SECTION = re.compile(r"(?:^|\s)known (?:issues?|problems?|bugs?|limitations?)\W*$", re.I)
 _NUMBER = re.compile(r"(?:#|GH-|/(?:issues|pull)/|:(?:issue|pr|gh|pull):`)(?P<number>\d{1,7})", re.I)
@@ -51,7 +49,6 @@ _FRAGMENT = re.compile(
 )
 _ENOUGH = 0.5
 _COMMONPLACE = 500
-"""Changes that a word is looked up in; one that more of them have tells them apart no better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +83,10 @@ def _words(text: str) -> set[str]:
 
 
 def changelog_evidence(collected: Collected, compared: Compared, entries: Sequence[Entry]) -> None:
-    """Raise the drafts that new lines of a changelog speak of; what is breaking there is breaking.
+    """Raise the drafts that new changelog lines describe.
 
-    A line belongs to the change whose numbers it names, else to the one that shares most of its words. A breaking line
-    that belongs to none becomes a change of its own, which rests on the commits that wrote it.
+    A line belongs to the change whose number it names, else to the one that shares most of its words. A breaking line
+    without a change becomes one.
     """
     found = [
         item for path, old, new in compared.changelogs for item in _new_items(path, old, new) if not item.says_nothing
@@ -105,8 +102,6 @@ def changelog_evidence(collected: Collected, compared: Compared, entries: Sequen
 
 
 class _Index:
-    """Finds the draft that a line speaks of, by its numbers and its words."""
-
     def __init__(self, drafts: Iterable[Draft]) -> None:
         self._drafts = [made for made in drafts if not made.message.is_chore]
         self._sizes: list[int] = []
@@ -195,8 +190,6 @@ def _new_items(path: str, old: str, new: str) -> Iterator[_Item]:
 
 
 class _Headings:
-    """The headings that a line stands under."""
-
     def __init__(self) -> None:
         self._open: list[tuple[int, str]] = []
 

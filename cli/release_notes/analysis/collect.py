@@ -1,4 +1,4 @@
-"""Turns the commits of a range into drafts of changes: pull requests as one, updates folded, copies joined."""
+"""Group the commits of a range into changes: by pull request, dependency update or copy."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,6 @@ from cli.release_notes.analysis.wording import kind_of, known_issue
 from cli.release_notes.facts import ChangeKind
 
 _MOST_SCOPES = 20
-"""Scopes of one title that are kept apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Collected:
 
 
 def collect(entries: Sequence[Entry], head: str) -> Collected:
-    """Draft the changes of a range given newest first; the drafts come in the same order."""
+    """Draft the changes of a range; entries and drafts are newest first."""
     by_sha = {entry.sha: entry for entry in entries}
     merged = brought_in(entries, head)
     reverts = find_reverts(entries, merged)
@@ -129,15 +128,11 @@ def _both(newer: Draft, older: Draft) -> Draft:
     best, rest = newer.message, older.message
     if (rest.conventional, rest.kind != "other") > (best.conventional, best.kind != "other"):
         best, rest = rest, best
+    filled = ("scope", "details", "marked", "breaking_note", "migration", "pull_request")
     newer.message = replace(
         best,
-        scope=best.scope or rest.scope,
-        details=best.details or rest.details,
-        marked=best.marked or rest.marked,
-        breaking_note=best.breaking_note or rest.breaking_note,
-        migration=best.migration or rest.migration,
-        pull_request=best.pull_request or rest.pull_request,
         issues=tuple(dict.fromkeys((*best.issues, *rest.issues))),
+        **{name: getattr(best, name) or getattr(rest, name) for name in filled},
     )
     newer.kind = newer.kind if best is not older.message else older.kind
     newer.entries += older.entries

@@ -12,7 +12,7 @@ from cli.release_notes.git.people import Names
 from cli.release_notes.git.text import decoded
 
 MOST_OLDER = 100_000
-"""Earlier commits in which a person is looked for."""
+"""Earlier commits in which a person is looked up."""
 
 
 @dataclass(slots=True)
@@ -25,10 +25,9 @@ class _Someone:
 def contributors(
     entries: Sequence[Entry], repository: Repository, names: Names, older: Oid
 ) -> tuple[tuple[Contributor, ...], tuple[Contributor, ...], str | None]:
-    """Return people and programs, those with most commits first, and a remark where newness could not be told.
+    """Return people and bots, most commits first, and a remark if newcomers could not be determined.
 
-    One person is who has one address or, a program aside, one name. A merge counts for nobody: its author merely
-    pressed the button.
+    A person is identified by address or name. Merges count for nobody.
     """
     found = _counted(entries)
     people = [one for one in found if not one.person.is_bot]

@@ -1,33 +1,47 @@
-"""A change while it is being put together, and the judgement that the touched files allow on it."""
+"""Draft of a change, and its evidence from the touched files."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cli.release_notes.analysis.breaking import drops_support, is_harmless, names_in, sounds_breaking
-from cli.release_notes.analysis.declared import is_declared, note_in
+from cli.release_notes.analysis.breaking import (
+    drops_support,
+    is_declared,
+    is_harmless,
+    names_in,
+    note_in,
+    sounds_breaking,
+)  # fmt: skip
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import Message
 from cli.release_notes.analysis.paths import area, is_published, role
-from cli.release_notes.analysis.steps import guides, pointer, says_a_step, step_of, told_in
 from cli.release_notes.analysis.wording import kind_of, sounds_internal
 from cli.release_notes.facts import Change, ChangeKind, Person
 
 _NO_SOURCE = frozenset({"manifest", "lock", "tooling", "test", "documentation"})
-_CLAIM = re.compile(r"^\S+(?: (?:and|or) \S+)*(?: now| also| can now)? [a-z]{3,}s (?=\S)")
-"""A name and what it does, rather than the mere name of something new."""
-_MUCH = 5
-"""Published files, of which so many are no small matter."""
+_GUIDE = re.compile(
+    r"(?:^|/)(?:upgrad(?:e|ing)|migrat(?:e|ing|ion))(?:[-_ ](?:guide|notes?|from|to)[\w.-]*|[-_]?v?\d[\w.]*)?"
+    r"\.(?:md|rst|txt|adoc|markdown)$|(?:^|/)(?:docs?/)(?:[\w-]+/)?upgrad(?:e|ing)/[\w./-]+\.(?:md|rst|txt|adoc)$",
+    re.I,
+)
+_STEP = re.compile(
+    r"\b(?:use|replace|instead|rename|call|pass|set|must|need(?:s|ed)? to|ha(?:ve|s) to|should|migrate|switch|upgrade"
+    r"|add|(?<!breaking )change|import|install|run|see|remove)\b",
+    re.I,
+)
+_TOLD_YOU = re.compile(
+    r"^(?=.*\b(?:instead|yours?|yourself)\b)(?:please |instead,? |to migrate,? )?"
+    r"(?:add|call|change|import|install|migrate|pass|pin|remove|rename|replace|run|set|switch|upgrade|use|wrap) "
+    r"|\byou (?:must|need to|have to|should)\b",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`])")
+_MOST_TOLD = 5
 
 
 @dataclass(slots=True)
 class Draft:
-    """A change, what it rests on, and how much of it users may notice.
-
-    Attributes:
-        files: How many files of each role were touched.
-        evidence: What raises or lowers it, by reason; added to the base of its kind.
-    """
+    """A change and its evidence. `files` counts files by role; `evidence` is added to the weight of its kind."""
 
     message: Message
     kind: ChangeKind
@@ -41,7 +55,6 @@ class Draft:
 
     @property
     def paths(self) -> list[str]:
-        """All paths that the commits touch."""
         return [path for entry in self.entries for path in entry.touched.paths]
 
     @property
@@ -50,15 +63,14 @@ class Draft:
 
     def _migration(self) -> str | None:
         message = self.message
-        new = guides(path for entry in self.entries for path in entry.touched.added)
-        read = pointer(guides(self.paths) if self.breaking else new)
+        new = _guides(path for entry in self.entries for path in entry.touched.added)
+        read = _pointer(_guides(self.paths) if self.breaking else new)
         if message.migration or not self.breaking:
             return message.migration or read
         note = self.breaking_note or message.breaking_note
-        if note and says_a_step(note):
+        if note and _says_a_step(note):
             return None
-        step = told_in(message.details) or step_of(self.text or message.text, note)
-        return " ".join(filter(None, (step, read))) or None
+        return " ".join(filter(None, (_told_in(message.details), read))) or None
 
     def change(self, impact: float) -> Change:
         message = self.message
@@ -79,8 +91,8 @@ class Draft:
         )
 
 
-def draft(message: Message, entries: Sequence[Entry], bodies: Iterable[str] = ()) -> Draft:
-    """Make a draft of a message and the commits behind it, the most telling commit first."""
+def draft(message: Message, entries: Sequence[Entry]) -> Draft:
+    """Make a draft of a message and its commits, the most telling commit first."""
     files: dict[str, int] = {}
     for entry in entries:
         for path in entry.touched.paths:
@@ -88,7 +100,7 @@ def draft(message: Message, entries: Sequence[Entry], bodies: Iterable[str] = ()
             files[kind] = files.get(kind, 0) + 1
     made = Draft(message, message.kind, list(entries), files=files)
     made.kind = _kind(made)
-    _judge(made, [*bodies, *(entry.commit.body for entry in entries)])
+    _judge(made, [entry.commit.body for entry in entries])
     return made
 
 
@@ -105,14 +117,9 @@ def _kind(made: Draft) -> ChangeKind:
     if roles and roles <= _NO_SOURCE and message.kind != "security" and not (noted and files.get("manifest")):
         return "removal" if drops_support(message.text) else "internal"
     if message.kind not in ("security", "deprecation", "documentation") and _is_tidying(message):
-        # What its author put into the changelog is no mere tidying.
-        return (
-            "internal"
-            if not noted or not made.is_published
-            else "improvement"
-            if message.kind == "feature"
-            else message.kind
-        )
+        if not (noted and made.is_published):
+            return "internal"
+        return "improvement" if message.kind == "feature" else message.kind
     return _silent(made) if message.kind == "other" and files else message.kind
 
 
@@ -134,9 +141,9 @@ def _silent(made: Draft) -> ChangeKind:
         return "other"
     documented = made.files.get("documentation") or made.files.get("changelog")
     if documented and names_in(made.message.text):
-        return "improvement" if _CLAIM.match(made.message.text) else "feature"
+        return "feature"
     fresh = any(path in published for entry in made.entries for path in entry.touched.added)
-    return "improvement" if documented or fresh or len(published) >= _MUCH else "other"
+    return "improvement" if documented or fresh else "other"
 
 
 def _judge(made: Draft, bodies: Sequence[str]) -> None:
@@ -151,7 +158,8 @@ def _judge(made: Draft, bodies: Sequence[str]) -> None:
     if aside or message.is_chore:
         return
     dropped = drops_support(message.text) and (made.is_published or bool(made.files.get("manifest")))
-    made.breaking = dropped or (made.is_published and sounds_breaking(message))
+    documented = made.files.get("changelog") or made.files.get("documentation")
+    made.breaking = dropped or (made.is_published and bool(documented) and sounds_breaking(message))
     if made.breaking and made.kind in ("internal", "other"):
         made.kind = "removal" if drops_support(message.text) else "improvement"
 
@@ -168,3 +176,22 @@ def _areas(paths: Iterable[str]) -> tuple[str, ...]:
 def _people(entries: Iterable[Entry]) -> tuple[Person, ...]:
     found = (person for entry in entries for person in (entry.commit.author, *entry.commit.co_authors))
     return tuple(dict.fromkeys(person for person in found if not person.is_bot))
+
+
+def _says_a_step(note: str) -> bool:
+    return bool(_STEP.search(note))
+
+
+def _told_in(details: str) -> str | None:
+    prose = (" ".join(paragraph.split()) for paragraph in details.split("\n\n") if not paragraph.startswith("    "))
+    told = [each for paragraph in prose for each in _SENTENCES.split(paragraph) if _TOLD_YOU.search(each)]
+    return " ".join(told[:_MOST_TOLD]) or None
+
+
+def _guides(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(path for path in paths if _GUIDE.search(path)))[:3]
+
+
+def _pointer(found: Iterable[str]) -> str | None:
+    named = " and ".join(f"`{path}`" for path in found if "`" not in path)
+    return f"See {named}." if named else None

@@ -1,15 +1,15 @@
-"""The commits of a range as this package thinks of them: the fact, the message read, and what was touched."""
+"""Commits of a range with their parsed messages and touched paths."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cli.release_notes.analysis.bots import is_bot
 from cli.release_notes.analysis.message import Message, read_message
 from cli.release_notes.analysis.trailers import co_authors, split_trailers
 from cli.release_notes.facts import Commit, Person
-from cli.release_notes.git.moments import moment
 from cli.release_notes.git.objects import CommitObject, Oid, Repository
 from cli.release_notes.git.people import Names
+from cli.release_notes.git.references import moment
 from cli.release_notes.git.text import decoded
 from cli.release_notes.git.trees import NOTHING, Touched, touched
 
@@ -18,25 +18,38 @@ LONGEST_BODY = 20_000
 LONGEST_SUBJECT, LONGEST_NAME, _MOST_BYTES = 2_000, 200, 200_000
 MOST_CO_AUTHORS = 100
 MOST_DIFFED = 12_000
-"""Commits whose paths are looked at; of older ones only the message counts."""
+"""Commits whose paths are read; of older ones only the message counts."""
+_BOT_NAME = re.compile(
+    r"\[bot\]|(?:^|[\s_-])bot(?:$|[\s_-])|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|github actions"
+    r"|pre-commit-ci|pre-commit|mergify|semantic-release|release-please|weblate|hosted weblate|crowdin|transifex"
+    r"|all-?contributors|imgbot|codecov|copybara|gitlab-ci|travis(?: ci)?|circleci|jenkins|bors|k8s-ci-robot|homu"
+    r"|web-flow|deepsource-autofix|pyup|scala steward|claude code|copilot|github copilot|cursor agent"
+    r"|cursoragent|openai codex|codex|aider(?: \(.*\))?|devin ai|gemini code assist|sweep ai"
+    r"|gpt-\S+|claude (?:opus|sonnet|haiku|fable)\b.*)$",
+    re.I,
+)
+"""Not Claude or Jules: those may be people; their addresses identify the programs."""
+_BOT_EMAIL = re.compile(
+    r"\[bot\]@|^(?:bot|bots|noreply|no-reply|ci|build|actions?|support)@(?:anthropic|openai|cursor|ampcode|devin|github|renovateapp|"
+    r"dependabot|whitesourcesoftware|mend|pre-commit|gitlab)\b|@(?:users\.noreply\.)?bots?\.|^cursoragent@|^bot@|-bot@"
+    r"|^action@github\.com$",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One commit of the range."""
-
     commit: Commit
     message: Message
     touched: Touched
 
     @property
     def sha(self) -> str:
-        """The full sha."""
         return self.commit.sha
 
 
 class Reader:
-    """Turns commits into entries; knows every person once."""
+    """Reads commits into entries; caches people."""
 
     def __init__(self, repository: Repository, names: Names) -> None:
         self._repository = repository
@@ -61,7 +74,6 @@ class Reader:
             parents=tuple(str(parent) for parent in commit.parent_ids),
             author=author,
             co_authors=tuple(others),
-            authored_at=moment(commit.author.time, commit.author.offset),
             committed_at=moment(commit.commit_time, commit.commit_time_offset),
             subject=subject,
             body=text,
@@ -79,3 +91,7 @@ class Reader:
 def _parted(message: str) -> tuple[str, str]:
     head, _, body = message.strip("\n").partition("\n\n")
     return " ".join(head.split())[:LONGEST_SUBJECT], body.strip("\n")[:LONGEST_BODY]
+
+
+def is_bot(name: str, email: str) -> bool:
+    return bool(_BOT_NAME.search(name.strip()) or _BOT_EMAIL.search(email.strip()))

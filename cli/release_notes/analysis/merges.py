@@ -1,4 +1,4 @@
-"""Merge commits: which commits each brought in, and what its title says that theirs do not."""
+"""Merge commits and the commits that each brought in."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _PLAIN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A merge that says something: the title and text of its pull request."""
+    """Title and text of a merged pull request."""
 
     title: str
     body: str
@@ -50,10 +50,9 @@ def _first_line(text: str) -> tuple[str, str]:
 
 
 def brought_in(entries: Sequence[Entry], head: str) -> dict[str, tuple[str, ...]]:
-    """Return for each merge the commits of the range that came with it, newest first, each of them once.
+    """Return the commits that came with each merge, newest first, each commit once.
 
-    The history is followed from the head along first parents; what a merge adds to that line is its own, and is
-    followed in the same way. Every commit is visited once.
+    Follows first parents from the head.
     """
     parents = {entry.sha: entry.commit.parents for entry in entries}
     order = {entry.sha: number for number, entry in enumerate(entries)}

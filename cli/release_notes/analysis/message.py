@@ -1,4 +1,4 @@
-"""One commit message, read: what changed, for whom it says so, and what else it names."""
+"""Parse a commit message."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from cli.release_notes.analysis.wording import is_chore, kind_of
 from cli.release_notes.facts import ChangeKind
 
 LONGEST_TEXT, LONGEST_DETAILS = 400, 4_000
-"""Characters kept of a subject and of what follows it."""
+"""Characters kept of a subject and of its details."""
 _PULL = re.compile(r"\s*\((?:#|GH-|!|PR ?#?)(?P<number>\d{1,7})\)\s*$", re.I)
 _PULL_IN_BODY = re.compile(r"\b(?:PR|pull request|pull)[ :]*(?:https?://\S+/pull/|#)(?P<number>\d{1,7})\b", re.I)
 _ISSUE = re.compile(r"(?<![\w&/#])(?:#|GH-)(?P<number>\d{1,7})\b|https?://\S+/(?:issues|work_items)/(?P<url>\d{1,7})\b")
@@ -26,11 +26,9 @@ _TAIL = re.compile(
 )
 _NOISE = re.compile(
     r"^(?:-{3,}|\*{3,}|\[pre-commit\.ci\].*|for more information, see https?://pre-commit\.ci|merge (?:branch"
-    r"|remote)\b.*"
-    r"|co-authored-by:.*|signed-off-by:.*|claude-session:.*|🤖 generated with.*|generated with \[?claude.*"
+    r"|remote)\b.*|co-authored-by:.*|signed-off-by:.*|claude-session:.*|🤖 generated with.*|generated with \[?claude.*"
     r"|(?:\* )?(?:fix(?:es|ed)? )?(?:lint|linting|typo|typos|format|formatting|black|isort|ruff|mypy|tests?|ci"
-    r"|review)\.?"
-    r"|\* (?:update|add|fix) (?:changelog|changes|docs?|tests?|pr ?#|lint)\S*\.?|\* wip)$",
+    r"|review)\.?|\* (?:update|add|fix) (?:changelog|changes|docs?|tests?|pr ?#|lint)\S*\.?|\* wip)$",
     re.I,
 )
 _MIGRATION = re.compile(
@@ -46,10 +44,8 @@ _MIGRATION_KEY = re.compile(r"^(?:migration|upgrading|migration-guide)$", re.I)
 class Message:
     """A message without prefix, numbers and trailers.
 
-    Attributes:
-        conventional: The author chose the kind; nothing but a revert overrules it.
-        marked: The author marked it as breaking, by `!`, a footer or a tag.
-        is_chore: It is about the release itself.
+    Attributes: conventional: the author chose the kind; marked: marked as breaking by `!`, a footer or a tag; is_chore:
+    about the release itself.
     """
 
     kind: ChangeKind
@@ -69,7 +65,7 @@ def read_message(subject: str, body: str, trailers: tuple[Trailer, ...] = ()) ->
     subject = " ".join(subject[:2_000].split())
     bare, pull = _without_pull(subject)
     prefixed = take_prefix(bare)
-    text = _without_tail(prefixed.text)
+    text = _TAIL.sub("", prefixed.text).strip() or prefixed.text
     notes = [
         value
         for key, value in trailers
@@ -106,11 +102,6 @@ def _without_pull(subject: str) -> tuple[str, str | None]:
 def _pull_in(body: str) -> str | None:
     match = _PULL_IN_BODY.search(body[:LONGEST_DETAILS])
     return f"#{match['number']}" if match else None
-
-
-def _without_tail(text: str) -> str:
-    shorter = _TAIL.sub("", text).strip()
-    return shorter or text
 
 
 def _sentence(text: str) -> str:

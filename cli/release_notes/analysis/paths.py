@@ -39,9 +39,8 @@ _MANIFEST = re.compile(
     re.I,
 )
 _DOCUMENTATION = re.compile(
-    r"(?:^|/)(?:docs?|documentation|website|man|_static|wiki)/|\.(?:md|rst|adoc|markdown|ipynb)$"
-    r"|(?:^|/)(?:license|licence|copying|authors|contributors|contributing|readme|notice|security|code_of_conduct)"
-    r"[^/]*$",
+    r"(?:^|/)(?:docs?|documentation|website|man|_static|wiki)/|\.(?:md|rst|adoc|markdown|ipynb)$|(?:^|/)(?:license"
+    r"|licence|copying|authors|contributors|contributing|readme|notice|security|code_of_conduct)[^/]*$",
     re.I,
 )
 _EXAMPLE = re.compile(r"(?:^|/)(?:examples?|samples?|demos?|tutorials?|recipes|cookbook)/", re.I)
@@ -65,6 +64,17 @@ _WRAPPERS = frozenset(
     {"src", "lib", "packages", "apps", "crates", "pkg", "internal", "cmd", "libs", "modules", "python"}
 )
 
+_MIGRATION = re.compile(
+    r"(?:^|/)(?:migrations?|migrate|alembic|versions|db/migrate|prisma/migrations|schema_migrations|changelogs?/db)/.*\.(?:py|sql|rb"
+    r"|ts|js|php|go|ex|exs|up\.sql|xml|ya?ml)$|(?:^|/)(?:V\d[\w.]*__|U\d[\w.]*__|R__)[\w-]+\.sql$",
+    re.I,
+)
+_NONE = re.compile(
+    r"(?:^|/)(?:__init__\.py|env\.py|script\.py\.mako|index\.[tj]s)$|(?:^|/)(?:tests?|docs?|node_modules)/", re.I
+)
+_VERSIONS = re.compile(r"(?:^|/)versions/", re.I)
+_KNOWN_VERSIONS = re.compile(r"(?:^|/)(?:alembic|migrations?)/(?:[^/]+/)*versions/|(?:^|/)versions/[0-9a-f]{4,}_", re.I)
+
 
 @lru_cache(maxsize=65_536)
 def role(path: str) -> Role:
@@ -75,7 +85,7 @@ def role(path: str) -> Role:
 
 @lru_cache(maxsize=65_536)
 def area(path: str) -> str:
-    """Return the part of the project that a path belongs to: its first one or two folders, or the root's name `.`."""
+    """Return the first one or two folders of a path, or `.`."""
     folders = PurePosixPath(path).parts[:-1]
     if not folders:
         return "."
@@ -92,3 +102,9 @@ def is_published(path: str) -> bool:
         return False
     parts = PurePosixPath(path).parts
     return not any(part in ("vendor", "_vendor", "node_modules", "third_party", "dist", "build") for part in parts)
+
+
+def is_migration(path: str) -> bool:
+    if not _MIGRATION.search(path) or _NONE.search(path):
+        return False
+    return not _VERSIONS.search(path) or bool(_KNOWN_VERSIONS.search(path))

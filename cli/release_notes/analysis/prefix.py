@@ -1,58 +1,47 @@
-"""Takes the prefix off a subject and says what it means: conventional commits, gitmoji, `ENH:`, `[area]`, `area:`."""
+"""Parse subject prefixes: conventional commits, gitmoji, `ENH:`, `[area]`, `area:`."""
 
 import re
 from dataclasses import dataclass
 
 from cli.release_notes.facts import ChangeKind
 
-_TYPES: dict[str, ChangeKind] = {
-    **dict.fromkeys(("feat", "feature", "features", "feats", "enh", "new", "add", "added"), "feature"),
-    **dict.fromkeys(("improvement", "improve", "enhancement", "enhance", "ui", "ux", "a11y", "i18n", "l10n",
-                     "change", "changed", "update", "tweak", "api"), "improvement"),
-    **dict.fromkeys(("fix", "fixes", "fixed", "bugfix", "hotfix", "bug", "patch"), "fix"),
-    **dict.fromkeys(("perf", "performance", "optimization", "optimize"), "performance"),
-    **dict.fromkeys(("security", "sec"), "security"),
-    **dict.fromkeys(("deprecate", "deprecated", "deprecation"), "deprecation"),
-    **dict.fromkeys(("remove", "removed", "removal"), "removal"),
-    **dict.fromkeys(("docs", "doc", "documentation", "docstring", "readme"), "documentation"),
-    **dict.fromkeys(("deps", "dep", "dependencies", "dependency"), "dependency"),
-    **dict.fromkeys(("chore", "refactor", "refac", "refacto", "style", "test",
-                     "tests", "tst", "testing", "build", "bld",
-                     "ci", "release", "rel", "rls", "wip", "lint", "typing", "types", "type", "meta", "infra", "config",
-                     "dev", "maint", "mnt", "mtn", "sty", "bench", "cleanup",
-                     "clean", "internal", "sponsors",
-                     "example",
-                     "examples", "format", "polish", "tox", "mypy", "ruff",
-                     "pre-commit", "local dev", "misc", "workflow"),
-                    "internal"),
-}  # fmt: skip
+_WORDS: dict[ChangeKind, str] = {
+    "feature": "feat feature features feats enh new add added",
+    "improvement": "improvement improve enhancement enhance ui ux a11y i18n l10n change changed update tweak api",
+    "fix": "fix fixes fixed bugfix hotfix bug patch",
+    "performance": "perf performance optimization optimize",
+    "security": "security sec",
+    "deprecation": "deprecate deprecated deprecation",
+    "removal": "remove removed removal",
+    "documentation": "docs doc documentation docstring readme",
+    "dependency": "deps dep dependencies dependency",
+    "internal": "chore refactor refac refacto style test tests tst testing build bld ci release rel rls wip lint typing"
+    " types type meta infra config dev maint mnt mtn sty bench cleanup clean internal sponsors example examples format"
+    " polish tox mypy ruff pre-commit misc workflow",
+}
+_TYPES = {word: kind for kind, words in _WORDS.items() for word in words.split()}
 _CONVENTIONAL = re.compile(
     r"^(?P<type>[A-Za-z][A-Za-z0-9 _-]{0,20}?)\s?(?:\((?P<scope>(?:[^()]|\([^()]{0,60}\)){1,60})\))?"
     r"(?P<bang>!)?\s?:\s+(?P<text>\S.*)$"
 )
 _AREA = re.compile(r"^(?P<scope>[A-Za-z0-9_.][\w./+,*-]{0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$")
 _BRACKET = re.compile(r"^\[(?P<tag>[^\[\]]{1,40})\]\s*:?\s*(?P<text>\S.*)$")
-_EMOJI: dict[str, ChangeKind] = {
-    **dict.fromkeys(("✨", "🎉", "🚀", ":sparkles:", ":tada:", ":rocket:"), "feature"),
-    **dict.fromkeys(("🐛", "🚑", "🩹", "🥅", "✏", ":bug:", ":ambulance:", ":adhesive_bandage:", ":goal_net:",
-                     ":pencil2:"), "fix"),
-    **dict.fromkeys(("💄", "🚸", "♿", "🌐", "🔊", "💬", "🧑‍💻", "📱", "🔍", ":lipstick:", ":children_crossing:",
-                     ":wheelchair:", ":globe_with_meridians:", ":loud_sound:", ":speech_balloon:", ":technologist:",
-                     ":iphone:", ":mag:"), "improvement"),
-    **dict.fromkeys(("⚡", ":zap:"), "performance"),
-    **dict.fromkeys(("🔒", "🛂", ":lock:", ":passport_control:"), "security"),
-    **dict.fromkeys(("🗑", ":wastebasket:"), "deprecation"),
-    **dict.fromkeys(("🔥", "⚰", ":fire:", ":coffin:"), "removal"),
-    **dict.fromkeys(("📝", "📄", "💡", ":memo:", ":page_facing_up:", ":bulb:"), "documentation"),
-    **dict.fromkeys(("⬆", "⬇", "📌", "\u2795", "\u2796", ":arrow_up:", ":arrow_down:", ":pushpin:", ":heavy_plus_sign:",
-                     ":heavy_minus_sign:"), "dependency"),
-    **dict.fromkeys(("♻", "✅", "🎨", "🔖", "👷", "💚", "🔧", "🔨", "🚨", "🚚", "🚧", "🔀", "📦", "🏷", "🧪", "🙈", "📸",
-                     "🤡", "🍱", "🔇", ":recycle:", ":white_check_mark:",
-                     ":art:", ":bookmark:", ":construction_worker:",
-                     ":green_heart:", ":wrench:", ":hammer:", ":rotating_light:", ":truck:", ":construction:",
-                     ":twisted_rightwards_arrows:", ":package:", ":label:", ":test_tube:", ":see_no_evil:",
-                     ":camera_flash:", ":bento:", ":mute:"), "internal"),
-}  # fmt: skip
+_MARKS: dict[ChangeKind, str] = {
+    "feature": "✨ 🎉 🚀 :sparkles: :tada: :rocket:",
+    "fix": "🐛 🚑 🩹 🥅 ✏ :bug: :ambulance: :adhesive_bandage: :goal_net: :pencil2:",
+    "improvement": "💄 🚸 ♿ 🌐 🔊 💬 🧑‍💻 📱 🔍 :lipstick: :children_crossing: :wheelchair: :globe_with_meridians:"
+    " :loud_sound: :speech_balloon: :technologist: :iphone: :mag:",
+    "performance": "⚡ :zap:",
+    "security": "🔒 🛂 :lock: :passport_control:",
+    "deprecation": "🗑 :wastebasket:",
+    "removal": "🔥 ⚰ :fire: :coffin:",
+    "documentation": "📝 📄 💡 :memo: :page_facing_up: :bulb:",
+    "dependency": "⬆ ⬇ 📌 \u2795 \u2796 :arrow_up: :arrow_down: :pushpin: :heavy_plus_sign: :heavy_minus_sign:",
+    "internal": "♻ ✅ 🎨 🔖 👷 💚 🔧 🔨 🚨 🚚 🚧 🔀 📦 🏷 🧪 🙈 📸 🤡 🍱 🔇 :recycle: :white_check_mark: :art:"
+    " :bookmark: :construction_worker: :green_heart: :wrench: :hammer: :rotating_light: :truck: :construction: :mute:"
+    " :twisted_rightwards_arrows: :package: :label: :test_tube: :see_no_evil: :camera_flash: :bento:",
+}
+_EMOJI = {mark: kind for kind, marks in _MARKS.items() for mark in marks.split()}
 _BRANCH = re.compile(r"^(?P<type>feature|feat|bugfix|hotfix|fix|chore|refactor)/(?P<text>\w[\w.-]*(?: [^:]*)?)$", re.I)
 _LEADING_EMOJI = re.compile(
     r"^(?P<mark>:[a-z0-9_+-]+:|[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff](?:\u200d[\U0001f000-\U0001faff])?)"
@@ -64,12 +53,7 @@ _BREAKING_TAG = re.compile(r"^\W*(?:breaking(?:[ -]changes?)?)\W*$", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Prefixed:
-    """A subject without its prefix.
-
-    Attributes:
-        kind: What the prefix says; None where it says nothing, then the words have to.
-        conventional: Whether the author chose a kind in so many letters.
-    """
+    """A subject without its prefix; `kind` is None if the prefix names none."""
 
     text: str
     kind: ChangeKind | None = None

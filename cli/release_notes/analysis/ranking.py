@@ -28,19 +28,13 @@ _SMALL = re.compile(
     r"|error messages?|log (?:level|message)s?|bunch of|various|some more|polish|again|another|oops|parameter name)\b",
     re.I,
 )
-_BIG = re.compile(
-    r"\b(?:support(?:s|ed)? for|new \w+ (?:command|module|api|system|engine|driver|client|backend|plugin|option|format)"
-    r"|introduc\w+|redesign\w*|rewrite|rewritten|overhaul|architecture|first-class|initial (?:support|version)"
-    r"|system\b|classes\b|modules?\b|commands?\b|backends?\b|drivers?\b|clients?\b|plugins?\b|integration)\b",
-    re.I,
-)
 _FULL = 0.9
 _SOURCE_WEIGHT, _MOST_FILES = 0.07, 40
 _USER_KINDS = frozenset({"feature", "improvement", "performance", "security", "removal", "deprecation", "fix", "other"})
 
 
 def weigh(made: Draft) -> float:
-    """Return the impact of a draft: the base of its kind, and small sums for what speaks for or against it."""
+    """Return the impact of a draft: the base of its kind plus its evidence."""
     evidence = {**_from_files(made), **_from_words(made), **made.evidence}
     if made.breaking:
         evidence["breaking"] = 0.40 if made.declared else 0.25
@@ -83,12 +77,8 @@ def _from_words(made: Draft) -> dict[str, float]:
         found["small"] = -0.10
     if made.entries[0].commit.subject.rstrip().endswith(":"):
         found["only a heading"] = -0.25
-    if _BIG.search(text):
-        found["big"] = 0.05
     if names_in(text):
         found["names something"] = 0.03
     if made.message.issues or made.message.pull_request:
         found["discussed"] = 0.02
-    if made.message.scope and re.match(r"(?i)^(?:examples?|tests?|ci|docs?|dev|internal|build)\b", made.message.scope):
-        found["aside"] = -0.2
     return found

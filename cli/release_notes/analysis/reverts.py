@@ -1,4 +1,4 @@
-"""Finds what was made and taken back within the range; what is left of a chain of reverts is what counts."""
+"""Cancel commits that were reverted within the range."""
 
 import re
 from bisect import bisect_left
@@ -15,12 +15,6 @@ _QUOTED = re.compile(
     re.I,
 )
 _PLAIN = re.compile(r"^revert(?:\([^)]*\))?!?:\s*(?P<subject>\S.*)$", re.I)
-_LOOSE = re.compile(
-    r"^revert(?:s|ed|ing)?\s+(?:the\s+)?(?:(?:pr|pull request|mr|merge request|commit|changes? (?:from|of|in))\s+)?"
-    r"(?P<rest>\S.*?)[.\s]*$",
-    re.I,
-)
-"""A subject that takes something back only where an earlier commit is what it names: `Revert #12`."""
 _NUMBER = re.compile(r"\breverts?:?\s+(?:[\w.-]+/[\w.-]+)?(?P<pull>[#!]\d{1,7})\b", re.I)
 _PARTLY = re.compile(r"\bpartial(?:ly)?\b|\bparts? of\b|\bin part\b", re.I)
 _PULL = re.compile(r"\s*\([#!]\d+\)$")
@@ -31,9 +25,9 @@ class Reverts:
     """Commits that cancel each other out.
 
     Attributes:
-        cancelled: Commits taken back within the range, and the commits that did so.
-        pairs: Of each thing taken back for good, the commit that made it and all that undid (or redid) it.
-        outside: Commits that take back what an earlier release brought; they are changes themselves.
+        cancelled: Reverted commits and their reverts.
+        pairs: Each commit that stays reverted, with its reverts.
+        outside: Reverts of earlier releases; they are changes themselves.
     """
 
     cancelled: set[str] = field(default_factory=set)
@@ -42,21 +36,18 @@ class Reverts:
 
 
 def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> Reverts:
-    """Follow the reverts of a range from the oldest on.
+    """Follow the reverts of a range from the oldest on; entries are newest first.
 
-    Args:
-        entries: Newest first.
-        merged: The commits that each merge brought in; who takes back a merge takes back these.
+    Reverting a merge reverts the commits in `merged`.
     """
     index = _Index(entries)
     found = Reverts()
     undone_by: dict[str, list[str]] = {}
     for entry in reversed(entries):
-        named = index.targets(entry) if _is_revert(entry) else index.loosely(entry)
-        if not _is_revert(entry) and not named:
+        if not _is_revert(entry):
             index.add(entry)
             continue
-        targets = [sha for target in named for sha in (target, *merged.get(target, ()))]
+        targets = [sha for target in index.targets(entry) for sha in (target, *merged.get(target, ()))]
         if targets:
             undone_by[entry.sha] = targets
             _undo(entry.sha, targets, undone_by, found)
@@ -94,12 +85,10 @@ def _is_revert(entry: Entry) -> bool:
         return False
     if _QUOTED.match(subject) or _PLAIN.match(subject):
         return True
-    return bool(re.search(r"^this reverts commits? [0-9a-f]{7,40}", body, re.I | re.M))
+    return bool(re.match(r"\s*this reverts commits? [0-9a-f]{7,40}", body, re.I))
 
 
 class _Index:
-    """Finds earlier commits by the ways in which reverts name them."""
-
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._shas = sorted(entry.sha for entry in entries)
         self._by_subject: dict[str, list[str]] = {}
@@ -120,19 +109,6 @@ class _Index:
         if by_sha or named:
             return list(dict.fromkeys(by_sha)) or self._by_text(entry)
         return self._by_text(entry)
-
-    def loosely(self, entry: Entry) -> list[str]:
-        match = _LOOSE.match(entry.commit.subject)
-        if match is None or _PARTLY.search(entry.commit.subject):
-            return []
-        rest = match["rest"].lower()
-        if rest[0] in "#!":
-            found = self._by_pull.get(rest)
-        elif _SHAS.fullmatch(rest):
-            found = self._full(rest)
-        else:
-            found = next(reversed(self._by_subject.get(rest, ())), None)
-        return [found] if found in self._seen and found is not None else []
 
     def _by_text(self, entry: Entry) -> list[str]:
         subject = entry.commit.subject

@@ -1,4 +1,4 @@
-"""The end of a commit message: `Key: value` lines, apart from the text before them."""
+"""Trailers of a commit message."""
 
 import re
 
@@ -24,10 +24,9 @@ Trailer = tuple[str, str]
 
 
 def split_trailers(body: str) -> tuple[str, tuple[Trailer, ...]]:
-    """Return the text without its trailers, and these in order. Indented lines continue the value before them.
+    """Split a body into text and trailers; indented lines continue a value.
 
-    The last paragraph is one of trailers when every line looks like one and a known one is among them. A footer
-    `BREAKING CHANGE:` counts wherever it stands, with all lines up to the next trailer or paragraph.
+    The last paragraph counts if every line looks like a trailer and one is known; `BREAKING CHANGE:` counts anywhere.
     """
     paragraphs = re.split(r"\n[ \t]*\n", body.strip("\n"))
     trailers: list[Trailer] = []
@@ -55,7 +54,7 @@ def split_trailers(body: str) -> tuple[str, tuple[Trailer, ...]]:
 
 
 def is_nothing(value: str) -> bool:
-    """Say whether a value only says that there is none, as templates that were filled in do."""
+    """Return whether a value means "none", as in filled-in templates."""
     return not re.search(r"\w", value) or bool(_NOTHING.match(value))
 
 

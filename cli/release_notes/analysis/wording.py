@@ -1,42 +1,28 @@
 """Kind of a change by its wording."""
 
 import re
+from collections.abc import Mapping
 
 from cli.release_notes.facts import ChangeKind
 
-_VERBS: tuple[tuple[ChangeKind, str], ...] = (
-    ("fix", r"fix(?:e[sd]|ing)?|mend(?:s|ed)?|resolve[sd]?|correct(?:s|ed)?|repair(?:s|ed)?"
-            r"|handle[sd]?|prevent(?:s|ed)?|avoid(?:s|ed)?"
-            r"|ensure[sd]?|restore[sd]?|workaround|work(?:ed)? around|don't|do not|never|stop(?:s|ped)?|hotfix"
-            r"|patch(?:ed)?"
-            r"|guard(?:s|ed)?|honou?r(?:s|ed)?|respect(?:s|ed)?|preserve[sd]?|catch|tolerate|unbreak|properly|correctly"
-            r"|make sure|clean cli errors|bug\s?fix"),
-    ("feature", r"add(?:s|ed|ing)?|introduc(?:e|es|ed|ing)|implement(?:s|ed)?|support(?:s|ed)?|new|create[sd]?"
-                r"|provide[sd]?|initial|basic support|preliminary support|feature/\S+|port(?:ed)? "),
-    ("improvement", r"improve[sd]?|enhance[sd]?|allow(?:s|ed)?|accept(?:s|ed)?|enable[sd]?|expose[sd]?|make[s]?|made"
-                    r"|extend(?:s|ed)?|widen(?:s|ed)?|increase[sd]?|change[sd]?|update[sd]?|refine[sd]?|tweak(?:s|ed)?"
-                    r"|switch(?:ed|es)?|use[sd]?|upgrade[sd]?|rework(?:ed)?|redesign(?:ed)?|better|replace[sd]?|raise[sd]?"
-                    r"|return(?:s|ed)?|reject(?:s|ed)?|require[sd]?|show|display|print|include[sd]?|set|default|let|pass"
-                    r"|relax(?:ed)?|simplif(?:y|ies|ied)|adjust(?:ed|s)?|detect(?:s|ed)?|map(?:ped)?|convert|run|incorporated"
-                    r"|match|switched|harden(?:ed|s)?|consider|only|bring|rename[sd]?|move[sd]?|quote|escape"),
-    ("performance", r"optimi[sz](?:e|es|ed|ing)|speed(?:s|ed)?[ -]?up|accelerate[sd]?|cache[sd]?|faster"),
-    ("deprecation", r"deprecat(?:e|es|ed|ing)"),
-    ("removal", r"remov(?:e|es|ed|ing)|drop(?:s|ped|ping)?|delete[sd]?|rip(?:ped)? out|get rid|kill|prune[sd]?"
-                r"|eliminate"
-                r"|disable[sd]?"),
-    ("documentation", r"document(?:s|ed|ing)?|docs?\b|readme|mention(?:s|ed)?|clarif(?:y|ies|ied)|typos?"
-                      r"|explain(?:s|ed)?"
-                      r"|reword(?:ed)?|spelling"),
-    ("internal", r"refactor(?:s|ed|ing)?|clean(?:s|ed|ing)?(?: ?up)?|test(?:s|ed|ing)?|lint|format(?:ted)?|ran\b"
-                 r"|merge[d]?"
-                 r"|wip\b|release[d]?|prepare[sd]?|bump(?:s|ed)?|start new development|version \d|apply black"
-                 r"|applied black"
-                 r"|re-?arrange[sd]?|reorganiz|skip(?:ped)?|pin(?:ned)?|unpin|sponsor|revert|split|extract"
-                 r"|run (?:ty|cog|"
-                 r"mypy|black|ruff)|polish|silence|measure[sd]?"
-                 r"|benchmark(?:s|ed)?|worked on my|consistency|migrate[d]? (?:to|testing|tests)"),
-)  # fmt: skip
-_FIRST = tuple((kind, re.compile(rf"^(?:{pattern})(?=[^\w-]|$)", re.I)) for kind, pattern in _VERBS)
+_STEMS: Mapping[ChangeKind, str] = {
+    "fix": r"fix|mend|resolv|correct|repair|handl|prevent|avoid|ensur|restor|work(?:ed)? ?around|don't|do not|never"
+    r"|stop|hotfix|patch|guard|honou?r|respect|preserv|catch|tolerat|unbreak|properly|correctly|make sure|bug\s?fix",
+    "feature": r"add|introduc|implement|support|new|creat|provid|initial|(?:basic|preliminary) support|feature/\S+"
+    r"|port",
+    "improvement": r"improv|enhanc|allow|accept|enabl|expos|mak|made|extend|widen|increas|chang|updat|refin|tweak"
+    r"|switch|us|upgrad|rework|redesign|better|replac|rais|return|reject|requir|show|display|print|includ|set|default|let|pass"
+    r"|relax|simplif|adjust|detect|map|convert|run|match|harden|consider|only|bring|renam|mov|quot|escap",
+    "performance": r"optimi[sz]|speed(?:s|ed)?[ -]?up|accelerat|cach|faster",
+    "deprecation": r"deprecat",
+    "removal": r"remov|drop|delet|rip(?:ped)? out|get rid|kill|prun|eliminat|disabl",
+    "documentation": r"document|docs?\b|readme|mention|clarif|typo|explain|reword|spelling",
+    "internal": r"refactor|clean|clean(?:s|ed|ing)? ?up|test|lint|format|ran\b|merg|wip\b|releas|prepar|bump"
+    r"|start new development|version \d|re-?arrang|reorganiz|skip|pin|unpin|sponsor|revert|split|extract|polish|silenc"
+    r"|measur|benchmark|consistency|migrat\w* (?:to|testing|tests)",
+}
+_ENDING = r"(?:y|e|d|s|ed|es|ing|ied|ies|[dgmnpt](?:ed|ing))?(?=[^\w-]|$)"
+_FIRST = tuple((kind, re.compile(rf"^(?:{stems}){_ENDING}", re.I)) for kind, stems in _STEMS.items())
 _NOW = re.compile(r"\b(?:now|can now|no longer|detects|takes?|supports?|accepts?|gains?)\b", re.I)
 _METHOD = re.compile(
     r"^(?:the )?[\w.]+\(?[^()]{0,40}\)? (?:method|command|option|parameter|function|class|setting)s?\b", re.I
@@ -45,51 +31,43 @@ _NEW_LATER = re.compile(r",? (?:added|new) (?:`|--|\w+[.(])", re.I)
 _STRONG: tuple[tuple[ChangeKind, re.Pattern[str]], ...] = (
     ("security", re.compile(
         r"\bCVE-\d{4}-\d+|\bGHSA-[\w-]+|\b(?:security|vulnerabilit(?:y|ies))\b(?! (?:policy|contact|md|page"
-        r"|alerts? badge))"
-        r"|\b(?:sql|command|cypher|code|html|shell|header|log|template)[ -]injection|\bXSS\b|\bCSRF\b|\bSSRF\b"
-        r"|path traversal|directory traversal|\bPII\b|leak(?:s|ed|ing)? (?:credentials?|secrets?|tokens?"
+        r"|alerts? badge))|\b(?:sql|command|cypher|code|html|shell|header|log|template)[ -]injection|\bXSS\b|\bCSRF\b"
+        r"|\bSSRF\b|path traversal|directory traversal|\bPII\b|leak(?:s|ed|ing)? (?:credentials?|secrets?|tokens?"
         r"|passwords?)", re.I)),
     ("deprecation", re.compile(r"^deprecat|\bdeprecat(?:e|es|ed|ion)\b(?=.*\bwarning)|\bdeprecated warnings?\b", re.I)),
     ("performance", re.compile(
         r"\b(?:performance|speed[ -]?up|faster|throughput|latency|memory (?:usage|footprint))\b", re.I)),
 )  # fmt: skip
 _CHORE = re.compile(
-    r"^(?:(?:bump(?:ed|s)?|update[ds]?|set|upgrade[ds]?)(?: up)? (?:the )?(?:\S+ )?version\b|(?:prepare[ds]?"
-    r"|release[ds]?|version|cut"
-    r"|tag)(?: for)?(?: release)? v?\d[\w.+-]*|v?\d+\.\d+[\w.+-]*$|start(?:ed)? new development|back to development"
-    r"|(?:post|pre)[- ]release|release notes? for|@\S+ has signed the CLA|bump \S+ version to\b|bump(?:ed)? to v?\d"
-    r"|initial commit$|applied black|ran (?:black|cog|ruff|isort)|merge (?:branch|remote|tag)|bump \S+ to \d+\.\d+"
-    r"|changelog\b|\[?skip ci\]?|release: |version bump|next version|begin development)",
+    r"^(?:(?:bump|update|set|upgrade)\w*(?: up)? (?:the )?(?:\S+ )?version\b"
+    r"|(?:prepare[ds]?|release[ds]?|version|cut|tag)(?: for)?(?: release)? v?\d[\w.+-]*|v?\d+\.\d+[\w.+-]*$"
+    r"|start(?:ed)? new development|back to development|(?:post|pre)[- ]release|release notes? for"
+    r"|@\S+ has signed the CLA|bump \S+ version to\b|bump(?:ed)? to v?\d|bump \S+ to \d+\.\d+|initial commit$"
+    r"|merge (?:branch|remote|tag)|changelog\b|\[?skip ci\]?|release: |version bump|next version|begin development)",
     re.I,
 )
 _INTERNAL_WORDS = re.compile(
     r"\b(?:mypy|pyright|flake8|ruff|pylint|black|isort|ty errors?|type[ -]check(?:er|ers|ing)?|lint(?:er|ers|ing)?"
-    r"|flaky|flakiness"
-    r"|typos?|docstrings?|type (?:hints?|annotations?)|annotations?|unused|refactor\w*|internal(?:s"
-    r"|ly)?\b(?! fork)|pre-commit|codespell"
-    r"|test suite|tests?\b(?! client)|CI\b|github actions|workflows?|coverage|sponsors?|codeowners|dependabot"
-    r"|whitespace"
-    r"|comments?\b(?! syntax)|__slots__|typing|circular imports?|code review|review feedback|reformat\w*|justfile"
-    r"|tox)\b",
+    r"|flaky|flakiness|typos?|docstrings?|type (?:hints?|annotations?)|annotations?|unused|refactor\w*|internal(?:s"
+    r"|ly)?\b(?! fork)|pre-commit|codespell|test suite|tests?\b(?! client)|CI\b|github actions|workflows?|coverage"
+    r"|sponsors?|codeowners|dependabot|whitespace|comments?\b(?! syntax)|__slots__|typing|circular imports?"
+    r"|code review|review feedback|reformat\w*|justfile|tox)\b",
     re.I,
 )
 _ABOUT = (
-    r"^(?:add(?:s|ed|ing)?|fix(?:e[sd]|ing)?|update[sd]?|tweak(?:s|ed)?|improve[sd]?|correct(?:s|ed)?|change[sd]?|edit(?:s|ed)?"
-    r"|regenerate[sd]?|rewrite|reword(?:ed)?|extend(?:s|ed)?|remove[sd]?)\s+(?:(?:the|an?|some|all|missing|more|broken|new|old"
-    r"|wrong|demo|dev|to_\w+)\s+){0,3}"
+    r"^(?:add|fix|updat|tweak|improv|correct|chang|edit|regenerat|rewrit|reword|extend|remov)\w*\s+"
+    r"(?:(?:the|an?|some|all|missing|more|broken|new|old|wrong|demo|dev|to_\w+)\s+){0,3}"
 )
 _DOCUMENTS = re.compile(
     _ABOUT + r"(?:(?:change ?log|docs?|documentation|read ?me(?:\.\w+)?|docstrings?|versionchanged|versionadded"
-    r"|demo screenshots?|explanations?|(?:history|changes)\.(?:md|rst|txt))"
-    r"(?:\s+(?:tags?|entry|entries|rendering|links?|pages?|sections?"
-    r"|notes?|directives?|builds?|(?:for|about|of|on|to|in)\s.*))?$"
-    r"|links? (?:to|in) .*\b(?:docs?|documentation|readme)$)",
+    r"|demo screenshots?|explanations?|(?:history|changes)\.(?:md|rst|txt))(?:\s+(?:tags?|entry|entries|rendering"
+    r"|links?|pages?|sections?|notes?|directives?|builds?|(?:for|about|of|on|to|in)\s.*))?$|links? (?:to"
+    r"|in) .*\b(?:docs?|documentation|readme)$)",
     re.I,
 )
 _TOOLS = re.compile(
     _ABOUT + r"(?:\.(?:git|docker|prettier|eslint|npm)ignore|gitignore|\.gitattributes|\.editorconfig"
-    r"|lint\w*|CI|dev(?: deps)?|deps"
-    r"|pre-commit(?: \w+)?|codeowners|makefile|dev dependencies|test(?:s|ing)?)$"
+    r"|lint\w*|CI|dev(?: deps)?|deps|pre-commit(?: \w+)?|codeowners|makefile|dev dependencies|test(?:s|ing)?)$"
     r"|\bto (?:all |the )?CI$",
     re.I,
 )
@@ -131,7 +109,7 @@ def is_chore(text: str) -> bool:
 
 
 def sounds_internal(text: str) -> bool:
-    """Say whether a subject speaks of tests, types, tools and tidiness rather than of what users see."""
+    """Return whether a subject is about tests, types, tools or tidying."""
     return bool(_INTERNAL_WORDS.search(text))
 
 

@@ -1,1 +1,1 @@
-"""The document: sections of statements, each with its commits, and how they are written down."""
+"""The document: sections of statements with their commits, and their Markdown."""

@@ -1,4 +1,4 @@
-"""The sections on breaking changes and migration."""
+"""Sections "Breaking changes" and "Migration guide"."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,29 +16,21 @@ _STEP = re.compile(
     r"|\b(?:must|need to|have to|should) now\b|\binstead\b|\byou (?:must|need to|have to|should)\b",
     re.IGNORECASE,
 )
-NAMED = 8
-"""Names of what is gone that one statement lists."""
-TERSELY_NAMED = 3
 MIGRATIONS_NAMED = 3
 NOTE_LIMIT = 800
 _PLATFORMS = {"python": "Python", "node": "Node.js", "go": "Go", "rust": "Rust", "php": "PHP", "ruby": "Ruby"}
-_WHAT: dict[str, str] = {"api": "interface", "command": "command", "flag": "flag", "setting": "setting"}
+_INTERFACES = ("api", "command", "flag", "setting")
 
 
 def breaking(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
     blocks = tuple(_broken(identity, change, preset) for identity, change in changes if change.breaking)
-    lost = any(each.change in ("removed", "renamed") and each.kind in _WHAT for each in facts.surface)
-    empty = "No commit says that something breaks; what the diff takes away is in the migration guide."
+    lost = any(each.change == "removed" and each.kind in _INTERFACES for each in facts.surface)
+    empty = "No commit says that something breaks; the preset `technical` lists what the diff takes away."
     return Section("breaking", "Breaking changes", blocks, empty if lost else "Nothing is known to break.")
 
 
-def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
+def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]]) -> Section:
     blocks: list[Block] = [*_steps(changes)]
-    told = " ".join(f"{each.text} {each.breaking_note} {each.migration}" for _, each in changes if each.breaking)
-    unsaid = [each for each in facts.surface if f"{each.before or each.name}".split("(", 1)[0] not in told]
-    named = TERSELY_NAMED if preset.terse else NAMED
-    blocks += _renamed(unsaid, named)
-    blocks += _removed(unsaid, named)
     blocks += _platforms(facts.dependencies)
     blocks += _schema(facts.surface)
     return Section("migration", "Migration guide", tuple(blocks), "Nothing has to be done.")
@@ -86,30 +78,6 @@ def _steps_in(note: str) -> str:
     return " ".join(each for each in sentences if _STEP.search(each))[:NOTE_LIMIT]
 
 
-def _renamed(surface: Sequence[SurfaceChange], named: int) -> Iterator[Statement]:
-    for kind, what in _WHAT.items():
-        moved = [each for each in _of(surface, kind) if each.change == "renamed" and each.before]
-        if moved:
-            pairs = [f"`{_name(each.before or '')}` is now `{_name(each.name)}`" for each in moved]
-            begin = "The" if len(moved) == 1 else f"{counted(len(moved), what)} have other names:"
-            text = f"{begin} {what if len(moved) == 1 else ''} {_some(pairs, named)}"
-            yield Statement(f"m-renamed-{kind}", one_line(text), _commits(moved), is_counted=True)
-
-
-def _removed(surface: Sequence[SurfaceChange], named: int) -> Iterator[Statement]:
-    for kind, what in _WHAT.items():
-        gone = [each for each in _of(surface, kind) if each.change == "removed"]
-        if gone:
-            are = f"{counted(len(gone), what)} {'is' if len(gone) == 1 else 'are'} gone"
-            text = f"{are}: {_some([f'`{_name(each.name)}`' for each in gone], named)}"
-            yield Statement(f"m-gone-{kind}", text, _commits(gone), is_counted=True)
-
-
-def _some(names: Sequence[str], named: int) -> str:
-    more = [f"{len(names) - named:,} more"] if len(names) > named else []
-    return joined([*names[:named], *more])
-
-
 def _platforms(dependencies: Iterable[DependencyChange]) -> Iterator[Statement]:
     for each in dependencies:
         if each.ecosystem == "runtime" and each.before and each.after:
@@ -119,19 +87,13 @@ def _platforms(dependencies: Iterable[DependencyChange]) -> Iterator[Statement]:
 
 
 def _schema(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
-    new = [each for each in _of(surface, "migration") if each.change == "added"]
+    new = [each for each in surface if each.kind == "migration" and each.change == "added"]
     if new:
         paths = [f"`{one_line(each.path, TEXT_LIMIT).replace('`', chr(39))}`" for each in new]
-        text = f"Run the {counted(len(new), 'new database migration')}: {_some(paths, MIGRATIONS_NAMED)}"
-        yield Statement("m-schema", text, _commits(new), is_counted=True)
-
-
-def _of(surface: Iterable[SurfaceChange], kind: str) -> list[SurfaceChange]:
-    return [each for each in surface if each.kind == kind]
-
-
-def _commits(them: Iterable[SurfaceChange]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(sha for each in them for sha in each.commits))
+        more = [f"{len(new) - MIGRATIONS_NAMED:,} more"] if len(new) > MIGRATIONS_NAMED else []
+        text = f"Run the {counted(len(new), 'new database migration')}: {joined([*paths[:MIGRATIONS_NAMED], *more])}"
+        commits = tuple(dict.fromkeys(sha for each in new for sha in each.commits))
+        yield Statement("m-schema", text, commits, is_counted=True)
 
 
 def _name(name: str) -> str:

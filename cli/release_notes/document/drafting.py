@@ -1,19 +1,24 @@
-"""A document from facts alone: what goes where, and how much of it."""
+"""Draft the document from facts alone."""
 
-from cli.release_notes.document import breaking, lists, people, technical
+import re
+from collections.abc import Sequence
+
+from cli.release_notes.document import breaking, lists, technical
 from cli.release_notes.document.installation import installation
-from cli.release_notes.document.links import Web, link, shortened
+from cli.release_notes.document.links import Web, link, shortened, span_of
 from cli.release_notes.document.model import Block, Document, Note, Section, Statement
 from cli.release_notes.document.overview import overview, title
 from cli.release_notes.document.presets import Preset
-from cli.release_notes.document.remarks import remarked
-from cli.release_notes.document.wording import counted
-from cli.release_notes.facts import Change, ReleaseFacts
+from cli.release_notes.document.wording import counted, joined, sentence
+from cli.release_notes.facts import Change, Contributor, ReleaseFacts
 from cli.release_notes.focus import Focus
-from tools.text.inline import code
+from tools.text.inline import code, inert
+from tools.text.plain import one_line
 
+NAME_LIMIT = 80
 _UNSEEN = frozenset({"documentation", "dependency", "internal", "removal"})
-"""Kinds that are no highlights: users do not see them, or see them under what breaks."""
+_CUT = re.compile(r"Of ([\d,]+) changes of kind (api|command|flag|setting) the first ([\d,]+) are listed\.?")
+_WHAT = {"api": "the public API", "command": "commands", "flag": "flags", "setting": "settings"}
 
 
 def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
@@ -29,10 +34,10 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
         *lists.sections(lists.share_out(chosen), preset, leaves_out=leaves_out),
         *([technical.surface(facts)] if preset.surface else []),
         breaking.breaking(facts, chosen, preset),
-        breaking.migration(facts, chosen, preset),
+        breaking.migration(facts, chosen),
         installation(facts, preset),
         _known_issues(facts),
-        people.contributors(facts, preset),
+        _contributors(facts, preset),
         _changelog(facts, preset),
     ]
     web = Web.of(facts.remote_url, facts.commits)
@@ -56,6 +61,33 @@ def _known_issues(facts: ReleaseFacts) -> Section:
     return Section("known_issues", "Known issues", blocks, "None are recorded in these commits.")
 
 
+def _contributors(facts: ReleaseFacts, preset: Preset) -> Section:
+    people, bots, notes = facts.contributors, facts.bots, list[Note]()
+    if people:
+        names = [_name(each) if preset.terse else _with_count(each, is_first=not n) for n, each in enumerate(people)]
+        notes.append(Note(f"Thanks to {_named(names, preset.people)}, for {span_of(facts)}."))
+    new = [_name(each) for each in people if each.is_new]
+    if new and len(new) < len(people) and not preset.terse:
+        notes.append(Note(f"First contributions by {_named(new, preset.people)}: welcome!"))
+    if bots and not preset.terse:
+        notes.append(Note(f"Automated: {_named([_with_count(each) for each in bots], preset.people)}."))
+    return Section("contributors", "Contributors", tuple(notes), "Nobody is named in these commits.")
+
+
+def _named(names: Sequence[str], named: int) -> str:
+    rest = len(names) - named
+    return joined([*names[:named], f"{rest:,} more"] if rest > 0 else names)
+
+
+def _name(contributor: Contributor) -> str:
+    return inert(one_line(contributor.person.name, NAME_LIMIT)) or "somebody without a name"
+
+
+def _with_count(contributor: Contributor, *, is_first: bool = False) -> str:
+    number = counted(contributor.commits, "commit") if is_first else f"{contributor.commits:,}"
+    return f"{_name(contributor)} ({number})"
+
+
 def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
     span = f"{shortened(facts.from_ref)}...{shortened(facts.to_ref)}"
     commits = counted(len(facts.commits), "commit")
@@ -70,5 +102,15 @@ def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
         taken_back = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
         text = f"{counted(number, 'change was', 'changes were')} made and taken back within the range"
         blocks.append(Statement("reverted", text, taken_back, is_counted=True))
-    blocks += [Note(told) for remark in facts.remarks if (told := remarked(remark, facts, preset))]
+    blocks += [Note(told) for remark in facts.remarks if (told := _remarked(remark, facts, preset))]
     return Section("changelog", "Full changelog", tuple(blocks))
+
+
+def _remarked(remark: str, facts: ReleaseFacts, preset: Preset) -> str:
+    found = _CUT.fullmatch(remark)
+    if found is None:
+        return sentence(inert(remark))
+    if not preset.surface:
+        return ""
+    what = f"{found[1]} changes of {_WHAT[found[2]]}"
+    return f"The diff of {span_of(facts)} has {what}; {found[3]} of them were looked at."

@@ -1,4 +1,4 @@
-"""The installation section, derived from the manifests at the newer end."""
+"""The installation section, from the manifests at the newer end."""
 
 import re
 import shlex
@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from cli.release_notes.document.links import Web
-from cli.release_notes.document.manifest import Manifest
-from cli.release_notes.document.manifests import read_manifest
 from cli.release_notes.document.model import Block, Code, Note, Section
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import joined
 from cli.release_notes.facts import ReleaseFacts
+from cli.release_notes.manifests import Manifest, read_manifest
 from tools.text.inline import code
 
 SHOWN = 4
@@ -23,28 +22,19 @@ _EMPTY = "The project's files name no way to install it."
 
 
 def installation(facts: ReleaseFacts, preset: Preset) -> Section:
-    """Give the commands, for as many ways as there are; the first of them alone where a preset is terse."""
+    """Return the install commands; only the first for terse presets."""
     found = list(_outermost(filter(None, map(read_manifest, facts.project_files))))
     found = [each for each in found if each.tool not in _PARTS] or found
     shown = found[: 1 if preset.terse else SHOWN]
     blocks: list[Block] = []
     for manifest in shown:
         command = _command(manifest, facts)
-        same_language = blocks and isinstance(blocks[-1], Code)
-        if same_language and not preset.terse:
+        if blocks and not preset.terse:
             blocks.append(Note(f"Or, by {code(manifest.path)}:"))
-        blocks.append(Code(command, _language(manifest, command)))
+        blocks.append(Code(command, "elixir" if command.startswith("{") else "sh"))
     if shown and not preset.terse:
         blocks += [Note(line) for line in _remarks(shown, facts)]
     return Section("installation", "Installation", tuple(blocks), _EMPTY)
-
-
-def _language(manifest: Manifest, command: str) -> str:
-    if command.startswith("<"):
-        return "xml"
-    if command.startswith("implementation("):
-        return "kotlin" if manifest.path.endswith(".kts") else "groovy"
-    return "elixir" if command.startswith("{") else "sh"
 
 
 def _outermost(manifests: Iterable[Manifest]) -> Iterator[Manifest]:
@@ -78,18 +68,8 @@ def _from_index(manifest: Manifest, number: str) -> str:
         "composer": f"composer require {shlex.quote(f'{name}:{number}')}",
         "mix": f'{{:{name}, "== {number}"}}  # in deps of mix.exs',
         "gem": f"gem install {shlex.quote(name)} --version {shlex.quote(number)}",
-        "maven": _dependency(name, number),
-        "gradle": f'implementation("{name}:{number}")',
-        "nuget": f"dotnet {'tool install --global' if is_program else 'add package'} {name} --version {number}",
         "pub": f"dart pub global activate {name} {number}" if is_program else f"dart pub add {name}:{number}",
     }[manifest.tool]
-
-
-def _dependency(name: str, number: str) -> str:
-    group, _, artifact = name.partition(":")
-    parts = (("groupId", group), ("artifactId", artifact), ("version", number))
-    lines = (f"  <{key}>{value}</{key}>" for key, value in parts)
-    return "\n".join(("<dependency>", *lines, "</dependency>"))
 
 
 def _from_source(manifest: Manifest, facts: ReleaseFacts) -> str:
@@ -115,9 +95,6 @@ def _from_source(manifest: Manifest, facts: ReleaseFacts) -> str:
             "composer": "composer install",
             "mix": "mix deps.get && mix compile",
             "gem": f"gem build {shlex.quote(PurePosixPath(manifest.path).name)}",
-            "maven": "mvn install",
-            "gradle": "gradle build",
-            "nuget": f"dotnet build {shlex.quote(PurePosixPath(manifest.path).name)}",
             "pub": "dart pub get",
             "cmake": "cmake -B build\ncmake --build build\ncmake --install build",
             "meson": "meson setup build\nmeson install -C build",

@@ -1,4 +1,4 @@
-"""Web addresses of commits and pull requests, where the project's host is one whose paths are known."""
+"""Web addresses of commits and pull requests on known hosts."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from cli.release_notes.facts import ReleaseFacts
-from cli.release_notes.git.hosts import host_of
+from cli.release_notes.git.address import host_of
 from tools.text.inline import code, inert
 
 SHORT = 7
@@ -14,12 +14,7 @@ SHORT = 7
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """Links to commits and pull requests.
-
-    Attributes:
-        base: The project's address, without a slash at its end.
-        short: Characters of a sha that are unique in the range.
-    """
+    """Links below `base`, the project's address without a final slash; `short` is the length of an unambiguous sha."""
 
     base: str | None = None
     commit_path: str = ""
@@ -34,12 +29,10 @@ class Web:
         return cls(base, host.commit, host.pull_request, short) if base and host else cls(short=short)
 
     def commit(self, sha: str) -> str:
-        """Cite a commit as Markdown."""
         label = code(sha[: self.short])
         return link(label, f"{self.base}{self.commit_path.format(sha)}") if self.base else label
 
     def pull_request(self, number: str) -> str:
-        """Cite `#12` as Markdown."""
         digits = number.lstrip("#!")
         if not digits.isascii() or not digits.isdigit():
             return inert(number)
@@ -48,18 +41,17 @@ class Web:
 
 
 def span_of(facts: ReleaseFacts) -> str:
-    """Cite all commits of a release as Markdown: `1a2b3c4..5d6e7f8`, which Git takes as well."""
+    """Cite the range as Markdown: `1a2b3c4..5d6e7f8`."""
     short = _short_length(facts.commits)
     return link(code(f"{facts.from_sha[:short]}..{facts.to_sha[:short]}"), facts.compare_url or "")
 
 
 def shortened(ref: str) -> str:
-    """A reference as it is shown: of a full sha its beginning."""
     return ref[:SHORT] if re.fullmatch(r"[0-9a-f]{40}", ref, re.IGNORECASE) else ref
 
 
 def link(label: str, address: str) -> str:
-    """Return a Markdown link to a safe address, or the label alone when it is not safe."""
+    """Return a Markdown link, or only the label if the address is unsafe."""
     safe = _safe(address)
     return f"[{label}]({safe})" if safe else label
 

@@ -1,8 +1,8 @@
-"""Changes as statements, and how they are shared out between the lists of what is new."""
+"""Statements of changes, and their distribution over lists."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cli.release_notes.document.model import Block, Section, SectionName, Statement
 from cli.release_notes.document.presets import Preset
@@ -14,7 +14,6 @@ from tools.text.plain import first_sentence, one_line, plain
 TEXT_LIMIT = 240
 DETAILS_LIMIT = 8_000
 SAID_LIMIT = 280
-"""Characters of the sentence that follows a highlight."""
 AREAS = 3
 SECTION_OF: dict[ChangeKind, SectionName] = {
     "feature": "features",
@@ -52,7 +51,7 @@ _REFERENCES = re.compile(
     rf"[:\s]+(?:(?:issue|pr|pull request)s?\s+)?{_REFERENCE}(?:(?:[,;\s]|\band\b)+{_REFERENCE})*[.\s]*",
     re.IGNORECASE,
 )
-"""A line that names other places and says nothing."""
+"""A line of references only."""
 _MAKING = re.compile(
     r"""
     ^\W* (?: pre-?commit | wip\b | typo | lint | format(?:ting)?\b | nits?\b | oops | cleanup | continue\b | bump\b
@@ -64,33 +63,26 @@ _MAKING = re.compile(
     """,
     re.VERBOSE,
 )
-"""Steps of making a pull request, which say nothing about what it made."""
+"""A commit list entry about the pull request itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """The changes of each list, in the order to show them; ids are the places in the facts."""
-
-    of: Mapping[str, tuple[tuple[str, Change], ...]]
-
-    def size(self, name: str) -> int:
-        return len(self.of.get(name, ()))
+Lists = Mapping[SectionName, Sequence[tuple[str, Change]]]
+"""Changes of each list with their ids, in display order."""
 
 
 def share_out(changes: Sequence[tuple[str, Change]]) -> Lists:
-    """Put each change into the list of its kind."""
-    of: dict[str, list[tuple[str, Change]]] = {}
+    of: dict[SectionName, list[tuple[str, Change]]] = {}
     for each in changes:
         # What only takes something away is news of the section on what breaks.
         if not (each[1].breaking and each[1].kind == "removal"):
             of.setdefault(SECTION_OF[each[1].kind], []).append(each)
-    return Lists({name: tuple(them) for name, them in of.items()})
+    return of
 
 
 def sections(lists: Lists, preset: Preset, *, leaves_out: bool) -> Iterable[Section]:
-    """Yield what is new: a section for each list. Of what is left out, an empty one does not say there is none."""
+    """Yield a section for each list. Empty ones are omitted if changes are left out."""
     for name, heading, empty in HEADINGS:
-        changes = lists.of.get(name, ())
+        changes = lists.get(name, ())
         blocks = _others(changes, preset) if name == "other" else _listed(name, changes, preset)
         yield Section(name, heading, blocks, NOT_ASKED_FOR if leaves_out else empty, level=3)
 
@@ -108,14 +100,14 @@ def statement(identity: str, change: Change, preset: Preset) -> Statement:
 
 
 def highlight(identity: str, change: Change, preset: Preset) -> Statement:
-    """Say one change where it stands out; unless the preset is terse, with a sentence of what else is known of it."""
+    """Make a statement that stands out; unless terse, with a second sentence."""
     details = "" if preset.terse else besides(change)
     number = change.pull_request
     return Statement(f"h-{identity}", said(change), change.commits, "", details, number, stands_out=True)
 
 
 def besides(change: Change) -> str:
-    """A sentence of what a change says besides its text; empty where none is fit to stand alone."""
+    """Return a second sentence about a change; empty if none can stand alone."""
     paragraphs = _told(change).split("\n\n")[0], plain(change.breaking_note or "")
     more = first_sentence(one_line(next(filter(_is_prose, paragraphs), "")))
     is_whole = 0 < len(more) <= SAID_LIMIT and not more.endswith(":")
@@ -123,7 +115,6 @@ def besides(change: Change) -> str:
 
 
 def said(change: Change) -> str:
-    """The text of a change, as it is shown."""
     return capitalised(bare(one_line(change.text, TEXT_LIMIT))) or "A change without a message"
 
 

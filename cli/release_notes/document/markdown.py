@@ -1,4 +1,4 @@
-"""The document as Markdown: the same for a file, a pipe and the terminal. Every text of others passes `inert`."""
+"""Render the document as Markdown. Untrusted text passes `inert`."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,6 @@ from tools.text.plain import one_line, plain
 
 DETAILS = 8
 DETAIL_CHARACTERS = 1_200
-"""Blocks and characters of details that one statement shows; it ends with a block."""
 _BULLET = re.compile(r"[-*+•]\s+|\d{1,3}[.)]\s+")
 _FENCE = re.compile(r"\s*(?:```+|~~~+)")
 _WIDE = re.compile(r"-{3,}|={3,}|_{3,}|\*{3,}")

@@ -1,4 +1,4 @@
-"""The document as data, before rendering. Texts are plain and escaped when written."""
+"""The document before rendering. Texts are plain; rendering escapes them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,36 +8,22 @@ from typing import Literal
 from cli.release_notes.document.links import Web
 
 SectionName = Literal[
-    "overview",
-    "highlights",
-    "new",
-    "features",
-    "improvements",
-    "fixes",
-    "other",
-    "surface",
-    "breaking",
-    "migration",
-    "installation",
-    "known_issues",
-    "contributors",
-    "changelog",
-]
+    "overview", "highlights", "new", "features", "improvements", "fixes", "other", "surface", "breaking", "migration",
+    "installation", "known_issues", "contributors", "changelog",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that the document says about the release, and what it rests on.
+    """A statement and its commits.
 
     Attributes:
         id: Unique within the document.
-        text: One line of plain text.
-        commits: Full shas, the one to name first.
-        lead: What it is about, set before the text: a scope.
-        details: What else is said, in paragraphs; may be empty.
-        stands_out: The text is set like a title, and its details follow in the same paragraph.
-        is_counted: It was counted and named by the diff, not by messages.
-        areas: Parts of the project that it touches, where a preset shows them.
+        commits: Full shas, the one to cite first.
+        lead: Scope, set before the text.
+        details: Further paragraphs.
+        stands_out: Rendered like a title.
+        is_counted: From the diff, not from messages.
     """
 
     id: str
@@ -53,26 +39,20 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A paragraph that was counted, or read off a file, rather than off commits. Markdown, made here alone."""
+    """A trusted Markdown paragraph without commits."""
 
     markdown: str
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A block of commands."""
-
     text: str
     language: str = "sh"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of Markdown, made here alone.
-
-    Attributes:
-        commits: Full shas that each row rests on, in a column of their own; none of a table whose rows were counted.
-    """
+    """Rows of trusted Markdown; `commits` are the shas of each row, rendered as a column."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -81,8 +61,6 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading within a section."""
-
     text: str
 
 
@@ -91,12 +69,7 @@ Block = Statement | Note | Code | Table | Heading
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the document.
-
-    Attributes:
-        empty: The line that stands here when there is nothing to say.
-        level: 2, or 3 for a part of the section before.
-    """
+    """A section; `empty` stands for missing statements, `level` is 2 or 3."""
 
     name: SectionName
     heading: str
@@ -105,14 +78,11 @@ class Section:
     level: int = 2
 
     def statements(self) -> Iterator[Statement]:
-        """Its statements, in order."""
         return (block for block in self.blocks if isinstance(block, Statement))
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The notes of a release. `version` is part of the title; `web` is where commits can be read, if anywhere."""
-
     title: str
     version: str
     released_at: datetime
@@ -120,5 +90,4 @@ class Document:
     web: Web
 
     def statements(self) -> Iterator[Statement]:
-        """Every statement, in order."""
         return (statement for section in self.sections for statement in section.statements())

@@ -1,14 +1,14 @@
-"""The overview without a language model: what the release consists of, counted, and where to look first."""
+"""The overview without a language model: counts, and the main areas."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from cli.release_notes.document.links import shortened, span_of
 from cli.release_notes.document.lists import Lists
-from cli.release_notes.document.model import Note
+from cli.release_notes.document.model import Note, SectionName
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import capitalised, counted, day, joined, spelled
-from cli.release_notes.facts import Area, Change, ReleaseFacts
+from cli.release_notes.facts import Change, ReleaseFacts
 from cli.release_notes.focus import Focus
 from tools.text.inline import code, inert
 from tools.text.plain import one_line
@@ -16,13 +16,14 @@ from tools.text.plain import one_line
 NAME_LIMIT = 120
 AREAS = 3
 _BESIDE = re.compile(r"\.|\..*|tests?|testing|__tests__|signatures", re.I)
-"""Areas in which work is done for others."""
 AREA_SHARE = 0.1
-"""The least share of the commits that makes an area worth naming."""
+_NAMED: tuple[tuple[SectionName, str, str | None], ...] = (
+    ("features", "feature", None), ("improvements", "improvement", None), ("fixes", "fix", "fixes"),
+)  # fmt: skip
 
 
 def overview(facts: ReleaseFacts, lists: Lists, preset: Preset, focus: Focus) -> tuple[Note, ...]:
-    """Say in one paragraph what there is; in another what was asked to come first, if anything was."""
+    """Return a paragraph on the contents, and one on what was asked for first, if anything."""
     sentences = [_consists_of(facts, lists, preset), *_breaks(facts.changes)]
     if not preset.terse:
         sentences += _where(facts)
@@ -32,14 +33,12 @@ def overview(facts: ReleaseFacts, lists: Lists, preset: Preset, focus: Focus) ->
 
 
 def title(facts: ReleaseFacts) -> str:
-    """The project's name, if it has one, and the version."""
     name, version = one_line(facts.project_name or "", NAME_LIMIT), one_line(facts.version, NAME_LIMIT)
     return version if not name or version.casefold().startswith(name.casefold()) else f"{name} {version}"
 
 
 def _consists_of(facts: ReleaseFacts, lists: Lists, preset: Preset) -> str:
-    named = ("features", "feature", None), ("improvements", "improvement", None), ("fixes", "fix", "fixes")
-    parts = [counted(number, one, many) for name, one, many in named if (number := lists.size(name))]
+    parts = [counted(number, one, many) for name, one, many in _NAMED if (number := len(lists.get(name, ())))]
     brings = f"brings {joined(parts)}" if parts else "changes nothing that users would notice"
     people = f" by {counted(len(facts.contributors), 'person', 'people')}" if facts.contributors else ""
     since = f" since {code(shortened(facts.from_ref))}"
@@ -68,15 +67,11 @@ def _breaks(changes: Sequence[Change]) -> Iterator[str]:
 def _where(facts: ReleaseFacts) -> Iterator[str]:
     least = max(2, AREA_SHARE * len(facts.commits))
     worth = [area for area in facts.areas if area.commits >= least and not _BESIDE.fullmatch(area.name)]
-    areas = sorted(worth, key=_weight, reverse=True)[:AREAS]
+    areas = sorted(worth, key=lambda area: (area.commits, area.insertions + area.deletions), reverse=True)[:AREAS]
     if len(areas) > 1:
         named = [f"{code(area.name)} ({counted(area.commits, 'commit')})" for area in areas[:1]]
         named += [f"{code(area.name)} ({area.commits:,})" for area in areas[1:]]
         yield f"Most of the work went into {joined(named)}."
-
-
-def _weight(area: Area) -> tuple[int, int]:
-    return area.commits, area.insertions + area.deletions
 
 
 def _asked(facts: ReleaseFacts, focus: Focus) -> Iterator[str]:

@@ -17,15 +17,12 @@ class Preset:
     """The shape of a document.
 
     Attributes:
-        highlights: At most so many.
-        listed: At most so many statements in each list of what is new; the rest is counted.
-        details: What of a message's body is shown in lists: nothing, or its paragraphs. Highlights say a sentence.
-        scopes: Whether a change's scope stands before it.
-        other: At most so many changes of documentation, dependencies and internals are listed; the rest is counted.
-        surface: Whether what the diff did to interfaces, dependencies and areas is shown.
-        cited: Commits that a statement names; the others are counted.
-        people: Contributors that are named; the others are counted.
-        manner: What a language model is told about the style.
+        highlights, listed, other, people: Most highlights, statements per list, minor changes and names; the rest is
+            counted.
+        details: Parts of a message's body shown in lists.
+        surface: Show interfaces, dependencies and areas.
+        cited: Commits cited per statement.
+        manner: Style instruction for a language model.
     """
 
     highlights: int
@@ -42,48 +39,19 @@ class Preset:
 
 PRESETS: dict[PresetName, Preset] = {
     PresetName.DEFAULT: Preset(
-        highlights=5,
-        listed=15,
-        details="none",
-        scopes=True,
-        other=0,
-        surface=False,
-        cited=3,
-        people=30,
+        5, 15, "none", scopes=True, other=0, surface=False, cited=3, people=30,
         manner="Write for users of the project: what they can do now, and what they have to do. Plain and friendly.",
     ),
     PresetName.CONCISE: Preset(
-        highlights=3,
-        listed=5,
-        details="none",
-        scopes=False,
-        other=0,
-        surface=False,
-        cited=1,
-        people=15,
+        3, 5, "none", scopes=False, other=0, surface=False, cited=1, people=15, terse=True,
         manner="Be brief: at most twelve words for each statement, two sentences for the overview.",
-        terse=True,
     ),
     PresetName.DETAILED: Preset(
-        highlights=8,
-        listed=200,
-        details="paragraphs",
-        scopes=True,
-        other=20,
-        surface=False,
-        cited=10,
-        people=100,
+        8, 200, "paragraphs", scopes=True, other=20, surface=False, cited=10, people=100,
         manner="Be thorough: say for each change what it is, why it was made and what it means for users.",
     ),
     PresetName.TECHNICAL: Preset(
-        highlights=5,
-        listed=60,
-        details="none",
-        scopes=True,
-        other=60,
-        surface=True,
-        cited=10,
-        people=100,
+        5, 60, "none", scopes=True, other=60, surface=True, cited=10, people=100,
         manner="Write for developers: name the interfaces, settings, modules and mechanisms that changed, precisely.",
     ),
-}
+}  # fmt: skip

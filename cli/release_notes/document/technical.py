@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from cli.release_notes.document.breaking import NAMED
 from cli.release_notes.document.links import span_of
 from cli.release_notes.document.lists import and_more
 from cli.release_notes.document.model import Block, Heading, Note, Section, Statement, Table
@@ -12,8 +11,7 @@ from cli.release_notes.facts import DependencyChange, ReleaseFacts, SurfaceChang
 from tools.text.inline import code, inert
 from tools.text.plain import one_line
 
-LISTED = 40
-"""Rows of each list and table."""
+LISTED, AREAS = 40, 16
 NAME_LIMIT = 160
 _KINDS = (
     ("api", "Public API"),
@@ -93,7 +91,7 @@ def _needed_for(dependency: DependencyChange) -> str:
 
 
 def _areas(facts: ReleaseFacts) -> Iterator[Block]:
-    areas = sorted(facts.areas, key=lambda area: (-area.commits, area.name))[: NAMED * 2]
+    areas = sorted(facts.areas, key=lambda area: (-area.commits, area.name))[:AREAS]
     if areas:
         yield Heading("Where the work went")
         rows = [

@@ -1,4 +1,4 @@
-"""Sentences about counts, lists and dates, and the look of a statement's text."""
+"""Format counts, lists, dates and sentences."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,26 +17,24 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def spelled(number: int) -> str:
-    """A small number as a word, a bigger one in digits."""
     return _SMALL[number] if number < len(_SMALL) else f"{number:,}"
 
 
 def capitalised(text: str) -> str:
-    """Begin with a capital, unless the first word is code, a name with capitals of its own, or not a word at all."""
+    """Capitalise, unless the first word is code or has capitals."""
     word = text.split(" ", 1)[0].rstrip(",:;")
     return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
 
 
 def sentence(text: str) -> str:
-    """End with a full stop, unless something else ends it."""
     return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."
 
 
 def bare(text: str) -> str:
-    """Take the full stop off the end of a text that is no more than one sentence."""
+    """Strip the full stop of a single sentence."""
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
 
 
 def day(moment: datetime) -> str:
-    """`2026-11-22`, in the time zone that the moment was written in."""
+    """`2026-11-22`, in the time zone as written."""
     return moment.date().isoformat()

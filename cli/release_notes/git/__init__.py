@@ -1,1 +1,1 @@
-"""Git, read through libgit2. No other package imports the library; nothing is written but a clone while it lasts."""
+"""Git access through libgit2; only temporary clones are written."""

@@ -1,9 +1,8 @@
-"""Addresses of remotes: without secrets, and as pages on the web."""
+"""Addresses of remotes: without secrets, and as pages of known code hosts."""
 
 import re
-from urllib.parse import urlsplit
-
-from cli.release_notes.git.hosts import host_of
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
 
 _SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?!//)(?P<path>[^\s]+)$")
 _HOST = re.compile(r"^[\w.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$", re.I)
@@ -16,10 +15,52 @@ _SSH_HOSTS = {
     "altssh.bitbucket.org": "bitbucket.org",
 }
 _ALIAS = re.compile(r"^(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[-_][\w-]+$", re.I)
+_SHA = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """URL patterns of a host. `sha` and `tag` prefix a version in `compare`, which may be empty."""
+
+    host: re.Pattern[str]
+    commit: str
+    pull_request: str
+    compare: str
+    sha: str = ""
+    tag: str = ""
+
+
+_HOSTS = (
+    Host(
+        re.compile(r"^github\.com$|(?:^|\.)github\.(?:[\w-]+\.)+[a-z]+$"),
+        "/commit/{}", "/pull/{}", "/compare/{older}...{newer}",
+    ),
+    Host(
+        re.compile(
+            r"(?:^|[.-])gitlab(?:[.-]|$)|^(?:salsa\.debian\.org|framagit\.org|invent\.kde\.org|code\.videolan\.org)$"
+        ),
+        "/-/commit/{}", "/-/merge_requests/{}", "/-/compare/{older}...{newer}",
+    ),
+    Host(
+        re.compile(r"^bitbucket\.org$"), "/commits/{}", "/pull-requests/{}", "/branches/compare/{newer}%0D{older}"
+    ),
+    Host(
+        re.compile(
+            r"(?:^|[.-])(?:gitea|forgejo|gogs)(?:[.-]|$)"
+            r"|^(?:codeberg\.org|gitee\.com|notabug\.org|opendev\.org|git\.disroot\.org)$"
+        ),
+        "/commit/{}", "/pulls/{}", "/compare/{older}...{newer}",
+    ),
+    Host(
+        re.compile(r"^dev\.azure\.com$|^[\w-]+\.visualstudio\.com$"),
+        "/commit/{}", "/pullrequest/{}", "/branchCompare?baseVersion={older}&targetVersion={newer}", "GC", "GT",
+    ),
+    Host(re.compile(r"^git\.sr\.ht$"), "/commit/{}", "", ""),
+)  # fmt: skip
 
 
 def without_credentials(url: str) -> str:
-    """Return an address that may be shown: no user, no password, no query. A path has none of them."""
+    """Strip user, password and query."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         if ":" not in url.partition("/")[0]:
@@ -40,10 +81,9 @@ def _host(name: str | None, port: int | None) -> str:
 
 
 def web_address(remote: str) -> str | None:
-    """Return the page of the project that a remote belongs to; None for local ones and for what is no address.
+    """Return the web page of a remote; None for local and unknown ones.
 
-    Where SSH is spoken, there need not be a page: there is one where the host's name is of a kind that has them. It may
-    be no name at all but one of the configuration of SSH.
+    An SSH host may be an alias of the configuration, so it needs a known name.
     """
     try:
         host, path, scheme = _parted(remote.strip())
@@ -83,3 +123,19 @@ def _parted(remote: str) -> tuple[str, str, str]:
 
 def _path(path: str) -> str:
     return path.strip("/").removesuffix(".git").strip("/")
+
+
+def host_of(web: str | None) -> Host | None:
+    name = (urlsplit(web).hostname or "").lower() if web else ""
+    return next((host for host in _HOSTS if host.host.search(name)), None)
+
+
+def compare_address(web: str | None, older: str, newer: str) -> str | None:
+    """Return the page that compares two tags or commits, if the host is known."""
+    host = host_of(web)
+    if web is None or host is None or not host.compare:
+        return None
+    shown = [
+        (host.sha if _SHA.fullmatch(version) else host.tag) + quote(version, safe="/@+") for version in (older, newer)
+    ]
+    return web + host.compare.format(older=shown[0], newer=shown[1])

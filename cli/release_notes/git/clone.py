@@ -1,4 +1,4 @@
-"""Fetches a remote repository into a temporary folder: as few commits as the range needs, and no working files."""
+"""Bare clone of a remote repository into a temporary folder."""
 
 import os
 import shutil
@@ -19,12 +19,8 @@ from pygit2.enums import CredentialType
 from cli.release_notes.facts import FactsRequest, Progress
 from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.git.address import without_credentials
-from cli.release_notes.git.history import shallow_boundary
 from cli.release_notes.git.text import unquoted
-from cli.release_notes.git.wanted import wanted
 
-DEPTHS = (300, 3_000, 0)
-"""Commits to fetch below each end, one try after the other; 0 is everything."""
 _SCHEMES = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
 _ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 CONNECT_MS, ANSWER_MS = 15_000, 60_000
@@ -65,8 +61,6 @@ class _Work:
 
 
 class _Callbacks(pygit2.RemoteCallbacks):
-    """Workers out what the address and the SSH agent have, once for a connection; never asks anybody."""
-
     def __init__(self, url: str, progress: Progress, stop: threading.Event) -> None:
         super().__init__()
         self._url, self._progress, self._stop = url, progress, stop
@@ -105,10 +99,10 @@ class _Callbacks(pygit2.RemoteCallbacks):
 
 @contextmanager
 def cloned(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Repository]:
-    """Fetch both ends of the range and what lies between; the folder is gone afterwards, interrupted or not.
+    """Fetch branches and tags; delete the folder afterwards.
 
     Raises:
-        ReleaseNotesFailed: The address cannot be fetched from; says why.
+        ReleaseNotesFailed: The fetch failed; says why.
     """
     url = request.url or ""
     if "://" in url and url.partition("://")[0].lower() not in _SCHEMES:
@@ -116,7 +110,7 @@ def cloned(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Reposit
     with _ended_by_signal():
         folder = Path(tempfile.mkdtemp(prefix="engrain-release-notes-"))
         try:
-            _in_thread(lambda stop: _fetch(folder, request, partial(_Callbacks, url, progress, stop)), url)
+            _in_thread(lambda stop: _fetch(folder, url, partial(_Callbacks, url, progress, stop)), url)
             repository = pygit2.Repository(str(folder))
             try:
                 yield repository
@@ -191,50 +185,12 @@ def _reason(said: str) -> str:
     return found or unquoted(said)
 
 
-def _fetch(folder: Path, request: FactsRequest, answers: Callable[[], _Callbacks]) -> None:
+def _fetch(folder: Path, url: str, answers: Callable[[], _Callbacks]) -> None:
     pygit2.settings.server_connect_timeout = CONNECT_MS
     pygit2.settings.server_timeout = ANSWER_MS
     repository = pygit2.init_repository(str(folder), bare=True)
-    remote = repository.remotes.create("origin", request.url or "")
-    wants = wanted(remote, answers(), request)
-    for depth in DEPTHS if wants.enough else (0,):
-        specs = wants.refspecs if depth else ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
-        try:
-            _fetch_once(remote, specs, answers(), depth)
-        except pygit2.GitError as error:
-            if depth and "shallow" in str(error).lower():
-                # The server gives all or nothing.
-                continue
-            raise
-        if wants.head:
-            repository.set_head(wants.head)
-        if depth and _complete(repository, request):
-            return
-
-
-def _fetch_once(remote: pygit2.Remote, specs: list[str], callbacks: _Callbacks, depth: int) -> None:
-    # Unshallowing has a number of its own; 0 leaves a shallow clone as it is.
-    deep = depth or (2**31 - 1 if _is_shallow(remote) else 0)
-    remote.fetch(specs, callbacks=callbacks, depth=deep, proxy=True)
-
-
-def _is_shallow(remote: pygit2.Remote) -> bool:
-    return bool(remote._repo.is_shallow)
-
-
-def _complete(repository: pygit2.Repository, request: FactsRequest) -> bool:
-    try:
-        ends = [repository.revparse_single(ref).peel(pygit2.Commit).id for ref in (request.from_ref, request.to_ref)]
-        boundary = shallow_boundary(repository)
-        if not boundary:
-            return True
-        if repository.merge_base(*ends) is None:
-            return False
-        for one, other in (ends, ends[::-1]):
-            walker = repository.walk(one)
-            walker.hide(other)
-            if any(str(commit.id) in boundary or not commit.parent_ids for commit in walker):
-                return False
-    except (pygit2.GitError, KeyError, ValueError):
-        return False
-    return True
+    remote = repository.remotes.create("origin", url)
+    head = next((each for each in remote.list_heads(callbacks=answers(), proxy=True) if each.name == "HEAD"), None)
+    remote.fetch(["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"], callbacks=answers(), proxy=True)
+    if head is not None:
+        repository.set_head(head.symref_target or head.oid)

@@ -1,4 +1,4 @@
-"""The commits of a range: which they are, and whether the range makes sense."""
+"""The commits of a range."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.git.references import End
 
 MOST_COMMITS = 50_000
-"""A longer range is cut at its old end, and says so."""
+"""A longer range is cut at its old end, with a remark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Commits that `to` has and `from` lacks, newest first; every commit before its parents."""
+    """Commits of `to` that `from` lacks, newest first, topological."""
 
     older: End
     newer: End
@@ -26,10 +26,10 @@ class Range:
 
 
 def range_between(repository: pygit2.Repository, older: End, newer: End) -> Range:
-    """Check two ends and list what lies between.
+    """Check two ends and list the commits between.
 
     Raises:
-        ReleaseNotesFailed: The ends are the same, the wrong way round, unrelated, or cut off by a shallow clone.
+        ReleaseNotesFailed: The ends are equal, reversed, unrelated or cut off by a shallow clone.
     """
     start, end = older.commit.id, newer.commit.id
     if start == end:
@@ -79,7 +79,6 @@ def _listed(repository: pygit2.Repository, start: pygit2.Oid, end: pygit2.Oid) -
 
 
 def older_commits(repository: pygit2.Repository, start: pygit2.Oid) -> Iterator[pygit2.Commit]:
-    """Walk everything reachable from a commit, newest first."""
     yield from repository.walk(start, SortMode.TIME)
 
 

@@ -1,4 +1,4 @@
-"""The objects of the Git library under names of our own: the analysis passes them on and calls little on them."""
+"""Aliases of libgit2 objects for the analysis."""
 
 from pygit2 import Commit as CommitObject
 from pygit2 import Diff, GitError, Oid, Repository

@@ -14,8 +14,6 @@ _LINE = re.compile(r"^(?P<name>[^<#]*)<(?P<email>[^<>]*)>\s*(?:(?P<old_name>[^<]
 
 
 class Names:
-    """Resolves names and addresses, each pair once."""
-
     def __init__(self, repository: pygit2.Repository, newer: pygit2.Commit) -> None:
         self._proper: dict[tuple[str | None, str], tuple[str, str]] = {}
         self._known: dict[tuple[str, str], tuple[str, str]] = {}

@@ -1,29 +1,23 @@
-"""From what a user types to a commit, and from a commit to the version that a tag gives it."""
+"""Resolve references to commits, and commits to version tags."""
 
 import difflib
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pygit2
 from pygit2.enums import ReferenceFilter
 
 from cli.release_notes.failure import ReleaseNotesFailed
-from cli.release_notes.git.moments import moment
 
 _VERSION = re.compile(r"^(?:.*?[@/_-])?[vV]?(\d+(?:\.\d+)*)(.*)$")
+_DAY_MIN = 24 * 60
 _SPECIAL = re.compile(r"[~^:{@]")
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of the range.
-
-    Attributes:
-        ref: As it was typed.
-        tag: The tag that names it, or the likeliest version among the tags of its commit.
-        at: When the release was made: by an annotated tag, else by its commit.
-    """
+    """One end of the range; `at` is the date of its annotated tag, else of its commit."""
 
     ref: str
     commit: pygit2.Commit
@@ -32,15 +26,14 @@ class End:
 
     @property
     def sha(self) -> str:
-        """The full sha of the commit."""
         return str(self.commit.id)
 
 
 def resolve(repository: pygit2.Repository, ref: str, option: str) -> End:
-    """Find the commit that a tag, branch, sha, its beginning or an expression such as `HEAD~3` stands for.
+    """Find the commit of a tag, branch, sha prefix or expression such as `HEAD~3`.
 
     Raises:
-        ReleaseNotesFailed: There is none, there are several, or it is no commit.
+        ReleaseNotesFailed: There is none, several, or it is no commit.
     """
     if not ref.strip():
         raise ReleaseNotesFailed(f"{option} needs a tag, a branch or a commit.")
@@ -90,13 +83,9 @@ def _tag_of(repository: pygit2.Repository, ref: str, commit: pygit2.Commit) -> s
     named = ref.removeprefix("refs/").removeprefix("tags/")
     if f"refs/tags/{named}" in repository.references and _peels_to(repository, named, commit):
         return named
-    here = [name for name in _tags(repository) if _VERSION.match(name) and _peels_to(repository, name, commit)]
+    tags = (each.name.removeprefix("refs/tags/") for each in repository.references.iterator(ReferenceFilter.TAGS))
+    here = [name for name in tags if _VERSION.match(name) and _peels_to(repository, name, commit)]
     return max(here, key=_likely, default=None)
-
-
-def _tags(repository: pygit2.Repository) -> list[str]:
-    found = repository.references.iterator(ReferenceFilter.TAGS)
-    return [reference.name.removeprefix("refs/tags/") for reference in found]
 
 
 def _peels_to(repository: pygit2.Repository, tag: str, commit: pygit2.Commit) -> bool:
@@ -120,5 +109,9 @@ def _made_at(repository: pygit2.Repository, tag: str | None, commit: pygit2.Comm
     return moment(commit.commit_time, commit.commit_time_offset)
 
 
-def references_of(repository: pygit2.Repository) -> frozenset[str]:
-    return frozenset(repository.references)
+def moment(seconds: int, offset_min: int) -> datetime:
+    zone = timezone(timedelta(minutes=offset_min)) if abs(offset_min) < _DAY_MIN else UTC
+    try:
+        return datetime.fromtimestamp(seconds, zone)
+    except (OverflowError, OSError, ValueError):
+        return datetime.fromtimestamp(0, UTC)

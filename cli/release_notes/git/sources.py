@@ -1,4 +1,4 @@
-"""Opens the repository that notes are asked for: the one around a folder, one on disk, or a clone of a remote one."""
+"""Open the requested repository: around a folder, at a path, or cloned."""
 
 import re
 from collections.abc import Iterator
@@ -29,10 +29,10 @@ _REFUSALS = (
 
 @contextmanager
 def opened(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Repository]:
-    """Open what the request names; a clone is deleted afterwards, whatever happens.
+    """Open the requested repository; delete a clone afterwards.
 
     Raises:
-        ReleaseNotesFailed: There is no repository, it cannot be read, or it cannot be fetched.
+        ReleaseNotesFailed: There is none, or it cannot be read or fetched.
     """
     if request.url is None:
         progress("Opening the repository", str(request.repository or Path.cwd()))
@@ -53,7 +53,7 @@ def opened(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Reposit
 
 
 def open_around(folder: Path) -> pygit2.Repository:
-    """Open the repository that a folder lies in, a bare one or a linked worktree as well."""
+    """Open the repository around a folder, bare or linked worktrees included."""
     if not folder.exists():
         raise ReleaseNotesFailed(f"There is no folder {folder}.")
     try:
@@ -66,7 +66,6 @@ def open_around(folder: Path) -> pygit2.Repository:
 
 
 def open_at(path: Path) -> pygit2.Repository:
-    """Open the repository at exactly this path."""
     if not path.exists():
         raise ReleaseNotesFailed(f"There is no repository at {path}.")
     return _opened(str(path), path)
@@ -100,7 +99,7 @@ def _closing(repository: pygit2.Repository) -> Iterator[pygit2.Repository]:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Say in a sentence that something in a repository is missing or damaged, wherever that is noticed."""
+    """Translate errors of missing or damaged objects into a sentence."""
     try:
         yield
     except pygit2.GitError as error:

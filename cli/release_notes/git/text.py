@@ -1,19 +1,18 @@
-"""Bytes of a repository as text: whatever somebody committed in whatever encoding comes out as a string."""
+"""Decode bytes of a repository in any encoding."""
 
 _LAST_RESORT = "cp1252"
 
 
 def decoded(raw: bytes, declared: str | None = None) -> str:
-    """Decode a message or a name; every line ending is a line feed, and no NUL is left.
+    """Decode a message or name, with line feeds and without NUL.
 
-    UTF-8 where the bytes are UTF-8, whatever the commit declares (most wrong declarations are of that kind), then
-    the declared encoding, then Windows-1252; bytes that have no meaning there become U+FFFD.
+    Tries UTF-8, then the declared encoding, then Windows-1252 with U+FFFD.
     """
     return _text(raw, declared).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
 def decoded_path(raw: bytes) -> str:
-    """Decode a path. Two different paths may look the same afterwards; newlines stay, they are part of the name."""
+    """Decode a path. Different paths may look the same; newlines stay."""
     return raw.decode("utf-8", errors="replace")
 
 
@@ -27,6 +26,6 @@ def _text(raw: bytes, declared: str | None) -> str:
 
 
 def unquoted(said: str) -> str:
-    """Return what the library says without its full stop and the quotes that an error of Python's puts around it."""
+    """Strip the full stop and quotes of a library's message."""
     said = said.strip().rstrip(".")
     return said[1:-1] if len(said) > 1 and said[0] == said[-1] and said[0] in "'\"" else said

@@ -1,4 +1,4 @@
-"""Touched paths and file contents, read from Git trees."""
+"""Read touched paths and file contents from Git trees."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,10 @@ from pygit2.enums import DeltaStatus, DiffFind, DiffFlag, DiffOption, FileMode
 from cli.release_notes.git.text import decoded_path
 
 MOST_PATHS = 400
-"""Paths remembered of one commit; more say nothing more about what it is about."""
 MOST_RENAMES = 1_000
-"""Files on either side up to which renames are looked for by content."""
+"""Files on either side up to which renames are detected by content."""
 BIGGEST_BLOB = 1_000_000
-"""Bytes of a file that is read; bigger ones are data."""
+"""Bytes; bigger files are skipped."""
 _MOST_MERGED = 2_000
 Status = Literal["added", "removed", "changed", "renamed"]
 _STATUS: dict[DeltaStatus, Status] = {
@@ -30,7 +29,7 @@ _NAMES_ONLY = DiffOption.SKIP_BINARY_CHECK
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The paths that one commit changes, at most `MOST_PATHS` of `count`; of a merge, those unlike all its parents."""
+    """Paths that a commit changes, at most `MOST_PATHS` of `count`; of a merge, those unlike all parents."""
 
     paths: tuple[str, ...]
     added: frozenset[str]
@@ -39,10 +38,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file, compared between the two ends. Ids are None where the file is missing, a link or a submodule.
-
-    Of a submodule there are the commits that it stood and stands at.
-    """
+    """A file at both ends. Ids are None if missing, a link or a submodule, which has commits instead."""
 
     status: Status
     path: str
@@ -97,10 +93,7 @@ def _against_parent(repository: pygit2.Repository, commit: pygit2.Commit) -> pyg
 
 
 def between(repository: pygit2.Repository, older: pygit2.Commit, newer: pygit2.Commit) -> tuple[pygit2.Diff, bool]:
-    """Compare two commits, renames found where there are few enough candidates.
-
-    Returns the diff and whether renames were looked for.
-    """
+    """Compare two commits. Returns the diff, and whether renames were detected."""
     diff = repository.diff(older.tree.id, newer.tree.id, flags=DiffOption.SKIP_BINARY_CHECK, context_lines=0)
     statuses = [delta.status for delta in diff.deltas]
     few = max(statuses.count(DeltaStatus.ADDED), statuses.count(DeltaStatus.DELETED)) <= MOST_RENAMES
@@ -133,10 +126,7 @@ def files_of(diff: pygit2.Diff) -> list[FileChange]:
 
 
 def line_counts(repository: pygit2.Repository, diff: pygit2.Diff, most: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, the added and the deleted lines of each changed file; of binary and big ones no lines.
-
-    After `most` files the lines are no longer counted: what is then yielded has none.
-    """
+    """Yield index, added and deleted lines of each changed file; None for binary, big and surplus files."""
     for number, delta in enumerate(diff.deltas):
         if number >= most or not _countable(repository, delta):
             yield number, 0, 0
@@ -178,7 +168,7 @@ def text_of(repository: pygit2.Repository, blob: pygit2.Oid | None) -> str | Non
 
 
 def blob_at(repository: pygit2.Repository, commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
-    """Return the id of a plain file of a commit; None for links, folders, submodules and what is not there."""
+    """Return the blob id of a plain file; otherwise None."""
     try:
         entry = commit.tree[path]
     except (KeyError, ValueError, pygit2.GitError):

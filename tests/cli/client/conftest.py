@@ -22,18 +22,14 @@ _UNWANTED = ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY", "BROWSER
 
 @dataclass
 class Shell:
-    """A user's shell with a home of its own."""
-
     home: Path
     environ: dict[str, str] = field(default_factory=dict)
 
     @property
     def file(self) -> CredentialFile:
-        """What this user's logins keep."""
         return CredentialFile(self.home / "config" / "engrain")
 
     def start(self, *words: str, **environ: str) -> "subprocess.Popen[str]":
-        """Start a command; its output is one pipe."""
         inherited = {
             name: value
             for name, value in os.environ.items()
@@ -51,7 +47,6 @@ class Shell:
         )
 
     def run(self, *words: str, typed: str = "", **environ: str) -> tuple[int, str]:
-        """Run a command; return its exit code and everything that it said."""
         with self.start(*words, **environ) as process:
             said, _ = process.communicate(typed, timeout=60)
         assert "Traceback" not in said, said
@@ -60,13 +55,11 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    """The shell of somebody who has never logged in."""
     return Shell(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server process without rate limits."""
     environ = {
         "ENGRAIN_EMBEDDING_PROVIDER": "none",
         "ENGRAIN_RATE_LIMIT_ENABLED": "false",
@@ -78,19 +71,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="module")
 def http(server: ServerProcess) -> Iterator[httpx2.Client]:
-    """The server as programs see it."""
     with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def ada(http: httpx2.Client) -> dict[str, Any]:
-    """The answer to Ada's sign-up."""
     return signed_up(http, "ada")
 
 
 def signed_up(http: httpx2.Client, name: str) -> dict[str, Any]:
-    """Make an account."""
     body = {"email": f"{name}@example.org", "password": PASSWORD, "name": name.capitalize()}
     answer = http.post("/api/auth/local/signup", json=body)
     assert answer.status_code == 201, answer.text
@@ -99,5 +89,4 @@ def signed_up(http: httpx2.Client, name: str) -> dict[str, Any]:
 
 
 def bearer(signed: dict[str, Any]) -> dict[str, str]:
-    """The header that signs in."""
     return {"Authorization": f"Bearer {signed['access_token']}"}

@@ -25,8 +25,6 @@ from tools.runtime.log_ring import LogRing
 
 @dataclass
 class Time:
-    """One time for the server and the program; sleeping moves it."""
-
     passed_s: float = 0.0
     naps: list[float] = field(default_factory=list)
     on_nap: Callable[[int], object] = lambda _: None
@@ -45,8 +43,6 @@ class Time:
 
 @dataclass
 class World:
-    """A served application, and somebody in it."""
-
     app: App
     portal: BlockingPortal
     address: str
@@ -56,7 +52,6 @@ class World:
     servers: list[Server] = field(default_factory=list)
 
     def server(self, address: str | None = None) -> Server:
-        """The server as a program sees it; closed when the test ends."""
         self.servers.append(Server(address or self.address))
         return self.servers[-1]
 

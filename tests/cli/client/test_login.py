@@ -8,7 +8,6 @@ import subprocess
 import time
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -23,8 +22,6 @@ pytestmark = pytest.mark.slow
 
 
 def code_from(process: "subprocess.Popen[str]") -> str:
-    """Wait until a login shows its code."""
-    assert process.stdout is not None
     for line in process.stdout:
         if found := re.search(r"user_code=([A-Z]{4}-[A-Z]{4})", line):
             return found[1]
@@ -181,7 +178,6 @@ def test_the_environment_wins_over_what_is_kept(shell: Shell, server: ServerProc
 
 
 def expired(token: str) -> str:
-    """The same access token, as it would be two hours after its end."""
     body = token.split(".")[1]
     claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     hour = timedelta(hours=1)
@@ -191,7 +187,6 @@ def expired(token: str) -> str:
 
 @pytest.fixture
 def stale(shell: Shell, server: ServerProcess, ada: dict[str, Any]) -> Credential:
-    """A login whose access token has expired, which the file says."""
     log_in(shell, server)
     held = kept(shell, server)
     old = replace(held, token=expired(held.token), expires_at=int(time.time()) - 7200)
@@ -273,7 +268,7 @@ def test_a_damaged_file_is_named_and_left_alone(shell: Shell, command: str, cont
     assert shell.file.path.read_text() == content
 
 
-def test_a_file_that_others_can_read_is_closed_to_them(shell: Shell, tmp_path: Path) -> None:
+def test_a_file_that_others_can_read_is_closed_to_them(shell: Shell) -> None:
     credential = Credential("session", "a", "a@example.org", "r", 1)
     shell.file.folder.mkdir(parents=True)
     body = {"version": 1, "default": None, "servers": {"http://x": asdict(credential)}}

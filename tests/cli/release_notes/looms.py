@@ -40,8 +40,6 @@ def main():
 
 @dataclass(frozen=True)
 class Step:
-    """One commit: its message, what it writes, and who made it."""
-
     message: str
     files: dict[str, str] = field(default_factory=dict)
     author: str = "Ada Lovelace <ada@example.org>"
@@ -99,7 +97,6 @@ HOSTILE = (
 
 
 def git(folder: Path, *words: str, at: int = 0, author: str = "Ada Lovelace <ada@example.org>") -> str:
-    """Run Git with nothing of this machine's configuration, at a fixed time."""
     name, _, address = author.rpartition(" <")
     date = f"{1_772_366_400 + at * 86_400} +0000"
     environ = {
@@ -121,7 +118,6 @@ def git(folder: Path, *words: str, at: int = 0, author: str = "Ada Lovelace <ada
 def build(
     folder: Path, steps: Sequence[Step] = STEPS, remote: str | None = "https://github.com/lovelace/looms.git"
 ) -> Path:
-    """Make the repository in a folder that does not exist."""
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
     if remote is not None:
@@ -131,7 +127,6 @@ def build(
 
 
 def add(folder: Path, steps: Sequence[Step], start: int = 0) -> None:
-    """Commit steps to a repository."""
     for number, step in enumerate(steps, start=start):
         for name, text in step.files.items():
             path = folder / name

@@ -34,18 +34,15 @@ cards = ["punch"]
 
 
 def sha(number: int) -> str:
-    """A commit's name that is the same in every run."""
     return hashlib.sha1(str(number).encode(), usedforsecurity=False).hexdigest()
 
 
 def commit(number: int, subject: str, body: str = "", author: Person = ADA, **more: Any) -> Commit:
-    """One commit."""
     at = START + timedelta(days=number)
-    return Commit(sha(number), (sha(number - 1),), author, (), at, at, subject, body, **{"trailers": (), **more})
+    return Commit(sha(number), (sha(number - 1),), author, (), at, subject, body, **{"trailers": (), **more})
 
 
 def change(number: int, kind: str, text: str, **more: Any) -> Change:
-    """A change that rests on one commit."""
     values: dict[str, Any] = {"scope": None, "details": "", "commits": (sha(number),), **more}
     return Change(kind, text=text, **values)  # type: ignore[arg-type]
 
@@ -82,11 +79,9 @@ COMMITS = (
 
 
 def facts(**changed: Any) -> ReleaseFacts:
-    """A release of the project `looms`."""
     commits: Mapping[str, Commit] = {each.sha: each for each in reversed(COMMITS)}
     made = ReleaseFacts(
         version="v1.1.0",
-        version_is_given=False,
         released_at=START + timedelta(days=9),
         from_ref="v1.0.0",
         to_ref="v1.1.0",

@@ -15,8 +15,6 @@ ANN, BOB = ("Ann", "ann@example.org"), ("Bob", "bob@example.org")
 
 @dataclass(slots=True)
 class Built:
-    """A bare repository that grows; `head` is the commit that the next one follows."""
-
     repository: pygit2.Repository
     head: pygit2.Oid | None = None
     at: int = 1_750_000_000
@@ -24,12 +22,10 @@ class Built:
 
     @classmethod
     def new(cls, folder: Path) -> "Built":
-        """Begin with nothing, not even a commit."""
         return cls(pygit2.init_repository(str(folder), bare=True, initial_head="main"))
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
         return Path(self.repository.path)
 
     def commit(
@@ -41,7 +37,6 @@ class Built:
         parents: Sequence[str] | None = None,
         keep: bool = True,
     ) -> str:
-        """Commit files on top of the head, or of other parents; None deletes one. Returns the sha."""
         for name, content in (files or {f"file-{self.at}.py": f"x = {self.at}\n"}).items():
             self.put(name, content)
         self.at += 60
@@ -57,7 +52,6 @@ class Built:
         return str(made)
 
     def put(self, name: str | bytes, content: str | bytes | None, mode: int = FileMode.BLOB) -> None:
-        """Stage a file."""
         raw = name.encode() if isinstance(name, str) else name
         if content is None:
             self.files.pop(raw, None)
@@ -66,11 +60,9 @@ class Built:
         self.files[raw] = (self.repository.create_blob(data), mode)
 
     def link(self, name: str, commit: str) -> None:
-        """Stage a submodule at a commit."""
         self.files[name.encode()] = (pygit2.Oid(hex=commit), FileMode.COMMIT)
 
     def tag(self, name: str, target: str | None = None, message: str | None = None) -> None:
-        """Tag a commit, the head by default; annotated where there is a message."""
         oid = pygit2.Oid(hex=target) if target else self.head
         assert oid is not None
         if message is None:
@@ -80,7 +72,6 @@ class Built:
             self.repository.create_tag(name, oid, ObjectType.COMMIT, tagger, message)
 
     def _tree(self, entries: Mapping[bytes, tuple[pygit2.Oid, int]] | None = None) -> pygit2.Oid:
-        """Write trees by hand: names that an index refuses are what some tests are about."""
         folders: dict[bytes, dict[bytes, tuple[pygit2.Oid, int]]] = {}
         rows: list[tuple[bytes, pygit2.Oid, int]] = []
         for name, entry in (self.files if entries is None else entries).items():
@@ -95,17 +86,14 @@ class Built:
         return self.repository.odb.write(ObjectType.TREE, data)
 
     def facts(self, older: str = "v1", newer: str = "HEAD", version: str | None = None) -> ReleaseFacts:
-        """Analyse a range of it."""
         return facts(self.folder, older, newer, version)
 
 
 def facts(folder: Path, older: str = "v1", newer: str = "HEAD", version: str | None = None) -> ReleaseFacts:
-    """Analyse a range of a repository on disk."""
     return analyse(FactsRequest(folder, None, older, newer, version), lambda *_: None)
 
 
 def begun(folder: Path, files: Mapping[str | bytes, str | bytes | None] | None = None) -> Built:
-    """Return a repository with one commit, tagged `v1`."""
     built = Built.new(folder)
     built.commit("Begin", files or {"README.md": "# Tool\n"})
     built.tag("v1")

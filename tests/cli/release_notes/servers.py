@@ -14,17 +14,13 @@ from pathlib import Path
 
 @dataclass(slots=True)
 class Served:
-    """Where it listens, and what it was asked."""
-
     root: Path
     port: int = 0
     password: str | None = None
     asked: list[str] = field(default_factory=list)
-    depths: list[bytes] = field(default_factory=list)
 
     @property
     def url(self) -> str:
-        """The address of the one repository."""
         return f"http://127.0.0.1:{self.port}/project.git"
 
 
@@ -35,15 +31,12 @@ class _Smart(BaseHTTPRequestHandler):
         self.served = served
         super().__init__(*arguments)  # type: ignore[arg-type]
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+    def log_message(self, *_: object) -> None: ...
 
     def do_GET(self) -> None:
-        """Hand over."""
         self._run(b"")
 
     def do_POST(self) -> None:
-        """Hand over."""
         if self.headers.get("Transfer-Encoding") == "chunked":
             body = b""
             while size := int(self.rfile.readline(), 16):
@@ -56,7 +49,6 @@ class _Smart(BaseHTTPRequestHandler):
 
     def _run(self, body: bytes) -> None:
         self.served.asked.append(self.path)
-        self.served.depths += [line.split()[1] for line in body.splitlines() if b"deepen " in line]
         if self.served.password and self.headers.get("Authorization") != _basic(self.served.password):
             self._answer(401, [("WWW-Authenticate", 'Basic realm="git"')], b"")
             return
@@ -92,8 +84,7 @@ class _Smart(BaseHTTPRequestHandler):
 
 
 class _Dumb(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+    def log_message(self, *_: object) -> None: ...
 
 
 def _basic(password: str) -> str:
@@ -102,7 +93,6 @@ def _basic(password: str) -> str:
 
 @contextmanager
 def smart(root: Path, password: str | None = None) -> Iterator[Served]:
-    """Serve the repositories of a folder as hosts do; `password` is `name:secret`."""
     served = Served(root, password=password)
     with _serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(_Smart, served))) as port:
         served.port = port
@@ -111,7 +101,6 @@ def smart(root: Path, password: str | None = None) -> Iterator[Served]:
 
 @contextmanager
 def dumb(root: Path) -> Iterator[Served]:
-    """Serve a folder as files."""
     with _serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(_Dumb, directory=str(root)))) as port:
         yield Served(root, port)
 

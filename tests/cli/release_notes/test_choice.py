@@ -22,6 +22,12 @@ def chosen(
     return choose_model(Configuration(**(flags or {})), read_model_settings(environ), project, personal)
 
 
+def asked(*arguments: Any, **given: Any) -> Chosen:
+    found = chosen(*arguments, **given)
+    assert found is not None
+    return found
+
+
 def test_without_a_provider_no_model_is_asked_whatever_keys_there_are() -> None:
     assert chosen() is None
     assert chosen(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=CLAUDE_KEY) is None
@@ -32,31 +38,23 @@ def test_without_a_provider_no_model_is_asked_whatever_keys_there_are() -> None:
 
 def test_what_is_set_nowhere_has_a_default_and_the_environment_goes_before_the_files() -> None:
     personal = Configuration(timeout_s=7, context_tokens=9_000)
-    found = chosen({"provider": "ollama", "model": "m"}, personal=personal)
-    assert found is not None
+    found = asked({"provider": "ollama", "model": "m"}, personal=personal)
     assert (found.timeout_s, found.context_tokens, found.base_url) == (7, 9_000, None)
-    found = chosen({"provider": "ollama", "model": "m"}, personal=personal, ENGRAIN_LLM_TIMEOUT_S="5")
-    assert found is not None
+    found = asked({"provider": "ollama", "model": "m"}, personal=personal, ENGRAIN_LLM_TIMEOUT_S="5")
     assert found.timeout_s == 5
-    found = chosen({"provider": "ollama", "model": "m"})
-    assert found is not None
+    found = asked({"provider": "ollama", "model": "m"})
     assert (found.timeout_s, found.context_tokens) == (120, 4_096)
 
 
 def test_a_flag_goes_before_the_environment_and_that_before_the_files() -> None:
-    files = {
-        "project": Configuration(provider="google", model="g"),
-        "personal": Configuration(provider="ollama", model="o"),
-    }
-    found = chosen(**files, GOOGLE_API_KEY="x" * 20)
-    assert found is not None
+    project, personal = Configuration(provider="google", model="g"), Configuration(provider="ollama", model="o")
+    files = {"project": project, "personal": personal}
+    found = asked(**files, GOOGLE_API_KEY="x" * 20)
     assert (found.provider, found.model) == ("google", "g")
     environ = {"ENGRAIN_LLM_PROVIDER": "openai", "ENGRAIN_LLM_MODEL": "e", "OPENAI_API_KEY": KEY}
-    found = chosen(**files, **environ)
-    assert found is not None
+    found = asked(**files, **environ)
     assert (found.provider, found.model, found.key_from) == ("openai", "e", "OPENAI_API_KEY")
-    found = chosen({"provider": "Claude", "model": "f"}, **files, **environ, ANTHROPIC_API_KEY=CLAUDE_KEY)
-    assert found is not None
+    found = asked({"provider": "Claude", "model": "f"}, **files, **environ, ANTHROPIC_API_KEY=CLAUDE_KEY)
     assert (found.provider, found.model, found.api_key) == ("anthropic", "f", CLAUDE_KEY)
 
 
@@ -67,21 +65,18 @@ def test_a_key_and_an_address_stay_with_the_provider_that_they_are_of() -> None:
         "ENGRAIN_LLM_BASE_URL": "https://models.example",
         "ENGRAIN_LLM_API_KEY": KEY,
     }
-    found = chosen({"provider": "ollama", "model": "o"}, **environ)
-    assert found is not None
+    found = asked({"provider": "ollama", "model": "o"}, **environ)
     assert (found.base_url, found.api_key) == (None, None)
     with pytest.raises(ReleaseNotesFailed, match="ANTHROPIC_API_KEY"):
         chosen({"provider": "anthropic", "model": "c"}, **environ)
     own = {**environ, "OPENAI_API_KEY": KEY}
     del own["ENGRAIN_LLM_API_KEY"]
-    found = chosen(**own)
-    assert found is not None
+    found = asked(**own)
     assert found.api_key is None, "a maker's key goes to no other server"
 
 
 def test_a_model_alone_asks_the_provider_whose_key_there_is() -> None:
-    found = chosen({"model": "c"}, ANTHROPIC_API_KEY=CLAUDE_KEY)
-    assert found is not None
+    found = asked({"model": "c"}, ANTHROPIC_API_KEY=CLAUDE_KEY)
     assert found.provider == "anthropic"
     with pytest.raises(ReleaseNotesFailed, match="OPENAI_API_KEY"):
         chosen({"model": "m"})
@@ -113,8 +108,7 @@ def test_what_cannot_work_is_said_in_a_sentence_without_the_key(
 
 
 def test_a_key_is_in_no_representation() -> None:
-    found = chosen({"provider": "openai", "model": "m"}, OPENAI_API_KEY=KEY)
-    assert found is not None
+    found = asked({"provider": "openai", "model": "m"}, OPENAI_API_KEY=KEY)
     assert found.api_key == KEY
     assert KEY not in repr(found) + repr(read_model_settings({"OPENAI_API_KEY": KEY}))
 

@@ -27,7 +27,6 @@ needs_backend = pytest.mark.skipif(not BACKEND, reason="this Git has no http-bac
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Let clones go where it can be seen that they go away."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -49,36 +48,14 @@ def fetch(url: str, older: str, newer: str = "HEAD") -> ReleaseFacts:
 
 
 @needs_backend
-def test_a_remote_range_is_fetched_no_deeper_than_it_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_remote_range_is_fetched(tmp_path: Path) -> None:
     built = project(tmp_path)
-    monkeypatch.setattr(clone, "DEPTHS", (5, 8, 0))
     with smart(tmp_path) as served:
         found = fetch(served.url, "v2")
-        assert set(served.depths) == {b"5"}
+        assert len(fetch(served.url, "v1").commits) == 12
     assert len(found.commits) == 3
     assert found.to_sha == str(built.head)
     assert found.remote_url == served.url.removesuffix(".git")
-
-
-@needs_backend
-def test_a_clone_that_is_too_shallow_is_deepened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(tmp_path)
-    monkeypatch.setattr(clone, "DEPTHS", (2, 30, 0))
-    with smart(tmp_path) as served:
-        found = fetch(served.url, "v1", "v2")
-        assert list(dict.fromkeys(served.depths)) == [b"2", b"30"]
-    assert len(found.commits) == 9
-    assert found.version == "v2"
-
-
-@needs_backend
-def test_where_no_depth_is_enough_everything_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(tmp_path)
-    monkeypatch.setattr(clone, "DEPTHS", (2, 3, 0))
-    with smart(tmp_path) as served:
-        found = fetch(served.url, "v1")
-    assert len(found.commits) == 12
-    assert not found.remarks
 
 
 @needs_backend
@@ -131,21 +108,13 @@ def test_a_server_of_files_is_told_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("url", "said"),
-    [
-        ("http://127.0.0.1:1/project.git", "cannot be reached"),
-        ("https://nowhere.invalid/project.git", "cannot be found"),
-        ("ssh://git@127.0.0.1:1/project.git", "cannot be fetched"),
-        ("git@127.0.0.1:project.git", "cannot be fetched"),
-        ("gopher://example.org/project.git", "not supported"),
-        ("http://[::1/project.git", "cannot be fetched"),
-        ("https://", "names no host"),
-        ("ssh://git@/project.git", "cannot be fetched"),
-        ("file://elsewhere/project.git", "names a host"),
-        ("", "--repo needs"),
-        ("--upload-pack=touch /tmp/evil", "There is no repository at"),
-        ("ext::sh -c 'touch /tmp/evil'", "cannot be fetched"),
-    ],
-)
+    [("http://127.0.0.1:1/project.git", "cannot be reached"),
+     ("https://nowhere.invalid/project.git", "cannot be found"),
+     ("ssh://git@127.0.0.1:1/project.git", "cannot be fetched"), ("gopher://example.org/project.git", "not supported"),
+     ("https://", "names no host"), ("file://elsewhere/project.git", "names a host"), ("", "--repo needs"),
+     ("--upload-pack=touch /tmp/evil", "There is no repository at"),
+     ("ext::sh -c 'touch /tmp/evil'", "cannot be fetched")],
+)  # fmt: skip
 def test_an_address_that_cannot_be_fetched_says_why(url: str, said: str) -> None:
     with pytest.raises(ReleaseNotesFailed) as refused:
         fetch(url, "v1")
@@ -154,7 +123,7 @@ def test_an_address_that_cannot_be_fetched_says_why(url: str, said: str) -> None
     assert str(refused.value).endswith(".")
 
 
-def test_a_server_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clone, "ANSWER_MS", 300)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/project.git"
@@ -171,13 +140,11 @@ def test_an_interrupted_fetch_leaves_nothing_behind(temporary: Path, number: sig
             "from cli.release_notes.facts import FactsRequest\n"
             f"analyse(FactsRequest(None, {url!r}, 'v1', 'HEAD', None), lambda *_: None)\n"
         )
-        environment = {**os.environ, "TMPDIR": str(temporary)}
         process = subprocess.Popen(
             [sys.executable, "-c", code],
-            env=environment,
+            env={**os.environ, "TMPDIR": str(temporary)},
             stderr=subprocess.DEVNULL,
-            # As in a terminal, whatever this process was told to ignore.
-            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # this process may ignore it
         )
         listening.settimeout(60)
         connection, _ = listening.accept()

@@ -33,7 +33,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def looms(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder: a clone of one's own, and nothing configured."""
     folder = tmp_path / "looms"
     git(tmp_path, "clone", "-q", str(built), str(folder))
     git(folder, "remote", "set-url", "origin", "https://github.com/lovelace/looms.git")
@@ -171,13 +170,6 @@ def test_debug_shows_each_step_with_its_time_on_standard_error(looms: Path) -> N
     assert any("11 commits" in line for line in lines)
 
 
-def test_instructions_without_a_model_choose_and_say_so(looms: Path) -> None:
-    result = run(*RANGE, "--raw", "-i", "bobbins first, in the voice of a pirate")
-    assert result.stdout.index("Wind bobbins") < result.stdout.index("Read the shuttle")
-    assert "first: bobbins (1)" in result.stderr
-    assert "in no change: voice, pirate" in result.stderr
-
-
 def test_files_configure_and_flags_override(looms: Path, tmp_path: Path) -> None:
     personal = tmp_path / "config" / "engrain"
     personal.mkdir(parents=True)
@@ -258,17 +250,11 @@ def test_a_full_disk_is_a_sentence_and_no_output_at_all_is_fine(looms: Path) -> 
 
 @pytest.mark.parametrize(
     "address",
-    [
-        "https://ada:s3cret@127.0.0.1:9/looms.git",
-        "https://127.0.0.1:9/looms.git?access_token=s3cret",
-        "https://127.0.0.1:9/looms.git#s3cret",
-        "https://tok@en:s3cret@127.0.0.1:9/looms.git",
-        "https://ada:p/s3cret@127.0.0.1:9/looms.git",
-        "https://[ada:s3cret@::1/looms.git",
-        "ada:s3cret@127.0.0.1:9/looms.git",
-        "gopher://ada:s3cret@127.0.0.1:9/looms.git",
-    ],
-)
+    ["https://ada:s3cret@127.0.0.1:9/looms.git", "https://127.0.0.1:9/looms.git?access_token=s3cret",
+     "https://127.0.0.1:9/looms.git#s3cret", "https://tok@en:s3cret@127.0.0.1:9/looms.git",
+     "https://ada:p/s3cret@127.0.0.1:9/looms.git", "https://[ada:s3cret@::1/looms.git",
+     "ada:s3cret@127.0.0.1:9/looms.git", "gopher://ada:s3cret@127.0.0.1:9/looms.git"],
+)  # fmt: skip
 def test_credentials_of_an_address_are_shown_nowhere(looms: Path, address: str) -> None:
     result = run(*RANGE, "--debug", "--repo", address)
     assert result.exit_code == 1
@@ -295,7 +281,6 @@ def test_ctrl_c_is_a_sentence(looms: Path, server: ModelServer) -> None:
 
 
 def on_terminal(folder: Path, *words: str) -> tuple[int, str]:
-    """Run on a terminal of one's own; returns the exit code and everything that it showed."""
     controller, terminal = pty.openpty()
     process = started(folder, *words, stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)

@@ -1,30 +1,10 @@
 """Instructions without a model: they choose and order, and say so."""
 
-import pytest
-
 from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.presets import PRESETS, PresetName
-from cli.release_notes.focus import Focus, read_focus
-from tests.cli.release_notes.making import CHANGES, change, facts
-
-READ = {
-    "focus": ("Focus on bobbins and cards", ("bobbins", "cards"), (), False),
-    "left out": ("Leave out the documentation", (), ("documentation",), False),
-    "both": ("Bobbins first, without dependencies or tests.", ("bobbins",), ("dependencies", "tests"), False),
-    "two sentences": ("Skip docs. Emphasize security!", ("security",), ("docs",), False),
-    "only": ("Only the API changes, please", ("api",), (), True),
-    "not only": ("Not only fixes but also performance", ("fixes", "performance"), (), False),
-    "nothing": ("", (), (), False),
-    "function words alone": ("Please write it for our users", (), (), False),
-    "manner": ("Not too technical; bobbins", ("bobbins",), (), False),
-    "hyphen": ("highlight command-line flags", ("command-line", "flags"), (), False),
-}
-
-
-@pytest.mark.parametrize(("asked", "first", "left_out", "alone"), READ.values(), ids=READ)
-def test_words_are_read_by_sentence(asked: str, first: tuple[str, ...], left_out: tuple[str, ...], alone: bool) -> None:
-    assert read_focus(asked) == Focus(first, left_out, alone, asked)
+from cli.release_notes.focus import read_focus
+from tests.cli.release_notes.making import CHANGES, facts
 
 
 def kinds(asked: str) -> list[str]:
@@ -42,13 +22,6 @@ def test_what_is_left_out_is_gone_but_never_what_breaks() -> None:
     assert "documentation" not in kinds("without docs")
     assert kinds("only security") == ["security", "removal"]
     assert "removal" in kinds("without shuttle")
-
-
-def test_a_word_matches_words_and_not_their_parts() -> None:
-    assert kinds("only ear") == ["removal"]
-    found = read_focus("threads").chosen([change(1, "fix", "a thread"), change(2, "fix", "threading")])
-    assert [each.text for each in found] == ["a thread", "threading"]
-    assert read_focus("card").found([change(1, "fix", "discard cards"), change(2, "fix", "discards")]) == {"card": 1}
 
 
 def test_the_document_says_what_was_chosen_and_changes_with_it() -> None:

@@ -9,7 +9,6 @@ from tests.cli.release_notes.test_command import PROGRAM, ROOT
 
 COMMITS = 20_000
 BREAKING = {5_000: "the store", 19_990: "the server"}
-"""What the only commits of those numbers take away."""
 _MESSAGES = (
     "Handle empty input in part {0} (#{0})",
     "fix(part): stop losing rows of table {0}",
@@ -19,7 +18,6 @@ _MESSAGES = (
 
 
 def history(folder: Path) -> Path:
-    """A repository with so many commits after its first tag, in one stream as a converter from elsewhere writes it."""
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
     lines = list[str]()

@@ -9,13 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.release_notes.document.drafting import draft
-from cli.release_notes.document.presets import PRESETS, PresetName
-from cli.release_notes.entries import SECTIONS, line_ending, merged
+from cli.release_notes.entries import line_ending, merged
 from cli.release_notes.failure import ReleaseNotesFailed
-from cli.release_notes.focus import Focus
 from cli.release_notes.update import update
-from tests.cli.release_notes.making import facts
 
 NEW = "# looms 1.1.0\n\n## Overview\n\nNew.\n"
 VERSION = "1.1.0"
@@ -25,23 +21,7 @@ RAW = st.one_of(
     st.binary(max_size=80),
     st.lists(
         st.sampled_from(
-            [
-                b"# looms 1.0.0",
-                b"---",
-                b"",
-                b"text",
-                b"\xff\xfe\x00",
-                b"```",
-                b"## Fixes",
-                b"=====",
-                b"  ",
-                b"<!--",
-                b"-->",
-                b"***",
-                b"[a]: b",
-                b"- item",
-                b"looms 1.1.1",
-            ]
+            [b"# looms 1.0.0", b"---", b"", b"text", b"\xff\xfe\x00", b"```", b"=====", b"<!--", b"- item"]
         ),
         max_size=12,
     ).map(b"\n".join),
@@ -89,21 +69,13 @@ def test_an_entry_between_others_is_replaced_in_its_place(ending: str, bom: byte
 
 TITLES = {
     "v before the number": ("# looms v1.1.0", True),
-    "the number alone": ("# 1.1.0", True),
     "escaped": ("# looms 1\\.1\\.0", True),
-    "closed": ("# looms 1.1.0 #", True),
     "another version": ("# looms 1.1.0.1", False),
     "a chapter": ("# Moving to 1.1.0", False),
     "lower": ("## looms 1.1.0", False),
-    "code": ("    # looms 1.1.0", False),
     "underlined": ("looms v1.1.0\n====", True),
-    "underlined below": ("looms v1.1.0\n----", False),
-    "underlined after more": ("more\nlooms v1.1.0\n====", False),
     "of a comment": ("<!--\n# looms 1.1.0\n-->", False),
-    "of a comment of a line": ("<!-- # looms 1.1.0 -->", False),
-    "after a comment": ("<!-- hand -->\n# looms 1.1.0", True),
     "of a fence": ("~~~\n# looms 1.1.0\n~~~", False),
-    "after backticks": ("``` a ```\n# looms 1.1.0", True),
 }
 
 
@@ -112,28 +84,11 @@ def test_an_entry_is_known_by_its_title_alone(title: str, is_it: bool) -> None:
     assert (b"Mine" not in into(f"{title}\n\nMine.\n".encode())) is is_it
 
 
-@pytest.mark.parametrize(
-    "next_title",
-    [
-        "# Older", "Older\n=====", "## Older", "##\tOlder ##", "Older\n-----", "Older\nreleases\n===", "***", "___",
-        " * * *", "- - -", "---", "[1.0.0]: https://example.org",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("next_title", ["# Older", "Older\n=====", "## Older", "***", "---", "[1.0.0]: https://h.org"])
 def test_what_no_entry_has_is_no_part_of_one(next_title: str) -> None:
     for shape in (NEW, NEW.replace("# looms 1.1.0\n", "looms v1.1.0\n===\n")):
         old = f"{shape}\n{next_title}\n\ntext\n\n## Contributors\n".encode()
         assert into(old) == old.replace(shape.encode(), NEW.encode())
-
-
-def test_a_rule_right_below_a_list_ends_an_entry_after_the_list() -> None:
-    old = b"# looms 1.1.0\n\n- item\n---\n\ntext"
-    assert into(old) == NEW.encode() + b"\n---\n\ntext"
-
-
-@pytest.mark.parametrize("preset", PresetName)
-def test_sections_are_those_of_a_draft(preset: PresetName) -> None:
-    sections = draft(facts(), PRESETS[preset], Focus()).sections
-    assert {each.heading for each in sections if each.level == 2} == SECTIONS
 
 
 def test_of_a_version_that_is_there_twice_the_first_is_replaced(file: Path) -> None:
@@ -150,17 +105,6 @@ def test_a_long_file_is_read_in_a_time_that_grows_with_its_length() -> None:
         return time.process_time() - started
 
     assert seconds(200_000) < 20 * seconds(20_000) + 1
-
-
-@pytest.mark.parametrize(
-    "line", [b"# looms v1.1.0%d\n", b"looms 1 1 %d\n===\n", b"# looms %d.1.1.0 ####\n", "# looms “%d”\n".encode()]
-)
-def test_titles_of_other_versions_by_the_thousand_cost_little(line: bytes) -> None:
-    old = b"".join(line % number for number in range(150_000))
-    started = time.process_time()
-    assert into(old).endswith(old)
-    into(NEW.encode() + b"\n---\n\n" + old)
-    assert time.process_time() - started < 20  # under a second of work; a quadratic rule would take minutes
 
 
 def test_front_matter_stays_first() -> None:

@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -20,56 +19,10 @@ from stores.analytics import Activity, ActivityQuery, Analytics
 from stores.errors import NotFound, Unavailable
 from stores.ledger import Ledger
 from stores.records import ORGANIZATION
-from tests.ledgers import new_ledger
-from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft, organization, person
+from tests.stores.analytics.conftest import START, SetClock, Start, started
+from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft, organization, person, update
 
 OPEN = frozenset({ORGANIZATION})
-START = datetime(2026, 3, 10, 9, tzinfo=UTC)
-
-
-class SetClock:
-    """Says what it was told."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
-
-
-@pytest.fixture
-def ledger(tmp_path: Path, clock: SetClock) -> Iterator[Ledger]:
-    opened = Ledger.open(new_ledger(tmp_path), clock=clock)
-    opened.people.create_account(person(ANN), organization(ORG))
-    opened.people.create_organization(organization(OTHER, is_personal=False))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "analytics.duckdb"
-
-
-@pytest.fixture
-def analytics(ledger: Ledger, path: Path) -> Iterator[Analytics]:
-    made = started(ledger, path)
-    yield made
-    made.close()
-
-
-def started(ledger: Ledger, path: Path, *, delay_s: float = 60) -> Analytics:
-    """Begin, with a thread that stays out of the way unless it is wanted."""
-    made = Analytics(ledger, path, delay_s=delay_s, gather_s=0)
-    ledger.on_commit.append(made.notify)
-    ledger.people.on_delete.append(made.forget)
-    made.start()
-    return made
 
 
 def task(ledger: Ledger, task_id: str, *, status: str = "todo", visibility: str = ORGANIZATION, **more: Any) -> None:
@@ -78,8 +31,7 @@ def task(ledger: Ledger, task_id: str, *, status: str = "todo", visibility: str 
 
 
 def move(ledger: Ledger, task_id: str, status: str) -> None:
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.update_entity(task_id, lambda entity: replace(entity, metadata={"status": status}))
+    update(ledger, task_id, metadata={"status": status})
 
 
 def ask(analytics: Analytics, clock: SetClock, *, visibility: frozenset[str] = OPEN, **more: Any) -> Activity:
@@ -138,7 +90,7 @@ def test_what_is_not_visible_counts_nowhere(analytics: Analytics, ledger: Ledger
 
 
 def test_every_task_that_is_held_otherwise_is_named_until_it_is_made_anew(
-    analytics: Analytics, ledger: Ledger, path: Path
+    analytics: Analytics, ledger: Ledger, path: Path, start: Start
 ) -> None:
     for name in "abcde":
         task(ledger, name)
@@ -152,34 +104,28 @@ def test_every_task_that_is_held_otherwise_is_named_until_it_is_made_anew(
         file.execute("DELETE FROM task_moves WHERE id = 'd' AND status = 'doing'")
         file.execute("UPDATE tasks SET id = 'x' WHERE id = 'e'")
         file.execute("UPDATE task_moves SET id = 'y' WHERE id = 'e'")
-    again = started(ledger, path)
-    try:
-        assert again.differences(ORG, 5) == [
-            "task a is held with another project, visibility or date",
-            "task b is held 2 times",
-            "task c is held with another project, visibility or date",
-            "task d moved otherwise",
-            "task e is missing",
-            "task x is not in the ledger",
-            "task y is not in the ledger",
-        ]
-        again.rebuild(ORG)
-        assert again.differences(ORG, 5) == []
-        assert again.status().pending == 0
-    finally:
-        again.close()
+    again = start(path)
+    assert again.differences(ORG, 5) == [
+        "task a is held with another project, visibility or date",
+        "task b is held 2 times",
+        "task c is held with another project, visibility or date",
+        "task d moved otherwise",
+        "task e is missing",
+        "task x is not in the ledger",
+        "task y is not in the ledger",
+    ]
+    again.rebuild(ORG)
+    assert again.differences(ORG, 5) == []
+    assert again.status().pending == 0
 
 
-def test_what_has_no_time_to_catch_up_is_behind_and_not_different(ledger: Ledger, path: Path) -> None:
+def test_what_has_no_time_to_catch_up_is_behind_and_not_different(ledger: Ledger, path: Path, start: Start) -> None:
     task(ledger, "a")
-    late = started(ledger, path)
-    try:
-        assert late.differences(ORG, 0) is None
-        assert late.differences(ORG, 5) == []
-        with pytest.raises(NotFound):
-            late.differences("nowhere", 5)
-    finally:
-        late.close()
+    late = start(path)
+    assert late.differences(ORG, 0) is None
+    assert late.differences(ORG, 5) == []
+    with pytest.raises(NotFound):
+        late.differences("nowhere", 5)
 
 
 def test_what_is_deleted_leaves_no_row(analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path) -> None:
@@ -209,34 +155,14 @@ def rows(path: Path, statement: str) -> list[Any]:
 
 
 def test_it_goes_on_after_a_restart_where_it_was(
-    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
+    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path, start: Start
 ) -> None:
     task(ledger, "a", status="done")
     ask(analytics, clock)
     analytics.close()
     task(ledger, "b", status="done")
-    again = started(ledger, path)
-    try:
-        assert ask(again, clock).completed_recently == 2
-    finally:
-        again.close()
-
-
-def test_what_is_of_no_interest_is_noted_at_the_end(
-    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
-) -> None:
-    task(ledger, "a")
-    ask(analytics, clock)
-    marked = ledger.feed.head(ORG).sequence
-    create(ledger, draft("n1"), draft("n2"))
-    ask(analytics, clock)
-    assert analytics.status().watermark == marked + 2
-    left = path.with_name("left.duckdb")
-    for suffix in ("", ".wal"):
-        shutil.copy(f"{path}{suffix}", f"{left}{suffix}")
-    analytics.close()
-    told = "SELECT sequence FROM watermarks"
-    assert (rows(left, told), rows(path, told)) == ([(marked,)], [(marked + 2,)])
+    again = start(path)
+    assert ask(again, clock).completed_recently == 2
 
 
 def test_another_ledger_is_read_from_its_beginning(
@@ -262,7 +188,7 @@ def test_a_feed_that_was_pruned_is_no_harm(analytics: Analytics, ledger: Ledger,
 
 
 def test_what_a_killed_process_left_is_gone_on_with(
-    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
+    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path, start: Start
 ) -> None:
     for number in range(20):
         task(ledger, f"t{number}", status="done")
@@ -271,11 +197,8 @@ def test_what_a_killed_process_left_is_gone_on_with(
     shutil.copy(path, left)
     shutil.copy(f"{path}.wal", f"{left}.wal")
     move(ledger, "t3", "todo")
-    again = started(ledger, left)
-    try:
-        assert ask(again, clock).completed_recently == 19
-    finally:
-        again.close()
+    again = start(left)
+    assert ask(again, clock).completed_recently == 19
 
 
 def test_a_ledger_that_was_put_back_is_followed_anew(tmp_path: Path, clock: SetClock) -> None:
@@ -300,38 +223,32 @@ def test_a_ledger_that_was_put_back_is_followed_anew(tmp_path: Path, clock: SetC
 
 @pytest.mark.parametrize("content", [b"", b"no database " * 1000], ids=["empty", "nonsense"])
 def test_a_damaged_file_is_set_aside_and_made_again(
-    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path, content: bytes
+    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path, content: bytes, start: Start
 ) -> None:
     task(ledger, "a", status="done")
     ask(analytics, clock)
     analytics.close()
     path.write_bytes(content)
-    again = started(ledger, path)
-    try:
-        for _ in range(2):
-            try:
-                found = ask(again, clock)
-            except Unavailable:
-                assert again.status().state == "failed"
-        assert found.completed_recently == 1
-        assert again.status().state == "catching_up", "the thread has not looked round yet"
-    finally:
-        again.close()
+    again = start(path)
+    for _ in range(2):
+        try:
+            found = ask(again, clock)
+        except Unavailable:
+            assert again.status().state == "failed"
+    assert found.completed_recently == 1
+    assert again.status().state == "catching_up", "the thread has not looked round yet"
 
 
 def test_a_file_of_another_version_is_made_again(
-    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
+    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path, start: Start
 ) -> None:
     task(ledger, "a", status="done")
     ask(analytics, clock)
     analytics.close()
     rows(path, "UPDATE about SET schema = 'ancient'")
     rows(path, "DELETE FROM tasks")
-    again = started(ledger, path)
-    try:
-        assert ask(again, clock).completed_recently == 1
-    finally:
-        again.close()
+    again = start(path)
+    assert ask(again, clock).completed_recently == 1
 
 
 def test_who_asks_does_not_wait_for_ever(analytics: Analytics, ledger: Ledger, clock: SetClock) -> None:
@@ -344,15 +261,13 @@ def test_who_asks_does_not_wait_for_ever(analytics: Analytics, ledger: Ledger, c
         analytics.activity("nowhere", query)
 
 
-def test_the_thread_follows_by_itself_and_says_how_far(ledger: Ledger, path: Path) -> None:
+def test_the_thread_follows_by_itself_and_says_how_far(ledger: Ledger, path: Path, start: Start) -> None:
     task(ledger, "a")
-    made = started(ledger, path, delay_s=0)
-    try:
-        until_level(made, ledger.feed.head(ORG).sequence)
-        task(ledger, "b")
-        until_level(made, ledger.feed.head(ORG).sequence)
-    finally:
-        made.close()
+    made = start(path, delay_s=0)
+    until_level(made, ledger.feed.head(ORG).sequence)
+    task(ledger, "b")
+    until_level(made, ledger.feed.head(ORG).sequence)
+    made.close()
     assert rows(path, "SELECT count(*) FROM tasks") == [(2,)]
 
 
@@ -366,39 +281,40 @@ def until_level(analytics: Analytics, watermark: int) -> None:
         time.sleep(0.01)
 
 
-def test_a_deleted_organization_leaves_nothing(ledger: Ledger, path: Path) -> None:
-    made = started(ledger, path, delay_s=0)
-    try:
-        task(ledger, "a", organization_id=OTHER)
-        until_level(made, ledger.feed.head(OTHER).sequence)
-        ledger.people.delete_organization(OTHER)
-        until_level(made, 0)
-    finally:
-        made.close()
+def test_a_deleted_organization_leaves_nothing(ledger: Ledger, path: Path, start: Start) -> None:
+    made = start(path, delay_s=0)
+    task(ledger, "a", organization_id=OTHER)
+    until_level(made, ledger.feed.head(OTHER).sequence)
+    ledger.people.delete_organization(OTHER)
+    until_level(made, 0)
+    made.close()
     assert rows(path, "SELECT organization_id FROM tasks UNION ALL SELECT organization_id FROM watermarks") == [(ORG,)]
 
 
-def test_an_organization_that_was_deleted_meanwhile_leaves_nothing_either(ledger: Ledger, path: Path) -> None:
-    made = started(ledger, path, delay_s=0)
+def test_an_organization_that_was_deleted_meanwhile_leaves_nothing_either(
+    ledger: Ledger, path: Path, start: Start
+) -> None:
+    made = start(path, delay_s=0)
     task(ledger, "a", organization_id=OTHER)
     task(ledger, "a")
     until_level(made, ledger.feed.head(OTHER).sequence + ledger.feed.head(ORG).sequence)
     made.close()
     ledger.people.on_delete.clear()
     ledger.people.delete_organization(OTHER)
-    again = started(ledger, path, delay_s=0)
+    again = start(path, delay_s=0)
     until_level(again, ledger.feed.head(ORG).sequence)
     again.close()
     assert rows(path, "SELECT DISTINCT organization_id FROM tasks") == [(ORG,)]
 
 
-def test_a_file_that_somebody_else_has_open_is_left_alone(ledger: Ledger, clock: SetClock, path: Path) -> None:
+def test_a_file_that_somebody_else_has_open_is_left_alone(
+    ledger: Ledger, clock: SetClock, path: Path, start: Start
+) -> None:
     holding = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", holding, str(path)]
-    made = started(ledger, path)
+    made = start(path)
     task(ledger, "a", status="done")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
         assert other.stdout.readline() == b"open\n"
         for _ in range(2):
             with pytest.raises(Unavailable):
@@ -447,7 +363,6 @@ def test_whatever_happens_it_equals_a_plain_model(tmp_path_factory: pytest.TempP
                 else:
                     model[what].append((status, model[what].pop()[1]))
                 stored = ledger.records.entity(ORG, what)
-                assert stored is not None
                 clock.now = max(clock.now, stored.updated_at)
             elif step == "delete" and model.pop(what, None):
                 with ledger.transaction(ORG, ANN) as tx:

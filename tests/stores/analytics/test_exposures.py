@@ -3,7 +3,6 @@
 import shutil
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,42 +15,21 @@ from stores.analytics import Analytics, Exposure, Exposures, Shown, Uses
 from stores.errors import Unavailable
 from stores.ledger import Ledger
 from stores.records import ORGANIZATION
-from tests.ledgers import new_ledger
-from tests.stores.analytics.test_analytics import OPEN, START, SetClock, rows, started
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, draft, organization, person
+from tests.stores.analytics.conftest import START, SetClock, Start
+from tests.stores.analytics.test_analytics import OPEN, rows
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, delete, draft, organization, person
 
 RECORDS = "SELECT record_id FROM exposures ORDER BY record_id, signal"
 SHOWN = Exposure(ORG, ANN, "exposure", "search", "session_1", "message_1", START, ())
 
 
 @pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
-
-
-@pytest.fixture
-def ledger(tmp_path: Path, clock: SetClock) -> Iterator[Ledger]:
-    opened = Ledger.open(new_ledger(tmp_path), clock=clock)
-    opened.people.create_account(person(ANN), organization(ORG))
-    opened.people.create_account(person(BOB), organization("bobs"))
-    opened.people.create_organization(organization(OTHER, is_personal=False))
-    opened.people.add_membership(BOB, ORG, "member")
-    create(opened, draft("a"), draft("b", visibility="private:ann"))
-    create(opened, draft("c"), organization_id=OTHER)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "analytics.duckdb"
-
-
-@pytest.fixture
-def analytics(ledger: Ledger, path: Path) -> Iterator[Analytics]:
-    made = started(ledger, path)
-    yield made
-    made.close()
+def ledger(ledger: Ledger) -> Ledger:
+    ledger.people.create_account(person(BOB), organization("bobs"))
+    ledger.people.add_membership(BOB, ORG, "member")
+    create(ledger, draft("a"), draft("b", visibility="private:ann"))
+    create(ledger, draft("c"), organization_id=OTHER)
+    return ledger
 
 
 def recorder(analytics: Analytics, ledger: Ledger, clock: SetClock, **options: Any) -> Exposures:
@@ -126,7 +104,7 @@ def test_the_thread_writes_and_the_end_writes_the_rest(
 
 
 def test_what_a_kill_leaves_is_what_had_been_written(
-    exposures: Exposures, analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
+    exposures: Exposures, analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path, start: Start
 ) -> None:
     exposures.put(shown("a"))
     exposures.flush()
@@ -134,15 +112,12 @@ def test_what_a_kill_leaves_is_what_had_been_written(
     left = path.with_name("left.duckdb")
     for suffix in ("", ".wal"):
         shutil.copy(f"{path}{suffix}", f"{left}{suffix}")
-    again = started(ledger, left)
-    try:
-        assert recorder(again, ledger, clock).uses(ORG, OPEN) == [Uses("search", 1, 0)]
-    finally:
-        again.close()
+    again = start(left)
+    assert recorder(again, ledger, clock).uses(ORG, OPEN) == [Uses("search", 1, 0)]
 
 
 def test_a_rebuild_and_another_version_of_the_file_keep_them(
-    exposures: Exposures, analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
+    exposures: Exposures, analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path, start: Start
 ) -> None:
     exposures.put(shown("a"))
     exposures.flush()
@@ -151,17 +126,9 @@ def test_a_rebuild_and_another_version_of_the_file_keep_them(
     assert analytics.differences(ORG, 5) == []
     analytics.close()
     rows(path, "UPDATE about SET schema = 'ancient'")
-    again = started(ledger, path)
-    try:
-        assert again.differences(ORG, 5) == []
-        assert recorder(again, ledger, clock).uses(ORG, OPEN) == [Uses("search", 1, 0)]
-    finally:
-        again.close()
-
-
-def delete(ledger: Ledger, entity_id: str) -> None:
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity(entity_id)
+    again = start(path)
+    assert again.differences(ORG, 5) == []
+    assert recorder(again, ledger, clock).uses(ORG, OPEN) == [Uses("search", 1, 0)]
 
 
 @pytest.mark.parametrize("way", ["feed", "rebuild", "late"])
@@ -221,14 +188,14 @@ def test_a_stray_row_is_a_difference(exposures: Exposures, analytics: Analytics,
 
 
 def test_a_deleted_organization_leaves_no_row(
-    exposures: Exposures, analytics: Analytics, ledger: Ledger, path: Path
+    exposures: Exposures, analytics: Analytics, ledger: Ledger, path: Path, start: Start
 ) -> None:
     exposures.put(shown("c", organization_id=OTHER))
     exposures.flush()
     exposures.put(shown("c", organization_id=OTHER))
     ledger.people.delete_organization(OTHER)
     analytics.close()
-    again = started(ledger, path, delay_s=0)
+    again = start(path, delay_s=0)
     deadline = time.monotonic() + 10
     while again.status().state != "ready" or again.using(lambda file: file.exposed_records(OTHER)):
         assert time.monotonic() < deadline
@@ -278,7 +245,7 @@ def test_a_full_disk_costs_no_row_that_was_written(
 
 
 def test_rows_wait_while_the_file_cannot_be_used(
-    exposures: Exposures, analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
+    exposures: Exposures, analytics: Analytics, ledger: Ledger, path: Path
 ) -> None:
     path.mkdir()
     exposures.put(shown("a"))

@@ -27,7 +27,6 @@ class Reply:
 
 
 def vector(text: str, dimension: int = 4) -> list[float]:
-    """A vector that depends on the text and is not of unit length."""
     return [1.0 + zlib.crc32(f"{place}{text}".encode()) % 997 for place in range(dimension)]
 
 
@@ -48,7 +47,6 @@ class Server:
     usual: Answer
     url: str = ""
     first: list[Reply] = field(default_factory=list)
-    """Sent before the usual answers."""
     requests: list[dict[str, Any]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     authorizations: list[str | None] = field(default_factory=list)
@@ -66,8 +64,7 @@ class _HttpServer(ThreadingHTTPServer):
         self.script = script
         self.ended = threading.Event()
 
-    def handle_error(self, *_: object) -> None:
-        """A client that hung up is what some tests are about."""
+    def handle_error(self, *_: object) -> None: ...
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -90,13 +87,11 @@ class _Handler(BaseHTTPRequestHandler):
             if reply.trickle and self.server.ended.wait(0.02):
                 return
 
-    def log_message(self, *_: object) -> None:
-        """Keep the tests' output quiet."""
+    def log_message(self, *_: object) -> None: ...
 
 
 @contextmanager
 def running(usual: Answer) -> Iterator[Server]:
-    """Serve until the block ends; replies that trickle end then too."""
     script = Server(usual)
     with _HttpServer(script) as server:
         script.url = f"http://127.0.0.1:{server.server_port}"

@@ -30,7 +30,6 @@ def late() -> Iterator[LateEncoder]:
 
 
 def similarity(question: NDArray[np.float32], passage: NDArray[np.int8]) -> float:
-    """The mean over the question's tokens of the best cosine with a token of the passage."""
     return float((question @ unpacked(passage).T).max(axis=1).mean())
 
 

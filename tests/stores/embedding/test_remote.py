@@ -112,7 +112,7 @@ def test_too_many_requests_are_repeated_after_the_time_the_server_asks_for(serve
 
 
 def test_a_server_error_is_retried_and_success_follows(server: Server) -> None:
-    server.first = [Reply(500), Reply(503, headers={"Retry-After": "0"})]
+    server.first = [Reply(500), Reply(503, headers={"Retry-After": "soon"})]
     assert opened(spec_for(server)).embed_documents(["x"]).shape == (1, 4)
     assert len(server.requests) == 3
 
@@ -136,11 +136,6 @@ def test_a_query_does_not_wait_for_longer_than_one_time_out(server: Server) -> N
 def test_a_wait_of_an_hour_is_reported_instead_of_waited_for(server: Server, asked: str) -> None:
     server.first = [Reply(429, headers={"Retry-After": asked})]
     assert "HTTP 429" in refused(spec_for(server)).message
-
-
-def test_nonsense_in_retry_after_means_an_ordinary_retry(server: Server) -> None:
-    server.first = [Reply(503, headers={"Retry-After": "soon"})]
-    assert opened(spec_for(server)).embed_documents(["x"]).shape == (1, 4)
 
 
 def test_a_silent_server_times_out(server: Server) -> None:
@@ -169,23 +164,17 @@ def test_a_dead_port_is_named_with_a_way_out() -> None:
     assert "ENGRAIN_EMBEDDING_BASE_URL" in error.remediation
 
 
-ROW = {"index": 0, "embedding": [1, 2, 3, 4]}
 WRONG = {
     "garbage": (b"<html>hello</html>", "not JSON"),
-    "list": (b"[]", "not a JSON object"),
     "other shape": (b'{"result": []}', "another shape"),
     "data is no list": (b'{"data": {"a": 1}}', "another shape"),
-    "row is no object": (b'{"data": [1, 2]}', "another shape"),
     "twice": (b'{"data": [{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}', "another shape"),
     "gap": (b'{"data": [{"index":0,"embedding":[1]},{"index":2,"embedding":[1]}]}', "another shape"),
     "too few": (b'{"data": [{"index":0,"embedding":[1,2,3,4]}]}', r"2 texts got vectors of shape (1, 4)"),
-    "empty": (b'{"data": []}', "2 texts got vectors"),
     "ragged": (b'{"data": [{"embedding":[1,2,3,4]},{"embedding":[1]}]}', "another shape"),
-    "words": (b'{"data": [{"embedding":["x"]},{"embedding":["y"]}]}', "another shape"),
     "null": (b'{"data": [{"embedding":[null]},{"embedding":[1]}]}', "not finite"),
     "nan": (b'{"data": [{"embedding":[NaN]},{"embedding":[1]}]}', "not finite"),
     "zeros": (b'{"data": [{"embedding":[0, 0]},{"embedding":[1, 1]}]}', "no direction"),
-    "huge": (b'{"data": [{"embedding":[1e308, 1e308]},{"embedding":[1, 1]}]}', "no direction"),
     "deep": (b'{"data": ' + b"[" * 200_000, "not JSON"),
 }
 

@@ -16,8 +16,6 @@ TEXTS = [str(number) for number in range(50)]
 
 
 class Reader:
-    """Notes who reads what."""
-
     def __init__(self) -> None:
         self.read: list[str] = []
         self.readers: set[int] = set()
@@ -43,13 +41,6 @@ def test_several_threads_read_and_what_they_found_is_in_order() -> None:
     assert workers.map(read, TEXTS) == list(range(50))
     assert workers.available == 3
     workers.close()
-
-
-@pytest.mark.parametrize("texts", [[], ["7"]])
-def test_nothing_and_one_text_need_no_help(texts: list[str]) -> None:
-    reader, workers = Reader(), Workers(4)
-    assert workers.map(reader, texts) == [int(text) for text in texts]
-    assert reader.readers <= {threading.get_native_id()}
 
 
 def test_after_a_question_one_is_read_at_a_time_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,24 +4,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from stores.graph import Engine, NeighbourQuery
 from stores.index import IndexBatch
 from stores.records import ORGANIZATION, Entity, Position, Relation
+from tests.stores import records
+from tests.stores.records import NOW
 
 ENGINE_VARIABLE = "ENGRAIN_TEST_GRAPH_ENGINE"
 ENGINE = cast(Engine, os.environ.get(ENGINE_VARIABLE, "ladybug"))
 OTHER_ENGINE: Engine = "kuzu" if ENGINE == "ladybug" else "ladybug"
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EVERYTHING = NeighbourQuery(frozenset({ORGANIZATION}))
 CHECKOUT = Path(__file__).parents[3]
 
 
 def run_on_the_other_engine(tests: Path) -> str:
-    """Run tests on the engine that this process must not load; return what they said. They must pass."""
     child = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
         cwd=CHECKOUT,
@@ -36,45 +35,16 @@ def run_on_the_other_engine(tests: Path) -> str:
 
 
 def entity(entity_id: str, **changes: Any) -> Entity:
-    values: dict[str, Any] = {
-        "organization_id": "o",
-        "id": entity_id,
-        "entity_type": "pattern",
-        "name": "A name that the graph must not keep",
-        "description": "",
-        "content": "Words that the graph must not keep",
-        "category": None,
-        "languages": (),
-        "tags": (),
-        "metadata": {},
-        "source_file": None,
-        "visibility": ORGANIZATION,
-        "memory_scope": "organization",
-        "scope_key": None,
-        "project_id": None,
-        "principal_id": "user",
-        "revision": 1,
-        "created_at": NOW,
-        "updated_at": NOW,
-    }
-    return Entity(**(values | changes))
+    words = {"name": "A name that the graph must not keep", "content": "Words that the graph must not keep"}
+    return records.entity(entity_id, **words | changes)
 
 
 def relation(relation_id: str, source_id: str, target_id: str, **changes: Any) -> Relation:
     values: dict[str, Any] = {
-        "organization_id": "o",
-        "id": relation_id,
-        "name": "RELATED_TO",
-        "source_id": source_id,
-        "target_id": target_id,
-        "fact": "A sentence that the graph must not keep",
-        "created_at": NOW,
-        "expired_at": None,
-        "valid_at": NOW,
-        "invalid_at": None,
-        "visibility": ORGANIZATION,
-        "principal_id": "user",
-    }
+        "organization_id": "o", "id": relation_id, "name": "RELATED_TO", "source_id": source_id,
+        "target_id": target_id, "fact": "A sentence that the graph must not keep", "created_at": NOW,
+        "expired_at": None, "valid_at": NOW, "invalid_at": None, "visibility": ORGANIZATION, "principal_id": "user",
+    }  # fmt: skip
     return Relation(**(values | changes))
 
 

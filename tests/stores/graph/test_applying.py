@@ -28,7 +28,6 @@ for number in range(1, 10_000):
 
 
 def ring(*, until: datetime | None = None) -> list[Relation]:
-    """Each entity related to the next one."""
     return [
         relation(f"r{source}", source, target, name="BLOCKS", valid_at=NOW - timedelta(days=at), invalid_at=until)
         for at, (source, target) in enumerate(zip(IDS, IDS[1:] + IDS[:1], strict=True))
@@ -78,7 +77,6 @@ def test_moments_of_a_list_are_kept_to_the_microsecond(graph: GraphIndex, moment
 
 
 def test_what_has_not_begun_is_not_current_and_a_clock_set_back_brings_nothing_back(graph: GraphIndex) -> None:
-    """The clock of the graph stands at NOW."""
     soon = NOW + timedelta(hours=1)
     graph.apply(
         batch(
@@ -98,6 +96,5 @@ def test_every_list_that_was_acknowledged_survives_a_kill(tmp_path: Path, monkey
     acknowledged = test_recovery.write_until_killed(tmp_path / "graph", 25)
     with closing(GraphIndex.open(tmp_path / "graph", engine=ENGINE)) as graph:
         position = graph.position()
-        assert position is not None
         assert position.sequence >= acknowledged
         assert len(graph.relation_ids()) == len(graph.contents()) == 20 * position.sequence

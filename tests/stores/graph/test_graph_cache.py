@@ -1,6 +1,5 @@
 """Walks of the cached copy equal those of the engine, whatever is applied before, during and after the read."""
 
-import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +12,6 @@ import pytest
 from stores.graph import GraphIndex, NeighbourQuery, Room, Walk, graph_cache
 from stores.graph.neighbours import Edge
 from stores.graph.walk import breadth_first
-from stores.index import IndexBatch
 from stores.records import ORGANIZATION, Position, Relation
 from tests.stores.graph.drafts import ENGINE, EVERYTHING, NOW, batch, entities, entity, relation
 
@@ -35,7 +33,6 @@ QUERIES = [
 
 
 def web() -> list[Relation]:
-    """Many edges among few, several of a pair, with every kind of time."""
     times: list[dict[str, Any]] = [
         {},
         {"valid_at": NOW - 2 * HOUR, "invalid_at": NOW + HOUR},
@@ -72,7 +69,6 @@ def learnt(graph: GraphIndex) -> GraphIndex:
 
 
 def plain(graph: GraphIndex, start: str, query: NeighbourQuery, cap: int = 500) -> Walk:
-    """What the engine alone says."""
 
     def around(ids: Sequence[str]) -> tuple[list[Edge], bool]:
         return [each.edge for each in graph.neighbours(ids, query=replace(query, limit_per_id=500))], False
@@ -158,26 +154,6 @@ def test_the_least_recently_walked_graph_is_evicted(tmp_path: Path) -> None:
         assert c._cache._copy is not None, "closing gives the memory back"
 
 
-def test_a_graph_that_changes_much_is_read_again(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_cache, "FEW_CHANGED", 3)
-    graph.apply(batch(entities("abcdef"), [relation("1", "a", "b")]))
-    assert graph._cache.load()
-    graph.apply(batch(relations=[relation("2", "c", "d"), relation("3", "e", "f")], sequence=2))
-    assert graph._cache._copy is None
-    graph.walk("a", depth=3, query=EVERYTHING)
-    assert graph._cache._thread is None, "too soon after the last read"
-    graph._cache._not_before = 0.0
-    graph.walk("a", depth=1, query=EVERYTHING)
-    assert graph._cache._thread is None, "the engine takes single steps"
-    graph.walk("a", depth=3, query=EVERYTHING)
-    assert isinstance(graph._cache._thread, threading.Thread)
-    graph._cache._thread.join()
-    assert graph._cache._copy is not None
-    graph.load([entities("xy")], [[relation("r", "x", "y")]], Position("epoch", 3, ""))
-    assert graph._cache._copy is None
-    assert [each.id for each in graph.walk("x", depth=3, query=EVERYTHING).entities] == ["y"]
-
-
 def test_where_reading_fails_the_engine_walks(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     graph.apply(batch(entities("ab"), [relation("1", "a", "b")]))
 
@@ -187,13 +163,6 @@ def test_where_reading_fails_the_engine_walks(graph: GraphIndex, monkeypatch: py
     monkeypatch.setattr(graph._cache, "_read", fail)
     for _ in range(2):
         assert len(graph.walk("a", depth=3, query=EVERYTHING).entities) == 1
-    assert graph._cache._thread is not None
     graph._cache._thread.join()
     assert graph._cache._copy is None
     assert not graph._cache._room._sizes
-
-
-def test_an_empty_graph_fits_into_memory(graph: GraphIndex) -> None:
-    assert graph._cache.load()
-    graph.apply(IndexBatch(entities("ab"), (), [relation("1", "a", "b")], (), Position("epoch", 1, "")))
-    assert [each.id for each in graph.walk("a", depth=3, query=EVERYTHING).entities] == ["b"]

@@ -67,8 +67,6 @@ QUERIES = st.builds(
 
 @dataclass(frozen=True)
 class Forget:
-    """Delete a record by its id."""
-
     id: str
 
 
@@ -81,8 +79,6 @@ HISTORY = st.lists(st.tuples(CHANGES, PAUSE), min_size=1, max_size=10)
 
 @dataclass
 class Model:
-    """What the graph should hold."""
-
     entities: dict[str, Entity] = field(default_factory=dict)
     relations: dict[str, Relation] = field(default_factory=dict)
 
@@ -142,7 +138,6 @@ def _open(folder: Path) -> GraphIndex:
 
 
 def _batch(changes: Iterable[Change], sequence: int) -> IndexBatch:
-    """The last state of each record that changed, as the indexer reads it."""
     last = {(type(change) is Relation or change.id.startswith("r"), change.id): change for change in changes}
     chosen = list(last.values())
     forgotten = [change.id for change in chosen if isinstance(change, Forget)]

@@ -30,10 +30,8 @@ WRITER = textwrap.dedent(
 
 
 def write_until_killed(folder: Path, writes: int) -> int:
-    """Write in a child process that is killed after some writes; the number of the last acknowledged one."""
     command = [sys.executable, "-c", WRITER, str(folder), ENGINE]
     with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
         last = 0
         for line in child.stdout:
             last = int(line)
@@ -49,7 +47,6 @@ def test_every_acknowledged_batch_survives_a_kill(tmp_path: Path, writes: int) -
     assert probe(folder, ENGINE)
     with closing(GraphIndex.open(folder, engine=ENGINE)) as graph:
         position = graph.position()
-        assert position is not None
         assert position.sequence >= acknowledged
         assert graph.relation_ids() == {f"r{number}" for number in range(1, position.sequence + 1)}
         assert len(graph.contents()) == 2 * position.sequence
@@ -63,7 +60,6 @@ def test_a_torn_log_costs_only_the_batches_after_the_tear(tmp_path: Path) -> Non
     assert probe(folder, ENGINE)
     with closing(GraphIndex.open(folder, engine=ENGINE)) as graph:
         position = graph.position()
-        assert position is not None
         assert 0 < position.sequence < 20
         assert graph.relation_ids() == {f"r{number}" for number in range(1, position.sequence + 1)}
         graph.apply(batch(entities("ab"), [relation("r", "a", "b")]))

@@ -13,7 +13,6 @@ from tests.stores.graph.drafts import EVERYTHING, batch, entities, relation
 
 @pytest.fixture
 def chain(graph: GraphIndex) -> GraphIndex:
-    """A chain a to d, with a way back from c to a."""
     relations = [
         relation("1", "a", "b", name="BLOCKS"),
         relation("2", "c", "b", name="OWNS"),

@@ -14,7 +14,6 @@ __all__ = ["postgres"]
 
 @pytest.fixture(autouse=True, scope="session")
 def plain_logs() -> Iterator[None]:
-    """Faults are provoked by the dozen here: print them without the values of every variable."""
     renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[structlog.processors.add_log_level, renderer])
     yield
@@ -30,7 +29,6 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def late(world: World) -> LetterTokens:
-    """A model for late interaction that encodes at once what nobody waits for, in a world that is level."""
     world.late = LetterTokens()
     world.start(late_after_s=0.0)
     world.write(draft("first", "", name=""))

@@ -232,18 +232,21 @@ class World:
 
         until(settled)
 
+    def hold(self) -> None:
+        """Index a first record, then let the embedder wait."""
+        self.write(draft("first"))
+        self.settle()
+        self.embedder.gate.clear()
+
     def queued(self, *, interactive: bool, org: str = ORG) -> int:
         """How many records stand ready for the embedding thread."""
         organization = self.indexer._registry.get(org)
-        assert organization is not None
-        assert organization.vectors is not None
         return organization.vectors.works.waiting(interactive=interactive)
 
     def tokens(self, *record_ids: str, org: str = ORG) -> dict[str, int]:
         """How many tokens are read of each record that has vectors of them."""
         with self.indexer.indexes(org) as open_:
             assert open_.vectors is not None, open_.degraded
-            assert open_.vectors.tokens is not None
             found = open_.vectors.tokens.read(dict.fromkeys(record_ids, 0))
         return {record_id: sum(map(len, passages)) for record_id, passages in found.items()}
 
@@ -253,7 +256,6 @@ class World:
             return [hit.record_id for hit in open_.lexical.search(text, filter=EVERYONE, limit=10).hits]
 
     def by_meaning(self, text: str, org: str = ORG, *, limit: int = 10) -> list[str]:
-        assert self.embedder is not None
         with self.indexer.indexes(org) as open_:
             assert open_.vectors is not None, open_.degraded
             vector = self.embedder.embed_query(text)

@@ -30,10 +30,7 @@ def late(late: LetterTokens) -> LetterTokens:
 
 
 def rows(world: World, *ids: str) -> dict[str, list[list[list[int]]]]:
-    """The vectors of all passages of some records, as they are stored."""
     with world.indexer.indexes(ORG) as indexes:
-        assert indexes.vectors is not None
-        assert indexes.vectors.tokens is not None
         found = indexes.vectors.tokens.read(dict.fromkeys(ids, 0))
     return {record_id: [np.asarray(each).tolist() for each in passages] for record_id, passages in found.items()}
 

@@ -25,7 +25,6 @@ def finish(backlog: Backlog, items: list[Item]) -> Progress:
 
 
 def refuse(backlog: Backlog, items: list[Item]) -> list[Item]:
-    """Let the index refuse records; return those that are still in work."""
     for item in items:
         backlog.release(item)
     return [item for item in items if backlog.retake(item)]

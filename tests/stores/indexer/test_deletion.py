@@ -26,7 +26,6 @@ def names(world: World) -> set[str]:
 
 
 def watched(world: World) -> bool:
-    """Whether the supervisor still finds what another process writes."""
     other = world.open_ledger()
     with other.transaction(STAYS, "somebody") as tx:
         tx.records.create_entity(draft(f"b{tx.sequence}", "heron"))

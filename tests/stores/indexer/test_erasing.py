@@ -14,7 +14,6 @@ OTHER = "other"
 
 
 def holds(world: World, org: str = ORG) -> bool:
-    """Whether the deleted text stands in a file of the organization, or its vector in a table."""
     for folder, _, names in os.walk(world.indexes / org):
         for name in names:
             with suppress(FileNotFoundError):  # What is written anew takes the place of what was.
@@ -25,12 +24,10 @@ def holds(world: World, org: str = ORG) -> bool:
 
 def rows(world: World, org: str = ORG) -> int:
     with world.indexer.indexes(org) as indexes:
-        assert indexes.vectors is not None
         return int(indexes.vectors._table._table.count_rows())
 
 
 def deleted(world: World, org: str = ORG) -> None:
-    """Several share a commit, so that the engine does not drop the file by itself."""
     texts = [draft(f"n{number}", f"heron number {number}") for number in range(12)]
     world.write(draft("a", f"kestrel {SECRET}"), *texts, org=org)
     world.settle(org)

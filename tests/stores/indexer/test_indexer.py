@@ -4,12 +4,9 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-
-import pytest
 
 from stores.index import IndexBatch
-from stores.indexer import IndexerOptions, IndexStatus
+from stores.indexer import IndexStatus
 from stores.indexer.vector_cache import LONGEST
 from stores.records import ORGANIZATION, IndexFilter, Position
 from stores.vectors import VectorState
@@ -28,28 +25,12 @@ def test_a_write_is_found_by_words_by_meaning_and_in_the_graph_once_the_wait_is_
     assert world.by_words("kestrel") == ["a"]
     assert world.by_meaning("a heron waits")[0] == "b"
     with world.indexer.indexes(ORG) as open_:
-        assert open_.graph is not None
         assert len(open_.graph.relation_ids()) == 1
         assert open_.degraded == {}
     assert world.indexer.check(ORG) == []
 
 
-def test_a_deleted_record_leaves_every_index(world: World) -> None:
-    world.write(draft("a", "the kestrel hovers"), draft("b", "the kestrel dives"))
-    world.relate("a", "b")
-    world.settle()
-    world.delete("a")
-    world.settle()
-    assert world.by_words("kestrel") == ["b"]
-    assert world.by_meaning("kestrel") == ["b"]
-    with world.indexer.indexes(ORG) as open_:
-        assert open_.graph is not None
-        assert dict(open_.graph.contents()) == {"b": 1}
-        assert open_.graph.relation_ids() == set()
-
-
 def test_an_update_of_metadata_alone_reaches_the_filters_and_embeds_nothing(world: World) -> None:
-    assert world.embedder is not None
     world.write(draft("a", "the kestrel hovers", metadata={"status": "open"}))
     world.settle()
     world.update("a", metadata={"status": "done"})
@@ -57,20 +38,16 @@ def test_an_update_of_metadata_alone_reaches_the_filters_and_embeds_nothing(worl
     assert len(world.embedder.texts) == 1, "the text is the same: nothing to embed"
     done = IndexFilter(frozenset({ORGANIZATION}), {"status": frozenset({"done"})})
     with world.indexer.indexes(ORG) as open_:
-        assert open_.vectors is not None
-        assert open_.lexical is not None
         vector = world.embedder.embed_query("kestrel")
         assert [hit.record_id for hit in open_.vectors.search(vector, filter=done, limit=5)] == ["a"]
         assert [hit.record_id for hit in open_.lexical.search("kestrel", filter=done, limit=5).hits] == ["a"]
 
 
 def test_a_wait_that_runs_out_names_the_indexes_that_are_still_without_the_write(world: World) -> None:
-    assert world.embedder is not None
-    world.write(draft("first"))
-    world.settle()
-    world.embedder.gate.clear()
+    world.hold()
     sequence = world.write(draft("a", "the kestrel hovers"))
     assert world.indexer.wait_applied(ORG, sequence, ["a"], 0.5) == ["vectors"]
+    assert asyncio.run(world.indexer.applied_within(ORG, sequence, ["a"], 0.3)) == ["vectors"]
     assert world.by_words("kestrel") == ["a"]
     assert not world.indexer.applied(ORG, sequence)
     world.embedder.gate.set()
@@ -91,20 +68,8 @@ def test_waiting_in_an_event_loop_takes_no_thread_and_ends_when_the_write_is_in(
     assert world.indexer.check(ORG) == []
 
 
-def test_an_asynchronous_wait_runs_out_too(world: World) -> None:
-    assert world.embedder is not None
-    world.write(draft("first"))
-    world.settle()
-    world.embedder.gate.clear()
-    sequence = world.write(draft("a"))
-    assert asyncio.run(world.indexer.applied_within(ORG, sequence, ["a"], 0.3)) == ["vectors"]
-
-
 def test_when_the_server_stops_waits_end_at_once_and_name_what_is_missing(world: World) -> None:
-    assert world.embedder is not None
-    world.write(draft("first"))
-    world.settle()
-    world.embedder.gate.clear()
+    world.hold()
     sequence = world.write(draft("a"))
 
     async def stop_while_somebody_waits() -> tuple[list[str], list[str]]:
@@ -130,7 +95,6 @@ def test_without_an_embedder_there_are_no_vectors_and_nobody_waits_for_them(worl
 
 
 def test_a_model_that_fails_is_named_and_not_waited_for_and_catches_up_later(world: World) -> None:
-    assert world.embedder is not None
     world.write(draft("first", "one"))
     world.settle()
     world.embedder.failure = RuntimeError("no route to host")
@@ -145,7 +109,6 @@ def test_a_model_that_fails_is_named_and_not_waited_for_and_catches_up_later(wor
 
 
 def test_a_record_that_the_model_refuses_holds_nobody_up_and_is_named(world: World) -> None:
-    assert world.embedder is not None
     world.embedder.refused = "poison"
     world.start()
     poison = world.write(draft("a", "poison"))
@@ -199,10 +162,7 @@ def test_a_listener_that_raises_disturbs_nobody(world: World) -> None:
 
 
 def test_interactive_writes_are_embedded_before_bulk_writes_of_the_same_organization(world: World) -> None:
-    assert world.embedder is not None
-    world.write(draft("first"))
-    world.settle()
-    world.embedder.gate.clear()
+    world.hold()
     begun = world.embedder.begun
     world.write(*[draft(f"bulk{number}", "bulk") for number in range(60)], deferred=True)
     until(lambda: world.embedder is not None and world.embedder.begun > begun)
@@ -218,10 +178,7 @@ def test_interactive_writes_are_embedded_before_bulk_writes_of_the_same_organiza
 
 
 def test_a_long_record_is_found_by_words_at_once_and_lets_others_through(world: World) -> None:
-    assert world.embedder is not None
-    world.write(draft("first"))
-    world.settle()
-    world.embedder.gate.clear()
+    world.hold()
     words = " ".join(f"word{number}" for number in range(55_000))
     long = world.write(draft("long", words[:500_000] + " zanzibar", description="quagga"))
     short = world.write(draft("short", "brief"))
@@ -238,7 +195,6 @@ def test_a_long_record_is_found_by_words_at_once_and_lets_others_through(world: 
 
 
 def test_a_record_that_changes_while_it_is_embedded_ends_with_its_last_text(world: World) -> None:
-    assert world.embedder is not None
     world.write(draft("a", "kestrel " * 2_000))
     world.settle()
     world.embedder.gate.clear()
@@ -247,17 +203,13 @@ def test_a_record_that_changes_while_it_is_embedded_ends_with_its_last_text(worl
     world.embedder.gate.set()
     world.settle()
     with world.indexer.indexes(ORG) as open_:
-        assert open_.vectors is not None
         assert open_.vectors.contents()["a"] == 3
         hits = open_.vectors.search(world.embedder.embed_query("a bittern"), filter=EVERYONE, limit=1)
     assert hits[0].score > 0.99
 
 
 def test_status_counts_what_is_pending(world: World) -> None:
-    assert world.embedder is not None
-    world.write(draft("first"))
-    world.settle()
-    world.embedder.gate.clear()
+    world.hold()
     last = world.write(draft("a"), draft("b"))
     until(
         lambda: (
@@ -268,46 +220,20 @@ def test_status_counts_what_is_pending(world: World) -> None:
     assert (line.organization_id, line.state, line.watermark) == (ORG, "catching_up", last - 2)
 
 
-def test_the_check_finds_what_is_missing_superfluous_or_stale(world: World) -> None:
-    world.write(draft("a"), draft("b"))
+def test_the_check_finds_what_is_missing_superfluous_or_stale_and_a_rebuild_mends_it(world: World) -> None:
+    world.write(draft("a", "kestrel"), draft("b", "heron"))
     world.relate("a", "b")
     world.settle()
     with world.indexer.indexes(ORG) as open_:
-        lexical, graph, vectors = open_.lexical, open_.graph, open_.vectors
-        assert lexical is not None
-        assert graph is not None
-        assert vectors is not None
-        position = lexical.position()
-        assert position is not None
-        extra = world.ledger.records.entities(ORG, ["a"])["a"]
-        lexical.apply(IndexBatch((), ("a",), (), (), position))
-        graph.apply(IndexBatch((), (), (), tuple(world.ledger.relations.relation_ids(ORG)), position))
-        state = vectors.state()
-        assert state is not None
-        vectors.replace([], ["b"], state)
+        position, state = open_.lexical.position(), open_.vectors.state()
+        open_.lexical.apply(IndexBatch((), ("a",), (), (), position))
+        open_.graph.apply(IndexBatch((), (), (), tuple(world.ledger.relations.relation_ids(ORG)), position))
+        open_.vectors.replace([], ["b"], state)
     found = world.indexer.check(ORG)
     assert len(found) == 3
     assert "lexical: entity a is missing" in found
     assert "vectors: entity b is missing" in found
     assert found[1].startswith("graph: relation")
-    assert extra.revision == 1
-
-
-def test_a_rebuild_on_request_mends_what_the_check_found(world: World) -> None:
-    world.write(draft("a", "kestrel"), draft("b", "heron"))
-    world.relate("a", "b")
-    world.settle()
-    with world.indexer.indexes(ORG) as open_:
-        assert open_.lexical is not None
-        assert open_.graph is not None
-        assert open_.vectors is not None
-        position, state = open_.lexical.position(), open_.vectors.state()
-        assert position is not None
-        assert state is not None
-        open_.lexical.apply(IndexBatch((), ("a",), (), (), position))
-        open_.graph.apply(IndexBatch((), ("b",), (), (), position))
-        open_.vectors.replace([], ["a", "b"], state)
-    assert world.indexer.check(ORG)
     world.indexer.reindex(ORG)
     assert world.indexer.check(ORG) == []
     assert world.by_words("kestrel") == ["a"]
@@ -318,14 +244,12 @@ def test_a_rebuild_on_request_mends_what_the_check_found(world: World) -> None:
 
 
 def test_what_a_rebuild_has_still_to_embed_is_pending_and_no_difference(world: World) -> None:
-    assert world.embedder is not None
     # Too long for its vectors to be remembered.
     text = "the kestrel hovers " * 200
     assert len(world.embedder.split(text)) > LONGEST
     world.write(*[draft(f"e{at}", text) for at in range(20)])
     world.settle()
     with world.indexer.indexes(ORG) as open_:
-        assert open_.vectors is not None
         state = open_.vectors.state()
         assert state is not None
         open_.vectors.replace([], [f"e{at}" for at in range(1, 20)], state)
@@ -368,7 +292,6 @@ def test_what_was_deleted_is_erased_in_a_quiet_moment(world: World) -> None:
     world.delete("a")
     world.settle()
     with world.indexer.indexes(ORG) as open_:
-        assert open_.lexical is not None
         assert open_.lexical.erasable
         world.clock.turn(60)
         until(lambda: open_.lexical is not None and not open_.lexical.erasable)
@@ -384,15 +307,3 @@ def test_the_watermark_of_an_unwritten_state_is_not_invented(world: World) -> No
     last = world.write(draft("a"))
     world.settle()
     until(lambda: world.indexer.watermarks() == {ORG: last})
-
-
-def test_where_commits_take_long_unhurried_writes_gather_for_longer(world: World) -> None:
-    world.start()
-    world.write(draft("e1", "kestrel"))
-    world.settle()
-    with world.indexer._held(ORG) as organization:
-        lane = organization.lexical
-        lane._around = replace(lane._around, options=IndexerOptions())
-        for took_s, gathered_s in ((0.001, 0.1), (0.03, 0.3), (9.0, 0.5)):
-            lane._took(took_s)
-            assert lane._unhurried_s() == pytest.approx(gathered_s)

@@ -25,7 +25,6 @@ FOLLOWERS: tuple[IndexName, ...] = ("lexical", "graph")
 
 
 def change_row(world: World, statement: str, *values: object) -> None:
-    """Change the ledger behind its back."""
     connection = sqlite3.connect(world.folder / "ledger.sqlite")
     with connection:
         connection.execute(statement, values)
@@ -37,7 +36,6 @@ def spoil(world: World, record_id: str, revision: object = "many") -> None:
 
 
 def write_spoilt(world: World, record_id: str = "bad", *, around: int = 12) -> None:
-    """Write a record that cannot be indexed in the middle of others, where no index sees it before it is damaged."""
     world.stop()
     others = [draft(f"e{at}", f"kestrel {at}") for at in range(around)]
     world.write(*others[: around // 2], draft(record_id, "bittern"), *others[around // 2 :])
@@ -49,21 +47,17 @@ def lines(world: World) -> Mapping[str, IndexStatus]:
 
 
 def refused(world: World) -> dict[str, int]:
-    """How many records each index is without."""
     return {name: line.refused for name, line in lines(world).items()}
 
 
 def held(world: World) -> list[object]:
-    """Everything that the words and the graph show."""
     with world.indexer.indexes(ORG) as open_:
         assert open_.lexical is not None
-        assert open_.graph is not None
         contents = [dict(sorted(each.contents().items())) for each in (open_.lexical, open_.graph)]
         return [*contents, sorted(open_.graph.relation_ids())]
 
 
 def caught_up(world: World) -> None:
-    """Wait until the words and the graph have taken in all that they take."""
     head = world.ledger.feed.head(ORG).sequence
     until(lambda: all((line := lines(world).get(name)) and line.watermark == head for name in FOLLOWERS))
 
@@ -220,9 +214,7 @@ def test_after_an_unclean_stop_what_was_refused_is_no_reason_to_rebuild(world: W
 
 
 def damage_links(world: World) -> None:
-    """Take from the graph what every relation needs; a new graph has it."""
     with world.indexer.indexes(ORG) as open_:
-        assert open_.graph is not None
         open_.graph._sessions.writer.command("DROP TABLE Link")
 
 
@@ -269,8 +261,6 @@ def test_an_index_that_cannot_be_opened_is_missing_in_searches_as_long_as_it_is_
 
 
 class Spoiling(HashEmbedder):
-    """Gives vectors that no index takes for texts with a word, as a model of somebody else's may."""
-
     spoilt: str | None = None
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -313,7 +303,6 @@ def test_a_change_stands_for_the_one_whose_vectors_were_refused(world: World) ->
 
 def test_a_reindex_ends_where_a_record_cannot_be_embedded(world: World) -> None:
     embedder = world.embedder
-    assert embedder is not None
     world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(20)], draft("a", "poison"))
     world.settle()
     embedder.refused = "poison"
@@ -330,7 +319,6 @@ def test_a_reindex_ends_where_a_record_cannot_be_embedded(world: World) -> None:
 
 @contextmanager
 def little_room() -> Iterator[None]:
-    """Let no file grow beyond 60 kB, as where a disk is full: what an engine says of it is real."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
     try:

@@ -8,7 +8,7 @@ import pytest
 
 from stores.embedding import EmbeddingFailed
 from stores.errors import NotFound
-from tests.stores.indexer.samples import PATIENCE_S, HashEmbedder, LetterTokens, World, draft, until
+from tests.stores.indexer.samples import PATIENCE_S, LetterTokens, World, draft, until
 
 MANY = [f"org-{number:03d}" for number in range(100)]
 PAIR = ["big", "small"]
@@ -70,15 +70,12 @@ def test_an_organization_in_use_is_not_closed_to_make_room(two: World) -> None:
         two.write(draft("b", "heron"), org="small")
         two.settle("small")
         assert two.by_words("heron", org="small") == ["b"]
-        assert open_.lexical is not None
-        assert open_.vectors is not None
         assert len(open_.lexical.contents()) == len(open_.vectors.contents()) == 1
     until(lambda: [each.id for each in two.indexer._registry.all()] == ["small"])
     assert two.by_words("kestrel", org="big") == ["a"]
 
 
 def test_an_organization_with_work_left_keeps_its_place(two: World) -> None:
-    assert isinstance(two.embedder, HashEmbedder)
     two.start(open_limit=1, poll_s=0.05)
     two.write(draft("first"), org="big")
     two.settle("big")
@@ -94,7 +91,6 @@ def test_an_organization_with_work_left_keeps_its_place(two: World) -> None:
 
 
 def test_the_bulk_import_of_one_organization_does_not_delay_the_write_of_another(two: World) -> None:
-    assert isinstance(two.embedder, HashEmbedder)
     two.write(draft("first"), org="big")
     two.write(draft("first"), org="small")
     two.settle("big")
@@ -114,7 +110,6 @@ def test_the_bulk_import_of_one_organization_does_not_delay_the_write_of_another
 
 
 def test_two_imports_take_turns(two: World) -> None:
-    assert isinstance(two.embedder, HashEmbedder)
     for each in PAIR:
         two.write(draft("first"), org=each)
         two.settle(each)
@@ -127,26 +122,6 @@ def test_two_imports_take_turns(two: World) -> None:
     two.settle("small")
     turns = ["big" if turn[0].startswith("big") else "small" for turn in two.embedder.turns[3:11]]
     assert abs(turns.count("big") - turns.count("small")) <= 2
-
-
-def test_memory_for_vectors_goes_to_those_who_search(two: World) -> None:
-    two.start(vector_budget_mb=0, poll_s=0.05)
-    for each in PAIR:
-        two.write(draft("a", "kestrel"), org=each)
-        two.settle(each)
-        assert two.by_meaning("kestrel", org=each) == ["a"]
-    assert {line.state for line in two.indexer.status()} == {"ready"}
-
-
-def test_commits_of_another_process_are_found(two: World) -> None:
-    two.start(poll_s=0.05)
-    two.write(draft("a", "kestrel"), org="big")
-    two.settle("big")
-    other = two.open_ledger()
-    with other.transaction("big", "somebody") as tx:
-        tx.records.create_entity(draft("b", "heron"))
-    other.close()
-    until(lambda: two.by_words("heron", org="big") == ["b"])
 
 
 def test_an_organization_that_the_ledger_does_not_know_is_not_opened(two: World) -> None:

@@ -22,23 +22,14 @@ from tests.stores.indexer.samples import (
 
 def test_records_are_found_before_they_have_token_vectors(world: World, late: LetterTokens) -> None:
     late.gate.clear()
-    world.write(draft("a", "the kestrel hovers"), draft("b", "a heron"))
-    until(lambda: world.by_meaning("a heron")[:1] == ["b"])
+    sequence = world.write(draft("a", "the kestrel hovers"), draft("b", "a heron"))
+    assert world.indexer.wait_applied(ORG, sequence, ["a", "b"], PATIENCE_S) == []
+    assert world.by_meaning("a heron")[:1] == ["b"]
     assert world.tokens("a", "b") == {}
     assert waiting(world) == 2
     late.gate.set()
     level(world)
     assert world.tokens("a", "b") == {"a": 4, "b": 3}
-
-
-def test_nobody_waits_for_token_vectors(world: World, late: LetterTokens) -> None:
-    late.gate.clear()
-    sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], PATIENCE_S) == []
-    assert world.tokens("a") == {}
-    late.gate.set()
-    level(world)
-    assert world.tokens("a") == {"a": 4}
 
 
 def test_a_write_waits_for_no_more_than_one_turn_of_tokens(world: World, late: LetterTokens) -> None:
@@ -91,18 +82,6 @@ def test_a_record_that_goes_while_it_is_encoded_is_not_brought_back(world: World
     late.gate.set()
     level(world)
     assert world.tokens("a") == {}
-
-
-def test_what_is_missing_after_a_stop_is_encoded_after_the_start(world: World, late: LetterTokens) -> None:
-    late.failure = EmbeddingFailed("not today")
-    world.write(draft("a", "the kestrel hovers"))
-    until(lambda: world.by_meaning("kestrel") == ["a"])
-    until(lambda: waiting(world) == 1)
-    world.stop()
-    late.failure = None
-    world.start()
-    level(world)
-    assert world.tokens("a") == {"a": 4}
 
 
 def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(world: World, late: LetterTokens) -> None:
@@ -202,28 +181,6 @@ def test_another_model_means_other_vectors(world: World, late: LetterTokens) -> 
     assert len(late.passages) == 1
 
 
-def test_a_file_that_cannot_be_read_is_made_anew(world: World, late: LetterTokens) -> None:
-    world.write(draft("a", "the kestrel hovers"))
-    level(world)
-    world.stop()
-    for file in world.indexes.rglob(f"{FILE}*"):
-        file.write_bytes(b"no database " * 999)
-    world.start()
-    level(world)
-    assert world.tokens("a") == {"a": 4}
-    assert world.by_meaning("the kestrel hovers") == ["a"]
-
-
-def test_a_rebuild_on_request_makes_them_anew(world: World, late: LetterTokens) -> None:
-    world.restart(cached_token_bytes=0)
-    world.write(draft("a", "the kestrel hovers"))
-    level(world)
-    late.passages = []
-    world.indexer.reindex(ORG, ["vectors"])
-    level(world)
-    assert len(late.passages) == 1
-
-
 def test_a_text_that_stands_in_two_records_is_encoded_once_as_long_as_it_is_remembered(
     world: World, late: LetterTokens
 ) -> None:
@@ -275,15 +232,3 @@ def test_token_vectors_that_are_missing_at_the_start_are_pending_and_made_withou
     late.gate.set()
     until(lambda: not waiting(world) and not waiting(world, "other"))
     assert sorted(late.passages) == [f"{each}\nthe kestrel hovers" for each in (ORG, "other")]
-
-
-def test_an_organization_whose_token_vectors_are_all_there_is_not_opened_at_the_start(
-    world: World, late: LetterTokens
-) -> None:
-    world.write(draft("a", "the kestrel hovers"))
-    level(world)
-    world.restart()
-    until(lambda: world.indexer.surveyed)
-    assert vectors_of(world).state == "ready"
-    world.indexer._supervisor._step()
-    assert world.indexer._registry.all() == []

@@ -28,7 +28,6 @@ def file_of(world: World, org: str = ORG) -> Path:
 
 
 def flip(file: Path) -> None:
-    """Pages that cannot be any, behind those that the opening reads."""
     content = bytearray(file.read_bytes())
     content[8 * PAGE :] = b"\xff" * (len(content) - 8 * PAGE)
     file.write_bytes(content)
@@ -53,7 +52,6 @@ damages = pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 
 @pytest.fixture
 def many(world: World, late: LetterTokens) -> World:
-    """A world with enough token vectors for some pages of a file."""
     world.write(*(draft(each, TEXT) for each in MANY))
     level(world)
     assert world.tokens(*MANY) == HELD

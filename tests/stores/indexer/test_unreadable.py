@@ -17,7 +17,6 @@ TORN = '{"occurred_at": "2026-0'
 
 
 def tear(world: World, record_id: str, metadata: str = TORN) -> None:
-    """Change the row behind the back of whoever has the ledger open."""
     with world.ledger._database.write() as connection:
         connection.execute(
             text("UPDATE entities SET metadata = :metadata WHERE id = :id"), {"metadata": metadata, "id": record_id}
@@ -25,7 +24,6 @@ def tear(world: World, record_id: str, metadata: str = TORN) -> None:
 
 
 def write_torn(world: World, record_id: str = "bad") -> None:
-    """Damage a record before any index has seen it."""
     world.stop()
     others = [draft(f"e{at}", f"kestrel {at}") for at in range(8)]
     world.write(*others[:4], draft(record_id, "bittern"), *others[4:])
@@ -33,7 +31,6 @@ def write_torn(world: World, record_id: str = "bad") -> None:
 
 
 def take_no_notice(world: World) -> None:
-    """Check that others are written, found and waited for as ever."""
     later = world.write(draft("later", "heron"))
     assert world.indexer.wait_applied(ORG, later, ["later"], PATIENCE_S) == []
     assert world.by_words("heron") == ["later"]

@@ -37,44 +37,22 @@ def test_either_spelling_has_the_terms_of_the_other(british: str, american: str)
 
 @pytest.mark.parametrize(
     ("word", "other"),
-    [
-        ("daemon", "demon"),
-        ("Michael", "Michel"),
-        ("laevis", "Levi"),
-        ("Caesar", "Cesar"),
-        ("aenter", "enter"),
-        ("aero", "Eros"),
-        ("expertise", "expert"),
-        ("prologue", "Prolog"),
-        ("antennae", "antenn"),
-        ("paradise", "parade"),
-        ("tour", "Tor"),
-        ("store", "storer"),
-    ],
-)
+    [("daemon", "demon"), ("Michael", "Michel"), ("laevis", "Levi"), ("Caesar", "Cesar"), ("aenter", "enter"),
+     ("aero", "Eros"), ("expertise", "expert"), ("prologue", "Prolog"), ("antennae", "antenn"), ("paradise", "parade"),
+     ("tour", "Tor"), ("store", "storer")],
+)  # fmt: skip
 def test_words_that_are_not_the_same_stay_apart(word: str, other: str) -> None:
     assert analyse(word) != analyse(other)
 
 
 @pytest.mark.parametrize(
     "family",
-    [
-        "precise precision precisely",
-        "revise revision revised",
-        "supervise supervision",
-        "televise television",
-        "advertise advertisement advertising",
-        "algae alga",
-        "apprised apprise",
-        "uprising uprisings",
-        "licence licencing licensing licensed",
-        "defence defences defensive",
-        "programme programmer programmable program programming",
-        "enfranchise enfranchisement",
-        "queue queueing queuing",
-        "surprise surprisingly surprised",
-    ],
-)
+    ["precise precision precisely", "revise revision revised", "supervise supervision", "televise television",
+     "advertise advertisement advertising", "algae alga", "apprised apprise", "uprising uprisings",
+     "licence licencing licensing licensed", "defence defences defensive",
+     "programme programmer programmable program programming", "enfranchise enfranchisement", "queue queueing queuing",
+     "surprise surprisingly surprised"],
+)  # fmt: skip
 def test_forms_of_a_word_that_had_one_stem_keep_one(family: str) -> None:
     stems = [analyse(word) for word in family.split()]
     assert stems.count(stems[0]) == len(stems)

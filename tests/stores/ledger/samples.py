@@ -1,12 +1,25 @@
 """Records to store, and a clock that a test can turn."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from stores.ledger import AuditDraft, AuditQuery, EntityQuery, Ledger
-from stores.records import ORGANIZATION, Entity, EntityDraft, Organization, ProjectAccess, Session, User
+from stores.ledger import AuditDraft, AuditQuery, EntityQuery, Ledger, RelationDraft
+from stores.records import (
+    ORGANIZATION,
+    ApiKey,
+    Entity,
+    EntityDraft,
+    Organization,
+    ProjectAccess,
+    Relation,
+    Session,
+    User,
+)
 
+T = TypeVar("T")
 ORG = "org-1"
 OTHER = "org-2"
 ANN = "user-ann"
@@ -38,9 +51,25 @@ def create(ledger: Ledger, *drafts: EntityDraft, organization_id: str = ORG) -> 
         return [tx.records.create_entity(each) for each in drafts]
 
 
-def rename(ledger: Ledger, entity_id: str, name: str) -> Entity:
+def update(ledger: Ledger, entity_id: str, **changes: Any) -> Entity:
     with ledger.transaction(ORG, ANN) as tx:
-        return tx.records.update_entity(entity_id, lambda entity: replace(entity, name=name))
+        return tx.records.update_entity(entity_id, lambda entity: replace(entity, **changes))
+
+
+def rename(ledger: Ledger, entity_id: str, name: str) -> Entity:
+    return update(ledger, entity_id, name=name)
+
+
+def delete(ledger: Ledger, entity_id: str, *, organization_id: str = ORG) -> Entity:
+    with ledger.transaction(organization_id, ANN) as tx:
+        return tx.records.delete_entity(entity_id)
+
+
+def relate(
+    ledger: Ledger, name: str, source_id: str, target_id: str, *, organization_id: str = ORG, **fields: Any
+) -> Relation:
+    with ledger.transaction(organization_id, ANN) as tx:
+        return tx.relations.add_relation(RelationDraft(name, source_id, target_id, **fields))
 
 
 def person(user_id: str, *, email: str | None = None) -> User:
@@ -72,6 +101,11 @@ def session(session_id: str, user_id: str = ANN, organization_id: str = ORG, **c
     return replace(plain, **changes)
 
 
+def api_key(key_id: str, user_id: str = ANN, organization_id: str = ORG) -> ApiKey:
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    return ApiKey(key_id, organization_id, user_id, "k", f"sk_{key_id}", (), (), (), True, begun)
+
+
 def add_project(ledger: Ledger, project_id: str, *, creator: str = ANN, organization_id: str = ORG) -> None:
     with ledger.transaction(organization_id, creator) as tx:
         tx.people.set_project_access(ProjectAccess(project_id, "private", creator))
@@ -83,3 +117,21 @@ def deed(action: str, organization_id: str | None = ORG, **changes: Any) -> Audi
 
 def actions(ledger: Ledger, organization_id: str | None = ORG) -> list[str]:
     return [entry.draft.action for entry in ledger.audit.entries(AuditQuery(organization_id))]
+
+
+def at_once(attempt: Callable[[int], T], count: int = 6) -> list[T]:
+    with ThreadPoolExecutor(min(count, 6)) as pool:
+        return list(pool.map(attempt, range(count)))
+
+
+def winners(attempt: Callable[[int], object], refused: type[Exception], count: int = 6) -> int:
+    """Make attempts at once; return how many are not refused."""
+
+    def succeeds(number: int) -> bool:
+        try:
+            attempt(number)
+        except refused:
+            return False
+        return True
+
+    return sum(at_once(succeeds, count))

@@ -4,9 +4,8 @@ import pytest
 
 from stores.errors import NotFound, ValidationFailed
 from stores.ledger import Cited, Citing, Ledger
-from stores.ledger.encoding import to_micros
 from stores.records import ORGANIZATION
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, create, draft
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, delete, draft
 
 OPEN = frozenset({ORGANIZATION})
 
@@ -14,23 +13,6 @@ OPEN = frozenset({ORGANIZATION})
 def cite(ledger: Ledger, *ids: str, session: str = "s1", by: str = ANN, visible: frozenset[str] = OPEN) -> Cited:
     with ledger.transaction(ORG, by) as tx:
         return tx.memories.cite(ids, Citing(visible, session, "search"))
-
-
-def test_a_record_counts_once_for_one_user_in_one_session(ledger: Ledger, clock: SteppingClock) -> None:
-    create(ledger, draft("a"), draft("b"))
-    assert cite(ledger, "b", "a", "b", "x") == Cited({"b": ORGANIZATION, "a": ORGANIZATION}, (), ("x",))
-    assert cite(ledger, "a") == Cited({}, ("a",), ())
-    cite(ledger, "a", session="s2")
-    last = to_micros(clock.now)
-    cite(ledger, "a", by=BOB)
-    found = sorted(ledger.memories.citations(ORG, ["a"]), key=lambda each: each.sessions)
-    assert [(each.record_id, each.visibility, each.sessions) for each in found] == [
-        ("a", ORGANIZATION, 1),
-        ("a", ORGANIZATION, 2),
-    ]
-    assert found[1].last_us == last
-    assert len(ledger.memories.citations(ORG)) == 3
-    assert ledger.memories.citations(OTHER) == []
 
 
 def test_what_one_may_not_read_is_as_what_does_not_exist(ledger: Ledger) -> None:
@@ -69,8 +51,7 @@ def test_citations_go_with_their_record_and_with_their_user(ledger: Ledger) -> N
     create(ledger, draft("a"), draft("b"))
     for by in (ANN, BOB):
         cite(ledger, "a", "b", by=by)
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("a")
+    delete(ledger, "a")
     assert [each.record_id for each in ledger.memories.citations(ORG)] == ["b", "b"]
     ledger.people.delete_user(BOB)
     assert [each.record_id for each in ledger.memories.citations(ORG)] == ["b"]

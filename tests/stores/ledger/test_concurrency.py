@@ -8,7 +8,7 @@ import pytest
 from stores.errors import Conflict, NotFound
 from stores.ledger import Ledger, RelationDraft
 from stores.records import Change, Entity
-from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft
+from tests.stores.ledger.samples import ANN, ORG, OTHER, at_once, create, draft, winners
 
 WRITERS = 6
 EACH = 12
@@ -55,11 +55,9 @@ def test_no_update_is_lost(ledger: Ledger, second: Ledger) -> None:
             with (ledger, second)[writer % 2].transaction(ORG, ANN) as tx:
                 tx.records.update_entity("e1", increment)
 
-    with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(write, range(WRITERS)))
+    at_once(write)
 
     read = ledger.records.entity(ORG, "e1")
-    assert read is not None
     assert read.metadata == {"n": WRITERS * EACH}
     assert read.revision == WRITERS * EACH + 1
 
@@ -67,16 +65,11 @@ def test_no_update_is_lost(ledger: Ledger, second: Ledger) -> None:
 def test_of_writers_that_expect_the_same_revision_one_wins(ledger: Ledger, second: Ledger) -> None:
     create(ledger, draft("e1"))
 
-    def write(writer: int) -> bool:
-        try:
-            with (ledger, second)[writer % 2].transaction(ORG, ANN) as tx:
-                tx.records.update_entity("e1", lambda entity: replace(entity, name=str(writer)), expected_revision=1)
-        except Conflict:
-            return False
-        return True
+    def write(writer: int) -> None:
+        with (ledger, second)[writer % 2].transaction(ORG, ANN) as tx:
+            tx.records.update_entity("e1", lambda entity: replace(entity, name=str(writer)), expected_revision=1)
 
-    with ThreadPoolExecutor(WRITERS) as pool:
-        assert sum(pool.map(write, range(WRITERS))) == 1
+    assert winners(write, Conflict) == 1
 
 
 def test_of_writers_that_create_the_same_record_one_wins(ledger: Ledger, second: Ledger) -> None:
@@ -91,8 +84,7 @@ def test_of_writers_that_create_the_same_record_one_wins(ledger: Ledger, second:
                 return False, relation.id
             return True, relation.id
 
-    with ThreadPoolExecutor(WRITERS) as pool:
-        outcomes = list(pool.map(write, range(WRITERS)))
+    outcomes = at_once(write)
     assert sum(created for created, _ in outcomes) == 1
     assert len({relation_id for _, relation_id in outcomes}) == 1
     assert len(ledger.relations.relation_ids(ORG)) == 1

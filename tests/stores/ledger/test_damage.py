@@ -9,14 +9,12 @@ from sqlalchemy import text
 from stores.errors import RecordUnreadable
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, Capture
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, SteppingClock, create, draft
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, SteppingClock, create, delete, draft, relate, update
 
 MANY = 40
-"""More than are read row by row."""
 
 
 def damage(ledger: Ledger, table: str, column: str, value: object, *record_ids: str) -> None:
-    """Change rows behind the ledger's back."""
     with ledger._database.write() as connection:
         for each in record_ids:
             connection.execute(
@@ -70,8 +68,7 @@ def test_lists_leave_it_out_and_count_it(ledger: Ledger) -> None:
 
 def test_it_can_be_deleted_and_leaves_nothing(ledger: Ledger) -> None:
     several(ledger, 3)
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.add_relation(RelationDraft("RELATED_TO", "e000", "e001"))
+    relate(ledger, "RELATED_TO", "e000", "e001")
     damage(ledger, "entities", "metadata", "torn", "e000")
     with ledger.transaction(ORG, ANN) as tx:
         erased = tx.records.delete_entity("e000")
@@ -126,8 +123,7 @@ def test_a_past_revision_that_is_damaged_is_as_if_it_were_not_there(ledger: Ledg
     several(ledger, 2)
     then = clock.now
     for each in ("e000", "e001"):
-        with ledger.transaction(ORG, ANN) as tx:
-            tx.records.update_entity(each, lambda entity: replace(entity, content="later"))
+        update(ledger, each, content="later")
     damage(ledger, "entity_revisions", "metadata", "torn", "e000")
     assert set(ledger.records.entities_at(ORG, ["e000", "e001"], then)) == {"e001"}
     with pytest.raises(RecordUnreadable, match="e000"):
@@ -180,8 +176,7 @@ def test_cells_that_only_sqlite_can_hold_are_no_worse(
         ledger.records.entity(ORG, "e001")
     assert refused.value.visibility == ORGANIZATION
     assert [each.partition(" ")[2][:4] for each in ledger.feed.unreadable(ORG)] == ["e001"]
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("e001")
+    delete(ledger, "e001")
     assert ledger.feed.unreadable(ORG) == []
 
 

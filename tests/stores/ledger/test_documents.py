@@ -5,7 +5,7 @@ import pytest
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import ChunkPlace, Ledger, RelationDraft
 from stores.records import Chunk, Document
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, delete, draft
 
 PAGE = Document(id="d1", source_id="s1", url="https://docs.example/a?x=%20", title="Títle", content_hash="sha256:1")
 
@@ -36,7 +36,6 @@ def test_a_chunk_knows_its_document_and_its_source(ledger: Ledger) -> None:
         "d1-c1": ChunkPlace(chunk(1), PAGE.url, PAGE.title, "The Docs", "https://docs.example")
     }
     entity = ledger.records.entity(ORG, "d1-c1")
-    assert entity is not None
     assert (entity.source_id, entity.content) == ("s1", "text 1")
     assert ledger.records.documents(ORG, "s1") == [PAGE]
     assert ledger.records.documents(OTHER, "s1") == []
@@ -134,7 +133,6 @@ def test_deleting_a_source_erases_documents_chunks_and_their_relations(ledger: L
 def test_a_source_of_many_chunks_is_erased_in_one_transaction(ledger: Ledger) -> None:
     add_source(ledger)
     add_chunks(ledger, 1_100)
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("s1")
+    delete(ledger, "s1")
     assert ledger.records.revisions(ORG) == {}
     assert ledger.feed.head(ORG).sequence == 2 * 1_101

@@ -5,7 +5,18 @@ import pytest
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import Claim, KeyedRequest, Ledger, RelationDraft
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, create, draft, organization, person, rename
+from tests.stores.ledger.samples import (
+    ANN,
+    EVERYTHING,
+    ORG,
+    create,
+    delete,
+    draft,
+    organization,
+    person,
+    relate,
+    rename,
+)
 
 SECRET = "xyzzy-7f3a-plugh"
 
@@ -37,31 +48,23 @@ def test_a_deletion_of_another_revision_or_of_nothing_is_refused(ledger: Ledger)
     assert ledger.records.revisions(ORG) == {"e1": 1}
 
 
-def test_a_stored_answer_does_not_outlive_the_record_that_it_repeats(ledger: Ledger) -> None:
-    request = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key", "hash")
-    claim = ledger.idempotency.claim(request, "process-1")
+REQUEST = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key", "hash")
+
+
+@pytest.mark.parametrize("answered", ["before", "after"])
+def test_a_stored_answer_does_not_outlive_the_record_that_it_repeats(ledger: Ledger, answered: str) -> None:
+    claim = ledger.idempotency.claim(REQUEST, "process-1")
     assert isinstance(claim, Claim)
     with ledger.transaction(ORG, ANN, claim) as tx:
         tx.records.create_entity(draft("e1"))
+    if answered == "after":
+        delete(ledger, "e1")
     ledger.idempotency.finish(claim, 201, {"content": SECRET})
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("e1")
+    if answered == "before":
+        delete(ledger, "e1")
     with pytest.raises(Conflict, match=r"carried out.*was deleted or may not be read.*about: entity:e1") as refused:
-        ledger.idempotency.claim(request, "process-1")
+        ledger.idempotency.claim(REQUEST, "process-1")
     assert SECRET not in str(refused.value)
-
-
-def test_an_answer_that_comes_after_the_deletion_of_its_record_is_not_stored(ledger: Ledger) -> None:
-    request = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key", "hash")
-    claim = ledger.idempotency.claim(request, "process-1")
-    assert isinstance(claim, Claim)
-    with ledger.transaction(ORG, ANN, claim) as tx:
-        tx.records.create_entity(draft("e1"))
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("e1")
-    ledger.idempotency.finish(claim, 201, {"content": SECRET})
-    with pytest.raises(Conflict, match="was deleted or may not be read"):
-        ledger.idempotency.claim(request, "process-1")
 
 
 def test_deleted_text_is_in_no_file_after_a_checkpoint(tmp_path: Path) -> None:
@@ -70,13 +73,11 @@ def test_deleted_text_is_in_no_file_after_a_checkpoint(tmp_path: Path) -> None:
     create(ledger, draft("e1", name=SECRET, description=SECRET, content=SECRET * 3_000, metadata={"k": SECRET}))
     create(ledger, draft("e2"))
     rename(ledger, "e1", f"{SECRET} again")
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e2", fact=SECRET))
+    relate(ledger, "ABOUT", "e1", "e2", fact=SECRET)
     ledger.checkpoint()
     assert any(SECRET.encode() in file.read_bytes() for file in tmp_path.iterdir())
 
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("e1")
+    delete(ledger, "e1")
     ledger.checkpoint()
 
     assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
@@ -85,10 +86,7 @@ def test_deleted_text_is_in_no_file_after_a_checkpoint(tmp_path: Path) -> None:
 
 def test_a_lost_answer_names_no_relation_that_was_erased_with_a_record(ledger: Ledger) -> None:
     create(ledger, draft("e1"), draft("e2", visibility="private:x"))
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.add_relation(
-            RelationDraft(name="ABOUT", source_id="e2", target_id="e1", visibility="private:x", id="r1")
-        )
+    relate(ledger, "ABOUT", "e2", "e1", visibility="private:x", id="r1")
     request = KeyedRequest(ORG, ANN, "DELETE", "/api/entities/e1", "key", "hash")
     claim = ledger.idempotency.claim(request, "process-1")
     assert isinstance(claim, Claim)

@@ -18,7 +18,7 @@ def test_a_new_organization_is_at_the_start(ledger: Ledger) -> None:
         ledger.feed.head("org-9")
 
 
-def test_each_write_is_one_row_of_the_feed_without_text(ledger: Ledger, clock: SteppingClock) -> None:
+def test_each_write_is_one_row_of_the_feed_without_text(ledger: Ledger) -> None:
     with ledger.transaction(ORG, ANN, deferred=True) as tx:
         tx.records.create_entity(draft("e1", entity_type="task", visibility="private:x"), fields={"mode": "sync"})
         tx.records.create_entity(draft("e2"))

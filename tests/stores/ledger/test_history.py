@@ -12,7 +12,7 @@ import pytest
 from stores.errors import Conflict
 from stores.ledger import HistoryQuery, Ledger, RelationDraft
 from stores.records import ORGANIZATION, Relation
-from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, rename
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, update
 
 EVERYBODY = frozenset({ORGANIZATION})
 HOUR = timedelta(hours=1)
@@ -20,8 +20,6 @@ IDS = "abcd"
 
 
 class HourClock(SteppingClock):
-    """Stands still until a test moves it, so that times are equal as often as not."""
-
     def __call__(self) -> datetime:
         return self.now
 
@@ -36,8 +34,6 @@ def ids(ledger: Ledger, query: HistoryQuery) -> list[str]:
 
 
 class Told(NamedTuple):
-    """A relation as it was known since a moment, until it was known otherwise."""
-
     since: datetime
     known: Relation
 
@@ -46,7 +42,6 @@ Past = dict[str, list[Told]]
 
 
 def grow(ledger: Ledger, clock: HourClock, chance: random.Random) -> Past:
-    """Record facts, and give them ends and other ends at random, on a clock that also jumps back."""
     start = clock.now
     past: Past = {}
     for number in range(60):
@@ -87,7 +82,6 @@ def some_hour(clock: HourClock, chance: random.Random) -> datetime:
 
 
 def known(past: Past, query: HistoryQuery, now: datetime) -> list[Relation]:
-    """What was known at the moment that a query names, as it was known."""
     at = query.known_at or query.as_of or now
     if query.as_of is None and query.known_at is None:
         return [versions[-1].known for versions in past.values()]
@@ -180,7 +174,7 @@ def test_an_edge_shows_to_who_may_read_both_ends_now_and_then(ledger: Ledger, cl
         tx.relations.add_relation(RelationDraft("OWNS", "a", "b", id="r"))
         tx.relations.add_relation(RelationDraft("OWNS", "b", "c", id="s"))
     early, clock.now = clock.now, clock.now + HOUR
-    hide(ledger, "a", "private:x")
+    update(ledger, "a", visibility="private:x")
     hidden, clock.now = clock.now, clock.now + HOUR
     mine = EVERYBODY | {"private:x"}
     for mode in ("history", "timeline"):
@@ -188,30 +182,8 @@ def test_an_edge_shows_to_who_may_read_both_ends_now_and_then(ledger: Ledger, cl
         assert ids(ledger, query) == ids(ledger, replace(query, as_of=early)) == ["s"]
         assert ids(ledger, replace(query, visibility=mine)) == ["s", "r"]
         assert ids(ledger, replace(query, entity_id="a")) == ids(ledger, replace(query, entity_id="nobody")) == []
-    hide(ledger, "a", ORGANIZATION)
+    update(ledger, "a", visibility=ORGANIZATION)
     query = HistoryQuery("history", EVERYBODY, 9)
     assert ids(ledger, query) == ids(ledger, replace(query, as_of=early)) == ["s", "r"]
     assert ids(ledger, replace(query, as_of=hidden)) == ["s"]
     assert ids(ledger, replace(query, as_of=hidden, visibility=mine)) == ["s", "r"]
-
-
-def hide(ledger: Ledger, entity_id: str, visibility: str) -> None:
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.update_entity(entity_id, lambda entity: replace(entity, visibility=visibility))
-
-
-def test_names_are_those_of_the_moment(ledger: Ledger, clock: HourClock) -> None:
-    create(ledger, draft("a", name="first"))
-    times = [clock.now]
-    for name in ("second", "third"):
-        clock.now += HOUR
-        rename(ledger, "a", name)
-        times.append(clock.now)
-    assert [ledger.relations.entity_names(ORG, ["a"], moment) for moment in times] == [
-        {"a": "first"},
-        {"a": "second"},
-        {"a": "third"},
-    ]
-    assert ledger.relations.entity_names(ORG, ["a", "absent"]) == {"a": "third"}
-    assert ledger.relations.entity_names(ORG, ["a"], times[0] - HOUR) == {"a": "third"}
-    assert ledger.relations.entity_names(OTHER, ["a"]) == {}

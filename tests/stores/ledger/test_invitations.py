@@ -18,6 +18,7 @@ from tests.stores.ledger.samples import (
     deed,
     organization,
     person,
+    winners,
 )
 
 
@@ -66,7 +67,6 @@ def test_an_invitation_is_accepted_once_by_whom_it_is_for(ledger: Ledger, invita
     assert ledger.invitations.accept("token", BOB, deed("member.add", actor_id=BOB)) == invitation
 
     member = ledger.people.member(ORG, BOB)
-    assert member is not None
     assert member.role == "admin"
     assert ledger.invitations.pending(ORG) == []
     assert ledger.invitations.by_token("token") is None
@@ -93,14 +93,6 @@ def test_a_revoked_expired_or_unknown_invitation_makes_nobody_a_member(
             ledger.invitations.accept(token, BOB)
     assert ledger.people.member(ORG, BOB) is None
     assert actions(ledger) == ["invitation.revoke", "member.invite"]
-
-
-def test_a_second_invitation_to_an_address_takes_the_place_of_the_first(ledger: Ledger, invitation: Invitation) -> None:
-    second = replace(invitation, id="i2", email="user-bob@EXAMPLE.org", role="viewer")
-    ledger.invitations.create(second, "token-2")
-    ledger.invitations.create(replace(invitation, id="i3", organization_id=OTHER, email="c@x.org"), "token-3")
-    assert ledger.invitations.pending(ORG) == [second]
-    assert ledger.invitations.by_token("token") is None
 
 
 def test_a_member_is_not_invited_and_does_not_change_role_by_an_old_invitation(
@@ -200,12 +192,7 @@ def test_of_many_who_accept_at_once_one_succeeds(ledger: Ledger, second: Ledger,
     made = Invitation("i1", ORG, f"{BOB}@example.org", "member", ANN, clock.now, clock.now + 1000 * DAYS_30)
     ledger.invitations.create(made, "token")
 
-    def accept(number: int) -> bool:
-        try:
-            (ledger, second)[number % 2].invitations.accept("token", BOB)
-        except InvalidRequest:
-            return False
-        return True
+    def accept(number: int) -> None:
+        (ledger, second)[number % 2].invitations.accept("token", BOB)
 
-    with ThreadPoolExecutor(6) as pool:
-        assert sum(pool.map(accept, range(6))) == 1
+    assert winners(accept, InvalidRequest) == 1

@@ -1,11 +1,10 @@
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 
 from stores.errors import Conflict
-from stores.ledger import Lease, Ledger
-from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, draft
+from stores.ledger import Ledger
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, draft, winners
 
 
 def test_a_lease_is_held_by_one_until_it_is_released(ledger: Ledger) -> None:
@@ -56,11 +55,7 @@ def test_the_leases_of_a_dead_process_are_given_back(ledger: Ledger) -> None:
 
 
 def test_of_many_that_want_a_lease_at_once_one_gets_it(ledger: Ledger) -> None:
-    def attempt(number: int) -> Lease | None:
-        try:
-            return ledger.leases.acquire(ORG, "work", f"process-{number}")
-        except Conflict:
-            return None
+    def attempt(number: int) -> None:
+        ledger.leases.acquire(ORG, "work", f"process-{number}")
 
-    with ThreadPoolExecutor(4) as pool:
-        assert sum(lease is not None for lease in pool.map(attempt, range(12))) == 1
+    assert winners(attempt, Conflict, 12) == 1

@@ -1,20 +1,15 @@
-import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event
 
-from stores.clock import utc_now
 from stores.errors import ValidationFailed
 from stores.ledger import EntityQuery, Ledger, RelationDraft, SortKey, listing
 from stores.records import ORGANIZATION
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft, rename
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft, rename, update
 
 
 def ids(ledger: Ledger, **filters: Any) -> list[str]:
@@ -41,7 +36,6 @@ def tasks(ledger: Ledger) -> Ledger:
 
 
 def spelt(value: object) -> str:
-    """A parameter in the name of a test, the same in every process."""
     if isinstance(value, dict):
         return ", ".join(
             f"{key}={sorted(each) if isinstance(each, frozenset) else each!r}" for key, each in value.items()
@@ -51,36 +45,18 @@ def spelt(value: object) -> str:
 
 @pytest.mark.parametrize(
     ("filters", "expected"),
-    [
-        ({}, "abd"),
-        ({"types": ("TASK",)}, "ab"),
-        ({"types": ("pattern", "task")}, "abd"),
-        ({"types": ("Document",)}, "f"),
-        ({"include_chunks": True}, "abdf"),
-        ({"include_archived": True}, "abcdg"),
-        ({"statuses": ("Archived",)}, "cg"),
-        ({"statuses": ("todo", "doing")}, "ab"),
-        ({"priorities": ("HIGH",)}, "a"),
-        ({"tags": ("urgent", "Y")}, "ab"),
-        ({"tags": ("urg",)}, ""),
-        ({"languages": ("PYTHON",)}, "ab"),
-        ({"languages": ("rust",), "tags": ("x",)}, ""),
-        ({"category": "BACKEND"}, "ad"),
-        ({"project_ids": ("p1", "p3")}, "a"),
-        ({"project_ids": ("P1",)}, ""),
-        ({"epic": "g"}, "a"),
-        ({"epic": "g", "visibility": frozenset({"private:bob"})}, ""),
-        ({"epic": "d"}, ""),
-        ({"no_epic": True}, "b"),
-        ({"no_epic": True, "types": ("pattern", "Task")}, "b"),
-        ({"complexity": "simple"}, "b"),
-        ({"feature": "search"}, "a"),
-        ({"visibility": frozenset({"private:bob"})}, "e"),
-        ({"visibility": frozenset({"private:bob", ORGANIZATION})}, "abde"),
-        ({"visibility": frozenset()}, ""),
-    ],
+    [({}, "abd"), ({"types": ("TASK",)}, "ab"), ({"types": ("pattern", "task")}, "abd"),
+     ({"types": ("Document",)}, "f"), ({"include_chunks": True}, "abdf"), ({"include_archived": True}, "abcdg"),
+     ({"statuses": ("Archived",)}, "cg"), ({"statuses": ("todo", "doing")}, "ab"), ({"priorities": ("HIGH",)}, "a"),
+     ({"tags": ("urgent", "Y")}, "ab"), ({"tags": ("urg",)}, ""), ({"languages": ("PYTHON",)}, "ab"),
+     ({"languages": ("rust",), "tags": ("x",)}, ""), ({"category": "BACKEND"}, "ad"),
+     ({"project_ids": ("p1", "p3")}, "a"), ({"project_ids": ("P1",)}, ""), ({"epic": "g"}, "a"),
+     ({"epic": "g", "visibility": frozenset({"private:bob"})}, ""), ({"epic": "d"}, ""), ({"no_epic": True}, "b"),
+     ({"no_epic": True, "types": ("pattern", "Task")}, "b"), ({"complexity": "simple"}, "b"),
+     ({"feature": "search"}, "a"), ({"visibility": frozenset({"private:bob"})}, "e"),
+     ({"visibility": frozenset({"private:bob", ORGANIZATION})}, "abde"), ({"visibility": frozenset()}, "")],
     ids=spelt,
-)
+)  # fmt: skip
 def test_a_filter_keeps_exactly_what_it_names(tasks: Ledger, filters: dict[str, Any], expected: str) -> None:
     assert ids(tasks, **filters) == list(expected)
     wanted = replace(EVERYTHING, **filters)
@@ -107,53 +83,6 @@ def test_few_matches_come_in_the_order_of_many(
     assert pages[0] == pages[1]
     assert [len(found) for found, _ in pages[0]] == [3, 3, 2, 0]
     assert {total for _, total in pages[0]} == {8}
-
-
-def test_a_walk_and_a_supersession_are_read_by_key(ledger: Ledger) -> None:
-    create(ledger, draft("a"), draft("b"))
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.add_relation(RelationDraft(name="SUPERSEDES", source_id="b", target_id="a"))
-    plans = "\n".join(explained(ledger, lambda: ledger.records.matching_ids(ORG, EVERYTHING, ["a"])))
-    plans += "\n".join(
-        explained(ledger, lambda: ledger.records.superseded(ORG, ["a"], visibility=EVERYTHING.visibility))
-    )
-    assert "sqlite_autoindex_entities_1" in plans
-    assert "ix_relations_superseding" in plans
-    assert not re.search(r"ix_entities_kept|ix_relations_target", plans)
-
-
-def test_the_neighbours_of_one_record_are_read_without_those_of_all_others(ledger: Ledger) -> None:
-    create(ledger, draft("a"))
-    moment = utc_now()
-    for at in (None, moment):
-        read = partial(
-            ledger.relations.readable_relations_of, ORG, "a", visibility=EVERYTHING.visibility, at=at, limit=5
-        )
-        plan = "\n".join(explained(ledger, read))
-        assert "ix_relations_source" in plan
-        assert "ix_relations_target" in plan
-        assert "ix_relations_known" not in plan
-
-
-def explained(ledger: Ledger, read: Callable[[], object]) -> list[str]:
-    """Tell how SQLite reads what a function reads."""
-    engine = ledger._database.reader
-    if engine.dialect.name != "sqlite":
-        pytest.skip("how SQLite plans")
-    said: list[tuple[str, Any]] = []
-
-    def listen(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        said.append((statement, parameters))
-
-    event.listen(engine, "before_cursor_execute", listen)
-    read()
-    event.remove(engine, "before_cursor_execute", listen)
-    with engine.connect() as connection:
-        return [
-            str(row[3])
-            for statement, parameters in said
-            for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
-        ]
 
 
 def test_a_task_of_an_epic_that_is_hidden_or_gone_is_one_without(tasks: Ledger) -> None:
@@ -206,8 +135,7 @@ def test_another_organization_sees_nothing(tasks: Ledger) -> None:
 
 
 def test_a_list_follows_updates_of_what_it_filters_by(tasks: Ledger) -> None:
-    with tasks.transaction(ORG, ANN) as tx:
-        tx.records.update_entity("a", lambda entity: replace(entity, tags=("z",), metadata={"status": "done"}))
+    update(tasks, "a", tags=("z",), metadata={"status": "done"})
     assert ids(tasks, tags=("z",)) == ["a"]
     assert ids(tasks, tags=("urgent",)) == []
     assert ids(tasks, statuses=("done",)) == ["a"]
@@ -216,21 +144,9 @@ def test_a_list_follows_updates_of_what_it_filters_by(tasks: Ledger) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("ÜBER", "u"),
-        ("straße", "s"),
-        ("STRASSE", "s"),
-        ("100%", "p"),
-        ("0_o", "p"),
-        ("%", "p"),
-        ("_", "p"),
-        ("\\", "b"),
-        ("café", "c"),
-        ("cafe\u0301", "c"),
-        ("cat\ndog", ""),
-        ("ΟΔΟΣ", "g"),
-    ],
-)
+    [("ÜBER", "u"), ("straße", "s"), ("STRASSE", "s"), ("100%", "p"), ("0_o", "p"), ("%", "p"), ("_", "p"),
+     ("\\", "b"), ("café", "c"), ("cafe\u0301", "c"), ("cat\ndog", ""), ("ΟΔΟΣ", "g")],
+)  # fmt: skip
 def test_a_search_is_literal_and_knows_no_case_in_any_script(ledger: Ledger, text: str, expected: str) -> None:
     create(
         ledger,

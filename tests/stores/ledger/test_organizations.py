@@ -46,7 +46,6 @@ def database(populated_url: str) -> Iterator[Database]:
 
 
 def rows_of(database: Database, organization_id: str) -> dict[str, int]:
-    """How many rows each table has of an organization."""
     with database.read() as connection:
         counts = {
             name: connection.execute(
@@ -83,14 +82,6 @@ def fill(ledger: Ledger, organization_id: str, clock: SteppingClock) -> None:
     ledger.invitations.create(invitation, "token", deed("member.invite", organization_id))
     ledger.people.create_session(session("bobs", BOB, organization_id))
     ledger.leases.acquire(organization_id, "import", "process-1")
-
-
-def test_an_organization_is_renamed_and_found_by_its_slug(ledger: Ledger, shared: Organization) -> None:
-    renamed = ledger.people.edit_organization(SHARED, name="New", slug="new", audit=deed("organization.update", SHARED))
-    assert renamed == replace(shared, name="New", slug="new") == ledger.people.organization_by_slug("new")
-    assert ledger.people.organization_by_slug(shared.slug) is None
-    assert ledger.people.edit_organization(SHARED) == renamed
-    assert actions(ledger, SHARED) == ["organization.update", "organization.create"]
 
 
 @pytest.mark.parametrize("slug", ["", "-a", "a-", "a--b", "A", "ä", "a/b", "a b", "x" * 65])
@@ -193,14 +184,6 @@ def test_nothing_stays_of_what_was_written_while_an_organization_was_deleted(
         ledger.people.delete_organization(SHARED)
         assert sum(each.result(timeout=120) for each in writing) > 0
     assert rows_of(database, SHARED) == {}
-
-
-def test_a_personal_organization_is_not_deleted_alone(ledger: Ledger) -> None:
-    with pytest.raises(Conflict, match="personal"):
-        ledger.people.delete_organization(ORG)
-    with pytest.raises(NotFound):
-        ledger.people.delete_organization("nowhere")
-    assert ledger.people.identity(ANN, ORG, None) is not None
 
 
 def test_project_access_is_stored_changed_and_outlives_its_project(ledger: Ledger) -> None:

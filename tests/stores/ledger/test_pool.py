@@ -34,25 +34,12 @@ def is_open(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def test_what_was_used_last_is_lent_first(engine: Engine) -> None:
-    for _ in range(5):
-        with engine.connect() as connection:
-            connection.exec_driver_sql("SELECT 1")
-    assert len(OPENED) == 1
-
-
 def test_no_more_are_lent_than_there_are(engine: Engine) -> None:
     with engine.connect(), engine.connect(), engine.connect():
         with pytest.raises(PoolTimeout, match="All 3 connections are in use"):
             engine.connect()
         assert engine.pool.status() == "3 lent of at most 3, 0 idle"
     assert engine.pool.status() == "0 lent of at most 3, 1 idle"
-
-
-def test_of_those_that_come_back_one_stays_open(engine: Engine) -> None:
-    with engine.connect(), engine.connect(), engine.connect():
-        pass
-    assert [is_open(each) for each in OPENED].count(True) == 1
 
 
 def test_whoever_waits_is_given_what_comes_back(engine: Engine) -> None:
@@ -66,7 +53,7 @@ def test_whoever_waits_is_given_what_comes_back(engine: Engine) -> None:
         each.close()
 
 
-def test_a_connection_that_cannot_be_opened_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_cannot_be_opened_takes_no_place() -> None:
     fails = True
 
     def creator() -> sqlite3.Connection:
@@ -81,21 +68,3 @@ def test_a_connection_that_cannot_be_opened_takes_no_place(monkeypatch: pytest.M
     fails = False
     engine.connect().close()
     engine.dispose()
-
-
-def test_many_threads_share_few(engine: Engine) -> None:
-    engine.pool._timeout_s = 20.0  # type: ignore[attr-defined]
-    found: list[int] = []
-
-    def read() -> None:
-        for number in range(50):
-            with engine.connect() as connection:
-                found.append(connection.exec_driver_sql(f"SELECT {number}").scalar_one())
-
-    threads = [threading.Thread(target=read) for _ in range(12)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert sorted(found) == sorted(12 * list(range(50)))
-    assert engine.pool.status() == "0 lent of at most 3, 1 idle"

@@ -39,7 +39,6 @@ ways = pytest.mark.parametrize("prove", [prove_by_link, prove_by_reset], ids=["l
 
 @pytest.fixture
 def squatted(ledger: Ledger, clock: SteppingClock) -> Ledger:
-    """Bob's address was never proved; whoever signed up with it let ANN into the personal organization."""
     clock.now += timedelta(hours=1)
     ledger.people.add_membership(ANN, OTHER, "owner")
     add_project(ledger, "p1", creator=BOB, organization_id=OTHER)

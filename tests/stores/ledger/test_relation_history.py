@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import select
 
-from stores.errors import Conflict, NotFound
-from stores.ledger import HistoryQuery, Ledger, RelationDraft, schema
+from stores.errors import Conflict
+from stores.ledger import HistoryQuery, Ledger, schema
 from stores.ledger.relation_history import EarlierEnd
 from stores.records import ORGANIZATION
-from tests.stores.ledger.samples import ANN, ORG, create, draft
+from tests.stores.ledger.samples import ANN, ORG, create, delete, draft, relate
 from tests.stores.ledger.test_history import HourClock
-from tests.stores.ledger.test_listing import explained
 
 EVERYBODY = frozenset({ORGANIZATION})
 DAY = timedelta(days=1)
@@ -30,8 +29,7 @@ def ledger(ledger: Ledger) -> Ledger:
 
 
 def add(ledger: Ledger, relation_id: str, name: str = "SUPERSEDES", target: str = "b", **dates: datetime) -> None:
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.add_relation(RelationDraft(name, "a", target, id=relation_id, **dates))  # type: ignore[arg-type]
+    relate(ledger, name, "a", target, id=relation_id, **dates)
 
 
 def end(ledger: Ledger, relation_id: str, invalid_at: datetime | None = None) -> None:
@@ -47,27 +45,6 @@ def withdraw(ledger: Ledger, relation_id: str) -> None:
 def known(ledger: Ledger, at: datetime) -> list[tuple[datetime | None, datetime | None]]:
     found = ledger.relations.relation_history(ORG, HistoryQuery("timeline", EVERYBODY, 9, known_at=at))
     return [(each.then.invalid_at, each.then.expired_at) for each in found]
-
-
-def test_each_end_is_known_until_the_next_one_is(ledger: Ledger, clock: HourClock) -> None:
-    start = clock.now
-    add(ledger, "r", invalid_at=start + 30 * DAY)
-    for day, deed in enumerate((10, 20, None, 15), start=1):
-        clock.now = start + day * DAY
-        withdraw(ledger, "r") if deed is None else end(ledger, "r", start + deed * DAY)
-    clock.now = start + 5 * DAY
-    end(ledger, "r")
-    closed = clock.now
-    ends = [start + 30 * DAY, start + 10 * DAY, start + 20 * DAY, None, start + 15 * DAY]
-    clock.now = start + 40 * DAY
-    assert [known(ledger, start + day * DAY) for day in range(5)] == [[(each, None)] for each in ends]
-    assert [known(ledger, start + day * DAY + 23 * DAY / 24) for day in range(5)] == [[(each, None)] for each in ends]
-    assert known(ledger, closed) == known(ledger, clock.now) == [(closed, closed)]
-    assert known(ledger, start - DAY) == []
-    assert ledger.relations.earlier_ends(ORG, ["r", "absent"]) == {
-        "r": [EarlierEnd(start + day * DAY, start + (day + 1) * DAY, each) for day, each in enumerate(ends)]
-    }
-    assert len(ledger.relations.earlier_ends(ORG, ["r"], start + 2 * DAY)["r"]) == 2
 
 
 def test_every_read_of_the_past_answers_from_the_end_that_was_known(ledger: Ledger, clock: HourClock) -> None:
@@ -92,35 +69,6 @@ def test_every_read_of_the_past_answers_from_the_end_that_was_known(ledger: Ledg
         assert ledger.relations.relation_counts(ORG, EVERYBODY, at=at) == ({"SUPERSEDES": 1} if there else {})
     assert ledger.relations.relations_of(ORG, "a") == []
     assert ledger.relations.relation_counts(ORG, EVERYBODY) == {}
-
-
-def test_an_end_that_was_taken_back_was_a_conflict_for_who_knew_of_it(ledger: Ledger, clock: HourClock) -> None:
-    start = clock.now
-    add(ledger, "r", "ABOUT", invalid_at=start + 2 * DAY)
-    clock.now = start + DAY
-    withdraw(ledger, "r")
-    clock.now = start + 3 * DAY
-    for entity_id in (None, "a", "b"):
-        query = HistoryQuery("conflicts", EVERYBODY, 9, entity_id=entity_id, known_at=start)
-        assert [each.then.id for each in ledger.relations.relation_history(ORG, query)] == ["r"]
-        later = HistoryQuery("conflicts", EVERYBODY, 9, entity_id=entity_id, known_at=clock.now)
-        assert ledger.relations.relation_history(ORG, later) == []
-
-
-def test_only_an_end_that_lies_ahead_is_taken_back(ledger: Ledger, clock: HourClock) -> None:
-    start = clock.now
-    add(ledger, "closed", "ABOUT")
-    end(ledger, "closed")
-    add(ledger, "over", "OWNS", valid_at=start - 2 * DAY, invalid_at=start - DAY)
-    add(ledger, "open", "BLOCKS")
-    head = ledger.feed.head(ORG)
-    for relation_id in ("closed", "over"):
-        with pytest.raises(Conflict, match="has ended"):
-            withdraw(ledger, relation_id)
-    with pytest.raises(NotFound):
-        withdraw(ledger, "absent")
-    withdraw(ledger, "open")
-    assert ledger.feed.head(ORG) == head
 
 
 def test_what_ends_where_the_next_one_begins_lasts_again_once_that_was_never_true(
@@ -212,18 +160,5 @@ def test_the_ends_of_what_is_erased_are_erased(ledger: Ledger, clock: HourClock)
     for relation_id in "rs":
         end(ledger, relation_id)
     assert len(rows(ledger, schema.relation_ends.c.relation_id)) == 2
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("b")
+    delete(ledger, "b")
     assert rows(ledger, schema.relation_ends.c.relation_id) == ["s"]
-
-
-def test_the_past_is_read_by_the_indexes_of_the_present(ledger: Ledger, clock: HourClock) -> None:
-    for mode, entity_id in (("history", "a"), ("history", None), ("timeline", "a"), ("conflicts", None)):
-        query = HistoryQuery(mode, EVERYBODY, 9, entity_id=entity_id, as_of=clock.now)  # type: ignore[arg-type]
-        plan = "\n".join(explained(ledger, lambda query=query: ledger.relations.relation_history(ORG, query)))  # type: ignore[misc]
-        assert "SCAN relations" not in plan
-        assert "SCAN relation_ends" not in plan
-        assert "sqlite_autoindex_relation_ends_1" in plan
-        wanted = ("source", "target") if entity_id else ("ended",) if mode == "conflicts" else ("known",)
-        assert all(f"ix_relations_{name}" in plan for name in wanted), plan
-        assert ("ix_relations_known" in plan) is ((mode, entity_id) == ("history", None))

@@ -7,7 +7,7 @@ import pytest
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, Relation
-from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, update
 
 EVERYBODY = frozenset({ORGANIZATION})
 LINK = RelationDraft(name="RELATED_TO", source_id="a", target_id="b", fact="a goes with b", id="r1")
@@ -93,30 +93,6 @@ def test_a_relation_id_is_taken_once(ledger: Ledger) -> None:
         add(ledger, replace(LINK, id="r2", name="X", fact="\0"))
 
 
-def test_relations_are_read_as_they_held_at_a_time(ledger: Ledger, clock: SteppingClock) -> None:
-    added = add(ledger, LINK)
-    with ledger.transaction(ORG, ANN) as tx:
-        ended = tx.relations.end_relation("r1")
-    assert ended.expired_at is not None
-    tick = timedelta(microseconds=1)
-
-    def ids(**how: object) -> list[str]:
-        return [relation.id for relation in ledger.relations.relations_of(ORG, "b", **how)]  # type: ignore[arg-type]
-
-    assert ids() == []
-    assert ids(at=added.created_at) == ["r1"]
-    assert ids(at=added.created_at - tick) == []
-    assert ids(at=ended.expired_at - tick) == ["r1"]
-    assert ids(at=ended.expired_at) == []
-    assert ids(history=True) == ["r1"]
-
-
-def test_a_fact_of_the_future_does_not_hold_yet(ledger: Ledger, clock: SteppingClock) -> None:
-    add(ledger, replace(LINK, valid_at=clock.now + timedelta(days=1)))
-    assert ledger.relations.relations_of(ORG, "a") == []
-    assert len(ledger.relations.relations_of(ORG, "a", at=clock.now + timedelta(days=2))) == 1
-
-
 def test_the_latest_relations_come_first_up_to_a_limit(ledger: Ledger) -> None:
     for number, target in enumerate(("b", "c", "a")):
         add(ledger, RelationDraft(name="ABOUT", source_id="a", target_id=target, id=f"r{number}"))
@@ -129,7 +105,6 @@ def superseded(ledger: Ledger, *ids: str, as_of: datetime | None = None, keys: f
 
 
 def move(ledger: Ledger, entity_id: str, visibility: str, *, left: tuple[str, ...] = ()) -> None:
-    """Change who may read an entity, and let what is stated of it follow."""
     with ledger.transaction(ORG, ANN) as tx:
         before = tx.records.entity(entity_id)
         assert before is not None
@@ -183,13 +158,11 @@ def test_a_supersession_needs_a_source_that_is_readable_now_and_was_then(ledger:
     add(ledger, replace(LINK, name="SUPERSEDES"))
     mine = EVERYBODY | {"private:x"}
     early = clock()
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.update_entity("a", lambda entity: replace(entity, visibility="private:x"))
+    update(ledger, "a", visibility="private:x")
     hidden = clock()
     assert superseded(ledger, "b") == superseded(ledger, "b", as_of=early) == set()
     assert superseded(ledger, "b", keys=mine) == superseded(ledger, "b", keys=mine, as_of=early) == {"b"}
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.update_entity("a", lambda entity: replace(entity, visibility="organization"))
+    update(ledger, "a", visibility="organization")
     assert superseded(ledger, "b") == superseded(ledger, "b", as_of=early) == {"b"}
     assert superseded(ledger, "b", as_of=hidden) == set()
     assert superseded(ledger, "b", keys=mine, as_of=hidden) == {"b"}
@@ -206,29 +179,3 @@ def test_what_is_hidden_takes_no_place_among_the_readable_relations(ledger: Ledg
 
     assert ids(EVERYBODY, 1) == ids(EVERYBODY, 9) == ["r1"]
     assert ids(EVERYBODY | {"private:x"}, 9) == ["r3", "r2", "r1"]
-
-
-def test_what_another_entity_supersedes_is_known_at_each_time(ledger: Ledger, clock: SteppingClock) -> None:
-    added = add(ledger, replace(LINK, name="SUPERSEDES"))
-    add(ledger, replace(LINK, name="ABOUT", target_id="c", id="r2"))
-    assert superseded(ledger, "a", "b", "c") == {"b"}
-    assert superseded(ledger, "a", "b", "c", as_of=added.created_at - timedelta(seconds=1)) == set()
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.end_relation("r1")
-    assert superseded(ledger, "b") == set()
-    assert superseded(ledger, "b", as_of=added.created_at) == {"b"}
-    assert superseded(ledger) == set()
-
-
-def test_a_supersession_that_will_end_still_holds(ledger: Ledger, clock: SteppingClock) -> None:
-    add(ledger, replace(LINK, name="SUPERSEDES", invalid_at=clock.now + timedelta(days=1)))
-    assert superseded(ledger, "b") == {"b"}
-    assert superseded(ledger, "b", as_of=clock.now + timedelta(days=2)) == set()
-
-
-def test_linked_names_the_entities_that_any_relation_touches(ledger: Ledger) -> None:
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.add_relation(RelationDraft("ABOUT", "a", "b"))
-    assert ledger.relations.linked(ORG, ["a", "b", "c", "absent"]) == {"a", "b"}
-    assert ledger.relations.linked(ORG, []) == set()
-    assert ledger.relations.linked(OTHER, ["a"]) == set()

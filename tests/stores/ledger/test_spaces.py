@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
+from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Ledger, Permit
 from stores.records import Role
-from stores.space_access import NO_SPACES, SpaceAccess, SpaceGrant
+from stores.space_access import SpaceGrant
 from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, deed, organization
 
@@ -44,14 +44,6 @@ def test_a_space_is_stored_once_for_its_scope_and_key(ledger: Ledger, crew: Memo
     assert ledger.spaces.create(replace(space("s1"), organization_id=OTHER)).organization_id == OTHER
 
 
-def test_its_creator_owns_a_space_that_lets_its_members_in_and_no_other(ledger: Ledger, crew: MemorySpace) -> None:
-    ledger.spaces.create(space("s2", "team", "t1"))
-    (owner,) = ledger.spaces.members(ORG, "s1")
-    assert (owner.principal_type, owner.principal_id, owner.role) == ("user", ANN, "owner")
-    assert ledger.spaces.members(ORG, "s2") == []
-    assert grants(ledger, ANN) == {"shared:crew": True}
-
-
 def test_spaces_are_listed_the_oldest_first_without_those_of_others(ledger: Ledger, crew: MemorySpace) -> None:
     later = crew.created_at + timedelta(days=1)
     ledger.spaces.create(space("b", "private", BOB, created_at=later))
@@ -71,49 +63,6 @@ def test_a_change_merges_metadata_and_leaves_the_rest(ledger: Ledger, crew: Memo
         ledger.spaces.edit(OTHER, "s1", SpaceChange(name="x"))
 
 
-def test_a_disabled_space_gives_nothing_and_takes_no_members(ledger: Ledger, crew: MemorySpace) -> None:
-    put(ledger, BOB)
-    disabled = ledger.spaces.edit(ORG, "s1", SpaceChange(state="disabled"))
-    assert (disabled.state, disabled.disabled_reason) == ("disabled", "manually_disabled")
-    assert ledger.people.access(BOB, ORG).spaces == SpaceAccess((), frozenset({("shared", "crew")}))
-    with pytest.raises(Conflict, match=r"^manually_disabled$"):
-        put(ledger, BOB, "writer")
-    active = ledger.spaces.edit(ORG, "s1", SpaceChange(state="active"))
-    assert (active.state, active.disabled_reason) == ("active", None)
-    assert grants(ledger) == {"shared:crew": False}
-
-
-def test_what_is_not_enabled_stays_so(ledger: Ledger) -> None:
-    ledger.spaces.create(space("p", "public", None, state="disabled", disabled_reason="scope_not_enabled"))
-    with pytest.raises(Forbidden, match="scope_not_enabled"):
-        ledger.spaces.edit(ORG, "p", SpaceChange(state="active"))
-    kept = ledger.spaces.edit(ORG, "p", SpaceChange(state="disabled"))
-    assert kept.disabled_reason == "scope_not_enabled"
-    with pytest.raises(Conflict, match=r"^scope_not_enabled$"):
-        put(ledger, ANN, space_id="p")
-
-
-@pytest.mark.parametrize(
-    ("scope", "key", "concerned"),
-    [
-        ("project", "p1", (ANN, BOB)),
-        ("team", "t1", (ANN, BOB)),
-        ("organization", None, (ANN, BOB)),
-        ("private", BOB, (BOB,)),
-    ],
-)
-def test_those_whom_a_disabled_space_concerns_are_told(
-    ledger: Ledger, crew: MemorySpace, scope: str, key: str | None, concerned: tuple[str, ...]
-) -> None:
-    ledger.spaces.create(space("s2", scope, key))
-    before = {user: ledger.people.access(user, ORG).spaces for user in (ANN, BOB)}
-    assert before[BOB] is NO_SPACES
-    ledger.spaces.edit(ORG, "s2", SpaceChange(state="disabled"))
-    for user in (ANN, BOB):
-        disabled = ledger.people.access(user, ORG).spaces.disabled
-        assert disabled == ({(scope, key or "")} if user in concerned else frozenset()), user
-
-
 def test_a_members_rights_are_the_latest_that_were_given(
     ledger: Ledger, crew: MemorySpace, clock: SteppingClock
 ) -> None:
@@ -130,32 +79,15 @@ def test_a_members_rights_are_the_latest_that_were_given(
 
 @pytest.mark.parametrize(
     ("role", "permissions", "given"),
-    [
-        ("reader", (), False),
-        ("writer", (), True),
-        ("maintainer", (), True),
-        ("owner", (), True),
-        ("reader", ("write",), True),
-        ("guest", ("read",), False),
-        ("guest", ("write",), True),
-        ("guest", ("admin",), None),
-        ("Writer", (), None),
-    ],
-)
+    [("reader", (), False), ("writer", (), True), ("maintainer", (), True), ("owner", (), True),
+     ("reader", ("write",), True), ("guest", ("read",), False), ("guest", ("write",), True),
+     ("guest", ("admin",), None), ("Writer", (), None)],
+)  # fmt: skip
 def test_what_roles_and_permissions_give(
     ledger: Ledger, crew: MemorySpace, role: str, permissions: tuple[str, ...], given: bool | None
 ) -> None:
     put(ledger, BOB, role, permissions=permissions)
     assert grants(ledger) == ({} if given is None else {"shared:crew": given})
-
-
-def test_a_membership_ends_to_the_microsecond(ledger: Ledger, crew: MemorySpace, clock: SteppingClock) -> None:
-    until = clock.now + timedelta(hours=1)
-    put(ledger, BOB, expires_at=until)
-    clock.now = until - timedelta(seconds=1, microseconds=1)
-    assert grants(ledger) == {"shared:crew": False}
-    clock.now = until - timedelta(seconds=1)
-    assert ledger.people.access(BOB, ORG).spaces == NO_SPACES
 
 
 def test_agents_are_kept_and_let_nobody_in(ledger: Ledger, crew: MemorySpace) -> None:

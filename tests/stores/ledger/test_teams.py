@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
+from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
 from stores.ledger import AuditQuery, Ledger, Permit
 from stores.records import Role, Team
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, add_project, deed
@@ -55,25 +55,6 @@ def test_a_permit_is_asked_with_the_role_of_the_moment_before_a_team_changes(
     DEEDS[name](ledger, Permit(ANN, check))
 
 
-def test_a_team_is_stored_renamed_and_deleted(ledger: Ledger, team: Team, clock: SteppingClock) -> None:
-    later = Team(ORG, "t2", "Web", "web", "", clock.now)
-    ledger.teams.create(later)
-    ledger.teams.create(replace(team, organization_id=OTHER))
-    assert ledger.teams.of_organization(ORG) == [team, later]
-    assert ledger.teams.team(ORG, "t1") == team
-    renamed = ledger.teams.edit(
-        ORG, "t1", lambda each: replace(each, name="Kernel", slug="kernel", id="t9"), deed("team.update")
-    )
-    assert renamed == replace(team, name="Kernel", slug="kernel") == ledger.teams.team(ORG, "t1")
-    assert (
-        ledger.teams.edit(ORG, "t1", described("")) == replace(renamed, description="") == ledger.teams.team(ORG, "t1")
-    )
-    ledger.teams.delete(ORG, "t1", deed("team.delete"))
-    assert ledger.teams.of_organization(ORG) == [later]
-    assert ledger.teams.team(OTHER, "t1") is not None
-    assert actions(ledger) == ["team.delete", "team.update", "team.create"]
-
-
 def test_a_taken_or_bad_slug_and_an_unknown_team_are_refused(ledger: Ledger, team: Team) -> None:
     with pytest.raises(Conflict, match="core"):
         ledger.teams.create(replace(team, id="t2"))
@@ -94,22 +75,6 @@ def test_a_taken_or_bad_slug_and_an_unknown_team_are_refused(ledger: Ledger, tea
     ):
         with pytest.raises(NotFound):
             refused()
-
-
-def test_members_of_the_organization_join_and_leave(ledger: Ledger, team: Team) -> None:
-    with pytest.raises(InvalidRequest, match="no member"):
-        ledger.teams.add_member(ORG, "t1", BOB)
-    ledger.people.add_membership(BOB, ORG, "viewer")
-    for user_id in (BOB, ANN):
-        ledger.teams.add_member(ORG, "t1", user_id, deed("team.add"))
-    with pytest.raises(Conflict):
-        ledger.teams.add_member(ORG, "t1", BOB)
-    assert [(each.user.id, each.role) for each in ledger.teams.members(ORG, "t1")] == [(BOB, "viewer"), (ANN, "owner")]
-    ledger.teams.remove_member(ORG, "t1", BOB, deed("team.remove"))
-    with pytest.raises(NotFound):
-        ledger.teams.remove_member(ORG, "t1", BOB)
-    assert ledger.people.access(BOB, ORG).team_ids == frozenset()
-    assert actions(ledger) == ["team.remove", "team.add", "team.add", "team.create"]
 
 
 def test_a_team_has_one_role_in_a_project(ledger: Ledger, team: Team) -> None:

@@ -9,9 +9,7 @@ import pytest
 
 from stores.ledger import Ledger
 from stores.ledger.columns import metadata
-from stores.ledger.feed import FeedReads
 from stores.ledger.version import CONTENT, HEAD_OF_FEED, RightsVersion
-from stores.records import Position
 from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, add_project, create, deed, draft, rename, session
 
 CHANGES: dict[str, Callable[[Ledger], object]] = {
@@ -114,46 +112,9 @@ def test_a_file_that_is_no_ledger_has_no_number(tmp_path: Path) -> None:
 
 
 def _fires(path: Path, table: str, column: str) -> bool:
-    """Tell whether writing a column is counted, by the plan of the statement: its triggers are part of it."""
     raw = sqlite3.connect(path)
     try:
         steps = raw.execute(f"EXPLAIN UPDATE {table} SET {column} = {column}").fetchall()
     finally:
         raw.close()
     return any(f"rights_{table}_update" in str(step) for step in steps)
-
-
-def test_every_commit_of_any_process_is_told_and_nothing_else(ledger: Ledger, tmp_path: Path) -> None:
-    database = ledger._database
-    before = database.commits()
-    assert before is not None
-    assert ledger.feed.head(ORG).sequence == 0
-    assert database.commits() == before
-    create(ledger, draft("e1"))
-    mine = database.commits()
-    assert mine not in (None, before)
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as raw:
-        raw.execute("UPDATE entities SET description = 'by somebody else'")
-    raw.close()
-    assert database.commits() not in (None, before, mine)
-
-
-def test_without_a_commit_the_head_of_the_feed_is_not_read_again(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create(ledger, draft("e1"))
-    read: list[str] = []
-    whole = type(ledger.feed).head
-
-    def counting(self: FeedReads, organization_id: str) -> Position:
-        read.append(organization_id)
-        return whole(self, organization_id)
-
-    monkeypatch.setattr(type(ledger.feed), "head", counting)
-    for _ in range(3):
-        assert ledger.records.statuses(ORG, ["e1", "e2"], visibility=frozenset()).keys() == {"e1"}
-    assert read == [ORG]
-    create(ledger, draft("e2"))
-    for _ in range(3):
-        assert ledger.records.statuses(ORG, ["e1", "e2"], visibility=frozenset()).keys() == {"e1", "e2"}
-    assert read == [ORG, ORG]

@@ -1,6 +1,6 @@
 from stores.ledger import ABOUT, BESIDE, Ledger, RelationDraft
 from stores.records import ORGANIZATION
-from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft
+from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft, relate
 
 EVERYBODY = frozenset({ORGANIZATION})
 
@@ -16,24 +16,6 @@ def notes(ledger: Ledger, subject: str, visibility: frozenset[str] = EVERYBODY, 
     return [note.id for note in ledger.records.notes_about(ORG, subject, visibility=visibility, limit=limit)]
 
 
-def test_the_statuses_in_an_epic_are_those_of_its_tasks_that_are_in_sight(ledger: Ledger) -> None:
-    def task(name: str, status: str, epic: str = "e", **fields: str) -> None:
-        create(ledger, draft(name, metadata={"status": status, "epic_id": epic}, **{"entity_type": "task", **fields}))
-
-    task("a", "done")
-    task("b", "doing")
-    task("c", "doing")
-    task("d", "review", epic="other")
-    task("f", "blocked", visibility="private:ann")
-    task("g", "backlog", entity_type="note")
-    with ledger.transaction(ORG, ANN) as tx:
-        assert tx.records.statuses_in_epic("e", EVERYBODY) == {"done", "doing"}
-        assert tx.records.statuses_in_epic("e", {"private:ann"}) == {"blocked"}
-        assert tx.records.statuses_in_epic("nothing", EVERYBODY) == set()
-    with ledger.transaction(OTHER, ANN) as tx:
-        assert tx.records.statuses_in_epic("e", EVERYBODY) == set()
-
-
 def test_notes_about_a_record_are_read_newest_first_by_whoever_may(ledger: Ledger) -> None:
     create(ledger, draft("t", entity_type="task"), draft("u", entity_type="task"))
     for name in ("n1", "n2", "n3"):
@@ -44,9 +26,7 @@ def test_notes_about_a_record_are_read_newest_first_by_whoever_may(ledger: Ledge
     say(ledger, "hidden", "t", visibility="private:ann")
     say(ledger, "guide", "t")
     say(ledger, "n1", "u", name="RELATED_TO")
-    with ledger.transaction(ORG, ANN) as tx:
-        # Whoever may read a task may say something about it; only what was written on it is a note of it.
-        tx.relations.add_relation(RelationDraft(ABOUT, "n2", "u", provenance={"from": "related_to"}))
+    relate(ledger, ABOUT, "n2", "u", provenance={"from": "related_to"})
     assert notes(ledger, "t") == ["n3", "n2", "n1"]
     assert notes(ledger, "t", limit=2) == ["n3", "n2"]
     assert notes(ledger, "t", EVERYBODY | {"private:ann"}) == ["hidden", "n3", "n2", "n1"]

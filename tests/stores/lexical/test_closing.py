@@ -11,7 +11,6 @@ from stores.lexical import LexicalIndex
 
 
 def engine_threads() -> set[str]:
-    """The engine's threads of this process, by number."""
     found = set()
     for task in Path("/proc/self/task").iterdir():
         try:

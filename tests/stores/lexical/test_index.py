@@ -1,7 +1,5 @@
 """What the lexical index promises."""
 
-import json
-import math
 import signal
 import subprocess
 import sys
@@ -10,49 +8,24 @@ import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tantivy import Query
 
 from stores.index import IndexBatch
 from stores.language.wording import comparable
-from stores.lexical import LexicalIndex, LexicalResult, hits, visible_stats
+from stores.lexical import LexicalIndex, LexicalResult
 from stores.lexical.analysis import analyse, identifiers, prepare
-from stores.lexical.lengths import as_kept
 from stores.lexical.schema import FORMAT
-from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
+from stores.records import ORGANIZATION, Entity, IndexFilter, Position
 from tests.stores.disk import on_disk
+from tests.stores.records import NOW, entity
 
-NOW = datetime(2026, 3, 1, tzinfo=UTC)
 EVERYONE = IndexFilter(frozenset({ORGANIZATION}))
 
 
-def record(record_id: str, content: str, *, name: str = "", revision: int = 1, **changes: object) -> Entity:
-    metadata: JsonObject = {}
-    values: dict[str, object] = {
-        "organization_id": "o",
-        "id": record_id,
-        "entity_type": "pattern",
-        "name": name,
-        "description": "",
-        "content": content,
-        "category": None,
-        "languages": (),
-        "tags": (),
-        "metadata": metadata,
-        "source_file": None,
-        "visibility": ORGANIZATION,
-        "memory_scope": "organization",
-        "scope_key": None,
-        "project_id": None,
-        "principal_id": "u",
-        "revision": revision,
-        "created_at": NOW,
-        "updated_at": NOW,
-    }
-    return Entity(**{**values, **changes})  # type: ignore[arg-type]
+def record(record_id: str, content: str, **changes: object) -> Entity:
+    return entity(record_id, content=content, **changes)
 
 
 def batch(sequence: int, *entities: Entity, deleted: tuple[str, ...] = ()) -> IndexBatch:
@@ -96,14 +69,6 @@ def test_position_and_contents_survive_reopening(tmp_path: Path) -> None:
     again.close()
 
 
-def test_a_replaced_record_is_found_by_its_new_words_only(index: LexicalIndex) -> None:
-    filled(index, a="tea")
-    index.apply(batch(2, record("a", "coffee", revision=2)))
-    assert find(index, "tea") == []
-    assert find(index, "coffee") == ["a"]
-    assert index.contents() == {"a": 2}
-
-
 def test_applying_a_batch_twice_changes_nothing(index: LexicalIndex) -> None:
     twice = batch(1, record("a", "tea"), deleted=("b",))
     index.apply(twice)
@@ -131,12 +96,7 @@ def test_a_batch_without_records_still_advances_the_position(index: LexicalIndex
         pytest.param("the connection pools were exhausted", "pool exhaustion", id="stemming"),
         pytest.param("function parseHTTPHeader(x)", "http header", id="camel case"),
         pytest.param("exports PDFs, at night", "pdf export", id="several of an acronym"),
-        pytest.param("one PDF a night", "which PDFs?", id="one of an acronym"),
-        pytest.param("def openURLs(found)", "url", id="several of an acronym in a name"),
         pytest.param("def JSONAsText(found)", "json", id="a word after an acronym that is no plural"),
-        pytest.param("def JSONIsValid(found)", "json valid", id="another one"),
-        pytest.param("def getIDsFromURLs(page)", "id from url", id="several of an acronym within a word"),
-        pytest.param("def listAPIsOfHost(host)", "api", id="several of one that ends as a word begins"),
         pytest.param("def get_id_of_page(page)", "loadIDsOfPages", id="one of an acronym within a word"),
         pytest.param("call foo_bar_baz first", "bar", id="snake case"),
         pytest.param("uses python3.11", "python", id="digits"),
@@ -147,7 +107,6 @@ def test_a_batch_without_records_still_advances_the_position(index: LexicalIndex
         pytest.param("fails with ERR-4711.", "err-4711", id="error code"),
         pytest.param("see src/stores/lexical/index.py:42", "index.py", id="end of a path"),
         pytest.param("written in C++ mostly", "c++", id="punctuated name"),
-        pytest.param("\uff26\uff55\uff4c\uff4c width", "full", id="full-width letters"),
         pytest.param("私は日本語を勉強しています", "日本語", id="Japanese"),
         pytest.param("他的猫很大", "猫", id="one Chinese character"),
         pytest.param("데이터베이스를 고쳤다", "데이터", id="Korean"),
@@ -169,14 +128,10 @@ def test_an_identifier_ranks_the_record_that_spells_it_first(index: LexicalIndex
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [
-        ("graph.add_node(root)", "add_node"),
-        ("return self.parentNode.first", "parentNode"),
-        ("@checked_twice\ndef run(): ...", "checked_twice"),
-        ("nltk.WordPunctTokenizer().split()", "WordPunctTokenizer"),
-        ("run --dry_run=yes", "dry_run"),
-    ],
-)
+    [("graph.add_node(root)", "add_node"), ("return self.parentNode.first", "parentNode"),
+     ("@checked_twice\ndef run(): ...", "checked_twice"), ("nltk.WordPunctTokenizer().split()", "WordPunctTokenizer"),
+     ("run --dry_run=yes", "dry_run")],
+)  # fmt: skip
 def test_a_name_is_found_to_the_letter_within_a_path_and_behind_a_sign(
     index: LexicalIndex, code: str, name: str
 ) -> None:
@@ -200,16 +155,10 @@ def test_the_parts_of_a_version_and_plain_words_are_no_names() -> None:
 
 @pytest.mark.parametrize(
     ("question", "saying"),
-    [
-        ("clip to seconds", {"name", "prose"}),
-        ("how to clip to seconds", {"name", "prose"}),
-        ("clipped to the seconds", {"prose"}),
-        ("seconds clip", set()),
-        ("clip", {"name", "prose", "apart"}),
-        ("to the", set()),
-        ("", set()),
-    ],
-)
+    [("clip to seconds", {"name", "prose"}), ("how to clip to seconds", {"name", "prose"}),
+     ("clipped to the seconds", {"prose"}), ("seconds clip", set()), ("clip", {"name", "prose", "apart"}),
+     ("to the", set()), ("", set())],
+)  # fmt: skip
 def test_a_record_says_what_it_has_one_word_behind_the_other(
     index: LexicalIndex, question: str, saying: set[str]
 ) -> None:
@@ -227,20 +176,14 @@ def test_a_record_says_what_it_has_one_word_behind_the_other(
 
 @pytest.mark.parametrize(
     ("question", "is_prose"),
-    [
-        ("add a node", True),
-        ("how does add_node work", False),
-        ("self.addNode", False),
-        ("where is unknown_thing, of which nothing is held", True),
-        ('it says "a node"', False),
-    ],
-)
+    [("add a node", True), ("how does add_node work", False), ("self.addNode", False),
+     ("where is unknown_thing, of which nothing is held", True), ('it says "a node"', False)],
+)  # fmt: skip
 def test_a_question_with_an_identifier_or_a_phrase_is_no_prose(
     index: LexicalIndex, question: str, is_prose: bool
 ) -> None:
     filled(index, one="self.add_node(self.addNode)")
     asked = index.search(question, filter=EVERYONE, limit=10).question
-    assert asked is not None
     assert asked.is_prose == is_prose
 
 
@@ -260,23 +203,9 @@ def test_a_phrase_does_not_run_from_the_name_into_the_content(index: LexicalInde
 
 @pytest.mark.parametrize(
     "question",
-    [
-        "",
-        " \n\t",
-        "🦊🎉",
-        "?!… --- ***",
-        "the of and",
-        "\x00",
-        "\ud800",
-        '"',
-        '""',
-        "“”",
-        "( OR AND NOT",
-        "id:a",
-        "*",
-        "-tea",
-    ],
-)
+    ["", " \n\t", "🦊🎉", "?!… --- ***", "the of and", "\x00", "\ud800", '"', '""', "“”", "( OR AND NOT", "id:a", "*",
+     "-tea"],
+)  # fmt: skip
 def test_a_question_is_never_an_error(index: LexicalIndex, question: str) -> None:
     filled(index, a="tea")
     expected = ["a"] if "tea" in question else []
@@ -360,17 +289,6 @@ def test_facets_and_times_filter_case_insensitively(index: LexicalIndex) -> None
         assert find(index, "tea", IndexFilter(frozenset({ORGANIZATION}), ids=ids)) == sorted(ids - {"unknown"})
 
 
-def test_a_whole_name_covers_the_question_and_comes_first(index: LexicalIndex) -> None:
-    names = {"a": "It is what it is", "b": "It", "c": "🇩🇪", "d": "İstanbul  Office", "e": "???"}
-    index.apply(batch(1, *(record(each, "it is office 🇩🇪 ??? it", name=name) for each, name in names.items())))
-    asked = {"a": '"it is WHAT it is"', "b": "IT", "c": " 🇩🇪 ", "d": "istanbul office", "e": "???"}
-    for record_id, question in asked.items():
-        found = index.search(question, filter=EVERYONE, limit=3)
-        assert (found.hits[0].record_id, found.hits[0].coverage) == (record_id, 1.0), question
-        assert found.named == {record_id}
-    assert find(index, "it is", limit=3) == []
-
-
 @given(st.text(max_size=40))
 def test_preparing_and_comparing_twice_changes_nothing(text: str) -> None:
     assert comparable(comparable(text)) == comparable(text)
@@ -429,71 +347,6 @@ def test_compacting_removes_deleted_text_from_disk(tmp_path: Path) -> None:
     again.close()
 
 
-def pieces(folder: Path) -> list[int]:
-    """The records that each piece of the index holds, positions and deleted ones included."""
-    newest = max(folder.iterdir(), key=lambda each: int(each.name.rpartition("-")[2]))
-    return [piece["max_doc"] for piece in json.loads((newest / "meta.json").read_text())["segments"]]
-
-
-def test_what_was_written_in_pieces_is_written_as_one_and_answers_the_same(tmp_path: Path) -> None:
-    folder = tmp_path / "lexical"
-    index = LexicalIndex.open(folder)
-    for sequence in range(1, 5):
-        kept = (record(f"r{sequence}{place}", "tea " * place + f"kettle{sequence}") for place in range(1, 11))
-        index.apply(batch(sequence, *kept))
-    index.apply(batch(5, record("r11", "zanzibar tea", revision=2), deleted=("r12",)))
-    before, contents = index.search("tea kettle3", filter=EVERYONE, limit=50), index.contents()
-    assert len(pieces(folder)) == 5
-    index.prepare()
-    assert pieces(folder) == [40]
-    assert (index.contents(), index.erasable, index.position()) == (contents, 0, Position("epoch", 5, "batch-5"))
-    after = index.search("tea kettle3", filter=EVERYONE, limit=50)
-    assert [hit.record_id for hit in after.hits] == [hit.record_id for hit in before.hits]
-    assert [hit.score for hit in after.hits] == pytest.approx([hit.score for hit in before.hits], rel=0.02)
-    index.close()
-
-
-def test_little_that_was_written_since_is_left_in_pieces_until_there_is_more_of_it(tmp_path: Path) -> None:
-    folder = tmp_path / "lexical"
-    index = LexicalIndex.open(folder)
-    for sequence in (1, 2):
-        index.apply(batch(sequence, *(record(f"r{sequence}{place}", "tea") for place in range(20))))
-    index.prepare()
-    index.apply(batch(3, *(record(f"s{place}", "tea") for place in range(9))))
-    index.prepare()
-    index.close()
-    again = LexicalIndex.open(folder)
-    again.prepare()
-    # Nine of fifty are less than a quarter; the third piece holds its position as well.
-    assert pieces(folder) == [41, 10]
-    again.apply(batch(4, *(record(f"t{place}", "tea") for place in range(5))))
-    again.prepare()
-    assert pieces(folder) == [55]
-    again.close()
-
-
-def test_a_large_index_stays_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stores.lexical.index._MOST_JOINED", 10)
-    index = LexicalIndex.open(tmp_path)
-    for sequence in (1, 2):
-        index.apply(batch(sequence, *(record(f"r{sequence}{place}", "tea") for place in range(5))))
-    index.prepare()
-    assert len(pieces(tmp_path)) == 2
-    index.close()
-
-
-def test_filters_and_phrases_hold_after_compacting(index: LexicalIndex) -> None:
-    index.apply(batch(1, record("a", "green parseTea leaf", languages=("Go",), name="日本語"), record("x", "gone")))
-    index.apply(batch(2, deleted=("x",)))
-    before = index.search("parse tea", filter=EVERYONE, limit=5)
-    index.compact()
-    go = IndexFilter(frozenset({ORGANIZATION}), {"language": frozenset({"go"})}, updated_since=NOW)
-    assert find(index, '"parse tea"', go) == ["a"]
-    assert find(index, "日本語") == ["a"]
-    assert find(index, "parseTea") == ["a"]
-    assert index.search("parse tea", filter=EVERYONE, limit=5).hits[0].coverage == before.hits[0].coverage
-
-
 def test_searches_go_on_while_others_write_and_compact(index: LexicalIndex) -> None:
     filled(index, a="tea", b="tea")
     stop = threading.Event()
@@ -543,10 +396,6 @@ def test_a_refused_record_leaves_the_index_as_it_was(index: LexicalIndex) -> Non
     index.apply(batch(3, record("c", "milk")))
     assert index.contents() == {"a": 1, "c": 1}
     assert find(index, "coffee") == []
-
-
-def test_the_same_words_are_analysed_alike_however_they_are_written() -> None:
-    assert analyse("parseHTTPHeaders") == analyse("parse_http_header") == ["pars", "http", "header"]
 
 
 WORDS = st.sampled_from(["tea", "coffee", "milk", "sugar", "kettle"])
@@ -607,7 +456,6 @@ def test_after_a_kill_the_position_and_the_records_agree(tmp_path: Path) -> None
     acknowledged = 0
     for wanted in (5, 30, 51):
         child = subprocess.Popen([sys.executable, "-c", script, str(folder)], stdout=subprocess.PIPE, text=True)
-        assert child.stdout is not None
         goal = acknowledged + wanted
         for line in child.stdout:
             acknowledged = int(line)
@@ -618,37 +466,10 @@ def test_after_a_kill_the_position_and_the_records_agree(tmp_path: Path) -> None
         child.stdout.close()
         index = LexicalIndex.open(folder)
         position = index.position()
-        assert position is not None
         assert position.sequence >= acknowledged
         assert max(index.contents().values()) == position.sequence
         acknowledged = position.sequence
         index.close()
-
-
-def test_hits_have_their_names_with_and_without_memory_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stores.lexical.index._MOST_NAMES", 2)
-    folder = tmp_path / "lexical"
-    filled(LexicalIndex.open(folder), a="tea", b="tea", c="tea", d="tea").close()
-    again = LexicalIndex.open(folder)
-    for _ in range(2):
-        assert find(again, "tea") == ["a", "b", "c", "d"]
-    again.apply(batch(2, record("a", "coffee"), record("e", "tea")))
-    assert find(again, "tea") == ["b", "c", "d", "e"]
-    again.close()
-
-
-def test_hits_hold_the_same_however_many_are_asked_about_at_once(
-    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ("tea", "amber", "kettle", "otter", "moss")
-    texts = [" ".join(word for bit, word in enumerate(words) if number >> bit & 1) or "fog" for number in range(96)]
-    index.apply(batch(1, *(record(f"r{number:02}", text, name=text) for number, text in enumerate(texts))))
-    asked = "a kettle of amber tea for the otter"
-    whole = index.search(asked, filter=EVERYONE, limit=60)
-    assert {round(hit.coverage, 3) for hit in whole.hits} >= {1.0, 0.5}
-    for few in (1, 7, 59):
-        monkeypatch.setattr(hits, "_AT_ONCE", few)
-        assert index.search(asked, filter=EVERYONE, limit=60).hits == whole.hits
 
 
 def test_what_happened_in_a_span_is_told_of_the_records_that_were_asked_about(tmp_path: Path) -> None:
@@ -755,7 +576,6 @@ def test_others_texts_hardly_move_a_score_however_long_they_are(
     hidden: list[int],
     question: str,
 ) -> None:
-    """Not at all where a record holds each word once, and by a tenth at most where it repeats some."""
     records = [
         record(f"m{place}", "amber " * count + "kettle " + "Xylo-Graph_7 " * exact + "filler " * more)
         for place, (count, more, exact) in enumerate(mine)
@@ -776,35 +596,6 @@ def test_others_texts_hardly_move_a_score_however_long_they_are(
     repeats = {f"m{place}" for place, (count, _, exact) in enumerate(mine) if count > 1}
     for record_id, score in alone.items():
         assert beside[record_id] == pytest.approx(score, rel=0.1 if record_id in repeats else 1e-4)
-
-
-def test_no_text_is_of_usual_length_that_is_longer_than_150_words(index: LexicalIndex) -> None:
-    index.apply(
-        batch(1, *(record(str(place), "filler " * 400 + ("amber" if place < 2 else "filler")) for place in range(6)))
-    )
-    found = index.search("amber", filter=EVERYONE, limit=9)
-    kept = as_kept(np.array([401]))[0]
-    expected = found.terms["amber"] * 2.2 / (1 + 1.2 * (0.25 + 0.75 * kept / 150))
-    assert [hit.score for hit in found.hits] == pytest.approx([expected, expected], rel=1e-4)
-
-
-@pytest.mark.parametrize("length", [1, 39, 40, 41, 43, 57, 200, 1_000, 70_000])
-def test_a_length_is_known_as_tantivy_keeps_it(index: LexicalIndex, length: int) -> None:
-    index.apply(batch(1, record("a", "tea " * length)))
-    address = index._searcher.search(Query.term_query(index._schema, "text", "tea"), 1).hits[0][1]
-    explained = Query.term_query(index._schema, "text", "tea").explain(index._searcher, address).to_json()
-    assert f'"value": {as_kept(np.array([length]))[0]}.0,\n          "description": "dl, length of field"' in explained
-
-
-def test_of_a_very_frequent_word_as_many_are_taken_to_be_seen_as_of_all_records(
-    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visible_stats, "MOST_COUNTED", 5)
-    hidden = [record(f"h{place}", "tea", visibility="private:bob") for place in range(6)]
-    index.apply(batch(1, *hidden, *(record(str(place), "milk") for place in range(12))))
-    terms = index.search("tea milk", filter=EVERYONE, limit=9).terms
-    # 6 and 12 of 18 records, of which 12 are seen: 4 and 8. The position counts as one more, here and there.
-    assert terms == pytest.approx({"tea": math.log(1 + 9.5 / 4.5), "milk": math.log(1 + 5.5 / 8.5)})
 
 
 def test_what_one_sees_is_asked_again_after_each_write(index: LexicalIndex) -> None:

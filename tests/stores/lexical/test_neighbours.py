@@ -80,7 +80,6 @@ def test_terms_are_told_of_records_in_threads_that_the_filter_accepts(index: Lex
     index.apply(batch(2, turn("p", "worda wordb", 9, visibility="private:y")))
     found = index.search("worda wordb nowhere", filter=EVERYONE, limit=10)
     held = index.held(found, filter=EVERYONE)
-    assert found.question is not None
     order = [term.value for term in found.question.present]
     bits = {word: 1 << (len(order) - 1 - order.index(word)) for word in order}
     assert held.of(map(key_of, "abx")) == [bits["worda"], bits["wordb"], 0]

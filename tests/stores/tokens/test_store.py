@@ -123,15 +123,6 @@ def test_one_bad_record_and_none_of_them_is_kept(tmp_path: Path) -> None:
     store.close()
 
 
-def test_vectors_of_another_model_are_thrown_away(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    store.put([record("a", 1)])
-    store.close()
-    other = opened(tmp_path, model="n")
-    assert other.contents() == {}
-    other.close()
-
-
 def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.put([record("a", 400)])

@@ -1,16 +1,15 @@
-"""Compares the two ends of a range: areas, interfaces, settings, dependencies, migrations, moved files."""
+"""Compare the two ends of a range: areas, APIs, settings, dependencies, migrations, moved files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from cli.release_notes.analysis.entries import Entry
-from cli.release_notes.analysis.paths import area, is_published, role
+from cli.release_notes.analysis.paths import area, is_migration, is_published, role
 from cli.release_notes.analysis.surface import python_packages
 from cli.release_notes.analysis.surface.commands import commands_and_flags
 from cli.release_notes.analysis.surface.dependencies import is_manifest, stated_in
 from cli.release_notes.analysis.surface.ends import Authors, Tree, worth_reading
-from cli.release_notes.analysis.surface.migrations import is_migration
 from cli.release_notes.analysis.surface.names import Difference, Found, differences
 from cli.release_notes.analysis.surface.settings import is_example, settings_of
 from cli.release_notes.facts import Area, DependencyChange, Progress, SurfaceChange, SurfaceKind
@@ -19,11 +18,8 @@ from cli.release_notes.git.text import decoded_path
 from cli.release_notes.git.trees import FileChange, between, files_of, line_counts
 
 MOST_COUNTED = 3_000
-"""Files whose added and deleted lines are counted."""
 MOST_LISTED = 500
-"""Entries of one kind in the surface."""
 _SHORT = 10
-_SCRIPTS = (".ts", ".tsx", ".mts", ".cts")
 
 
 @dataclass(slots=True)
@@ -45,13 +41,9 @@ class _Comparison:
 
 
 def compare(
-    repository: Repository,
-    older: CommitObject,
-    newer: CommitObject,
-    entries: Sequence[Entry],
-    progress: Progress,
+    repository: Repository, older: CommitObject, newer: CommitObject, entries: Sequence[Entry], progress: Progress
 ) -> Compared:
-    """Compare two commits; what is too much to read is left out, and remarked."""
+    """Compare two commits; remark what was too much to read."""
     diff, looked_for_renames = between(repository, older, newer)
     files = worth_reading(files_of(diff))
     authors = Authors.of(repository, str(newer.id), entries)
@@ -142,13 +134,6 @@ def _api(work: _Comparison) -> Iterator[SurfaceChange]:
         if unread := len(old.unreadable | new.unreadable):
             files, there = ("1 Python file", "it") if unread == 1 else (f"{unread:,} Python files", "them")
             work.result.remarks.append(f"{files} could not be parsed; changes of the API in {there} are not listed.")
-    scripts = [file for file in work.files if is_published(file.path) and file.path.endswith(_SCRIPTS)]
-    if scripts:
-        from cli.release_notes.analysis.surface import typescript_packages  # noqa: PLC0415 - loads a parser
-
-        before = typescript_packages.Packages(work.old.read).surface(file.old_path for file in scripts)
-        after = typescript_packages.Packages(work.new.read).surface(file.path for file in scripts)
-        yield from _changes(work, "api", differences(before, after))
 
 
 def _command_lines(work: _Comparison) -> Iterator[SurfaceChange]:
@@ -201,7 +186,7 @@ def _changes(work: _Comparison, kind: SurfaceKind, found: Iterable[Difference]) 
         commits = work.authors.behind((one.path, one.old.path if one.old else None), bare)
         old, new = one.old.shape if one.old else None, one.new.shape if one.new else None
         name = f"{one.name}{new or old or ''}" if kind == "api" else one.name
-        before = f"{one.before or one.name}{old or ''}" if kind == "api" else one.before or old
+        before = f"{one.name}{old or ''}" if kind == "api" else old
         yield SurfaceChange(kind, one.event, name, one.path, None if one.event == "added" else before, commits)
     if number > MOST_LISTED:
         work.result.remarks.append(f"Of {number:,} changes of kind {kind} the first {MOST_LISTED} are listed.")

@@ -1,4 +1,4 @@
-"""Dependencies as manifests state them, name by name."""
+"""Dependencies stated in manifests."""
 
 import ast
 import configparser
@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 
 _REQUIREMENT = re.compile(r"^\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?P<spec>[^;#]*)")
 _DEVELOPMENT = re.compile(r"dev|test|doc|lint|ci\b|typing|build|example|benchmark", re.I)
-_RUNTIMES = {"python", "node", "go", "rust", "npm", "php", "ruby"}
 _GEM = re.compile(
     r"""^\s*(?:gem|\w+\.add_(?P<dev>development_)?(?:runtime_)?dependency)\s*\(?\s*["'](?P<name>[^"']+)["']\s*(?P<rest>[^\n]*)""",
     re.M,
@@ -21,16 +20,12 @@ _GO = re.compile(r"^\s*(?:require\s+)?(?P<name>[\w.-]+\.[a-z]+/\S+)\s+(?P<versio
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """One dependency of a manifest; `spec` is what is said of its version, `any` where nothing is."""
+    """A dependency; `spec` is its version constraint or `any`."""
 
     name: str
     ecosystem: str
     spec: str
     development: bool
-
-    @property
-    def is_runtime(self) -> bool:
-        return self.name in _RUNTIMES and self.ecosystem == "runtime"
 
 
 def is_manifest(path: str) -> bool:
@@ -38,7 +33,7 @@ def is_manifest(path: str) -> bool:
 
 
 def stated_in(path: str, text: str) -> dict[tuple[str, bool], Stated]:
-    """Return the dependencies of a manifest by name and purpose; nothing of one that cannot be read."""
+    """Return the dependencies of a manifest by name and purpose; none if it cannot be read."""
     reader = _reader(path)
     if reader is None:
         return {}

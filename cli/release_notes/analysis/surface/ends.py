@@ -1,4 +1,4 @@
-"""The two ends of a range as files to read, within a budget, and who changed what in between."""
+"""Files at both ends of a range, within a read budget, and the authors of differences."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,18 +8,14 @@ from cli.release_notes.git.objects import CommitObject, Oid, Repository
 from cli.release_notes.git.trees import FileChange, blob_at, size, text_of
 
 MOST_BYTES = 12_000_000
-"""Text that is parsed of each end; further files are left out."""
+"""Bytes parsed of each end."""
 MOST_LOOKED_INTO = 2_000
-"""Files of single commits that are read to tell which of several commits made a change."""
 _MOST_CUT, _MOST_KEPT = 20, 200
 MOST_NAMED = 3
-"""Commits named for a change when it is not known which of those that touched the file made it."""
 
 
 @dataclass(slots=True)
 class Tree:
-    """One end."""
-
     repository: Repository
     commit: CommitObject
     left: int = MOST_BYTES
@@ -27,7 +23,7 @@ class Tree:
     _texts: dict[str, str | None] = field(default_factory=dict)
 
     def read(self, path: str) -> str | None:
-        """Return the text of a file, each read once; None where it is missing, binary, too big or over the budget."""
+        """Return the text of a file; None if it is missing, binary, too big or over the budget."""
         if path not in self._texts:
             blob = blob_at(self.repository, self.commit, path)
             if blob is not None and size(self.repository, blob) > self.left:
@@ -38,14 +34,10 @@ class Tree:
             self._texts[path] = text
         return self._texts[path]
 
-    def forget(self) -> None:
-        """Let go of the texts."""
-        self._texts.clear()
-
 
 @dataclass(slots=True)
 class Authors:
-    """Tells which commits of the range are behind a difference between its ends."""
+    """Finds the commits behind a difference."""
 
     repository: Repository
     head: str
@@ -57,7 +49,7 @@ class Authors:
 
     @classmethod
     def of(cls, repository: Repository, head: str, entries: Sequence[Entry]) -> "Authors":
-        """Index the commits of a range, newest first, by the paths they touch."""
+        """Index the commits of a range, newest first, by path."""
         by_path: dict[str, list[Entry]] = {}
         for entry in entries:
             for path in entry.touched.paths:
@@ -68,8 +60,7 @@ class Authors:
     def behind(self, paths: Iterable[str | None], token: str | None = None) -> tuple[str, ...]:
         """Return the commits behind a change of these files, newest first; never none.
 
-        Of several commits those in which the token became more or less frequent in the file; the range's newest
-        commit where no commit is known to have touched the files, as the comparison holds for it.
+        Prefers commits that changed the token's frequency; falls back to the newest commit of the range.
         """
         wanted = dict.fromkeys(path for path in paths if path)
         touching = list({entry.sha: (entry, path) for path in wanted for entry in self.by_path.get(path, ())}.values())
@@ -116,7 +107,5 @@ class Authors:
 
 
 def worth_reading(files: Sequence[FileChange]) -> list[FileChange]:
-    """Order files so that those that name an interface come first when not all can be read."""
-    return sorted(
-        files, key=lambda file: (not file.path.endswith(("__init__.py", "index.ts")), file.path.count("/"), file.path)
-    )
+    """Order files by their chance of defining an interface."""
+    return sorted(files, key=lambda file: (not file.path.endswith("__init__.py"), file.path.count("/"), file.path))

@@ -1,64 +1,45 @@
-"""The public names of a Python module with their signatures, read from its syntax tree; nothing is imported."""
+"""Public names of a Python module with signatures, from its syntax tree."""
 
 import ast
-import hashlib
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cli.release_notes.analysis.surface.syntax import Function, last_name, parsed
+
 _LONGEST_DEFAULT = 40
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """A name that can be used from outside.
-
-    Attributes:
-        signature: What follows the name: parameters without annotations, or nothing for what is not called.
-        body: A digest of what is under the first line; equal ones are the same thing under two names.
-    """
-
-    signature: str
-    body: str
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
     """Definitions and re-exports of a module.
 
-    Attributes:
-        symbols: Public by their own name, `Class.method` included.
-        exports: Name here to (module as written, name there), of what is handed on.
-        stars: Modules of which everything is handed on.
+    `symbols` maps a name to its parameters without annotations, `exports` one to (module as written, name there);
+    `stars` are modules re-exported whole.
     """
 
-    symbols: dict[str, Symbol] = field(default_factory=dict)
+    symbols: dict[str, str] = field(default_factory=dict)
     exports: dict[str, tuple[str, str]] = field(default_factory=dict)
     stars: tuple[str, ...] = ()
 
 
 def read_module(text: str, *, is_package: bool) -> Module | None:
+    tree = parsed(text.replace("\0", ""))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text.replace("\0", ""))
-        return _read(tree, text, is_package=is_package)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _read(tree, is_package=is_package) if tree is not None else None
+    except RecursionError:
         return None
 
 
-def _read(tree: ast.Module, text: str, *, is_package: bool) -> Module:
+def _read(tree: ast.Module, *, is_package: bool) -> Module:
     listed = _listed(tree.body)
-    lines = text.splitlines()
     found = Module(stars=tuple(_stars(tree.body)))
     for node in _statements(tree.body):
         if isinstance(node, ast.ImportFrom):
             _add_exports(found, node, listed, is_package=is_package)
-        for name, symbol in _defined(node, lines):
+        for name, signature in _defined(node):
             top = name.partition(".")[0]
             if top in listed if listed is not None else not top.startswith("_"):
-                found.symbols[name] = symbol
+                found.symbols[name] = signature
     return found
 
 
@@ -113,46 +94,36 @@ def _add_exports(found: Module, node: ast.ImportFrom, listed: frozenset[str] | N
             found.exports[name] = (source, alias.name)
 
 
-def _defined(node: ast.stmt, lines: Sequence[str]) -> Iterator[tuple[str, Symbol]]:
-    if isinstance(node, _Function):
-        yield node.name, Symbol(_parameters(node, bound=False), _digest(node, lines))
+def _defined(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Function):
+        yield node.name, _parameters(node, bound=False)
     elif isinstance(node, ast.ClassDef):
-        yield from _class(node, lines)
+        yield from _class(node)
     elif isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
             if isinstance(target, ast.Name) and not target.id.startswith("__"):
-                yield target.id, Symbol("", "")
+                yield target.id, ""
 
 
-def _class(node: ast.ClassDef, lines: Sequence[str]) -> Iterator[tuple[str, Symbol]]:
-    start = next((item for item in node.body if isinstance(item, _Function) and item.name == "__init__"), None)
-    yield node.name, Symbol(_parameters(start, bound=True) if start else "", _digest(node, lines))
+def _class(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    start = next((item for item in node.body if isinstance(item, Function) and item.name == "__init__"), None)
+    yield node.name, _parameters(start, bound=True) if start else ""
     for item in node.body:
-        if isinstance(item, _Function) and not item.name.startswith("_"):
-            names = {_decorator(decorator) for decorator in item.decorator_list}
+        if isinstance(item, Function) and not item.name.startswith("_"):
+            names = {last_name(decorator) for decorator in item.decorator_list}
             if "overload" in names:
                 continue
             called = not names & {"property", "cached_property", "setter", "deleter"}
             signature = _parameters(item, bound="staticmethod" not in names) if called else ""
-            yield f"{node.name}.{item.name}", Symbol(signature, _digest(item, lines))
+            yield f"{node.name}.{item.name}", signature
         elif (
             isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and not item.target.id.startswith("_")
         ):
-            yield f"{node.name}.{item.target.id}", Symbol("", "")
+            yield f"{node.name}.{item.target.id}", ""
 
 
-def _decorator(node: ast.expr) -> str:
-    inner = node.func if isinstance(node, ast.Call) else node
-    return inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
-
-
-def _digest(node: _Function | ast.ClassDef, lines: Sequence[str]) -> str:
-    body = "\n".join(lines[node.body[0].lineno - 1 : node.end_lineno])
-    return hashlib.blake2b(body.encode("utf-8", "replace"), digest_size=12).hexdigest() if len(body) > 40 else ""
-
-
-def _parameters(node: _Function, *, bound: bool) -> str:
+def _parameters(node: Function, *, bound: bool) -> str:
     given = node.args
     plain = [*given.posonlyargs, *given.args]
     defaults: list[ast.expr | None] = [None] * (len(plain) - len(given.defaults)) + list(given.defaults)

@@ -1,4 +1,4 @@
-"""The public surface of the changed Python files at one end: names as users import them, re-exports followed."""
+"""Public API of changed Python files, by importable name, re-exports followed."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from cli.release_notes.analysis.surface.names import Found
 from cli.release_notes.analysis.surface.python_api import Module, read_module
 
 Reading = Callable[[str], str | None]
-"""Path to text at this end; None where there is no such file."""
+"""Path to text at this end; None if there is no file."""
 _HIDDEN = frozenset({"setup", "conftest", "noxfile", "manage", "tasks", "fabfile", "__main__"})
 _NO_PACKAGES = ("migrations", "versions", "alembic")
 _ROOTS = frozenset({"src", "lib", "python", "."})
@@ -15,14 +15,12 @@ _ROOTS = frozenset({"src", "lib", "python", "."})
 
 @dataclass(slots=True)
 class Packages:
-    """Reads modules of one end, each once."""
-
     read: Reading
     unreadable: set[str] = field(default_factory=set)
     _modules: dict[str, Module | None] = field(default_factory=dict)
 
     def surface(self, paths: Iterable[str]) -> dict[str, Found]:
-        """Return what the files at these paths offer, by dotted name; the shortest of several names stands for all."""
+        """Return the names that these files offer; the shortest of several names is used."""
         found: dict[str, Found] = {}
         for path in paths:
             dotted = self._dotted(path)
@@ -31,15 +29,15 @@ class Packages:
                 continue
             exported = self._exported(path, dotted)
             hidden = _is_private(dotted)
-            for name, symbol in module.symbols.items():
+            for name, signature in module.symbols.items():
                 top, _, rest = name.partition(".")
                 public = exported.get(top) or (None if hidden else f"{dotted}.{top}")
                 if public:
                     full = f"{public}.{rest}" if rest else public
-                    found[full] = Found(path, symbol.signature, symbol.body)
+                    found[full] = Found(path, signature)
             if _is_package(path) and not hidden:
                 for name in module.exports:
-                    found.setdefault(f"{dotted}.{name}", Found(path, None, ""))
+                    found.setdefault(f"{dotted}.{name}", Found(path))
         return found
 
     def _module(self, path: str) -> Module | None:
@@ -70,10 +68,7 @@ class Packages:
         found: dict[str, str] = {}
         components = dotted.split(".")
         for up in range(1, min(len(parts), len(components)) + (_is_package(path))):
-            folder, package = (
-                parts[: len(parts) - up],
-                components[: len(components) - up + _is_package(path)],
-            )
+            folder, package = (parts[: len(parts) - up], components[: len(components) - up + _is_package(path)])
             if not package or _is_private(".".join(package)):
                 continue
             above = self._module("/".join([*folder, "__init__.py"]))

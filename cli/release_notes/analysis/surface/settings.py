@@ -1,11 +1,11 @@
-"""Environment variables and configuration keys, found where programs read them and where examples list them."""
+"""Environment variables and configuration keys, in source and example files."""
 
 import ast
 import re
-import warnings
 from pathlib import PurePosixPath
 
 from cli.release_notes.analysis.surface.names import Found
+from cli.release_notes.analysis.surface.syntax import last_name, parsed
 
 _NAME = r"(?P<name>[A-Z][A-Z0-9_]{2,80})"
 _READS = re.compile(
@@ -22,17 +22,15 @@ _CODE = frozenset(
     {".py", ".ts", ".tsx", ".js", ".mjs", ".cjs", ".jsx", ".rs", ".go", ".rb", ".java", ".kt", ".cpp", ".c", ".cc"}
 )
 _SYSTEM = re.compile(
-    r"^(?:DISPLAY|HOME|PATH|PWD|OLDPWD|USER|USERNAME|USERPROFILE|LOGNAME|SHELL|SHLVL|TERM|TERM_\w+|COLORTERM|COLUMNS|LINES"
-    r"|LANG|LANGUAGE|LC_\w+|TZ|TMP|TEMP|TMPDIR|TEMPDIR|HOSTNAME|COMPUTERNAME|HOSTTYPE|OSTYPE|EDITOR|VISUAL|PAGER|BROWSER|MAIL"
-    r"|WAYLAND_DISPLAY|XAUTHORITY|XDG_\w+|DBUS_\w+|DESKTOP_SESSION"
-    r"|SSH_(?:AUTH_SOCK|AGENT_PID|CLIENT|CONNECTION|TTY|ASKPASS\w*|ORIGINAL_COMMAND)"
-    r"|SUDO_\w+|GPG_(?:TTY|AGENT_INFO)|TMUX|STY|WT_SESSION|CI|GITHUB_ACTIONS"
-    r"|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PATHEXT|HOMEDRIVE|HOMEPATH"
-    r"|LD_(?:LIBRARY_PATH|PRELOAD)|DYLD_\w+|PYTHON(?:PATH|HOME|HASHSEED|IOENCODING|UTF8|UNBUFFERED|WARNINGS|STARTUP)"
-    r"|VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)"
-    r"|NODE_PATH|NOTIFY_SOCKET|LISTEN_FDS|LISTEN_PID|INVOCATION_ID|KUBERNETES_(?:SERVICE|PORT)_?\w*|MSYSTEM|WSL_\w+)$"
+    r"^(?:DISPLAY|HOME|PATH|PWD|OLDPWD|USER|USERNAME|USERPROFILE|LOGNAME|SHELL|SHLVL|TERM|TERM_\w+|COLORTERM|COLUMNS"
+    r"|LINES|LANG|LANGUAGE|LC_\w+|TZ|TMP|TEMP|TMPDIR|TEMPDIR|HOSTNAME|COMPUTERNAME|HOSTTYPE|OSTYPE|EDITOR|VISUAL|PAGER"
+    r"|BROWSER|MAIL|WAYLAND_DISPLAY|XAUTHORITY|XDG_\w+|DBUS_\w+|DESKTOP_SESSION|SSH_(?:AUTH_SOCK|AGENT_PID|CLIENT"
+    r"|CONNECTION|TTY|ASKPASS\w*|ORIGINAL_COMMAND)|SUDO_\w+|GPG_(?:TTY|AGENT_INFO)|TMUX|STY|WT_SESSION|CI"
+    r"|GITHUB_ACTIONS|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PATHEXT"
+    r"|HOMEDRIVE|HOMEPATH|LD_(?:LIBRARY_PATH|PRELOAD)|DYLD_\w+|PYTHON(?:PATH|HOME|HASHSEED|IOENCODING|UTF8|UNBUFFERED"
+    r"|WARNINGS|STARTUP)|VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)|NODE_PATH|NOTIFY_SOCKET|LISTEN_FDS|LISTEN_PID"
+    r"|INVOCATION_ID|KUBERNETES_(?:SERVICE|PORT)_?\w*|MSYSTEM|WSL_\w+)$"
 )
-"""Variables that the system, the shell or a terminal sets for every program."""
 _LONGEST_DEFAULT = 60
 
 
@@ -41,10 +39,7 @@ def is_example(path: str) -> bool:
 
 
 def settings_of(path: str, text: str) -> dict[str, Found]:
-    """Return the settings that a file reads or lists, with the default where that is written down.
-
-    What the system sets for every program, as `HOME` and `DISPLAY`, is read and is no setting of this one.
-    """
+    """Return the settings that a file reads or lists, with their defaults; without system variables such as `HOME`."""
     if is_example(path):
         return {match["name"]: Found(path, None) for match in _LISTED.finditer(text)}
     suffix = PurePosixPath(path).suffix.lower()
@@ -58,15 +53,12 @@ def settings_of(path: str, text: str) -> dict[str, Found]:
 
 
 def _declared(path: str, text: str) -> dict[str, Found]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return {}
     found: dict[str, Found] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and any(_last(base) == "BaseSettings" for base in node.bases):
+        if isinstance(node, ast.ClassDef) and any(last_name(base) == "BaseSettings" for base in node.bases):
             prefix = _prefix(node)
             for item in node.body:
                 if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
@@ -76,16 +68,10 @@ def _declared(path: str, text: str) -> dict[str, Found]:
     return found
 
 
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _prefix(node: ast.ClassDef) -> str:
     for inner in ast.walk(node):
         if isinstance(inner, ast.keyword) and inner.arg == "env_prefix" and isinstance(inner.value, ast.Constant):
             return str(inner.value.value)
-        if isinstance(inner, ast.Assign) and any(_last(target) == "env_prefix" for target in inner.targets):
-            return str(inner.value.value) if isinstance(inner.value, ast.Constant) else ""
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Read name, version and requirements from manifests. Runs nothing."""
+"""Parse manifests: name, version, requirements. Runs nothing."""
 
 import ast
 import json
@@ -7,22 +7,43 @@ import tomllib
 from collections.abc import Callable, Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from cli.release_notes.document.builds import read_gradle, read_maven, read_nuget
-from cli.release_notes.document.manifest import Manifest, need_of, version_in
 from cli.release_notes.facts import ProjectFile
 
 _NAME = re.compile(r"@?[A-Za-z0-9][\w.-]*(?:[/:][\w.-]+)*")
 _MAKERS = "dev develop development test tests testing docs doc lint typing types build ci all format benchmark bench"
 _FOR_MAKERS = frozenset(_MAKERS.split())
+_VERSION_FORM = re.compile(r"[\w.+!-]{1,80}")
+_NEEDS = re.compile(r"[\w.<>=!~^*|, -]{1,80}")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One way to install the project.
+
+    Attributes:
+        name: As in the package index; empty if it is only built in place.
+        version: None if it comes from elsewhere, such as the tag.
+        needs: Platform and version: `Python >=3.11`.
+        is_published: False if the file excludes it from package indexes.
+        is_program: Run rather than imported.
+    """
+
+    path: str
+    tool: str
+    name: str
+    version: str | None = None
+    needs: str | None = None
+    extras: tuple[str, ...] = ()
+    is_published: bool = True
+    is_program: bool = False
 
 
 def read_manifest(file: ProjectFile) -> Manifest | None:
-    """Read one file; None where it is damaged, of a kind that is not known, or names nothing that can be installed."""
-    name = PurePosixPath(file.path).name
-    reader = _READERS.get(name) or next((each for end, each in _BY_ENDING.items() if name.endswith(end)), None)
-    reader = reader or (_docker if name.startswith(("Dockerfile", "Containerfile")) else None)
+    """Read one file; None if it is damaged, unknown or not installable."""
+    reader = _reader(PurePosixPath(file.path).name)
     try:
         found = reader(file) if reader is not None else None
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, SyntaxError, ConfigError):
@@ -43,8 +64,8 @@ def _python(file: ProjectFile) -> Manifest | None:
     extras = [*project.get("optional-dependencies", {}), *project.get("extras", {})]
     classifiers = project.get("classifiers") or []
     return Manifest(
-        file.path, "pip", str(project["name"]), version_in(project.get("version")),
-        need_of("Python", needs),
+        file.path, "pip", str(project["name"]), _version(project.get("version")),
+        _need("Python", needs),
         tuple(each for each in extras if _NAME.fullmatch(each) and each.lower() not in _FOR_MAKERS),
         is_published=not any(str(each).startswith("Private ::") for each in classifiers),
         is_program=bool(project.get("scripts")),
@@ -56,8 +77,8 @@ def _setup_cfg(file: ProjectFile) -> Manifest | None:
     parser.read_string(file.text)
     name = parser.get("metadata", "name", fallback="")
     needs = parser.get("options", "python_requires", fallback=None)
-    version = version_in(parser.get("metadata", "version", fallback=None))
-    return Manifest(file.path, "pip", name, version, need_of("Python", needs)) if name else None
+    version = _version(parser.get("metadata", "version", fallback=None))
+    return Manifest(file.path, "pip", name, version, _need("Python", needs)) if name else None
 
 
 def _setup_py(file: ProjectFile) -> Manifest | None:
@@ -65,15 +86,15 @@ def _setup_py(file: ProjectFile) -> Manifest | None:
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setup"):
             words = {each.arg: each.value.value for each in node.keywords if isinstance(each.value, ast.Constant)}
             if isinstance(words.get("name"), str):
-                needs = need_of("Python", words.get("python_requires"))
-                return Manifest(file.path, "pip", str(words["name"]), version_in(words.get("version")), needs)
+                needs = _need("Python", words.get("python_requires"))
+                return Manifest(file.path, "pip", str(words["name"]), _version(words.get("version")), needs)
     return None
 
 
 def _elixir(file: ProjectFile) -> Manifest | None:
     name = re.search(r"\bapp:\s*:(\w+)", file.text)
     version = re.search(r"\bversion:\s*\"([^\"]+)\"", file.text)
-    return Manifest(file.path, "mix", name[1], version_in(version and version[1])) if name else None
+    return Manifest(file.path, "mix", name[1], _version(version and version[1])) if name else None
 
 
 def _node(file: ProjectFile) -> Manifest | None:
@@ -82,8 +103,8 @@ def _node(file: ProjectFile) -> Manifest | None:
         return None
     engines = data.get("engines")
     return Manifest(
-        file.path, "npm", str(data["name"]), version_in(data.get("version")),
-        need_of("Node.js", engines.get("node") if isinstance(engines, dict) else None),
+        file.path, "npm", str(data["name"]), _version(data.get("version")),
+        _need("Node.js", engines.get("node") if isinstance(engines, dict) else None),
         is_published=not data.get("private"), is_program=bool(data.get("bin")),
     )  # fmt: skip
 
@@ -95,8 +116,8 @@ def _rust(file: ProjectFile) -> Manifest | None:
         return None
     is_program = bool(data.get("bin")) or ("lib" not in data and "default-run" in package)
     return Manifest(
-        file.path, "cargo", str(package["name"]), version_in(package.get("version")),
-        need_of("Rust", package.get("rust-version")), is_published=package.get("publish") is not False,
+        file.path, "cargo", str(package["name"]), _version(package.get("version")),
+        _need("Rust", package.get("rust-version")), is_published=package.get("publish") is not False,
         is_program=is_program,
     )  # fmt: skip
 
@@ -104,7 +125,7 @@ def _rust(file: ProjectFile) -> Manifest | None:
 def _go(file: ProjectFile) -> Manifest | None:
     module = re.search(r"^module\s+\"?([^\s\"]+)", file.text, re.MULTILINE)
     needs = re.search(r"^go\s+([\d.]+)", file.text, re.MULTILINE)
-    return Manifest(file.path, "go", module[1], needs=need_of("Go", needs and needs[1])) if module else None
+    return Manifest(file.path, "go", module[1], needs=_need("Go", needs and needs[1])) if module else None
 
 
 def _php(file: ProjectFile) -> Manifest | None:
@@ -115,8 +136,8 @@ def _php(file: ProjectFile) -> Manifest | None:
         file.path,
         "composer",
         str(data["name"]),
-        version_in(data.get("version")),
-        need_of("PHP", needs),
+        _version(data.get("version")),
+        _need("PHP", needs),
         is_published=is_library,
     )
 
@@ -124,7 +145,7 @@ def _php(file: ProjectFile) -> Manifest | None:
 def _gem(file: ProjectFile) -> Manifest | None:
     name = re.search(r"\.name\s*=\s*['\"]([^'\"]+)['\"]", file.text)
     version = re.search(r"\.version\s*=\s*['\"]([^'\"]+)['\"]", file.text)
-    return Manifest(file.path, "gem", name[1], version_in(version and version[1])) if name else None
+    return Manifest(file.path, "gem", name[1], _version(version and version[1])) if name else None
 
 
 def _compose(file: ProjectFile) -> Manifest | None:
@@ -143,7 +164,7 @@ def _dart(file: ProjectFile) -> Manifest | None:
     stated = dict(re.findall(r"^(\w+):[ \t]*['\"]?([^'\"\s#]+)", file.text, re.M))
     sdk = re.search(r"^environment:\s*\n(?:[ \t]+.*\n)*?[ \t]+sdk:[ \t]*['\"]?([^'\"\n#]+)", file.text, re.M)
     return Manifest(
-        file.path, "pub", stated["name"], version_in(stated.get("version")), need_of("Dart", sdk and sdk[1].strip()),
+        file.path, "pub", stated["name"], _version(stated.get("version")), _need("Dart", sdk and sdk[1].strip()),
         is_published=stated.get("publish_to") != "none" and "version" in stated,
         is_program=re.search(r"^executables:", file.text, re.M) is not None,
     )  # fmt: skip
@@ -163,13 +184,26 @@ _READERS: Mapping[str, Callable[[ProjectFile], Manifest | None]] = {
     "setup.cfg": _setup_cfg,
     "setup.py": _setup_py,
     "mix.exs": _elixir,
-    "pom.xml": read_maven,
-    "build.gradle": read_gradle,
-    "build.gradle.kts": read_gradle,
     "pubspec.yaml": _dart,
     "CMakeLists.txt": _built("cmake", r"^\s*project\s*\("),
     "meson.build": _built("meson", r"^\s*project\s*\("),
     **dict.fromkeys(("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"), _compose),
 }
 
-_BY_ENDING: Mapping[str, Callable[[ProjectFile], Manifest | None]] = {".gemspec": _gem, ".csproj": read_nuget}
+
+def is_manifest(name: str) -> bool:
+    return _reader(name) is not None
+
+
+def _reader(name: str) -> Callable[[ProjectFile], Manifest | None] | None:
+    if name.startswith(("Dockerfile", "Containerfile")):
+        return _docker
+    return _gem if name.endswith(".gemspec") else _READERS.get(name)
+
+
+def _version(value: object) -> str | None:
+    return value if isinstance(value, str) and _VERSION_FORM.fullmatch(value) else None
+
+
+def _need(platform: str, value: object) -> str | None:
+    return f"{platform} {value.strip()}" if isinstance(value, str) and _NEEDS.fullmatch(value) else None

@@ -1,5 +1,0 @@
-"""Failure of the demo."""
-
-
-class DemoFailed(Exception):
-    """A sentence for the user."""
