@@ -91,7 +91,6 @@ async def over_mcp(person: Person, operation: Operation, fields: dict[str, Any])
 
 
 def settled(value: Any) -> Any:
-    """Leave out what differs between two calls of any operation."""
     if isinstance(value, dict):
         return {key: settled(item) for key, item in value.items() if key not in VOLATILE}
     return [settled(item) for item in value] if isinstance(value, list) else value
@@ -103,7 +102,6 @@ async def entity(person: Person) -> str:
 
 
 async def named(person: Person, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the ids of an entity, of another one, and of what the first one states of it."""
     first, other = await entity(person), await entity(person)
     fact = await person.call("add_relation", source_id=first, name="ABOUT", target_id=other)
     text = json.dumps(fields)
@@ -117,9 +115,7 @@ def test_every_operation_on_both_surfaces_is_compared_here() -> None:
 
 
 @pytest.mark.parametrize("operation", BOTH, ids=lambda operation: operation.name)
-async def test_the_same_arguments_give_the_same_answer(
-    operation: Operation, http: httpx2.AsyncClient, owner: Person
-) -> None:
+async def test_both_surfaces_answer_alike(operation: Operation, http: httpx2.AsyncClient, owner: Person) -> None:
     fields = [await named(owner, GOOD[operation.name])]
     fields.append(await named(owner, GOOD[operation.name]) if operation.name == "delete_entity" else fields[0])
     if operation.name in RECOGNISED:
@@ -131,9 +127,7 @@ async def test_the_same_arguments_give_the_same_answer(
 
 
 @pytest.mark.parametrize("operation", BOTH, ids=lambda operation: operation.name)
-async def test_the_same_nonsense_gives_the_same_refusal(
-    operation: Operation, http: httpx2.AsyncClient, owner: Person
-) -> None:
+async def test_both_surfaces_refuse_alike(operation: Operation, http: httpx2.AsyncClient, owner: Person) -> None:
     rest = await over_rest(http, owner, operation, BAD[operation.name])
     failed, _, text = await over_mcp(owner, operation, BAD[operation.name])
     assert failed
