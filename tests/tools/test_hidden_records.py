@@ -14,9 +14,8 @@ PRIVATE = {"memory_scope": "private"}
 
 async def refusal(person: Person, operation: str, hidden: str, /, **fields: Any) -> tuple[Any, ...]:
     """What is said of an id, with the id taken out."""
-    with pytest.raises(EngrainError) as refused:
-        await person.run(operation, **fields)
-    error = refused.value
+    refused = await person.refused(operation, EngrainError, **fields)
+    error = refused
     said = (type(error), error.code, error.message, error.remediation, str(error.details))
     return tuple(part.replace(hidden, "<id>") if isinstance(part, str) else part for part in said)
 
@@ -59,7 +58,6 @@ def calls(entity_id: str, seen: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def hidden_ids(author: Person) -> list[tuple[str, str]]:
-    """A private note, task and source of its author, and a chunk of that source; each with an id that nobody has."""
     note = (await author.call("create_entity", name="n", entity_type="note", metadata=PRIVATE))["id"]
     task = (await author.call("create_entity", name="t", entity_type="task", metadata=PRIVATE))["id"]
     page = [{"url": "u", "content": "words"}]

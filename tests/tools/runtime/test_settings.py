@@ -53,26 +53,11 @@ def test_mcp_without_authentication_listens_on_loopback_only(host: str) -> None:
         ({"ENGRAIN_RATE_LIMIT_ENABLED": "perhaps"}, "ENGRAIN_RATE_LIMIT_ENABLED=perhaps is not valid"),
     ],
     ids=[
-        "short secret",
-        "open host",
-        "open MCP",
-        "public",
-        "any host",
-        "proxied",
-        "blank secret",
-        "no URL",
-        "query",
-        "no frontend",
-        "no origin",
-        "path of an origin",
-        "two hosts in one",
-        "URL for a host",
-        "no sender",
-        "word for a port",
-        "model missing",
-        "no boolean",
+        "short secret", "open host", "open MCP", "public", "any host", "proxied", "blank secret", "no URL", "query",
+        "no frontend", "no origin", "path of an origin", "two hosts in one", "URL for a host", "no sender",
+        "word for a port", "model missing", "no boolean",
     ],
-)
+)  # fmt: skip
 def test_an_impossible_setting_is_refused_in_a_sentence(environ: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidSetting, match=sentence):
         read_settings(environ)
@@ -85,8 +70,7 @@ def test_a_secret_is_never_repeated_in_a_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
-    [("http://u:hunter2@x", "http://(set)@x"), ("http://x?key=hunter2&y", "http://x?key=(set)&y")],
+    ("address", "shown"), [("http://u:hunter2@x", "http://(set)@x"), ("http://x?key=hunter2&y", "http://x?key=(set)&y")]
 )
 def test_nor_is_a_secret_in_an_address(address: str, shown: str) -> None:
     with pytest.raises(InvalidSetting) as refused:
