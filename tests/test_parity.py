@@ -9,7 +9,7 @@ import pytest
 from mcp.client import Client
 
 from rest_bridge.application import build_asgi
-from tests.people import Person
+from tests.people import Person, tokens_made
 from tools.app import App
 from tools.catalogue import OPERATIONS, by_name
 from tools.frame.operation import Operation
@@ -120,6 +120,7 @@ async def test_both_surfaces_answer_alike(operation: Operation, http: httpx2.Asy
     fields.append(await named(owner, GOOD[operation.name]) if operation.name == "delete_entity" else fields[0])
     if operation.name in RECOGNISED:
         await over_rest(http, owner, operation, fields[0])
+    await tokens_made(owner)
     rest = await over_rest(http, owner, operation, fields[0])
     failed, structured, text = await over_mcp(owner, operation, fields[1])
     assert not failed, text
