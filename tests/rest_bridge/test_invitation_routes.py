@@ -14,10 +14,9 @@ from sqlalchemy import delete
 
 from rest_bridge.application import build_asgi
 from stores.ledger.account_tables import memberships
-from stores.records import Role
 from tests.mail_server import MailServer
 from tests.people import PASSWORD
-from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, opened, settings_at, sign_up
+from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, joined, opened, settings_at, sign_up
 from tools.app import App
 from tools.runtime.threads import in_thread
 
@@ -34,13 +33,6 @@ def path_of(app: App, person: Person) -> str:
     organization = app.ledger.people.organization(person.organization_id)
     assert organization is not None
     return f"/api/orgs/{organization.slug}/invitations"
-
-
-def joined(app: App, owner: Person, role: Role) -> Person:
-    somebody = sign_up(app)
-    app.ledger.people.add_membership(somebody.user_id, owner.organization_id, role)
-    token = app.accounts.switch(somebody.session_id, owner.organization_id).access_token
-    return Person(somebody.user_id, owner.organization_id, somebody.session_id, token)
 
 
 def email_of(app: App, person: Person) -> str:
@@ -245,16 +237,13 @@ async def test_a_role_opens_a_private_project_while_it_lasts(client: Client, app
     twice = await client.post(path, json={"user_id": member.user_id}, headers=creator.bearer)
     assert_envelope(twice, 409, "conflict")
     seen = (await client.get(path, headers=member.bearer)).json()
-    assert [(each["user"]["id"], each["role"]) for each in seen["members"]] == [
-        (creator.user_id, "project_owner"),
-        (member.user_id, "project_contributor"),
-    ]
+    roles = [(each["user"]["id"], each["role"]) for each in seen["members"]]
+    assert roles == [(creator.user_id, "project_owner"), (member.user_id, "project_contributor")]
     assert seen["can_manage"] is False
     one = f"{path}/{member.user_id}"
-    assert_envelope(
-        await client.patch(one, json={"role": "project_maintainer"}, headers=member.bearer), 403, "forbidden"
-    )
-    raised = await client.patch(one, json={"role": "project_maintainer"}, headers=creator.bearer)
+    higher = {"role": "project_maintainer"}
+    assert_envelope(await client.patch(one, json=higher, headers=member.bearer), 403, "forbidden")
+    raised = await client.patch(one, json=higher, headers=creator.bearer)
     assert raised.json()["role"] == "project_maintainer"
     assert (await client.get(path, headers=member.bearer)).json()["can_manage"] is True
     assert (await client.delete(one, headers=ada.bearer)).json() == {"success": True}

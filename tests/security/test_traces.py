@@ -42,8 +42,7 @@ class Story:
     async def write(self, path: str, **body: object) -> dict[str, Any]:
         written = await self.world.post(f"/api/{path}?sync=true", body, self.ada.token)
         assert written.is_success, written.text
-        found: dict[str, Any] = written.json()
-        return found
+        return dict(written.json())
 
     async def relate(self, source: str, target: str, name: str = "about") -> None:
         await self.write("relations", source_id=source, target_id=target, name=name, valid_at="2025-01-01T00:00:00Z")

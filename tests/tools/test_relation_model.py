@@ -73,8 +73,7 @@ class Facts(Model, RuleBasedStateMachine):
     def call(self, operation: str, **fields: Any) -> dict[str, Any]:
         entry = by_name[operation]
         request = parse(entry.request, fields, strict_names=True)
-        body: dict[str, Any] = self.world.run(execute, self.world.app, entry, Call(self.principal), request).body()
-        return body
+        return dict(self.world.run(execute, self.world.app, entry, Call(self.principal), request).body())
 
     def one(self, pick: int, *kinds: str) -> str | None:
         found = [each for each, thing in self.things.items() if not kinds or thing.kind in kinds]

@@ -15,8 +15,7 @@ OPEN = {"memory_scope": "organization"}
 
 
 async def note(person: Person, name: str, **fields: Any) -> str:
-    made: str = (await person.call("create_entity", name=name, content="walrus", sync=True, **fields))["id"]
-    return made
+    return str((await person.call("create_entity", name=name, content="walrus", sync=True, **fields))["id"])
 
 
 async def found(person: Person, **fields: Any) -> tuple[set[str], int]:

@@ -14,8 +14,7 @@ WALRUS = "The walrus said at standup that the granite cache must be flushed befo
 
 
 async def keep(who: Person, text: str = WALRUS, **fields: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await who.call("store_raw_memory", raw_content=text, sync=True, **fields)
-    return found
+    return dict(await who.call("store_raw_memory", raw_content=text, sync=True, **fields))
 
 
 async def recalled(who: Person, query: str = "walrus granite cache", **fields: Any) -> list[str]:

@@ -16,8 +16,7 @@ WALRUS = "The walrus cache must be flushed before each granite release."
 
 
 async def remember(who: Person, content: str = WALRUS, **fields: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await who.call("remember", title=fields.pop("title", "Flush"), content=content, **fields)
-    return found
+    return dict(await who.call("remember", title=fields.pop("title", "Flush"), content=content, **fields))
 
 
 async def found(who: Person, query: str, **fields: Any) -> list[str]:
@@ -25,8 +24,7 @@ async def found(who: Person, query: str, **fields: Any) -> list[str]:
 
 
 async def capture(who: Person, memory_id: str) -> dict[str, Any]:
-    read: dict[str, Any] = await who.call("get_capture", capture_id=memory_id)
-    return read
+    return dict(await who.call("get_capture", capture_id=memory_id))
 
 
 async def a_project(owner: Person, **metadata: Any) -> str:

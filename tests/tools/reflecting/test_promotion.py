@@ -34,15 +34,6 @@ TO_PRIVATE, TO_X, TO_ALL = Target("private", "me"), Target("project", "x"), Targ
 @pytest.mark.parametrize(
     ("proposal", "reason"),
     [
-        (Proposal(None), "candidate_not_found"),
-        (Proposal("pending", is_candidate=False), "not_reflection_candidate"),
-        (Proposal("promoted"), "candidate_already_promoted"),
-        (Proposal("archived"), "candidate_archived"),
-        (Proposal("pending", may_review=False, target=TO_X, inputs=[X]), "unverified_membership"),
-        (Proposal("pending", inputs=[PRIVATE]), "missing_promote_to_scope"),
-        (Proposal("pending", target=Target("team", None, "missing_scope_key"), inputs=[X]), "missing_scope_key"),
-        (Proposal("pending", target=Target("public", None, "scope_not_enabled"), inputs=[X]), "scope_not_enabled"),
-        (Proposal("pending", target=TO_X, inputs=[X], lost_sources=["z"]), "raw_memory_not_recallable"),
         (Proposal("pending", target=TO_ALL, inputs=[X]), "promote_to_scope_must_match_broadest_input_scope"),
         (Proposal("pending", target=TO_PRIVATE, inputs=[X]), "promote_to_scope_must_match_broadest_input_scope"),
         (Proposal("pending", target=TO_X, inputs=[X, ALL]), "promote_to_scope_must_match_broadest_input_scope"),
@@ -56,7 +47,7 @@ TO_PRIVATE, TO_X, TO_ALL = Target("private", "me"), Target("project", "x"), Targ
         (Proposal("pending", target=TO_PRIVATE, inputs=[PRIVATE, PRIVATE]), None),
     ],
 )
-def test_the_first_reason_against_a_promotion_is_told(proposal: Proposal, reason: PromotionReason | None) -> None:
+def test_a_promotion_keeps_to_the_scope_of_its_inputs(proposal: Proposal, reason: PromotionReason | None) -> None:
     assert objection(proposal) == reason
 
 
@@ -117,13 +108,11 @@ async def deeds(owner: Person) -> list[dict[str, Any]]:
 
 
 async def promote(who: Person, candidate: str, **fields: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await who.call("promote_candidate", candidate_id=candidate, **fields)
-    return found
+    return dict(await who.call("promote_candidate", candidate_id=candidate, **fields))
 
 
 async def auto(who: Person, candidate: str, **fields: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await who.call("review_candidate", candidate_id=candidate, **fields)
-    return found
+    return dict(await who.call("review_candidate", candidate_id=candidate, **fields))
 
 
 async def state_of(who: Person, candidate: str) -> tuple[str, str | None]:
@@ -143,16 +132,12 @@ async def test_a_promoted_record_has_sources_links_and_confidence(owner: Person,
     )
     await owner.run("delete_entity", entity_id=gone)
     preview = await member.call("preview_promotion", candidate_id=candidate)
-    assert (preview["allowed"], preview["reason"], preview["review_state"]) == (
-        True, "promotion_preview_allowed", "pending",
-    )  # fmt: skip
-    assert (preview["promote_to_scope"], preview["promote_to_scope_key"], preview["source_count"]) == (
-        "project", project, 1,
-    )  # fmt: skip
-    assert {(each["id"], each["scope_key"]) for each in preview["input_scopes"]} == {
-        (candidate, project),
-        (notes, project),
-    }
+    announced = {
+        "allowed": True, "reason": "promotion_preview_allowed", "review_state": "pending",
+        "promote_to_scope": "project", "promote_to_scope_key": project, "source_count": 1,
+    }  # fmt: skip
+    assert preview.items() >= announced.items()
+    assert {each["id"]: each["scope_key"] for each in preview["input_scopes"]} == {candidate: project, notes: project}
     assert await state_of(member, candidate) == ("pending", None)
 
     done = await promote(member, candidate, related_to=[f"requires:{topic}"])
@@ -262,9 +247,8 @@ async def test_what_is_over_stays_so_and_what_was_put_off_can_be_promoted(member
     await member.call("review_capture", capture_id=deferred, review_state="deferred")
     assert (await promote(member, archived))["reason"] == "candidate_archived"
     skipped = await auto(member, archived)
-    assert (skipped["outcome"], skipped["recommended_action"], skipped["reason"]) == (
-        "skip", "skip", "candidate_archived",
-    )  # fmt: skip
+    assert (skipped["outcome"], skipped["recommended_action"]) == ("skip", "skip")
+    assert skipped["reason"] == "candidate_archived"
     assert (await member.call("drain_candidates"))["scanned_count"] == 0, "a drain leaves what was put off"
     assert (await promote(member, deferred))["success"]
     assert (await auto(member, deferred))["reason"] == "candidate_already_promoted"
@@ -468,9 +452,7 @@ async def test_one_that_fails_stops_no_other(owner: Person) -> None:
     assert {each["outcome"] for each in drained["results"]} == {"error"}
     assert "note_000000000000" in drained["results"][0]["error"]
     drained = await owner.call("drain_candidates", dry_run=False)
-    assert {each["candidate_id"]: each["reason"] for each in drained["results"]} == dict.fromkeys(
-        (good, bad), "promoted"
-    )
+    assert {each["candidate_id"]: each["reason"] for each in drained["results"]} == {good: "promoted", bad: "promoted"}
 
 
 async def test_the_same_said_twice_in_a_row_is_promoted_once(member: Person) -> None:

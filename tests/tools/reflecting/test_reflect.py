@@ -73,10 +73,6 @@ async def test_notes_are_as_long_as_a_raw_memory_at_most(owner: Person) -> None:
     assert pack["candidates"] == []
 
 
-async def test_a_viewer_may_not_reflect(viewer: Person) -> None:
-    await viewer.refused("reflect", Forbidden, match="Viewer", content=NOTES)
-
-
 async def test_the_notes_are_kept_once_and_to_the_letter(owner: Person) -> None:
     first, second = [await owner.call("reflect", content=NOTES, source_title="Stand-up") for _ in range(2)]
     assert first["source_id"] == second["source_id"]
@@ -176,12 +172,6 @@ async def test_a_decision_and_its_rejection_contradict_each_other(owner: Person,
     assert other["persisted_count"] == 1
     again = await owner.call("reflect", content=second, persist=True)
     assert again["persisted_count"] == 0
-
-
-async def test_what_reflection_itself_has_kept_is_contradicted(owner: Person) -> None:
-    first = await owner.call("reflect", content="Decision: the rate limit is 50 requests.", persist=True)
-    other = await owner.call("reflect", content="Finding: the rate limit is 100 requests.", persist=True)
-    assert findings(found(other, "claim")) == {"contradiction": found(first, "decision")["persisted_id"]}
 
 
 async def test_agents_that_reflect_on_the_same_notes_at_once_keep_them_once(owner: Person) -> None:

@@ -22,8 +22,7 @@ async def add(person: Person, source: str, name: str, target: str, **fields: Any
 async def listed(person: Person, entity_id: str, **fields: Any) -> list[dict[str, Any]]:
     page = await person.call("list_relations", entity_id=entity_id, **fields)
     assert page["total"] == len(page["relations"])
-    found: list[dict[str, Any]] = page["relations"]
-    return found
+    return list(page["relations"])
 
 
 def edges(relations: list[dict[str, Any]]) -> set[tuple[str, str, str]]:

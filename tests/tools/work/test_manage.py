@@ -33,8 +33,7 @@ def settled(data: dict[str, Any]) -> dict[str, Any]:
 
 
 async def manage(person: Person, action: str, entity_id: str | None = None, **data: Any) -> dict[str, Any]:
-    done: dict[str, Any] = await person.call("manage", action=action, entity_id=entity_id, data=data or None)
-    return done
+    return dict(await person.call("manage", action=action, entity_id=entity_id, data=data or None))
 
 
 @pytest.mark.parametrize("action", [name for name in ACTIONS if name in by_name])

@@ -25,8 +25,7 @@ async def task_of(person: Person, project: str, **fields: Any) -> str:
 
 
 async def read(person: Person, entity_id: str) -> dict[str, Any]:
-    entity: dict[str, Any] = await person.call("get_entity", entity_id=entity_id, include_summary=False)
-    return entity
+    return dict(await person.call("get_entity", entity_id=entity_id, include_summary=False))
 
 
 async def give_role(owner: Person, project: str, to: Person, role: ProjectRole) -> None:
