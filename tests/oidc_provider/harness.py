@@ -32,13 +32,9 @@ class Provider:
 
     def oidc(self, name: str = "acme", **provider: Any) -> dict[str, Any]:
         return {
-            "name": name,
-            "issuer": self.issuer,
-            "client_id": CLIENT_ID,
-            "client_secret_env": "ACME_SECRET",
-            "organization_slug": "acme",
-            **provider,
-        }
+            "name": name, "issuer": self.issuer, "client_id": CLIENT_ID, "client_secret_env": "ACME_SECRET",
+            "organization_slug": "acme", **provider,
+        }  # fmt: skip
 
     def codehost(self) -> dict[str, str]:
         place = f"{self.address}/code"

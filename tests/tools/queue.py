@@ -28,28 +28,13 @@ async def waiting(
 ) -> str:
     raw = [await noted(who, scope, key)] if sources is None else sources
     candidate: JsonObject = {
-        "kind": "decision",
-        "title": str(said.get("content", "Flush the walrus cache"))[:60],
-        "content": DECIDED,
-        "reason": "“We decided” says so.",
-        "confidence": 0.86,
-        "tags": ["reflection", "decision"],
-        "metadata": {"span": {"start": 0, "end": 5}, "intent": "build"},
-        "raw_source_ids": list(raw),
-        "suggested_memory_scope": scope,
-        "suggested_scope_key": key,
-        "review_state": "pending",
-        "persisted_id": None,
-        "claim_records": [],
-        "reflection_findings": [],
-        "relationship_records": [],
-        "sensitivity_flags": [],
-        "domain": None,
-        "project": key if scope == "project" else None,
-        "related_to": [],
-        "task_ids": [],
-        **said,
-    }
+        "kind": "decision", "title": str(said.get("content", "Flush the walrus cache"))[:60], "content": DECIDED,
+        "reason": "“We decided” says so.", "confidence": 0.86, "tags": ["reflection", "decision"],
+        "metadata": {"span": {"start": 0, "end": 5}, "intent": "build"}, "raw_source_ids": list(raw),
+        "suggested_memory_scope": scope, "suggested_scope_key": key, "review_state": "pending", "persisted_id": None,
+        "claim_records": [], "reflection_findings": [], "relationship_records": [], "sensitivity_flags": [],
+        "domain": None, "project": key if scope == "project" else None, "related_to": [], "task_ids": [], **said,
+    }  # fmt: skip
     candidate = {name: value for name, value in candidate.items() if value != "absent"}
     memory_id, content = new_id(RAW_MEMORY), str(candidate.get("content"))
     draft = EntityDraft(

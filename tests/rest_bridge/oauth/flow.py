@@ -39,16 +39,10 @@ class Flow:
 
     def asked(self, **changes: str | None) -> dict[str, str]:
         query = {
-            "response_type": "code",
-            "client_id": self.client_id,
-            "redirect_uri": CALLBACK,
-            "state": "st&te ü",
-            "code_challenge": CHALLENGE,
-            "code_challenge_method": "S256",
-            "resource": RESOURCE,
-            "scope": "mcp",
+            "response_type": "code", "client_id": self.client_id, "redirect_uri": CALLBACK, "state": "st&te ü",
+            "code_challenge": CHALLENGE, "code_challenge_method": "S256", "resource": RESOURCE, "scope": "mcp",
             **changes,
-        }
+        }  # fmt: skip
         return {name: value for name, value in query.items() if value is not None}
 
     async def ask(self, **changes: str | None) -> httpx2.Response:
@@ -66,14 +60,9 @@ class Flow:
 
     async def exchange(self, code: str, **changes: str | None) -> httpx2.Response:
         form = {
-            "grant_type": "authorization_code",
-            "client_id": self.client_id,
-            "code": code,
-            "redirect_uri": CALLBACK,
-            "code_verifier": VERIFIER,
-            "resource": RESOURCE,
-            **changes,
-        }
+            "grant_type": "authorization_code", "client_id": self.client_id, "code": code, "redirect_uri": CALLBACK,
+            "code_verifier": VERIFIER, "resource": RESOURCE, **changes,
+        }  # fmt: skip
         return await self.token(**form)
 
     async def refresh(self, token: str, **changes: str | None) -> httpx2.Response:
