@@ -10,6 +10,7 @@ from mcp.client import Client
 
 from rest_bridge.application import build_asgi
 from tests.people import Person, tokens_made
+from tests.rest_bridge.harness import client_of
 from tools.app import App
 from tools.catalogue import OPERATIONS, by_name
 from tools.frame.operation import Operation
@@ -64,11 +65,8 @@ RECOGNISED = {"remember"}
 
 @pytest.fixture
 async def http(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    application = build_asgi(app)
-    async with application.router.lifespan_context(application):
-        transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            yield client
+    async with client_of(build_asgi(app)) as client:
+        yield client
 
 
 async def over_rest(http: httpx2.AsyncClient, person: Person, operation: Operation, fields: dict[str, Any]) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 from rest_bridge.application import build_asgi
 from tests.people import Person, caught_up
-from tests.rest_bridge.harness import Client
+from tests.rest_bridge.harness import Client, client_of
 from tools.app import App
 
 pytestmark = pytest.mark.anyio
@@ -15,11 +15,8 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def http(app: App) -> AsyncIterator[Client]:
-    application = build_asgi(app)
-    async with application.router.lifespan_context(application):
-        transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            yield client
+    async with client_of(build_asgi(app)) as client:
+        yield client
 
 
 async def ask(http: Client, person: Person, **body: object) -> httpx2.Response:
