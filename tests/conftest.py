@@ -66,13 +66,11 @@ def _interruptible() -> None:
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
-    """Run asynchronous tests on asyncio, as the server does."""
     return "asyncio"
 
 
 @pytest.fixture(scope="session")
 def embedder() -> Iterator[Embedder]:
-    """The built-in model, loaded once for each worker."""
     built = build_embedder(EmbeddingSpec(provider="builtin"))
     assert built is not None
     built.embed_query("load")
@@ -82,7 +80,6 @@ def embedder() -> Iterator[Embedder]:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Settings of a fresh data folder."""
     return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=False)
 
 
@@ -121,23 +118,19 @@ def app(request: pytest.FixtureRequest) -> Iterator[App]:
 
 @pytest.fixture
 async def owner(app: App) -> Person:
-    """The owner of an organization."""
     return await person(app, "owner")
 
 
 @pytest.fixture
 async def member(app: App, owner: Person) -> Person:
-    """A member of the owner's organization."""
     return await person(app, "member", of=owner, role="member")
 
 
 @pytest.fixture
 async def viewer(app: App, owner: Person) -> Person:
-    """A viewer of the owner's organization."""
     return await person(app, "viewer", of=owner, role="viewer")
 
 
 @pytest.fixture
 async def stranger(app: App) -> Person:
-    """The owner of another organization."""
     return await person(app, "stranger")

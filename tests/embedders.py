@@ -11,8 +11,6 @@ Vectors = NDArray[np.float32]
 
 
 class CachingEmbedder:
-    """The embedder inside, with a cache in front of it."""
-
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
         self.model, self.dimension = inner.model, inner.dimension

@@ -10,7 +10,6 @@ FILE = "ledger.sqlite"
 
 
 def new_ledger(folder: Path) -> str:
-    """Put an empty ledger into a folder, where there is none; return its URL."""
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     file = folder / FILE
     if not file.exists():

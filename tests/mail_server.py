@@ -20,8 +20,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 @dataclass(frozen=True)
 class Taken:
-    """A letter that the server took, and how it came."""
-
     sender: str
     recipients: tuple[str, ...]
     message: EmailMessage
@@ -31,8 +29,6 @@ class Taken:
 
 @dataclass
 class MailServer:
-    """What a server offers, asks for, and has taken so far."""
-
     certificate: Path | None = None
     """PEM of certificate and key; without one there is no STARTTLS."""
     encrypted_from_the_start: bool = False
@@ -51,7 +47,6 @@ class MailServer:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["MailServer"]:
-        """Serve on a free port of this machine."""
         with _Listener(("127.0.0.1", 0), _Conversation) as listener:
             listener.mail = self
             self.port = listener.server_address[1]
@@ -155,7 +150,6 @@ class _Conversation(socketserver.StreamRequestHandler):
 
 
 def make_certificate(path: Path, *names: str) -> Path:
-    """Write a certificate that vouches for itself, for some host names or addresses, together with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, names[0])])
     usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)  # noqa: FBT003, RUF100

@@ -15,8 +15,6 @@ Answer = Callable[[dict[str, Any]], str]
 
 @dataclass
 class ModelServer:
-    """What it answers, and what it was asked."""
-
     address: str = ""
     answer: Answer = field(default=lambda _: json.dumps({"items": []}))
     """The text of the model's message, given the request."""
@@ -28,18 +26,15 @@ class ModelServer:
     keys: list[str] = field(default_factory=list)
 
     def proposes(self, *items: dict[str, Any]) -> None:
-        """Let the model propose these."""
         self.answer = lambda _: json.dumps({"items": list(items)})
 
     @property
     def said(self) -> str:
-        """Everything that the model was told in the last request."""
         return json.dumps(self.requests[-1]["messages"], ensure_ascii=False)
 
 
 @contextmanager
 def model_server() -> Iterator[ModelServer]:
-    """Serve on a free port of this machine."""
     state = ModelServer()
     stopped = threading.Event()
 
@@ -76,7 +71,6 @@ def model_server() -> Iterator[ModelServer]:
 
 
 def told(asked: dict[str, Any]) -> tuple[str, str]:
-    """The instructions and the text of a request, in whichever protocol it was asked."""
     if "contents" in asked:
         return _joined(asked.get("systemInstruction", {}).get("parts", [])), _joined(asked["contents"][-1]["parts"])
     messages = asked["messages"]
@@ -97,22 +91,14 @@ def _protocol(path: str) -> Callable[[dict[str, Any], str], dict[str, Any]]:
 
 
 def _message(asked: dict[str, Any], text: str) -> dict[str, Any]:
-    """As Anthropic answers: by calling the tool that it was given."""
     call = {"type": "tool_use", "id": "call", "name": asked["tools"][0]["name"], "input": json.loads(text)}
     return {
-        "id": "message",
-        "type": "message",
-        "role": "assistant",
-        "model": asked["model"],
-        "content": [call],
-        "stop_reason": "tool_use",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 1, "output_tokens": 1},
-    }
+        "id": "message", "type": "message", "role": "assistant", "model": asked["model"], "content": [call],
+        "stop_reason": "tool_use", "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
 
 
 def _content(_: dict[str, Any], text: str) -> dict[str, Any]:
-    """As Google answers."""
     content = {"role": "model", "parts": [{"text": text}]}
     return {
         "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
+import pytest
 from argon2 import PasswordHasher
 
 from auth.accounts import SignedIn
@@ -23,41 +24,38 @@ _CHEAP = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A signed-in user, who calls operations as an agent or a program does."""
-
     app: App
     signed: SignedIn
     email: str
 
     @property
     def user_id(self) -> str:
-        """The user's id."""
         return self.signed.identity.user.id
 
     @property
     def organization_id(self) -> str:
-        """The organization that the session is in."""
         return self.signed.identity.organization.id
 
     @property
     def token(self) -> str:
-        """The access token."""
         return self.signed.access_token
 
     async def run(self, operation: str, /, *, idempotency_key: str | None = None, **fields: Any) -> Outcome:
-        """Call an operation with all checks, as both surfaces do."""
         entry = by_name[operation]
         principal = await in_thread(self.app.accounts.authenticate, self.token)
         request = parse(entry.request, fields, strict_names=True)
         return await execute(self.app, entry, Call(principal), request, idempotency_key=idempotency_key)
 
     async def call(self, operation: str, /, **fields: Any) -> Any:
-        """Call an operation and return its plain answer."""
         return (await self.run(operation, **fields)).body()
+
+    async def refused(self, operation: str, error: type[Exception], /, *, match: Any = None, **fields: Any) -> Any:
+        with pytest.raises(error, match=match) as refusal:
+            await self.run(operation, **fields)
+        return refusal.value
 
 
 async def person(app: App, name: str, *, of: Person | None = None, role: Role = "owner") -> Person:
-    """Make an account, and with `of` a member of that person's organization."""
     accounts = replace(app.accounts, passwords=_CHEAP)
     email = f"{name}-{uuid.uuid4().hex[:8]}@example.org"
     signed = await in_thread(lambda: accounts.start(accounts.create(email, PASSWORD, name)))
@@ -95,21 +93,14 @@ def lag(person: Person) -> None:
 def _session_in(app: App, signed: SignedIn, organization_id: str) -> SignedIn:
     user_id, now = signed.identity.user.id, app.clock()
     session = Session(
-        str(uuid.uuid4()),
-        user_id,
-        organization_id,
-        str(uuid.uuid4()),
-        now,
-        now + app.accounts.tokens.refresh_lifetime,
-        None,
-    )
+        str(uuid.uuid4()), user_id, organization_id, str(uuid.uuid4()), now,
+        now + app.accounts.tokens.refresh_lifetime, None,
+    )  # fmt: skip
     app.ledger.people.create_session(session)
     identity = app.ledger.people.identity(user_id, organization_id, session.id)
     assert identity is not None
     tokens = app.accounts.tokens
     return SignedIn(
-        identity,
-        tokens.access(user_id, organization_id, session.id),
-        tokens.refresh(user_id, organization_id, session.id, session.refresh_id),
-        3600,
-    )
+        identity, tokens.access(user_id, organization_id, session.id),
+        tokens.refresh(user_id, organization_id, session.id, session.refresh_id), 3600,
+    )  # fmt: skip

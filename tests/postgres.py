@@ -17,14 +17,9 @@ import psycopg
 import pytest
 
 FAST = {
-    "fsync": "off",
-    "synchronous_commit": "off",
-    "full_page_writes": "off",
-    "max_connections": "200",
-    "shared_buffers": "64MB",
-    "listen_addresses": "127.0.0.1",
-    "unix_socket_directories": "",
-}
+    "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200",
+    "shared_buffers": "64MB", "listen_addresses": "127.0.0.1", "unix_socket_directories": "",
+}  # fmt: skip
 STARTS = 3
 
 

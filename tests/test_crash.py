@@ -33,7 +33,6 @@ def sign_up(server: ServerProcess) -> str:
 
 
 def write_until_killed(server: ServerProcess, token: str, writer: int, acknowledged: dict[str, str]) -> None:
-    """Write one entity after the other; keep the id of each that was acknowledged."""
     with client(server, token) as http:
         for number in range(10_000):
             marker = f"marker{writer}x{number}"
@@ -87,11 +86,8 @@ def test_every_acknowledged_write_survives_a_kill_and_is_searchable(tmp_path: Pa
                 assert [hit["id"] for hit in best] == [entity_id], marker
     checked = subprocess.run(
         [sys.executable, "-P", "-c", "from cli.main import app; app()", "check", "--data-dir", str(data)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "every index equals the ledger" in checked.stdout
 

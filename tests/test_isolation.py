@@ -23,16 +23,9 @@ from tools.runtime.settings import Settings
 WORDS = ("orchid", "walrus", "granite", "lantern", "velvet", "cobalt", "meadow", "pepper")
 TYPES = ("note", "pattern", "rule", "task", "decision")
 COUNTS = (
-    "entity_counts",
-    "relationship_counts",
-    "total",
-    "actual_total",
-    "graph_count",
-    "document_count",
-    "raw_memory_count",
-    "total_items",
-    "has_more",
-)
+    "entity_counts", "relationship_counts", "total", "actual_total", "graph_count", "document_count",
+    "raw_memory_count", "total_items", "has_more",
+)  # fmt: skip
 
 Arguments = dict[str, Any]
 READS: dict[str, Callable[[str, str], list[Arguments]]] = {
@@ -122,9 +115,7 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
         {"source_id": hidden, "name": "ABOUT", "target_id": NOBODYS},
         {"source_id": hidden, "name": "ABOUT", "target_id": hidden},
     ],
-    "bulk_relations": lambda hidden: [
-        {"relations": [{"source_id": hidden, "name": "ABOUT", "target_id": NOBODYS}]},
-    ],
+    "bulk_relations": lambda hidden: [{"relations": [{"source_id": hidden, "name": "ABOUT", "target_id": NOBODYS}]}],
     "end_relation": lambda hidden: [{"relation_id": hidden}],
     "create_task": lambda hidden: [{"title": "x", "project_id": hidden}],
     "update_task": lambda hidden: [{"task_id": hidden, "title": "x", "expected_revision": 77}],
@@ -173,8 +164,6 @@ NOBODYS = "note_000000000000"
 
 @dataclass(frozen=True)
 class World:
-    """An application with people in it, driven from a test that is not asynchronous."""
-
     portal: BlockingPortal
     author: Person
     colleague: Person
@@ -229,22 +218,14 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
 
         team_id, key, space_key, project_id, space_id = portal.call(prepare)
         yield World(
-            portal,
-            author,
-            colleague,
-            portal.call(other, "admin", "admin"),
-            portal.call(person, app, "stranger"),
+            portal, author, colleague, portal.call(other, "admin", "admin"), portal.call(person, app, "stranger"),
             portal.call(other, "outsider", "member"),
             replace(author, signed=replace(author.signed, access_token=key)),
-            replace(author, signed=replace(author.signed, access_token=space_key)),
-            team_id,
-            project_id,
-            space_id,
-        )
+            replace(author, signed=replace(author.signed, access_token=space_key)), team_id, project_id, space_id,
+        )  # fmt: skip
 
 
 def answers(world: World, reader: Person, query: str, hidden: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Everything that every read operation says to a reader, as (operation, text, counts)."""
     said = []
     for name, arguments in READS.items():
         for fields in arguments(query, hidden):
@@ -257,7 +238,6 @@ def answers(world: World, reader: Person, query: str, hidden: str) -> list[tuple
 
 
 def refusals(world: World, writer: Person, hidden: str) -> list[tuple[str, ...]]:
-    """What every write says of a record that is not there for the writer, with its id taken out."""
     said = []
     for name, arguments in WRITES.items():
         for fields in arguments(hidden):
@@ -290,9 +270,7 @@ def test_a_private_record_shows_to_its_author_alone(
 
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
-def test_a_record_of_a_team_shows_to_its_members_alone(
-    world: World, record: tuple[str, list[str]], linked: bool, serial: int
-) -> None:
+def test_team_records_are_isolated(world: World, record: tuple[str, list[str]], linked: bool, serial: int) -> None:
     readers = (world.outsider, world.admin, world.stranger, world.narrowed, world.spaced)
     scope = {"memory_scope": "team", "scope_key": world.team_id}
     query, hidden = hide(world, scope, readers, (*record, linked, serial))
@@ -302,9 +280,7 @@ def test_a_record_of_a_team_shows_to_its_members_alone(
 
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
-def test_a_record_of_a_shared_space_shows_to_its_members_alone(
-    world: World, record: tuple[str, list[str]], linked: bool, serial: int
-) -> None:
+def test_space_records_are_isolated(world: World, record: tuple[str, list[str]], linked: bool, serial: int) -> None:
     readers = (world.outsider, world.admin, world.stranger, world.narrowed)
     query, hidden = hide(world, dict(SHARED), readers, (*record, linked, serial))
     for member in (world.author, world.colleague, world.spaced):
@@ -312,9 +288,7 @@ def test_a_record_of_a_shared_space_shows_to_its_members_alone(
 
 
 @pytest.mark.parametrize(("scope", "kind"), [*zip(SCOPES, TYPES, strict=True)])
-def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
-    world: World, scope: str, kind: str
-) -> None:
+def test_raw_memories_and_what_is_made_of_them_are_isolated(world: World, scope: str, kind: str) -> None:
     readers = (world.outsider, world.stranger, *(() if scope == "project" else (world.admin, world.narrowed)))
     readers += () if scope == "shared" else (world.spaced,)
     fields: Arguments = {
@@ -360,7 +334,6 @@ def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
 
 
 def require_uncitable(world: World, reader: Person, hidden: str) -> None:
-    """Let a reader cite a hidden record and one that does not exist: both are the same."""
     cited = [world.run(reader.call, "cite", cited_ids=[each]) for each in (hidden, NOBODYS)]
     assert [each.pop("unknown_ids") for each in cited] == [[hidden], [NOBODYS]]
     assert cited[0] == cited[1]
@@ -373,7 +346,6 @@ def hits(world: World, reader: Person, query: str) -> set[str]:
 def hide(
     world: World, scope: dict[str, str], readers: tuple[Person, ...], record: tuple[str, list[str], bool, int]
 ) -> tuple[str, str]:
-    """Let the author store a record that these readers learn nothing of; gives the words that find it, and its id."""
     kind, words, linked, serial = record
     secret = f"secret{serial}x"
     public = world.run(world.author.call, "create_entity", name=" ".join(words), entity_type=kind, sync=True)
@@ -381,15 +353,10 @@ def hide(
     query = f"{secret} {' '.join(words)}"
     before = [answers(world, reader, query, "entity_000000000000") for reader in readers]
     hidden = world.run(
-        world.author.call,
-        "create_entity",
-        name=f"{secret} {' '.join(words)}",
-        content=f"{secret} content",
-        entity_type=kind,
-        metadata={**scope, "note": secret},
-        related_to=[public["id"]] if linked else None,
+        world.author.call, "create_entity", name=f"{secret} {' '.join(words)}", content=f"{secret} content",
+        entity_type=kind, metadata={**scope, "note": secret}, related_to=[public["id"]] if linked else None,
         sync=True,
-    )
+    )  # fmt: skip
     world.run(tokens_made, world.author)
     world.run(world.author.call, "cite", cited_ids=[hidden["id"]])
     for reader, earlier in zip(readers, before, strict=True):
@@ -423,7 +390,6 @@ def test_another_organization_is_another_world(world: World, record: tuple[str, 
 
 
 def around(world: World, reader: Person, entity_id: str) -> dict[str, object]:
-    """What a reader sees of a record's surroundings, without what depends on times and statistics."""
     found = world.run(reader.call, "search", query="walrus", types=["episode"], include_retrieval_diagnostics=True)
     retrieval = found["filters"]["graph_retrieval"]
     read = [world.run(reader.call, "get_entity", entity_id=entity_id, related_limit=limit) for limit in (1, 2, 50)]
@@ -445,9 +411,7 @@ def around(world: World, reader: Person, entity_id: str) -> dict[str, object]:
     relationship=st.sampled_from(("supersedes", "requires")),
     crowd=st.sampled_from((0, 12, 25)),
 )
-def test_a_record_has_effects_for_those_who_may_read_it_now(
-    world: World, scopes: list[str], relationship: str, crowd: int
-) -> None:
+def test_effects_follow_present_visibility(world: World, scopes: list[str], relationship: str, crowd: int) -> None:
     author = world.portal.call(person, world.author.app, "author")
     reader = world.run(person, author.app, "reader", of=author, role="member")
     hub = world.run(reader.call, "create_entity", name="hub", content="walrus", sync=True)["id"]
@@ -460,13 +424,9 @@ def test_a_record_has_effects_for_those_who_may_read_it_now(
     first, *others = scopes
     link = f"{relationship}:{hub}"
     made = world.run(
-        author.call,
-        "create_entity",
-        name="newer",
-        content="walrus",
-        related_to=[link],
+        author.call, "create_entity", name="newer", content="walrus", related_to=[link],
         metadata={"memory_scope": first},
-    )["id"]
+    )["id"]  # fmt: skip
     for scope in others:
         world.run(author.call, "update_entity", entity_id=made, metadata={"memory_scope": scope})
     world.run(caught_up, author)

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def serving(data: Path, **environ: str) -> Iterator[tuple[ServerProcess, httpx2.Client]]:
-    """A server and a client of the account that it has, made with the first start."""
     with server_process(data, environ=ENVIRON | environ) as server:
         body = {"email": "crash@example.org", "password": "long enough"}
         with client(server) as http:
@@ -43,12 +42,8 @@ def found(http: httpx2.Client, query: str) -> list[str]:
 def check(data: Path, **environ: str) -> str:
     done = subprocess.run(
         [sys.executable, "-P", "-c", "from cli.main import app; app()", "check", "--data-dir", str(data)],
-        env=os.environ | environ,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+        env=os.environ | environ, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -90,7 +85,6 @@ def explored(http: httpx2.Client, start: str) -> list[object]:
 
 
 def fill(http: httpx2.Client) -> tuple[list[str], str]:
-    """Store 60 linked records, supersede one and delete one; give the ids that are left, and the one in the middle."""
     ids: list[str] = []
     for place in range(60):
         links = [f"depends_on:{ids[place - 1]}", f"about:{ids[place // 2]}"] if ids else []

@@ -9,7 +9,8 @@ import pytest
 from mcp.client import Client
 
 from rest_bridge.application import build_asgi
-from tests.people import Person
+from tests.people import Person, tokens_made
+from tests.rest_bridge.harness import client_of
 from tools.app import App
 from tools.catalogue import OPERATIONS, by_name
 from tools.frame.operation import Operation
@@ -64,11 +65,8 @@ RECOGNISED = {"remember"}
 
 @pytest.fixture
 async def http(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    application = build_asgi(app)
-    async with application.router.lifespan_context(application):
-        transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            yield client
+    async with client_of(build_asgi(app)) as client:
+        yield client
 
 
 async def over_rest(http: httpx2.AsyncClient, person: Person, operation: Operation, fields: dict[str, Any]) -> Any:
@@ -91,7 +89,6 @@ async def over_mcp(person: Person, operation: Operation, fields: dict[str, Any])
 
 
 def settled(value: Any) -> Any:
-    """Leave out what differs between two calls of any operation."""
     if isinstance(value, dict):
         return {key: settled(item) for key, item in value.items() if key not in VOLATILE}
     return [settled(item) for item in value] if isinstance(value, list) else value
@@ -103,7 +100,6 @@ async def entity(person: Person) -> str:
 
 
 async def named(person: Person, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the ids of an entity, of another one, and of what the first one states of it."""
     first, other = await entity(person), await entity(person)
     fact = await person.call("add_relation", source_id=first, name="ABOUT", target_id=other)
     text = json.dumps(fields)
@@ -117,13 +113,12 @@ def test_every_operation_on_both_surfaces_is_compared_here() -> None:
 
 
 @pytest.mark.parametrize("operation", BOTH, ids=lambda operation: operation.name)
-async def test_the_same_arguments_give_the_same_answer(
-    operation: Operation, http: httpx2.AsyncClient, owner: Person
-) -> None:
+async def test_both_surfaces_answer_alike(operation: Operation, http: httpx2.AsyncClient, owner: Person) -> None:
     fields = [await named(owner, GOOD[operation.name])]
     fields.append(await named(owner, GOOD[operation.name]) if operation.name == "delete_entity" else fields[0])
     if operation.name in RECOGNISED:
         await over_rest(http, owner, operation, fields[0])
+    await tokens_made(owner)
     rest = await over_rest(http, owner, operation, fields[0])
     failed, structured, text = await over_mcp(owner, operation, fields[1])
     assert not failed, text
@@ -131,9 +126,7 @@ async def test_the_same_arguments_give_the_same_answer(
 
 
 @pytest.mark.parametrize("operation", BOTH, ids=lambda operation: operation.name)
-async def test_the_same_nonsense_gives_the_same_refusal(
-    operation: Operation, http: httpx2.AsyncClient, owner: Person
-) -> None:
+async def test_both_surfaces_refuse_alike(operation: Operation, http: httpx2.AsyncClient, owner: Person) -> None:
     rest = await over_rest(http, owner, operation, BAD[operation.name])
     failed, _, text = await over_mcp(owner, operation, BAD[operation.name])
     assert failed

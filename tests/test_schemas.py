@@ -16,7 +16,6 @@ FOLDER = Path(__file__).parent / "schemas"
 
 
 def interface(operation: Operation) -> dict[str, object]:
-    """Everything about an operation that a client can notice."""
     route, tool = operation.route, operation.tool
     return {
         "description": operation.description,

@@ -44,13 +44,11 @@ ASKING = {"query", "goal", "mode", "entity_ids"}
 
 
 async def said(person: Person) -> str:
-    """Keep what the rules are made of, for everybody."""
     kept = await person.call("store_raw_memory", raw_content=WORDS, memory_scope="organization")
     return str(kept["id"])
 
 
 async def world(person: Person) -> tuple[str, str, str, str]:
-    """Make a hub, a rule, the rule that supersedes it, and give a moment when there was only the first."""
     hub = (await person.call("create_entity", name="hub", entity_type="topic"))["id"]
     rule = {"entity_type": "rule", "content": f"{WORDS}."}
     made_of = [{"raw_memory_id": await said(person)} for _ in range(2)]

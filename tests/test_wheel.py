@@ -39,11 +39,9 @@ print("round trip done")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)],
-        check=True,
-        capture_output=True,
-        timeout=300,
-    )
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)], check=True,
+        capture_output=True, timeout=300,
+    )  # fmt: skip
     return next(folder.glob("*.whl"))
 
 
@@ -66,14 +64,10 @@ def test_an_installed_wheel_answers_a_question(wheel: Path, tmp_path: Path) -> N
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     answer = subprocess.run(
-        [str(python), "-P", "-c", ROUND_TRIP, str(ROOT)],
-        cwd=tmp_path,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+        [str(python), "-P", "-c", ROUND_TRIP, str(ROOT)], cwd=tmp_path,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"}, capture_output=True, text=True,
+        timeout=180, check=False,
+    )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     assert "round trip done" in answer.stdout
 

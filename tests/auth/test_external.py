@@ -20,18 +20,10 @@ from tests.ledgers import new_ledger
 
 FRONTEND = "https://app.example.com/ui"
 PROVIDER = OidcProvider(
-    name="acme",
-    label="Acme",
-    issuer="https://id.acme.example",
-    client_id="engrain",
-    client_secret=None,
-    organization_slug="acme",
-    scopes=("openid",),
-    role_claim="roles",
-    role_prefix="Engrain",
-    silent_refresh=False,
+    name="acme", label="Acme", issuer="https://id.acme.example", client_id="engrain", client_secret=None,
+    organization_slug="acme", scopes=("openid",), role_claim="roles", role_prefix="Engrain", silent_refresh=False,
     session_minutes=60,
-)
+)  # fmt: skip
 ENTRA = replace(PROVIDER, issuer="https://login.microsoftonline.com/tenant-1/v2.0")
 
 

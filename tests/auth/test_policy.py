@@ -14,7 +14,7 @@ from auth.policy import (
     writable_visibility,
 )
 from auth.principal import Principal
-from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
+from stores.errors import Forbidden, InvalidRequest
 from stores.records import (
     ORGANIZATION,
     PROJECT_ROLES,
@@ -117,29 +117,6 @@ def test_without_a_scope_the_project_decides_then_the_organization() -> None:
     assert writable_visibility(principal("ann"), None, "open").key == "project:open"
     assert writable_visibility(principal(), None, None).key == "organization"
     assert writable_visibility(principal("ann"), "private", "open").key == "private:ann"
-
-
-def test_a_project_that_one_may_not_see_does_not_exist() -> None:
-    for project in ("closed", "nowhere"):
-        with pytest.raises(NotFound):
-            writable_visibility(principal(), None, project)
-
-
-@pytest.mark.parametrize(
-    ("scope", "error", "word"),
-    [
-        ("project", InvalidRequest, "missing_scope_key"),
-        ("public", Forbidden, "scope_not_enabled"),
-        ("team", InvalidRequest, "missing_scope_key"),
-        ("shared", InvalidRequest, "missing_scope_key"),
-        ("delegated", InvalidRequest, "missing_scope_key"),
-        ("everyone", ValidationFailed, "not a memory scope"),
-        (5, ValidationFailed, "not a memory scope"),
-    ],
-)
-def test_a_scope_that_does_not_hold_is_refused(scope: object, error: type[Exception], word: str) -> None:
-    with pytest.raises(error, match=word):
-        writable_visibility(principal(), scope, None)  # type: ignore[arg-type]  # what a client may send
 
 
 def test_a_teams_scope_is_for_those_who_are_in_it() -> None:

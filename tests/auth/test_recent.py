@@ -9,9 +9,7 @@ import pytest
 from auth.accounts import Accounts, SignedIn
 from auth.passwords import Passwords
 from auth.principal import Principal
-from auth.recent import MOST, Found, RecentPrincipals
 from auth.tokens import Tokens
-from stores.errors import AuthenticationRequired
 from stores.ledger import Ledger
 from stores.records import ProjectAccess
 from tests.ledgers import new_ledger
@@ -26,8 +24,6 @@ class Clock:
 
 
 class Place:
-    """Accounts over a real ledger, and the token of somebody who signed up."""
-
     def __init__(self, url: str) -> None:
         self.clock = Clock()
         self.ledger = Ledger.open(url, clock=self.clock)
@@ -41,7 +37,6 @@ class Place:
         return self.signed_in.identity.organization.id
 
     def remembered(self) -> Principal:
-        """Look up once, and make sure that it is remembered."""
         found = self.accounts.authenticate(self.token)
         assert self.accounts.recall(self.token) is found
         return found
@@ -58,15 +53,6 @@ def test_a_caller_is_remembered_only_once_the_token_was_checked(place: Place) ->
     assert place.accounts.recall(place.token) is None
     assert place.remembered().user_id == place.signed_in.identity.user.id
     assert place.accounts.recall(place.token[:-2] + "xx") is None
-
-
-def test_a_session_that_ends_is_gone_with_the_next_request(place: Place) -> None:
-    session_id = place.remembered().session_id
-    assert session_id is not None
-    place.ledger.people.revoke_session(session_id)
-    assert place.accounts.recall(place.token) is None
-    with pytest.raises(AuthenticationRequired):
-        place.accounts.authenticate(place.token)
 
 
 def test_a_new_right_counts_with_the_next_request(place: Place) -> None:
@@ -90,15 +76,6 @@ def test_nobody_is_remembered_beyond_the_end_of_the_token(place: Place) -> None:
     place.remembered()
     place.clock.now += timedelta(minutes=60)
     assert place.accounts.recall(place.token) is None
-
-
-def test_as_many_are_remembered_as_there_is_room_for() -> None:
-    principal = Principal.__new__(Principal)
-    recent = RecentPrincipals()
-    for number in range(MOST + 1):
-        recent.keep(str(number), Found(principal, 1, 10.0))
-    assert recent.get("0", 1, 0.0) is None
-    assert recent.get("1", 1, 0.0) is principal
 
 
 def test_a_closed_or_locked_file_has_no_version(place: Place) -> None:

@@ -27,18 +27,12 @@ EMAILS = [
     {"email": "ada@code.example", "primary": True, "verified": True},
 ]
 ODD_ANSWERS = {
-    "broken": b'{"a": ',
-    "list": b"[1]",
-    "text": b"hello",
-    "large": b'"' + b"x" * 2**20 + b'"',
-    "deep": b"[" * 99_999,
+    "broken": b'{"a": ', "list": b"[1]", "text": b"hello", "large": b'"' + b"x" * 2**20 + b'"', "deep": b"[" * 99_999,
     "empty": b"",
-}
+}  # fmt: skip
 
 
 class Site:
-    """What the process knows and answers. `behaviour` is set from outside, over HTTP."""
-
     def __init__(self, address: str) -> None:
         self.address = address
         self.issuer = address + ISSUER_PATH
@@ -49,7 +43,6 @@ class Site:
         self.keys = [new_key("first")]
 
     def application(self) -> Starlette:
-        """Make the application."""
         routes = [
             Route("/behave", self.behave, methods=["POST"]),
             Route("/seen", self.tell),
@@ -65,7 +58,6 @@ class Site:
         return Starlette(routes=routes)
 
     async def behave(self, request: Request) -> Response:
-        """Take what to do from now on; begin to count anew."""
         self.behaviour = await request.json()
         self.seen.clear()
         if kind := self.behaviour.get("new_key"):
@@ -73,11 +65,9 @@ class Site:
         return JSONResponse({})
 
     async def tell(self, _request: Request) -> Response:
-        """Say how often each place was asked."""
         return JSONResponse(dict(self.seen))
 
     async def configuration(self, _request: Request) -> Response:
-        """The document of OpenID Connect Discovery."""
         document: Document = {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}/authorize",
@@ -89,13 +79,11 @@ class Site:
         return await self.answer("configuration", _present(document))
 
     async def public_keys(self, _request: Request) -> Response:
-        """The public keys, among some that nobody can use."""
         listed: list[Any] = list(KeySet(list(self.keys)).as_dict(private=False)["keys"])
         odd = [{"kty": "oct", "k": "c2VjcmV0", "kid": "odd"}, {"kty": "RSA", "n": "!", "e": 5}, {"kty": "ML-DSA"}, "?"]
         return await self.answer("keys", {"keys": self.behaviour.get("keys", [*odd, *listed])})
 
     async def authorize(self, request: Request) -> Response:
-        """Send the browser back with a code, as if its person had just said yes."""
         query = dict(request.query_params)
         assert (query["client_id"], query["response_type"]) == (CLIENT_ID, "code")
         assert query["code_challenge_method"] == "S256"
@@ -108,7 +96,6 @@ class Site:
         return RedirectResponse(f"{query['redirect_uri']}?{urlencode(given)}", 302)
 
     async def token(self, request: Request) -> Response:
-        """Give tokens for a code, once, to the client that began with it."""
         form = {name: str(value) for name, value in (await request.form()).items()}
         way = "post" if "client_secret" in form else "basic"
         if _client(request, form) != (CLIENT_ID, CLIENT_SECRET) or self.behaviour.get("proof", way) != way:
@@ -127,41 +114,29 @@ class Site:
         return await self.answer("token", _present({**document, **self.behaviour.get("token", {})}))
 
     def claims(self, asked: Document) -> Document:
-        """What the ID token says."""
         now = int(time.time())
         claims = {
-            "iss": self.issuer,
-            "sub": "ada-1",
-            "aud": CLIENT_ID,
-            "iat": now,
-            "exp": now + 300,
-            "nonce": asked.get("nonce"),
-            "email": "ada@acme.example",
-            "email_verified": True,
-            "name": "Ada Lovelace",
+            "iss": self.issuer, "sub": "ada-1", "aud": CLIENT_ID, "iat": now, "exp": now + 300,
+            "nonce": asked.get("nonce"), "email": "ada@acme.example", "email_verified": True, "name": "Ada Lovelace",
             "roles": ["Engrain.Member"],
-        }
+        }  # fmt: skip
         shifted = {name: now + seconds for name, seconds in self.behaviour.get("times", {}).items()}
         return _present({**claims, **shifted, **self.behaviour.get("claims", {})})
 
     async def userinfo(self, request: Request) -> Response:
-        """What the provider says of the holder of an access token."""
         self.require_token(request)
         subject = self.behaviour.get("claims", {}).get("sub", "ada-1")
         return await self.answer("userinfo", {"sub": subject, **self.behaviour.get("userinfo", {})})
 
     async def user(self, request: Request) -> Response:
-        """The account at the code host."""
         self.require_token(request)
         return await self.answer("user", {"id": 4711, "login": "ada", "name": None, **self.behaviour.get("user", {})})
 
     async def emails(self, request: Request) -> Response:
-        """The addresses of the account at the code host."""
         self.require_token(request)
         return await self.answer("emails", self.behaviour.get("emails", EMAILS))
 
     def require_token(self, request: Request) -> None:
-        """Refuse who brings no token of ours."""
         assert request.headers["authorization"].removeprefix("Bearer ") in self.tokens
 
     async def answer(self, place: str, document: Any) -> Response:
@@ -183,10 +158,7 @@ class Site:
 
 
 class Trickle(Response):
-    """An answer that never ends, a byte at a time."""
-
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Send blanks until nobody listens."""
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
         for _ in range(600):
             await send({"type": "http.response.body", "body": b" ", "more_body": True})

@@ -14,13 +14,11 @@ Claims = dict[str, Any]
 
 
 def new_key(name: str, kind: str = "RSA") -> Any:
-    """A key pair with a name."""
     parameters: Any = {"kid": name, "use": "sig"}
     return RSAKey.generate_key(2048, parameters) if kind == "RSA" else ECKey.generate_key("P-256", parameters)
 
 
 def signed(claims: Claims, key: Any, way: str | None, secret: str) -> str:
-    """Sign claims as usual, in another way that is right, or in one that is not."""
     return (WAYS | FLAWS)[way or "usual"](claims, key, secret)
 
 
@@ -68,15 +66,10 @@ def _tampered(claims: Claims, key: Any, secret: str) -> str:
 
 WAYS: dict[str, Callable[[Claims, Any, str], str]] = {"usual": _right, "without the key's name": _unnamed}
 FLAWS: dict[str, Callable[[Claims, Any, str], str]] = {
-    "none": _unsigned,
-    "the client's secret": _by_secret,
-    "the public key as a secret": _by_public_key,
-    "a key inside the token": _by_key_inside,
-    "an unknown key": _unknown_key,
-    "another key of that name": _other_key,
-    "tampered": _tampered,
-    "no token at all": lambda *_: "nonsense",
-}
+    "none": _unsigned, "the client's secret": _by_secret, "the public key as a secret": _by_public_key,
+    "a key inside the token": _by_key_inside, "an unknown key": _unknown_key, "another key of that name": _other_key,
+    "tampered": _tampered, "no token at all": lambda *_: "nonsense",
+}  # fmt: skip
 
 
 def _shared(header: Claims, claims: Claims, secret: bytes) -> str:

@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncIterator, Iterator
 
-import httpx2
 import pytest
 
 from rest_bridge.application import build_asgi
-from tests.rest_bridge.harness import Person, client_of, opened, settings_at, sign_up
+from tests.rest_bridge.harness import Client, Person, client_of, opened, settings_at, sign_up
 from tests.rest_bridge.notes import Notes
 from tools.app import App
 from tools.catalogue import OPERATIONS
@@ -26,27 +25,25 @@ def notes() -> Notes:
 
 @pytest.fixture
 def every_operation() -> tuple[Operation, ...]:
-    """What `client` serves where a test or module uses this."""
     return OPERATIONS
 
 
 @pytest.fixture(scope="module")
-async def whole_catalogue(app: App, anyio_backend: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of every operation: building all routes takes longer than most tests."""
+async def whole_catalogue(app: App, anyio_backend: str) -> AsyncIterator[Client]:
     async with client_of(build_asgi(app)) as client:
         yield client
 
 
 @pytest.fixture
-async def notes_client(app: App, notes: Notes) -> AsyncIterator[httpx2.AsyncClient]:
+async def notes_client(app: App, notes: Notes) -> AsyncIterator[Client]:
     async with client_of(build_asgi(app, notes.operations())) as client:
         yield client
 
 
 @pytest.fixture
-def client(request: pytest.FixtureRequest) -> Iterator[httpx2.AsyncClient]:
+def client(request: pytest.FixtureRequest) -> Iterator[Client]:
     serves_all = "every_operation" in request.fixturenames
-    client: httpx2.AsyncClient = request.getfixturevalue("whole_catalogue" if serves_all else "notes_client")
+    client: Client = request.getfixturevalue("whole_catalogue" if serves_all else "notes_client")
     yield client
     client.cookies.clear()
 

@@ -10,8 +10,6 @@ import schemathesis
 
 @schemathesis.auth(refresh_interval=None)
 class FreshSession:
-    """A session of somebody new."""
-
     def get(self, _case: Any, _context: Any) -> str:
         body = {"email": f"{uuid.uuid4().hex}@example.org", "password": "correct horse battery", "name": "Fuzz"}
         answer = httpx2.post(f"{os.environ['FUZZED_SERVER']}/api/auth/local/signup", json=body, trust_env=False)

@@ -23,12 +23,11 @@ from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 
 BASE = "http://127.0.0.1:8420"
+Client = httpx2.AsyncClient
 
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with an account and an access token."""
-
     user_id: str
     organization_id: str
     session_id: str
@@ -36,12 +35,10 @@ class Person:
 
     @property
     def bearer(self) -> dict[str, str]:
-        """The header that signs in."""
         return {"Authorization": f"Bearer {self.token}"}
 
 
 def sign_up(app: App, role: Role = "owner") -> Person:
-    """Make a person in an organization of its own, without the cost of hashing a password."""
     now, user_id, organization_id = app.clock(), str(uuid.uuid4()), str(uuid.uuid4())
     user = User(user_id, f"{user_id}@example.com", "Ada", None, False, None, None, now)
     personal = Organization(str(uuid.uuid4()), "Ada's", f"u-{user_id}", True, now)
@@ -55,7 +52,6 @@ def sign_up(app: App, role: Role = "owner") -> Person:
 
 
 def joined(app: App, owner: Person, role: Role) -> Person:
-    """Somebody with a role in the owner's organization, and the session there."""
     somebody = sign_up(app)
     app.ledger.people.add_membership(somebody.user_id, owner.organization_id, role)
     token = app.accounts.switch(somebody.session_id, owner.organization_id).access_token
@@ -63,21 +59,18 @@ def joined(app: App, owner: Person, role: Role) -> Person:
 
 
 def settings_at(folder: Path, **overrides: Any) -> Settings:
-    """Settings of a server that embeds nothing and has a ledger, so that it starts at once."""
     new_ledger(folder)
     return Settings(data_dir=folder, **{"embedding_provider": "none", **overrides})
 
 
 @contextlib.asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[App]:
-    """Open the application under test."""
     async with open_app(settings, logs=LogRing()) as app:
         yield app
 
 
 @contextlib.asynccontextmanager
-async def client_of(application: Starlette, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
-    """Talk to an application in this process, with its lifespan running."""
+async def client_of(application: Starlette, **options: Any) -> AsyncIterator[Client]:
     async with application.router.lifespan_context(application):
         transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url=BASE, **options) as client:
@@ -86,7 +79,6 @@ async def client_of(application: Starlette, **options: Any) -> AsyncIterator[htt
 
 @contextlib.asynccontextmanager
 async def listening(make: Callable[[Callable[[], object]], Server]) -> AsyncIterator[int]:
-    """Run a server on a real socket of this machine until the block ends; gives its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         started = anyio.Event()
         server = make(started.set)
@@ -102,14 +94,12 @@ async def listening(make: Callable[[Callable[[], object]], Server]) -> AsyncIter
 
 @contextlib.asynccontextmanager
 async def serving(app: App, operations: Iterable[Operation]) -> AsyncIterator[int]:
-    """Serve an application on a real socket; gives its port."""
     application = build_asgi(app, operations)
     async with listening(lambda started: Server(configuration(application), started)) as port:
         yield port
 
 
 def assert_envelope(response: httpx2.Response, status: int, code: str) -> dict[str, Any]:
-    """Check that a refusal has the one shape of all refusals."""
     assert response.status_code == status, response.text
     body = response.json()
     assert body["error"] == code, body

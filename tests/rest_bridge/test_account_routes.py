@@ -8,9 +8,8 @@ import pytest
 
 from rest_bridge.application import build_asgi
 from tests.people import PASSWORD
-from tests.rest_bridge.harness import Person, assert_envelope, client_of, sign_up
+from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, sign_up
 from tools.app import App
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +17,7 @@ NEW = "another fine password"
 
 
 @pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(app: App) -> AsyncIterator[Client]:
     if app.ledger.people.first_admin() is None:
         sign_up(app)  # The first user is the server's admin, and stays.
     async with client_of(build_asgi(app)) as client:
@@ -26,8 +25,7 @@ async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.fixture
-async def grace(client: httpx2.AsyncClient, app: App) -> dict[str, Any]:
-    """Somebody with a password: the answer to the sign-up."""
+async def grace(client: Client, app: App) -> dict[str, Any]:
     client.cookies.clear()
     email = f"{app.new_id('grace')}@example.org"
     made = await client.post("/api/auth/local/signup", json={"email": email, "password": PASSWORD, "name": "Grace"})
@@ -39,15 +37,13 @@ def bearer(signed: dict[str, Any]) -> dict[str, str]:
     return {"Authorization": f"Bearer {signed['access_token']}"}
 
 
-async def log_in(client: httpx2.AsyncClient, email: str, password: str) -> httpx2.Response:
+async def log_in(client: Client, email: str, password: str) -> httpx2.Response:
     answer = await client.post("/api/auth/local/login", json={"email": email, "password": password})
     client.cookies.clear()
     return answer
 
 
-async def test_logging_out_ends_the_session_at_once_and_clears_both_cookies(
-    client: httpx2.AsyncClient, grace: dict[str, Any]
-) -> None:
+async def test_logging_out_ends_the_session_and_clears_cookies(client: Client, grace: dict[str, Any]) -> None:
     answer = await client.post("/api/auth/logout", headers=bearer(grace))
     assert (answer.status_code, answer.content) == (204, b"")
     assert [line.partition("=")[0] for line in answer.headers.get_list("set-cookie")] == [
@@ -61,13 +57,11 @@ async def test_logging_out_ends_the_session_at_once_and_clears_both_cookies(
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nonsense"}], ids=["nothing", "nonsense"])
-async def test_logging_out_without_a_session_is_fine(client: httpx2.AsyncClient, headers: dict[str, str]) -> None:
+async def test_logging_out_without_a_session_is_fine(client: Client, headers: dict[str, str]) -> None:
     assert (await client.post("/api/auth/logout", headers=headers)).status_code == 204
 
 
-async def test_the_refresh_cookie_alone_ends_its_session_unless_another_site_sends_it(
-    client: httpx2.AsyncClient, grace: dict[str, Any]
-) -> None:
+async def test_the_refresh_cookie_logs_out_unless_cross_site(client: Client, grace: dict[str, Any]) -> None:
     held = {"Cookie": f"engrain_refresh_token={grace['refresh_token']}"}
     foreign = await client.post("/api/auth/logout", headers={**held, "Origin": "https://evil.example"})
     assert_envelope(foreign, 403, "cross_origin_refused")
@@ -76,9 +70,7 @@ async def test_the_refresh_cookie_alone_ends_its_session_unless_another_site_sen
     assert (await client.get("/api/auth/me", headers=bearer(grace))).status_code == 401
 
 
-async def test_a_new_password_ends_all_sessions_and_leaves_api_keys(
-    client: httpx2.AsyncClient, grace: dict[str, Any]
-) -> None:
+async def test_a_new_password_ends_all_sessions_and_leaves_api_keys(client: Client, grace: dict[str, Any]) -> None:
     email = grace["user"]["email"]
     other = (await log_in(client, email, PASSWORD)).json()
     body = {"current_password": PASSWORD, "new_password": NEW}
@@ -98,7 +90,7 @@ async def test_a_new_password_ends_all_sessions_and_leaves_api_keys(
     assert (await log_in(client, email, NEW)).status_code == 200
 
 
-async def test_a_wrong_current_password_changes_nothing(client: httpx2.AsyncClient, grace: dict[str, Any]) -> None:
+async def test_a_wrong_current_password_changes_nothing(client: Client, grace: dict[str, Any]) -> None:
     body = {"current_password": "wrong one", "new_password": NEW}
     answer = await client.post("/api/users/me/password", json=body, headers=bearer(grace))
     assert assert_envelope(answer, 400, "invalid_current_password")["details"]["field"] == "body.current_password"
@@ -110,7 +102,7 @@ async def test_a_wrong_current_password_changes_nothing(client: httpx2.AsyncClie
 
 
 async def test_sessions_are_listed_and_ended_by_their_user_only(
-    client: httpx2.AsyncClient, grace: dict[str, Any], app: App
+    client: Client, grace: dict[str, Any], app: App
 ) -> None:
     other = (await log_in(client, grace["user"]["email"], PASSWORD)).json()
     listed = (await client.get("/api/users/me/sessions", headers=bearer(grace))).json()["sessions"]
@@ -123,7 +115,7 @@ async def test_sessions_are_listed_and_ended_by_their_user_only(
     assert_envelope(await client.delete(path, headers=bearer(grace)), 404, "not_found")
 
 
-async def test_people_describe_themselves(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_people_describe_themselves(client: Client, ada: Person) -> None:
     picture = "https://example.org/ada.png"
     me = await client.patch("/api/auth/me", json={"name": " Ada L. ", "avatar_url": picture}, headers=ada.bearer)
     assert (me.json()["user"]["name"], me.json()["user"]["avatar_url"]) == ("Ada L.", picture)
@@ -146,12 +138,12 @@ async def test_people_describe_themselves(client: httpx2.AsyncClient, ada: Perso
     ids=["nothing", "address", "blank", "script"],
 )
 async def test_what_is_no_profile_is_refused(
-    client: httpx2.AsyncClient, ada: Person, fields: dict[str, str], status: int, code: str
+    client: Client, ada: Person, fields: dict[str, str], status: int, code: str
 ) -> None:
     assert_envelope(await client.patch("/api/auth/me", json=fields, headers=ada.bearer), status, code)
 
 
-async def test_preferences_are_merged_and_bounded(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_preferences_are_merged_and_bounded(client: Client, ada: Person) -> None:
     path = "/api/users/me/preferences"
     assert (await client.get(path, headers=ada.bearer)).json() == {"preferences": {}}
     await client.patch(path, json={"preferences": {"theme": "dark", "list": [1]}}, headers=ada.bearer)
@@ -163,9 +155,7 @@ async def test_preferences_are_merged_and_bounded(client: httpx2.AsyncClient, ad
     assert set((await client.get(path, headers=ada.bearer)).json()["preferences"]) == {"theme", "list", "a"}
 
 
-async def test_a_deleted_account_cannot_sign_in_and_its_personal_organization_is_gone(
-    client: httpx2.AsyncClient, grace: dict[str, Any], app: App
-) -> None:
+async def test_a_deleted_account_is_gone_with_its_organization(client: Client, grace: dict[str, Any], app: App) -> None:
     deleted = await client.delete("/api/users/me", headers=bearer(grace))
     assert deleted.status_code == 202
     assert len(deleted.headers.get_list("set-cookie")) == 2
@@ -174,7 +164,7 @@ async def test_a_deleted_account_cannot_sign_in_and_its_personal_organization_is
     assert app.ledger.people.organization(grace["organization"]["id"]) is None
 
 
-async def test_the_last_owner_of_a_shared_organization_stays(client: httpx2.AsyncClient, app: App) -> None:
+async def test_the_last_owner_of_a_shared_organization_stays(client: Client, app: App) -> None:
     owner, member = sign_up(app), sign_up(app)
     app.ledger.people.add_membership(member.user_id, owner.organization_id, "member")
     assert_envelope(await client.delete("/api/users/me", headers=owner.bearer), 409, "conflict")
@@ -185,9 +175,7 @@ async def test_the_last_owner_of_a_shared_organization_stays(client: httpx2.Asyn
     assert app.ledger.people.organization(owner.organization_id) is None
 
 
-async def test_a_personal_organization_with_others_in_it_keeps_its_account(
-    client: httpx2.AsyncClient, app: App, grace: dict[str, Any]
-) -> None:
+async def test_a_shared_personal_organization_keeps_its_owner(client: Client, app: App, grace: dict[str, Any]) -> None:
     home, other = grace["organization"], sign_up(app)
     app.ledger.people.add_membership(other.user_id, home["id"], "owner")
     refused = await client.delete("/api/users/me", headers=bearer(grace))
@@ -202,20 +190,9 @@ async def test_a_personal_organization_with_others_in_it_keeps_its_account(
     client.cookies.clear()
 
 
-async def test_everybody_may_ask_how_to_sign_in(client: httpx2.AsyncClient) -> None:
+async def test_everybody_may_ask_how_to_sign_in(client: Client) -> None:
     answer = await client.get("/api/auth/providers")
     assert answer.json() == {"local_auth_enabled": True, "break_glass_enabled": False, "providers": []}
-
-
-@pytest.mark.parametrize("path", ["/api/auth/logout", "/api/users/me"], ids=["log out", "delete"])
-async def test_a_session_that_ends_hears_nothing_more(
-    client: httpx2.AsyncClient, grace: dict[str, Any], app: App, path: str
-) -> None:
-    principal = await in_thread(app.accounts.authenticate, grace["access_token"])
-    async with app.events.subscribe(principal) as stream:
-        method = "POST" if path.endswith("logout") else "DELETE"
-        assert (await client.request(method, path, headers=bearer(grace))).is_success
-        assert stream.ended.is_set()
 
 
 @pytest.mark.parametrize(
@@ -236,8 +213,8 @@ async def test_a_session_that_ends_hears_nothing_more(
         ("POST", "/api/invitations/x/accept", {}),
     ],
 )
-async def test_a_key_manages_neither_accounts_nor_members(
-    client: httpx2.AsyncClient, ada: Person, method: str, path: str, body: dict[str, Any] | None
+async def test_keys_manage_no_people(
+    client: Client, ada: Person, method: str, path: str, body: dict[str, Any] | None
 ) -> None:
     scopes = {"name": "k", "scopes": ["api:read", "api:write"]}
     key = (await client.post("/api/auth/api-keys", json=scopes, headers=ada.bearer)).json()["api_key"]
@@ -247,6 +224,6 @@ async def test_a_key_manages_neither_accounts_nor_members(
 
 
 @pytest.mark.parametrize("body", [{}, {"refresh_token": None}], ids=["absent", "null"])
-async def test_a_refresh_without_a_token_is_not_signed_in(client: httpx2.AsyncClient, body: dict[str, None]) -> None:
+async def test_a_refresh_without_a_token_is_not_signed_in(client: Client, body: dict[str, None]) -> None:
     client.cookies.clear()
     assert_envelope(await client.post("/api/auth/refresh", json=body), 401, "authentication_required")

@@ -18,7 +18,7 @@ from rest_bridge.application import build_asgi
 from rest_bridge.docs_page import render_page
 from rest_bridge.health import PATHS
 from rest_bridge.openapi import build_document
-from tests.rest_bridge.harness import assert_envelope, client_of
+from tests.rest_bridge.harness import Client, assert_envelope, client_of
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.runtime.launch import ServerProcess, server_process
@@ -29,20 +29,20 @@ ACCOUNT = {"email": "ada@example.org", "password": "long enough to keep", "name"
 
 
 @pytest.fixture(scope="module")
-async def http(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(app: App) -> AsyncIterator[Client]:
     async with client_of(build_asgi(app)) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-async def token(http: httpx2.AsyncClient) -> str:
+async def token(http: Client) -> str:
     response = await http.post("/api/auth/local/signup", json=ACCOUNT)
     assert response.status_code == 201, response.text
     http.cookies.clear()
     return str(response.json()["access_token"])
 
 
-async def test_an_account_writes_finds_changes_and_deletes(http: httpx2.AsyncClient, token: str) -> None:
+async def test_an_account_writes_finds_changes_and_deletes(http: Client, token: str) -> None:
     bearer = {"Authorization": f"Bearer {token}"}
     body = {"name": "Backoff", "content": "Retry with exponential backoff and jitter.", "entity_type": "pattern"}
     created = await http.post("/api/entities?sync=true", json=body, headers=bearer)
@@ -58,7 +58,7 @@ async def test_an_account_writes_finds_changes_and_deletes(http: httpx2.AsyncCli
     assert_envelope(await http.get(entity, headers=bearer), 404, "not_found")
 
 
-async def test_a_browser_signs_in_and_goes_on_with_its_cookies(http: httpx2.AsyncClient, token: str) -> None:
+async def test_a_browser_signs_in_and_goes_on_with_its_cookies(http: Client, token: str) -> None:
     credentials = {"email": ACCOUNT["email"], "password": ACCOUNT["password"]}
     async with httpx2.AsyncClient(transport=http._transport, base_url=http.base_url) as browser:
         assert (await browser.post("/api/auth/local/login", json=credentials)).status_code == 200
@@ -120,39 +120,17 @@ NEEDS = "what one field holds makes another one required"
 KNOWN = "an id must name somebody or something that the caller can read"
 
 REFUSES_VALID_DATA = {
-    "accept_invitation": GIVEN_OUT,
-    "add_relation": DATE,
-    "add_team_member": KNOWN,
-    "bulk_relations": DATE,
-    "change_password": GIVEN_OUT,
-    "confirm_reset": GIVEN_OUT,
-    "create_api_key": KNOWN,
-    "device_token": GIVEN_OUT,
-    "end_relation": DATE,
-    "create_memory_space": NEEDS,
-    "explore": NEEDS,
-    "get_entity": DATE,
-    "ingest_documents": NEEDS,
-    "invite": MAIL,
-    "log_in": GIVEN_OUT,
-    "preview_memory_space_access": KNOWN,
-    "read_audit": DATE,
-    "recall": NEEDS,
-    "reflect": "ids are texts that are not empty, also where one text names several",
-    "remember": NEEDS,
-    "search": f"{DATE}; {NEEDS}",
-    "sign_up": f"{MAIL}; {GIVEN_OUT}",
-    "store_raw_memory": f"{DATE}; {NEEDS}",
-    "synthesis_draft": NEEDS,
-    "start_device": "a client's name is made of characters that can be seen",
-    "temporal": DATE,
-    "update_entity": EMPTY,
-    "update_me": EMPTY,
-    "update_memory_space": EMPTY,
-    "update_organization": EMPTY,
-    "update_profile": EMPTY,
-    "update_team": EMPTY,
-}
+    "accept_invitation": GIVEN_OUT, "add_relation": DATE, "add_team_member": KNOWN, "bulk_relations": DATE,
+    "change_password": GIVEN_OUT, "confirm_reset": GIVEN_OUT, "create_api_key": KNOWN, "device_token": GIVEN_OUT,
+    "end_relation": DATE, "create_memory_space": NEEDS, "explore": NEEDS, "get_entity": DATE,
+    "ingest_documents": NEEDS, "invite": MAIL, "log_in": GIVEN_OUT, "preview_memory_space_access": KNOWN,
+    "read_audit": DATE, "recall": NEEDS,
+    "reflect": "ids are texts that are not empty, also where one text names several", "remember": NEEDS,
+    "search": f"{DATE}; {NEEDS}", "sign_up": f"{MAIL}; {GIVEN_OUT}", "store_raw_memory": f"{DATE}; {NEEDS}",
+    "synthesis_draft": NEEDS, "start_device": "a client's name is made of characters that can be seen",
+    "temporal": DATE, "update_entity": EMPTY, "update_me": EMPTY, "update_memory_space": EMPTY,
+    "update_organization": EMPTY, "update_profile": EMPTY, "update_team": EMPTY,
+}  # fmt: skip
 """Operations that may refuse what fits the document, each with the reason why no schema can say it."""
 
 
@@ -168,7 +146,6 @@ ACCEPTS_MORE = {
 
 
 def fuzz_settings() -> str:
-    """What schemathesis is to do with the operations, one by one where they differ."""
     excused = "".join(
         f"[[operations]]\ninclude-operation-id = '{name}'\nchecks.positive_data_acceptance.enabled = false\n"
         for name in REFUSES_VALID_DATA
@@ -185,7 +162,6 @@ def fuzz_settings() -> str:
 
 
 def fuzz(server: ServerProcess, folder: Path, *options: str, hooks: str = "") -> None:
-    """Call the operations of a server with what fits its document and what does not, and compare the answers."""
     environ = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     environ |= {"SCHEMATHESIS_HOOKS": hooks, "FUZZED_SERVER": server.address} if hooks else {}
     (folder / "schemathesis.toml").write_text(fuzz_settings())
@@ -210,18 +186,14 @@ def fuzz(server: ServerProcess, folder: Path, *options: str, hooks: str = "") ->
 @pytest.fixture
 def fuzzed(tmp_path: Path) -> Iterator[ServerProcess]:
     environ = {
-        "ENGRAIN_EMBEDDING_PROVIDER": "none",
-        "ENGRAIN_RATE_LIMIT_ENABLED": "false",
-        "ENGRAIN_LOG_LEVEL": "error",
-    }
+        "ENGRAIN_EMBEDDING_PROVIDER": "none", "ENGRAIN_RATE_LIMIT_ENABLED": "false", "ENGRAIN_LOG_LEVEL": "error",
+    }  # fmt: skip
     with server_process(tmp_path / "data", environ=environ) as server:
         yield server
 
 
 @pytest.mark.slow
-def test_schemathesis_finds_no_difference_between_the_document_and_the_server(
-    fuzzed: ServerProcess, tmp_path: Path
-) -> None:
+def test_schemathesis_finds_no_difference_from_the_document(fuzzed: ServerProcess, tmp_path: Path) -> None:
     signed_up = httpx2.post(f"{fuzzed.address}/api/auth/local/signup", json=ACCOUNT, trust_env=False)
     bearer = f"Bearer {signed_up.json()['access_token']}"
     fuzz(

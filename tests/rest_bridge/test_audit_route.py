@@ -13,7 +13,7 @@ from auth.api_keys import KeyRequest
 from rest_bridge.application import build_asgi
 from stores.ledger import AuditDraft
 from tests.people import PASSWORD
-from tests.rest_bridge.harness import Person, assert_envelope, client_of, joined, settings_at, sign_up
+from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, joined, settings_at, sign_up
 from tests.rest_bridge.test_mcp_mount import BOTH, call
 from tools.app import App, open_app
 from tools.catalogue import by_name
@@ -36,7 +36,7 @@ async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> A
 
 
 @pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(app: App) -> AsyncIterator[Client]:
     async with client_of(build_asgi(app), headers=AGENT) as client:
         yield client
 
@@ -45,18 +45,17 @@ def bearer(signed: dict[str, Any]) -> dict[str, str]:
     return {"Authorization": f"Bearer {signed['access_token']}"}
 
 
-async def entries(client: httpx2.AsyncClient, headers: dict[str, str], **query: Any) -> list[dict[str, Any]]:
+async def entries(client: Client, headers: dict[str, str], **query: Any) -> list[dict[str, Any]]:
     answer = await client.get(PATH, headers=headers, params=query)
     assert answer.status_code == 200, answer.text
     return list(answer.json()["entries"])
 
 
-async def actions(client: httpx2.AsyncClient, headers: dict[str, str], **query: Any) -> list[str]:
+async def actions(client: Client, headers: dict[str, str], **query: Any) -> list[str]:
     return [entry["action"] for entry in await entries(client, headers, **query)]
 
 
-async def signed_up(client: httpx2.AsyncClient, app: App) -> dict[str, Any]:
-    """Somebody with a real password, in its personal organization."""
+async def signed_up(client: Client, app: App) -> dict[str, Any]:
     body = {"email": f"{app.new_id('who')}@example.org", "password": PASSWORD, "name": "Grace"}
     answer = await client.post("/api/auth/local/signup", json=body)
     client.cookies.clear()
@@ -64,15 +63,13 @@ async def signed_up(client: httpx2.AsyncClient, app: App) -> dict[str, Any]:
     return {**answer.json(), "email": body["email"]}
 
 
-async def log_in(client: httpx2.AsyncClient, email: str, password: str = PASSWORD) -> httpx2.Response:
+async def log_in(client: Client, email: str, password: str = PASSWORD) -> httpx2.Response:
     answer = await client.post("/api/auth/local/login", json={"email": email, "password": password})
     client.cookies.clear()
     return answer
 
 
-async def test_what_is_done_to_a_project_is_written_down_with_who_when_and_from_where(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_project_changes_are_audited_with_who_when_and_where(client: Client, app: App, ada: Person) -> None:
     body = {"name": "Moonshot", "content": "very secret", "entity_type": "project"}
     made = await client.post("/api/entities", json=body, headers=ada.bearer)
     one = f"/api/entities/{made.json()['id']}"
@@ -86,18 +83,12 @@ async def test_what_is_done_to_a_project_is_written_down_with_who_when_and_from_
         assert entry["target"] == made.json()["id"]
         assert entry["user"] == {"id": ada.user_id, "email": f"{ada.user_id}@example.com", "name": "Ada"}
         assert entry["request"] == {
-            "request_id": answer.headers["x-request-id"],
-            "address": "127.0.0.1",
-            "user_agent": "probe/1.0",
-            "api_key_id": None,
-            "grant_id": None,
-        }
+            "request_id": answer.headers["x-request-id"], "address": "127.0.0.1", "user_agent": "probe/1.0",
+            "api_key_id": None, "grant_id": None,
+        }  # fmt: skip
     assert found[1]["details"] == {
-        "status": "archived",
-        "visibility": "org",
-        "revision": 2,
-        "changed": ["name", "metadata", "metadata.status"],
-    }
+        "status": "archived", "visibility": "org", "revision": 2, "changed": ["name", "metadata", "metadata.status"],
+    }  # fmt: skip
     assert "shot" not in json.dumps(found)
     note = {"name": "no project", "entity_type": "note"}
     await client.post("/api/entities", json=note, headers=ada.bearer)
@@ -106,9 +97,7 @@ async def test_what_is_done_to_a_project_is_written_down_with_who_when_and_from_
     assert len(await entries(client, ada.bearer)) == 3
 
 
-async def test_sign_ins_and_what_ends_them_stand_in_the_log_of_their_organization(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_sessions_are_audited_in_their_organization(client: Client, app: App, ada: Person) -> None:
     grace = await signed_up(client, app)
     home, user_id = bearer(grace), grace["user"]["id"]
     assert await actions(client, home) == ["session.start", "user.create"]
@@ -123,21 +112,11 @@ async def test_sign_ins_and_what_ends_them_stand_in_the_log_of_their_organizatio
     assert statuses == [200, 401]
     found = await entries(client, home, limit=6)
     assert [entry["action"] for entry in found] == [
-        "session.reuse",
-        "session.start",
-        "session.end",
-        "session.start",
-        "session.refuse",
-        "session.start",
-    ]
+        "session.reuse", "session.start", "session.end", "session.start", "session.refuse", "session.start",
+    ]  # fmt: skip
     assert [entry["user"] and entry["user"]["id"] for entry in found] == [
-        None,
-        user_id,
-        user_id,
-        user_id,
-        None,
-        user_id,
-    ]
+        None, user_id, user_id, user_id, None, user_id,
+    ]  # fmt: skip
     assert found[4]["target"] == user_id
     assert all(entry["request"]["user_agent"] == "probe/1.0" for entry in found)
     app.ledger.people.add_membership(user_id, ada.organization_id, "member")
@@ -149,9 +128,7 @@ async def test_sign_ins_and_what_ends_them_stand_in_the_log_of_their_organizatio
     assert (entered["action"], entered["details"]) == ("session.switch", {})
 
 
-async def test_what_concerns_the_account_alone_stands_in_the_personal_log(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_account_changes_are_in_the_personal_log(client: Client, app: App, ada: Person) -> None:
     grace = await signed_up(client, app)
     app.ledger.people.add_membership(grace["user"]["id"], ada.organization_id, "member")
     fresh = "another good password"
@@ -168,20 +145,15 @@ async def test_what_concerns_the_account_alone_stands_in_the_personal_log(
     assert confirmed.status_code == 204
     again = (await log_in(client, grace["email"], "yet another one")).json()
     assert await actions(client, bearer(again), action="user.") == [
-        "user.password_reset",
-        "user.password_change",
-        "user.password_refuse",
-        "user.create",
-    ]
+        "user.password_reset", "user.password_change", "user.password_refuse", "user.create",
+    ]  # fmt: skip
     assert await actions(client, ada.bearer) == []
     everything = json.dumps(await entries(client, bearer(again)))
     for secret in (PASSWORD, fresh, "a guess", "yet another one", token, again["access_token"], again["refresh_token"]):
         assert secret not in everything
 
 
-async def test_memberships_and_keys_are_written_down_without_their_secrets(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_memberships_and_keys_are_audited_without_secrets(client: Client, app: App, ada: Person) -> None:
     guest, organization = sign_up(app), app.ledger.people.organization(ada.organization_id)
     assert organization is not None
     path = f"/api/orgs/{organization.slug}"
@@ -208,9 +180,7 @@ async def test_memberships_and_keys_are_written_down_without_their_secrets(
     assert made["api_key"] not in json.dumps(found)
 
 
-async def test_admins_alone_read_it_and_only_that_of_their_organization(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_admins_alone_read_it_and_only_that_of_their_organization(client: Client, app: App, ada: Person) -> None:
     admin, member, viewer = joined(app, ada, "admin"), joined(app, ada, "member"), joined(app, ada, "viewer")
     await client.post("/api/teams", json={"name": "Core"}, headers=admin.bearer)
     assert await actions(client, ada.bearer) == await actions(client, admin.bearer) == ["team.create"]
@@ -220,9 +190,7 @@ async def test_admins_alone_read_it_and_only_that_of_their_organization(
     assert await actions(client, sign_up(app).bearer) == []
 
 
-async def test_keys_read_it_unless_they_are_narrowed_and_are_named_where_they_acted(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_keys_read_it_unless_narrowed_and_are_named(client: Client, app: App, ada: Person) -> None:
     def key(*project_ids: str) -> tuple[str, dict[str, str]]:
         wanted = KeyRequest("k", True, ("api:read", "api:write"), project_ids, None)
         draft = AuditDraft("api_key.create", None, ada.user_id)
@@ -238,9 +206,7 @@ async def test_keys_read_it_unless_they_are_narrowed_and_are_named_where_they_ac
     assert_envelope(await client.get(PATH, headers=headers, params={"log": "server"}), 403, "forbidden")
 
 
-async def test_what_agents_do_is_written_down_with_the_credential_that_they_hold(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_agent_actions_are_audited_with_their_credential(client: Client, app: App, ada: Person) -> None:
     principal = app.accounts.authenticate(ada.token)
     granted = Call(replace(principal, session_id=None, grant_id="g1"))
     await execute(app, by_name["add"], granted, AddRequest(title="P", content="c", entity_type="project"))
@@ -256,7 +222,7 @@ async def test_what_agents_do_is_written_down_with_the_credential_that_they_hold
     assert by_key["request"]["request_id"].startswith("req_")
 
 
-async def test_the_log_of_the_server_is_for_its_admins(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
+async def test_the_log_of_the_server_is_for_its_admins(client: Client, app: App, ada: Person) -> None:
     grace = await signed_up(client, app)
     await log_in(client, "nobody-at-all@example.org", "wrong")
     await client.delete("/api/users/me", headers=bearer(grace))
@@ -272,7 +238,7 @@ async def test_the_log_of_the_server_is_for_its_admins(client: httpx2.AsyncClien
     assert "nobody-at-all" not in json.dumps(refused)
 
 
-async def test_filters_and_pages_hold_while_more_happens(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
+async def test_filters_and_pages_hold_while_more_happens(client: Client, app: App, ada: Person) -> None:
     for number in range(7):
         app.ledger.audit.append(AuditDraft(f"deed.n{number}", ada.organization_id, ada.user_id))
     first = (await client.get(PATH, headers=ada.bearer, params={"limit": 3})).json()
@@ -296,24 +262,16 @@ async def test_filters_and_pages_hold_while_more_happens(client: httpx2.AsyncCli
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ({"since": "yesterday"}, "query.since"),
-        ({"until": "soon"}, "query.until"),
-        ({"limit": 201}, "query.limit"),
-        ({"limit": 0}, "query.limit"),
-        ({"offset": -1}, "query.offset"),
-        ({"log": "all"}, "query.log"),
+        ({"since": "yesterday"}, "query.since"), ({"until": "soon"}, "query.until"), ({"limit": 201}, "query.limit"),
+        ({"limit": 0}, "query.limit"), ({"offset": -1}, "query.offset"), ({"log": "all"}, "query.log"),
     ],
-)
-async def test_a_wrong_filter_is_named(
-    client: httpx2.AsyncClient, ada: Person, query: dict[str, Any], field: str
-) -> None:
+)  # fmt: skip
+async def test_a_wrong_filter_is_named(client: Client, ada: Person, query: dict[str, Any], field: str) -> None:
     refused = await client.get(PATH, headers=ada.bearer, params=query)
     assert assert_envelope(refused, 422, "validation_error")["details"]["field"] == field
 
 
-async def test_a_sign_in_shows_from_where_it_came_and_went_on(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_a_sign_in_shows_from_where_it_came_and_went_on(client: Client, app: App, ada: Person) -> None:
     grace = await signed_up(client, app)
     app.ledger.people.add_membership(grace["user"]["id"], ada.organization_id, "member")
     organization = app.ledger.people.organization(ada.organization_id)

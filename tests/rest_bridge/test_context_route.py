@@ -7,25 +7,23 @@ import pytest
 
 from rest_bridge.application import build_asgi
 from tests.people import Person, caught_up
+from tests.rest_bridge.harness import Client, client_of
 from tools.app import App
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def http(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    application = build_asgi(app)
-    async with application.router.lifespan_context(application):
-        transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            yield client
+async def http(app: App) -> AsyncIterator[Client]:
+    async with client_of(build_asgi(app)) as client:
+        yield client
 
 
-async def ask(http: httpx2.AsyncClient, person: Person, **body: object) -> httpx2.Response:
+async def ask(http: Client, person: Person, **body: object) -> httpx2.Response:
     return await http.post("/api/context/pack", json=body, headers={"Authorization": f"Bearer {person.token}"})
 
 
-async def test_retired_fields_are_ignored_whatever_they_hold(http: httpx2.AsyncClient, owner: Person) -> None:
+async def test_retired_fields_are_ignored_whatever_they_hold(http: Client, owner: Person) -> None:
     await owner.call("create_entity", name="A walk along the quay", entity_type="session")
     await caught_up(owner)
     retired = {
@@ -37,7 +35,7 @@ async def test_retired_fields_are_ignored_whatever_they_hold(http: httpx2.AsyncC
     assert [hit["name"] for hit in answer.json()["evidence"]["results"]] == ["A walk along the quay"]
 
 
-async def test_accurate_is_refused_with_the_way_to_migrate(http: httpx2.AsyncClient, owner: Person) -> None:
+async def test_accurate_is_refused_with_the_way_to_migrate(http: Client, owner: Person) -> None:
     answer = await ask(http, owner, goal="x", evidence={"retrieval_mode": "accurate"})
     refused = answer.json()
     assert (answer.status_code, refused["error"]) == (422, "validation_error")
@@ -46,14 +44,7 @@ async def test_accurate_is_refused_with_the_way_to_migrate(http: httpx2.AsyncCli
     assert refused["details"] == {"field": "body.evidence.retrieval_mode", "expected": "fast or naive"}
 
 
-async def test_a_review_is_for_programs_and_evidence_is_null_unless_asked_for(
-    http: httpx2.AsyncClient, viewer: Person
-) -> None:
+async def test_a_review_is_for_programs_and_evidence_is_null_unless_asked_for(http: Client, viewer: Person) -> None:
     answer = await ask(http, viewer, goal="x", intent="review")
     assert answer.status_code == 200
     assert answer.json()["evidence"] is None
-
-
-async def test_an_unknown_project_is_not_found(http: httpx2.AsyncClient, owner: Person) -> None:
-    answer = await ask(http, owner, goal="x", project="nowhere")
-    assert (answer.status_code, answer.json()["error"]) == (404, "not_found")

@@ -13,7 +13,7 @@ from rest_bridge.application import build_asgi
 from stores.clock import utc_now
 from stores.ledger import AuditQuery
 from stores.records import Organization
-from tests.rest_bridge.harness import BASE, Person, assert_envelope, client_of, settings_at, sign_up
+from tests.rest_bridge.harness import BASE, Client, Person, assert_envelope, client_of, settings_at, sign_up
 from tools.app import App, open_app
 from tools.people.device import GRANT_TYPE
 from tools.runtime.log_ring import LogRing
@@ -45,8 +45,7 @@ async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str, cloc
 
 
 @pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of an application whose limits nobody has used."""
+async def client(app: App) -> AsyncIterator[Client]:
     async with client_of(build_asgi(app)) as client:
         yield client
 
@@ -55,23 +54,23 @@ def everything_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.glob("ledger.sqlite*"))
 
 
-async def start(client: httpx2.AsyncClient, name: str = "engrain on laptop") -> dict[str, Any]:
+async def start(client: Client, name: str = "engrain on laptop") -> dict[str, Any]:
     answer = await client.post(START, json={"client_name": name}, headers={"User-Agent": "engrain/1"})
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
-async def ask(client: httpx2.AsyncClient, device: dict[str, Any]) -> httpx2.Response:
+async def ask(client: Client, device: dict[str, Any]) -> httpx2.Response:
     body = {"grant_type": GRANT_TYPE, "device_code": device["device_code"]}
     return await client.post(TOKEN, json=body, headers={"User-Agent": "engrain/1"})
 
 
-async def decide(client: httpx2.AsyncClient, person: Person, device: dict[str, Any], **fields: Any) -> httpx2.Response:
+async def decide(client: Client, person: Person, device: dict[str, Any], **fields: Any) -> httpx2.Response:
     body = {"user_code": device["user_code"], "approve": True, **fields}
     return await client.post(VERIFY, json=body, headers=person.bearer)
 
 
-async def test_a_program_is_let_in_by_a_person(client: httpx2.AsyncClient, ada: Person, app: App, clock: Clock) -> None:
+async def test_a_program_is_let_in_by_a_person(client: Client, ada: Person, app: App, clock: Clock) -> None:
     device = await start(client)
     assert device["verification_uri"] == f"{BASE}/device"
     assert device["verification_uri_complete"] == f"{BASE}/device?user_code={device['user_code']}"
@@ -112,7 +111,7 @@ async def test_a_program_is_let_in_by_a_person(client: httpx2.AsyncClient, ada: 
     assert entries[1].details["client_name"] == "engrain on laptop"
 
 
-async def test_forms_are_taken_as_well(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_forms_are_taken_as_well(client: Client, ada: Person) -> None:
     device = (await client.post(START, data={"client_name": "A form", "client_id": "ignored"})).json()
     assert (await decide(client, ada, device)).status_code == 200
     body = {"grant_type": GRANT_TYPE, "device_code": device["device_code"]}
@@ -124,7 +123,7 @@ async def test_forms_are_taken_as_well(client: httpx2.AsyncClient, ada: Person) 
     assert_envelope(await client.post(TOKEN, content=b"device_code=\xff", headers=form), 422, "validation_error")
 
 
-async def test_a_code_is_easy_to_type_and_kept_as_a_hash(client: httpx2.AsyncClient, ada: Person, app: App) -> None:
+async def test_a_code_is_easy_to_type_and_kept_as_a_hash(client: Client, ada: Person, app: App) -> None:
     device = await start(client)
     left, dash, right = device["user_code"].partition("-")
     assert (len(left), dash, len(right)) == (4, "-", 4)
@@ -137,7 +136,7 @@ async def test_a_code_is_easy_to_type_and_kept_as_a_hash(client: httpx2.AsyncCli
         assert secret.encode() not in stored
 
 
-async def test_a_program_that_is_turned_away_is_told_once(client: httpx2.AsyncClient, ada: Person, app: App) -> None:
+async def test_a_program_that_is_turned_away_is_told_once(client: Client, ada: Person, app: App) -> None:
     device = await start(client)
     denied = await decide(client, ada, device, approve=False)
     assert denied.json() == {"approved": False, "client_name": "engrain on laptop", "organization": None}
@@ -148,9 +147,7 @@ async def test_a_program_that_is_turned_away_is_told_once(client: httpx2.AsyncCl
     ]
 
 
-async def test_a_program_that_asks_too_often_must_wait_longer(
-    client: httpx2.AsyncClient, ada: Person, clock: Clock
-) -> None:
+async def test_a_program_that_asks_too_often_must_wait_longer(client: Client, ada: Person, clock: Clock) -> None:
     device = await start(client)
     assert_envelope(await ask(client, device), 400, "authorization_pending")
     assert_envelope(await ask(client, device), 400, "slow_down")
@@ -162,9 +159,7 @@ async def test_a_program_that_asks_too_often_must_wait_longer(
 
 
 @pytest.mark.parametrize("approved", [True, False], ids=["approved", "undecided"])
-async def test_a_code_holds_for_ten_minutes(
-    client: httpx2.AsyncClient, ada: Person, clock: Clock, approved: bool
-) -> None:
+async def test_a_code_holds_for_ten_minutes(client: Client, ada: Person, clock: Clock, approved: bool) -> None:
     device = await start(client)
     if approved:
         await decide(client, ada, device)
@@ -176,7 +171,7 @@ async def test_a_code_holds_for_ten_minutes(
     )
 
 
-async def test_the_session_is_that_of_whoever_approved_first(client: httpx2.AsyncClient, ada: Person, app: App) -> None:
+async def test_the_session_is_that_of_whoever_approved_first(client: Client, ada: Person, app: App) -> None:
     grace = sign_up(app)
     device = await start(client)
     assert (await decide(client, grace, device)).status_code == 200
@@ -184,7 +179,7 @@ async def test_the_session_is_that_of_whoever_approved_first(client: httpx2.Asyn
     assert (await ask(client, device)).json()["user"]["id"] == grace.user_id
 
 
-async def test_the_person_chooses_one_of_its_organizations(client: httpx2.AsyncClient, ada: Person, app: App) -> None:
+async def test_the_person_chooses_one_of_its_organizations(client: Client, ada: Person, app: App) -> None:
     other = Organization("o-" + ada.user_id, "Other", "other-" + ada.user_id, False, app.clock())
     app.ledger.people.create_organization(other)
     device = await start(client)
@@ -197,14 +192,14 @@ async def test_the_person_chooses_one_of_its_organizations(client: httpx2.AsyncC
     assert (me["organization"]["slug"], me["org_role"]) == (other.slug, "viewer")
 
 
-async def test_what_ends_all_sign_ins_ends_an_approval(client: httpx2.AsyncClient, ada: Person, app: App) -> None:
+async def test_what_ends_all_sign_ins_ends_an_approval(client: Client, ada: Person, app: App) -> None:
     device = await start(client)
     await decide(client, ada, device)
     app.ledger.people.revoke_sessions(ada.user_id)
     assert_envelope(await ask(client, device), 400, "expired_token")
 
 
-async def test_nobody_and_keys_decide_nothing(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_nobody_and_keys_decide_nothing(client: Client, ada: Person) -> None:
     device = await start(client)
     body = {"user_code": device["user_code"], "approve": True}
     made = {"name": "k", "scopes": ["mcp", "api:read", "api:write"]}
@@ -218,7 +213,7 @@ async def test_nobody_and_keys_decide_nothing(client: httpx2.AsyncClient, ada: P
     assert_envelope(await ask(client, device), 400, "authorization_pending")
 
 
-async def test_other_sites_decide_nothing_with_the_visitors_cookie(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_other_sites_decide_nothing_with_the_visitors_cookie(client: Client, ada: Person) -> None:
     device = await start(client)
     body = {"user_code": device["user_code"], "approve": True}
     cookie = {"Cookie": f"engrain_access_token={ada.token}"}
@@ -231,9 +226,7 @@ async def test_other_sites_decide_nothing_with_the_visitors_cookie(client: httpx
 
 
 @pytest.mark.parametrize("typed", ["BCDF-GHJK", "AEIO-UAEI", "BCDF", "x", "\uff22CDF-GHJK", "BCDF-GHJK" * 7])
-async def test_a_wrong_code_is_unknown_whatever_is_wrong_with_it(
-    client: httpx2.AsyncClient, ada: Person, typed: str
-) -> None:
+async def test_a_wrong_code_is_unknown_whatever_is_wrong_with_it(client: Client, ada: Person, typed: str) -> None:
     shown = assert_envelope(await client.get(VERIFY, params={"user_code": typed}, headers=ada.bearer), 404, "not_found")
     decided = await client.post(VERIFY, json={"user_code": typed, "approve": True}, headers=ada.bearer)
     assert assert_envelope(decided, 404, "not_found")["message"] == shown["message"]
@@ -244,9 +237,7 @@ async def test_a_wrong_code_is_unknown_whatever_is_wrong_with_it(
     [("POST", START, 10, 200), ("POST", TOKEN, 60, 400), ("GET", VERIFY, 30, 404), ("POST", VERIFY, 10, 404)],
     ids=["start", "token", "look", "decide"],
 )
-async def test_tries_are_limited(
-    client: httpx2.AsyncClient, ada: Person, method: str, path: str, tries: int, status: int
-) -> None:
+async def test_tries_are_limited(client: Client, ada: Person, method: str, path: str, tries: int, status: int) -> None:
     fields = {
         START: {},
         TOKEN: {"grant_type": GRANT_TYPE, "device_code": "guess"},
@@ -273,15 +264,13 @@ async def test_tries_are_limited(
     ],
     ids=["another grant", "guess", "no code", "no grant"],
 )
-async def test_what_is_no_question_is_refused(
-    client: httpx2.AsyncClient, fields: dict[str, str], status: int, code: str
-) -> None:
+async def test_what_is_no_question_is_refused(client: Client, fields: dict[str, str], status: int, code: str) -> None:
     answer = await client.post(TOKEN, json=fields)
     assert_envelope(answer, status, code)
     assert answer.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 101, "engrain\u202e", "a\nb", "zero\u200bwidth", 5])
-async def test_a_program_has_a_name_that_can_be_read(client: httpx2.AsyncClient, name: Any) -> None:
+async def test_a_program_has_a_name_that_can_be_read(client: Client, name: Any) -> None:
     assert_envelope(await client.post(START, json={"client_name": name}), 422, "validation_error")
     assert (await client.post(START, json={})).status_code == 200

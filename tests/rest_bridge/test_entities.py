@@ -5,21 +5,20 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.rest_bridge.harness import Person, assert_envelope, serving
+from tests.rest_bridge.harness import Client, Person, assert_envelope, serving
 from tools.app import App
 from tools.catalogue import OPERATIONS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 
-async def made(client: httpx2.AsyncClient, person: Person, **fields: Any) -> str:
-    """Create an entity; gives its path."""
+async def made(client: Client, person: Person, **fields: Any) -> str:
     response = await client.post("/api/entities", json={"name": "kettle", **fields}, headers=person.bearer)
     assert response.status_code == 201, response.text
     return f"/api/entities/{response.json()['id']}"
 
 
-async def test_a_star_changes_and_deletes_whatever_revision_there_is(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_a_star_changes_and_deletes_whatever_revision_there_is(client: Client, ada: Person) -> None:
     path = await made(client, ada)
     star = {**ada.bearer, "If-Match": "*"}
     for revision in (2, 3):
@@ -44,8 +43,8 @@ async def test_a_star_changes_and_deletes_whatever_revision_there_is(client: htt
         ("GET", "?related_limit=many", {}, "query.related_limit"),
     ],
 )
-async def test_a_faulty_value_is_named_by_where_it_stands(
-    client: httpx2.AsyncClient, ada: Person, method: str, query: str, header: dict[str, str], field: str
+async def test_errors_name_places(
+    client: Client, ada: Person, method: str, query: str, header: dict[str, str], field: str
 ) -> None:
     path = await made(client, ada)
     body = {"name": "pot"} if method == "PATCH" else None
@@ -53,7 +52,7 @@ async def test_a_faulty_value_is_named_by_where_it_stands(
     assert assert_envelope(response, 422, "validation_error")["details"]["field"] == field
 
 
-async def test_a_list_of_nothing_but_commas_is_no_list_of_everything(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_a_list_of_nothing_but_commas_is_no_list_of_everything(client: Client, ada: Person) -> None:
     await made(client, ada)
     for nothing in ("%2C", ",,", "%20", "%20,%20"):
         answer = await client.get(f"/api/entities?project_ids={nothing}", headers=ada.bearer)
@@ -68,9 +67,7 @@ async def test_a_list_of_nothing_but_commas_is_no_list_of_everything(client: htt
 
 
 @pytest.mark.parametrize("entity_type", ["task", "epic", "project"])
-async def test_null_is_no_status_and_the_operation_says_so(
-    client: httpx2.AsyncClient, ada: Person, entity_type: str
-) -> None:
+async def test_null_is_no_status_and_the_operation_says_so(client: Client, ada: Person, entity_type: str) -> None:
     path = await made(client, ada, entity_type=entity_type)
     response = await client.patch(path, json={"metadata": {"status": None, "x": None}}, headers=ada.bearer)
     refused = assert_envelope(response, 422, "validation_error")
@@ -108,7 +105,7 @@ async def test_odd_percent_encoding_is_refused_or_taken_to_the_letter(app: App, 
             assert (await ask("GET", f"/api/entities?{odd}")).status_code == 200, odd
 
 
-async def test_a_walk_without_a_graph_is_unavailable(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
+async def test_a_walk_without_a_graph_is_unavailable(client: Client, app: App, ada: Person) -> None:
     # A file stands where the folder of the graph belongs, so that no attempt to open it succeeds.
     blocker = app.folder.path / "organizations" / ada.organization_id / "graph"
     blocker.parent.mkdir(parents=True)

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import httpx2
 import numpy as np
 import pytest
 
 from rest_bridge.application import build_asgi
 from stores.embedding import EmbeddingFailed, Passage
 from stores.errors import Unavailable
-from tests.rest_bridge.harness import client_of, settings_at
+from tests.rest_bridge.harness import Client, client_of, settings_at
 from tests.rest_bridge.notes import Notes
 from tools.app import App, open_app
 from tools.runtime.log_ring import LogRing
@@ -21,7 +20,7 @@ from tools.runtime.version import VERSION
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_root_says_where_to_read_on(client: httpx2.AsyncClient) -> None:
+async def test_the_root_says_where_to_read_on(client: Client) -> None:
     body = (await client.get("/api/")).json()
     assert body["name"] == "Engrain"
     assert body["version"] == VERSION
@@ -29,14 +28,14 @@ async def test_the_root_says_where_to_read_on(client: httpx2.AsyncClient) -> Non
     assert body["websocket"] == "/api/ws"
 
 
-async def test_health_needs_no_token(client: httpx2.AsyncClient) -> None:
+async def test_health_needs_no_token(client: Client) -> None:
     body = (await client.get("/api/health")).json()
     assert body["status"] == "healthy"
     assert body["version"] == VERSION
     assert body["runtime"] == {"name": "engrain", "commit": commit()}
 
 
-async def test_readiness_names_each_dependency_and_index(client: httpx2.AsyncClient) -> None:
+async def test_readiness_names_each_dependency_and_index(client: Client) -> None:
     response = await client.get("/api/health/ready")
     body = response.json()
     assert response.status_code == 200
@@ -46,7 +45,7 @@ async def test_readiness_names_each_dependency_and_index(client: httpx2.AsyncCli
     assert all(index["pending"] == 0 for index in body["indexes"])
 
 
-async def test_readiness_says_nothing_of_how_many_organizations_there_are(client: httpx2.AsyncClient) -> None:
+async def test_readiness_says_nothing_of_how_many_organizations_there_are(client: Client) -> None:
     indexes = (await client.get("/api/health/ready")).json()["indexes"]
     facts = {"name", "state", "pending", "watermark"}
     assert all(set(index) - {"refused"} == facts for index in indexes)
@@ -80,24 +79,19 @@ async def test_a_model_that_does_not_answer_is_told_and_so_is_its_recovery(tmp_p
 
 
 class Fickle:
-    """A model whose server goes away and comes back."""
-
     model = "fickle"
     dimension = 2
     fails = False
 
     def embed_query(self, text: str) -> np.ndarray:
-        """A vector, or none."""
         if self.fails:
             raise EmbeddingFailed("The server at 10.0.0.5 does not answer.")
         return np.array([1, 0], np.float32)
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
-        """The same for several."""
         return np.stack([self.embed_query(text) for text in texts])
 
     def split(self, text: str) -> list[Passage]:
-        """One passage."""
         return [Passage(0, len(text))]
 
     def close(self) -> None:

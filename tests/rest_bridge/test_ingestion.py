@@ -10,7 +10,7 @@ import pytest
 
 from rest_bridge.application import build_asgi
 from tests.people import Person, person
-from tests.rest_bridge.harness import client_of
+from tests.rest_bridge.harness import Client, client_of
 from tools.app import App
 
 pytestmark = pytest.mark.anyio
@@ -24,12 +24,11 @@ def bearer(who: Person) -> dict[str, str]:
 
 
 def document(url: str, version: str) -> dict[str, str]:
-    """A document in two chunks, each of which names its version."""
     sections = (f"# {part}\n\n{version} of {part}. " + "Words that fill it. " * 60 for part in ("One", "Two"))
     return {"url": url, "content": "\n\n".join(sections)}
 
 
-async def chunks_by_url(client: httpx2.AsyncClient, who: Person) -> dict[str, list[dict[str, Any]]]:
+async def chunks_by_url(client: Client, who: Person) -> dict[str, list[dict[str, Any]]]:
     listed = await client.get("/api/entities?entity_type=document&page_size=200", headers=bearer(who))
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for chunk in listed.json()["entities"]:

@@ -36,7 +36,6 @@ async def served(app: App, **intervals: float) -> AsyncIterator[str]:
 
 
 def write(app: App, person: Person, event: str, **more: Any) -> None:
-    """Log a line as structlog hands it to the ring, on a thread of its own."""
     entry = {"event": event, "level": "info", "organization_id": person.organization_id, **more}
     thread = threading.Thread(target=app.logs, args=(None, "info", entry))
     thread.start()
@@ -110,15 +109,6 @@ async def test_the_heartbeat_notices_a_lost_right_where_nothing_is_logged(app: A
         assert (await closing(socket))[0] == 1008
 
 
-async def test_who_logs_out_hears_no_more(app: App) -> None:
-    grace = sign_up(app)
-    async with served(app) as url, listening_to(url, **grace.bearer) as socket:
-        await ready(socket)
-        app.ledger.people.revoke_session(grace.session_id)
-        await app.events.renew_user(grace.user_id)
-        assert await closing(socket) == (1008, "The session has ended: log in again.")
-
-
 async def test_topics_are_those_of_the_log(app: App, ada: Person) -> None:
     async with served(app) as url, listening_to(url, **ada.bearer) as socket:
         frame = await answer(socket, {"type": "subscribe", "topics": ["entity_created", "log"]})
@@ -135,13 +125,3 @@ async def test_what_nobody_reads_does_not_pile_up() -> None:
         found = [entry["event"] async for entry in tail]
     assert found == [str(number) for number in range(BUFFER)]
     assert tail.overrun
-
-
-async def test_a_socket_that_has_ended_is_told_nothing(app: App, ada: Person) -> None:
-    async with served(app) as url:
-        async with listening_to(url, **ada.bearer) as socket:
-            await ready(socket)
-            assert len(app.logs._listeners) == 1
-        with anyio.fail_after(5):
-            while app.logs._listeners:  # noqa: ASYNC110 - nobody tells
-                await anyio.sleep(0.01)

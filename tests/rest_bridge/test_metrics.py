@@ -10,7 +10,7 @@ import pytest
 from rest_bridge.application import build_asgi
 from rest_bridge.metrics import Metrics
 from rest_bridge.request_ids import Exchange
-from tests.rest_bridge.harness import BASE, Person, assert_envelope, opened, settings_at
+from tests.rest_bridge.harness import BASE, Client, Person, assert_envelope, opened, settings_at
 from tests.rest_bridge.notes import Notes
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ TOKEN = "scrape-me"
 
 
 @asynccontextmanager
-async def scraping(folder: Path, address: str, **settings: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def scraping(folder: Path, address: str, **settings: str) -> AsyncIterator[Client]:
     async with opened(settings_at(folder, **settings)) as app:
         asgi = build_asgi(app, Notes().operations())
         transport = httpx2.ASGITransport(asgi, client=(address, 1))
@@ -27,7 +27,7 @@ async def scraping(folder: Path, address: str, **settings: str) -> AsyncIterator
             yield client
 
 
-async def test_requests_are_counted_by_template_and_status(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_requests_are_counted_by_template_and_status(client: Client, ada: Person) -> None:
     await client.get("/api/notes/n1", headers=ada.bearer)
     await client.get("/api/notes/n2", headers=ada.bearer)
     await client.get("/no/such/path")

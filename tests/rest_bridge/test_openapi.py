@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import httpx2
 import jsonschema_rs
 import pytest
 from pydantic import Field
 
 from rest_bridge.health import PATHS
 from rest_bridge.openapi import build_document
+from tests.rest_bridge.harness import Client
 from tests.rest_bridge.notes import Notes
 from tools.frame.operation import Operation, Result, Route
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def document(client: httpx2.AsyncClient) -> dict[str, Any]:
+async def document(client: Client) -> dict[str, Any]:
     response = await client.get("/api/openapi.json")
     assert response.headers["content-type"] == "application/json"
     return dict(response.json())

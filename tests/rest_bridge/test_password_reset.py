@@ -14,7 +14,7 @@ import pytest
 from rest_bridge.application import build_asgi
 from tests.mail_server import MailServer, make_certificate
 from tests.people import PASSWORD
-from tests.rest_bridge.harness import assert_envelope, client_of, settings_at
+from tests.rest_bridge.harness import Client, assert_envelope, client_of, settings_at
 from tools.app import App, open_app
 from tools.runtime.log_ring import LogRing
 from tools.runtime.mail import Letter, Mailer
@@ -27,8 +27,6 @@ EVE = {"email": "eve@example.org", "name": "Eve"}
 
 
 class Clock:
-    """A clock that tests move."""
-
     def __init__(self) -> None:
         self.now = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -49,40 +47,37 @@ async def app(tmp_path: Path, clock: Clock) -> AsyncIterator[App]:
 
 
 @pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of an application whose limits nobody has used."""
+async def client(app: App) -> AsyncIterator[Client]:
     async with client_of(build_asgi(app)) as client:
         yield client
 
 
 @pytest.fixture
-async def grace(client: httpx2.AsyncClient) -> dict[str, Any]:
+async def grace(client: Client) -> dict[str, Any]:
     body = {"email": EMAIL, "password": PASSWORD, "name": "Grace"}
     signed = await client.post("/api/auth/local/signup", json=body)
     client.cookies.clear()
     return dict(signed.json())
 
 
-async def ask(client: httpx2.AsyncClient, app: App, email: str) -> httpx2.Response:
-    """Ask for a reset, and wait until what was posted is sent."""
+async def ask(client: Client, app: App, email: str) -> httpx2.Response:
     answer = await client.post("/api/users/password/reset", json={"email": email})
     app.mailer.wait()
     return answer
 
 
 def tokens(app: App) -> list[str]:
-    """The tokens that were mailed, the oldest first."""
     texts = [path.read_text() for path in sorted(app.mailer.folder.glob("*.eml"))]
     return [found[0] for text in texts for found in [re.findall(r"^[\w-]{43}$", text, re.M)]]
 
 
-async def confirm(client: httpx2.AsyncClient, token: str, password: str = NEW) -> httpx2.Response:
+async def confirm(client: Client, token: str, password: str = NEW) -> httpx2.Response:
     body = {"token": token, "new_password": password}
     return await client.post("/api/users/password/reset/confirm", json=body)
 
 
 async def test_the_mailed_token_resets_the_password_once_and_ends_all_sessions(
-    client: httpx2.AsyncClient, app: App, grace: dict[str, Any]
+    client: Client, app: App, grace: dict[str, Any]
 ) -> None:
     await ask(client, app, EMAIL.lower())
     (letter,) = app.mailer.folder.glob("*.eml")
@@ -102,7 +97,7 @@ async def test_the_mailed_token_resets_the_password_once_and_ends_all_sessions(
 
 
 async def test_whoever_signed_up_with_the_address_of_somebody_else_keeps_nothing_after_the_first_reset(
-    client: httpx2.AsyncClient, app: App, grace: dict[str, Any], clock: Clock
+    client: Client, app: App, grace: dict[str, Any], clock: Clock
 ) -> None:
     clock.now += timedelta(minutes=1)  # whose personal organization it is, its oldest membership tells
     bearer = {"Authorization": f"Bearer {grace['access_token']}"}
@@ -130,7 +125,7 @@ async def test_whoever_signed_up_with_the_address_of_somebody_else_keeps_nothing
 
 
 async def test_one_mail_in_two_minutes_and_a_token_lasts_an_hour(
-    client: httpx2.AsyncClient, app: App, grace: dict[str, Any], clock: Clock
+    client: Client, app: App, grace: dict[str, Any], clock: Clock
 ) -> None:
     for passed in (0, 119, 2):
         clock.now += timedelta(seconds=passed)
@@ -141,9 +136,7 @@ async def test_one_mail_in_two_minutes_and_a_token_lasts_an_hour(
     assert (await confirm(client, second)).status_code == 204
 
 
-async def test_an_account_without_a_password_gets_no_mail(
-    client: httpx2.AsyncClient, app: App, grace: dict[str, Any]
-) -> None:
+async def test_an_account_without_a_password_gets_no_mail(client: Client, app: App, grace: dict[str, Any]) -> None:
     app.ledger.people.set_password_hash(grace["user"]["id"], None)
     assert (await ask(client, app, EMAIL)).status_code == 202
     assert not app.mailer.folder.exists()
@@ -153,14 +146,9 @@ async def test_mail_goes_to_the_server_that_is_set(tmp_path: Path) -> None:
     certificate = make_certificate(tmp_path / "mail.pem", "127.0.0.1")
     with MailServer(certificate, credentials=("us", "secret")).running() as server:
         settings = settings_at(
-            tmp_path / "data",
-            rate_limit_enabled=False,
-            smtp_host="127.0.0.1",
-            smtp_port=server.port,
-            smtp_username="us",
-            smtp_password="secret",
-            smtp_ca_file=certificate,
-        )
+            tmp_path / "data", rate_limit_enabled=False, smtp_host="127.0.0.1", smtp_port=server.port,
+            smtp_username="us", smtp_password="secret", smtp_ca_file=certificate,
+        )  # fmt: skip
         async with open_app(settings, logs=LogRing()) as app, client_of(build_asgi(app)) as client:
             await client.post("/api/auth/local/signup", json={"email": EMAIL, "password": PASSWORD, "name": "Grace"})
             assert (await ask(client, app, EMAIL)).status_code == 202

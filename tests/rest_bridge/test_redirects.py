@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import pytest
 from pydantic import Field
 
 from rest_bridge.application import build_asgi
 from rest_bridge.openapi import build_document
-from tests.rest_bridge.harness import client_of, opened, settings_at
+from tests.rest_bridge.harness import Client, client_of
 from tools.app import App
 from tools.frame.operation import Call, Cookie, Operation, Redirect, Request, Route
 
@@ -32,28 +31,21 @@ GO = Operation(go, roles=None, route=Route("GET", "/api/go", status=302))
 
 
 @pytest.fixture
-async def browser(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+async def browser(app: App) -> AsyncIterator[Client]:
     async with client_of(build_asgi(app, (GO,))) as client:
         yield client
 
 
-async def test_a_browser_is_told_where_to_go_and_what_to_keep(browser: httpx2.AsyncClient) -> None:
+async def test_a_browser_is_told_where_to_go_and_what_to_keep(browser: Client) -> None:
     answer = await browser.get("/api/go", params={"to": "/there"})
     assert (answer.status_code, answer.headers["location"], answer.content) == (302, "/there", b"")
     assert answer.headers["set-cookie"] == "last=there; HttpOnly; Max-Age=600; Path=/; SameSite=Lax"
     assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
 
 
-async def test_an_operation_for_browsers_reads_their_cookies(browser: httpx2.AsyncClient) -> None:
+async def test_an_operation_for_browsers_reads_their_cookies(browser: Client) -> None:
     answer = await browser.get("/api/go", params={"to": "/b"}, headers={"Cookie": "last=a"})
     assert answer.headers["set-cookie"].startswith("last=ab;")
-
-
-async def test_cookies_are_secure_in_production(tmp_path_factory: pytest.TempPathFactory) -> None:
-    settings = settings_at(tmp_path_factory.mktemp("production"), environment="production")
-    async with opened(settings) as app, client_of(build_asgi(app, (GO,))) as client:
-        answer = await client.get("/api/go", params={"to": "/"})
-    assert "; Secure" in answer.headers["set-cookie"]
 
 
 def test_the_document_says_that_there_is_no_body_but_a_location() -> None:

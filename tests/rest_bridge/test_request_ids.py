@@ -2,11 +2,10 @@
 
 import re
 
-import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from tests.rest_bridge.harness import Person
+from tests.rest_bridge.harness import Client, Person
 from tools.runtime.version import VERSION
 
 pytestmark = pytest.mark.anyio
@@ -24,9 +23,7 @@ EVERYWHERE = [
 
 
 @pytest.mark.parametrize(("method", "path", "status"), EVERYWHERE)
-async def test_every_answer_has_an_id_and_the_version(
-    client: httpx2.AsyncClient, method: str, path: str, status: int
-) -> None:
+async def test_every_answer_has_an_id_and_the_version(client: Client, method: str, path: str, status: int) -> None:
     response = await client.request(method, path)
     assert response.status_code == status
     assert re.fullmatch(r"req_[0-9a-f]{12}", response.headers["x-request-id"])
@@ -34,24 +31,24 @@ async def test_every_answer_has_an_id_and_the_version(
     assert response.headers.get_list("x-request-id") == [response.headers["x-request-id"]]
 
 
-async def test_a_fault_has_an_id_too(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_a_fault_has_an_id_too(client: Client, ada: Person) -> None:
     response = await client.post("/api/break", json={}, headers={**ada.bearer, "X-Request-ID": "a.b:c_d-9"})
     assert response.status_code == 500
     assert response.headers["x-request-id"] == "a.b:c_d-9"
 
 
 @pytest.mark.parametrize("offered", ["", "has space", "é", "x" * 129, "a\tb", "<script>"])
-async def test_a_malformed_id_is_replaced(client: httpx2.AsyncClient, offered: str) -> None:
+async def test_a_malformed_id_is_replaced(client: Client, offered: str) -> None:
     response = await client.get("/api/", headers=[(b"x-request-id", offered.encode())])
     assert response.headers["x-request-id"].startswith("req_")
 
 
-async def test_the_longest_id_is_kept(client: httpx2.AsyncClient) -> None:
+async def test_the_longest_id_is_kept(client: Client) -> None:
     response = await client.get("/api/", headers={"X-Request-ID": "x" * 128})
     assert response.headers["x-request-id"] == "x" * 128
 
 
-async def test_one_line_is_logged_for_each_request(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_one_line_is_logged_for_each_request(client: Client, ada: Person) -> None:
     with capture_logs() as lines:
         await client.get("/api/notes/secret-id?token=secret", headers={**ada.bearer, "X-Request-ID": "r1"})
     [line] = [line for line in lines if line["event"] == "request"]

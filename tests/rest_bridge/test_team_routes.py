@@ -3,13 +3,12 @@
 from typing import Any
 
 import anyio
-import httpx2
 import pytest
 
 from auth.api_keys import KeyRequest
 from stores.ledger import AuditDraft, AuditQuery
 from stores.records import Role
-from tests.rest_bridge.harness import Person, assert_envelope, joined, sign_up
+from tests.rest_bridge.harness import Client, Person, assert_envelope, joined, sign_up
 from tools.app import App
 from tools.runtime.threads import in_thread
 
@@ -18,8 +17,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 TEAMS = "/api/teams"
 
 
-async def team(client: httpx2.AsyncClient, person: Person, name: str = "Core", *members: Person) -> str:
-    """Make a team with members; gives its path."""
+async def team(client: Client, person: Person, name: str = "Core", *members: Person) -> str:
     made = await client.post(TEAMS, json={"name": name}, headers=person.bearer)
     assert made.status_code == 201, made.text
     path = f"{TEAMS}/{made.json()['id']}"
@@ -29,26 +27,25 @@ async def team(client: httpx2.AsyncClient, person: Person, name: str = "Core", *
     return path
 
 
-async def project(client: httpx2.AsyncClient, person: Person, visibility: str = "private") -> str:
+async def project(client: Client, person: Person, visibility: str = "private") -> str:
     body = {"name": "P", "entity_type": "project", "metadata": {"visibility": visibility}}
     made = await client.post("/api/entities", json=body, headers=person.bearer)
     assert made.status_code == 201, made.text
     return str(made.json()["id"])
 
 
-async def give(client: httpx2.AsyncClient, person: Person, path: str, project_id: str, role: str) -> None:
+async def give(client: Client, person: Person, path: str, project_id: str, role: str) -> None:
     body = {"project_id": project_id, "role": role}
     given = await client.post(f"{path}/projects", json=body, headers=person.bearer)
     assert given.json() == body, given.text
 
 
-async def task_status(client: httpx2.AsyncClient, person: Person, project_id: str) -> int:
-    """Try to write in a project."""
+async def task_status(client: Client, person: Person, project_id: str) -> int:
     body = {"name": "T", "entity_type": "task", "metadata": {"project_id": project_id}}
     return (await client.post("/api/entities", json=body, headers=person.bearer)).status_code
 
 
-async def test_a_team_is_made_renamed_listed_and_deleted(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
+async def test_a_team_is_made_renamed_listed_and_deleted(client: Client, app: App, ada: Person) -> None:
     made = await client.post(TEAMS, json={"name": " Core & Co. ", "description": " All. "}, headers=ada.bearer)
     shown = made.json()
     assert made.status_code == 201
@@ -75,17 +72,13 @@ async def test_a_team_is_made_renamed_listed_and_deleted(client: httpx2.AsyncCli
 
 
 @pytest.mark.parametrize("fields", [{"name": " "}, {"name": "x" * 256}, {"name": "x", "slug": "No Slug"}, {}])
-async def test_a_team_needs_a_name_and_a_slug_that_can_stand_in_a_path(
-    client: httpx2.AsyncClient, ada: Person, fields: dict[str, Any]
-) -> None:
+async def test_a_team_needs_a_valid_name_and_slug(client: Client, ada: Person, fields: dict[str, Any]) -> None:
     assert_envelope(await client.post(TEAMS, json=fields, headers=ada.bearer), 422, "validation_error")
     assert (await client.get(TEAMS, headers=ada.bearer)).json() == {"teams": []}
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])
-async def test_everybody_reads_teams_and_admins_alone_change_them(
-    client: httpx2.AsyncClient, app: App, ada: Person, role: Role
-) -> None:
+async def test_only_admins_change_teams(client: Client, app: App, ada: Person, role: Role) -> None:
     reader, admin = joined(app, ada, role), joined(app, ada, "admin")
     path = await team(client, admin, "Core", reader)
     (listed,) = (await client.get(TEAMS, headers=reader.bearer)).json()["teams"]
@@ -106,9 +99,7 @@ async def test_everybody_reads_teams_and_admins_alone_change_them(
         assert_envelope(refused, 403, "forbidden")
 
 
-async def test_a_team_of_another_organization_is_as_one_that_does_not_exist(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_foreign_teams_answer_as_unknown_ones(client: Client, app: App, ada: Person) -> None:
     theirs = (await team(client, sign_up(app))).rpartition("/")[2]
     attempts: list[tuple[str, str, dict[str, Any] | None]] = [
         ("GET", "", None),
@@ -129,9 +120,7 @@ async def test_a_team_of_another_organization_is_as_one_that_does_not_exist(
         assert said[0] == said[1]
 
 
-async def test_only_members_of_the_organization_join_and_each_once(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_only_members_of_the_organization_join_and_each_once(client: Client, app: App, ada: Person) -> None:
     path, member, outsider = await team(client, ada), joined(app, ada, "member"), sign_up(app)
     members = f"{path}/members"
     for user_id in (outsider.user_id, "nobody"):
@@ -147,9 +136,7 @@ async def test_only_members_of_the_organization_join_and_each_once(
     assert (await client.get(members, headers=ada.bearer)).json() == {"members": []}
 
 
-async def test_a_role_of_a_team_opens_a_project_and_ends_at_once(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_a_role_of_a_team_opens_a_project_and_ends_at_once(client: Client, app: App, ada: Person) -> None:
     member, hidden = joined(app, ada, "member"), await project(client, ada)
     path = await team(client, ada, "Core", member)
     assert await task_status(client, member, hidden) == 404
@@ -174,9 +161,7 @@ async def test_a_role_of_a_team_opens_a_project_and_ends_at_once(
     assert await task_status(client, member, hidden) == 404
 
 
-async def test_whoever_leaves_the_organization_leaves_its_teams(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_whoever_leaves_the_organization_leaves_its_teams(client: Client, app: App, ada: Person) -> None:
     member = joined(app, ada, "member")
     path = await team(client, ada, "Core", member)
     organization = app.ledger.people.organization(ada.organization_id)
@@ -188,9 +173,7 @@ async def test_whoever_leaves_the_organization_leaves_its_teams(
     assert app.ledger.people.access(member.user_id, ada.organization_id).team_ids == frozenset()
 
 
-async def test_only_projects_that_exist_are_given_and_only_readable_ones_are_shown(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_only_existing_projects_are_given_and_readable_shown(client: Client, app: App, ada: Person) -> None:
     inside, outside = joined(app, ada, "member"), joined(app, ada, "member")
     path = await team(client, ada, "Core", inside)
     hidden, public = await project(client, ada), await project(client, ada, "org")
@@ -215,9 +198,7 @@ async def test_only_projects_that_exist_are_given_and_only_readable_ones_are_sho
     assert_envelope(owning, 422, "validation_error")
 
 
-async def test_keys_manage_no_teams_and_a_narrowed_key_does_not_even_see_them(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_keys_manage_no_teams_and_narrowed_ones_see_none(client: Client, app: App, ada: Person) -> None:
     project_id, path = await project(client, ada), await team(client, ada, "Core", ada)
     await give(client, ada, path, project_id, "project_viewer")
     principal = app.accounts.authenticate(ada.token)
@@ -237,9 +218,7 @@ async def test_keys_manage_no_teams_and_a_narrowed_key_does_not_even_see_them(
         assert_envelope(await client.delete(path, headers=headers), 403, "forbidden")
 
 
-async def test_each_change_of_a_role_is_told_to_whom_it_concerns_and_holds_for_open_sockets(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_role_changes_are_announced_and_hold_for_open_sockets(client: Client, app: App, ada: Person) -> None:
     inside, outside = joined(app, ada, "member"), joined(app, ada, "member")
     project_id, path = await project(client, ada), await team(client, ada, "Core")
     principals = [await in_thread(app.accounts.authenticate, each.token) for each in (inside, outside)]
@@ -269,9 +248,7 @@ async def test_each_change_of_a_role_is_told_to_whom_it_concerns_and_holds_for_o
     ]
 
 
-async def test_a_role_that_stays_for_another_reason_is_no_news(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_a_role_that_stays_for_another_reason_is_no_news(client: Client, app: App, ada: Person) -> None:
     member, project_id = joined(app, ada, "member"), await project(client, ada)
     app.ledger.project_members.add(ada.organization_id, project_id, member.user_id, "project_maintainer")
     path = await team(client, ada, "Core", member)
@@ -282,16 +259,7 @@ async def test_a_role_that_stays_for_another_reason_is_no_news(
         assert [event.name async for event in mine] == []
 
 
-async def test_a_repeated_request_is_carried_out_once(client: httpx2.AsyncClient, ada: Person) -> None:
-    headers = {**ada.bearer, "Idempotency-Key": "once"}
-    first, second = [await client.post(TEAMS, json={"name": "Core"}, headers=headers) for _ in range(2)]
-    assert first.json() == second.json()
-    assert len((await client.get(TEAMS, headers=ada.bearer)).json()["teams"]) == 1
-
-
-async def test_a_record_of_a_team_is_its_members_as_long_as_they_are_in_it(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_team_records_are_for_present_members(client: Client, app: App, ada: Person) -> None:
     author, mate, outside = (joined(app, ada, "member") for _ in range(3))
     path = await team(client, ada, "Core", author, mate)
     scope = {"memory_scope": "team", "scope_key": path.rpartition("/")[2]}
@@ -324,9 +292,7 @@ async def test_a_record_of_a_team_is_its_members_as_long_as_they_are_in_it(
     assert await statuses() == [404, 404, 404, 404]
 
 
-async def test_the_author_moves_a_record_into_a_team_and_a_project_is_in_none(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_an_author_moves_records_but_no_project_into_a_team(client: Client, app: App, ada: Person) -> None:
     member, project_id = joined(app, ada, "member"), await project(client, ada)
     team_id = (await team(client, ada, "Core", ada, member)).rpartition("/")[2]
     scope = {"metadata": {"memory_scope": "team", "scope_key": team_id}}

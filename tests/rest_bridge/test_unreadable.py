@@ -2,17 +2,16 @@
 
 from typing import Any
 
-import httpx2
 import pytest
 from sqlalchemy import text
 
-from tests.rest_bridge.harness import Person, assert_envelope, joined
+from tests.rest_bridge.harness import Client, Person, assert_envelope, joined
 from tools.app import App
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 
-async def stored(client: httpx2.AsyncClient, owner: Person, name: str, **fields: Any) -> str:
+async def stored(client: Client, owner: Person, name: str, **fields: Any) -> str:
     body = {"name": name, "entity_type": "episode", "content": f"{name} by the water", **fields}
     made = await client.post("/api/entities?sync=true", json=body, headers=owner.bearer)
     assert made.status_code == 201, made.text
@@ -25,9 +24,7 @@ def tear(app: App, entity_id: str) -> None:
         connection.execute(text("UPDATE entities SET metadata = '{\"a\": ' WHERE id = :id"), {"id": entity_id})
 
 
-async def test_reading_and_changing_it_is_refused_with_a_way_out(
-    app: App, client: httpx2.AsyncClient, ada: Person
-) -> None:
+async def test_reading_and_changing_it_is_refused_with_a_way_out(app: App, client: Client, ada: Person) -> None:
     torn = await stored(client, ada, "bittern")
     tear(app, torn)
     for method, body in (("GET", None), ("PATCH", {"name": "heron"})):
@@ -37,7 +34,7 @@ async def test_reading_and_changing_it_is_refused_with_a_way_out(
         assert refused["remediation"].startswith("Delete the record")
 
 
-async def test_everything_else_goes_on(app: App, client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_everything_else_goes_on(app: App, client: Client, ada: Person) -> None:
     torn, whole = await stored(client, ada, "bittern"), await stored(client, ada, "kestrel")
     linked = {"source_id": whole, "target_id": torn, "name": "RELATED_TO"}
     assert (await client.post("/api/relations", json=linked, headers=ada.bearer)).status_code == 201
@@ -53,7 +50,7 @@ async def test_everything_else_goes_on(app: App, client: httpx2.AsyncClient, ada
     assert ready["status"] == "ready"
 
 
-async def test_deleting_it_is_the_way_out(app: App, client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_deleting_it_is_the_way_out(app: App, client: Client, ada: Person) -> None:
     torn = await stored(client, ada, "bittern")
     tear(app, torn)
     viewer = joined(app, ada, "viewer")
@@ -63,9 +60,7 @@ async def test_deleting_it_is_the_way_out(app: App, client: httpx2.AsyncClient, 
     assert app.ledger.feed.unreadable(ada.organization_id) == []
 
 
-async def test_whoever_may_not_read_it_is_told_what_is_told_of_a_whole_one(
-    app: App, client: httpx2.AsyncClient, ada: Person
-) -> None:
+async def test_others_are_told_what_is_told_of_an_intact_one(app: App, client: Client, ada: Person) -> None:
     torn = await stored(client, ada, "bittern", metadata={"memory_scope": "private"})
     other = joined(app, ada, "admin")
     before = {

@@ -24,11 +24,9 @@ async def world(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) ->
 
 @pytest.fixture
 async def ada(world: World) -> Person:
-    """The owner of an organization."""
     return await world.person("ada")
 
 
 @pytest.fixture
 async def eve(world: World) -> Person:
-    """The owner of another organization."""
     return await world.person("eve")

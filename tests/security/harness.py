@@ -30,8 +30,6 @@ Headers = Iterable[tuple[str, str]]
 
 
 class CountingHasher(PasswordHasher):
-    """Argon2id with a small memory, which counts how often it is run."""
-
     def __init__(self) -> None:
         super().__init__(time_cost=1, memory_cost=8, parallelism=1)
         self.runs = 0
@@ -47,8 +45,6 @@ class CountingHasher(PasswordHasher):
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a surface said to a caller."""
-
     admitted: bool
     status: int
     """Of HTTP, or the code with which a socket was closed."""
@@ -56,14 +52,11 @@ class Heard:
 
     @property
     def error(self) -> str:
-        """The stable word of a refusal over HTTP."""
         return str(json.loads(self.text)["error"])
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A server on a socket of this machine, and what it is made of."""
-
     app: App
     port: int
     http: httpx2.AsyncClient
@@ -72,11 +65,9 @@ class World:
 
     @property
     def origin(self) -> str:
-        """The server's own origin."""
         return f"http://127.0.0.1:{self.port}"
 
     async def ask(self, surface: str, headers: Headers = ()) -> Heard:
-        """Ask one surface for something that any member may have."""
         if surface == "WebSocket":
             return await self._listen(headers)
         if surface == "REST":
@@ -102,23 +93,19 @@ class World:
 
     @asynccontextmanager
     async def socket(self, headers: Headers) -> AsyncIterator[ClientConnection]:
-        """Open the event socket."""
         url = f"ws://127.0.0.1:{self.port}/api/ws"
         async with connect(url, additional_headers=list(headers), proxy=None, open_timeout=SOON) as socket:
             yield socket
 
     async def person(self, name: str, *, of: Person | None = None, role: Role = "owner") -> Person:
-        """Make somebody with a password."""
         return await person(self.app, name, of=of, role=role)
 
     async def post(self, path: str, body: object, token: str | None = None, **headers: str) -> httpx2.Response:
-        """Send JSON as a program does, without cookies."""
         return await self.send("POST", path, body, token, **headers)
 
     async def send(
         self, method: str, path: str, body: object = None, token: str | None = None, **headers: str
     ) -> httpx2.Response:
-        """Send JSON, or nothing, as a program does, without cookies."""
         given = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
         named = {name.replace("_", "-"): value for name, value in given.items()}
         answer = await self.http.request(method, path, json=body, headers=named)
@@ -128,7 +115,6 @@ class World:
 
 @asynccontextmanager
 async def world_of(app: App) -> AsyncIterator[World]:
-    """Serve the whole catalogue on a socket, with passwords that are cheap to check."""
     hasher = CountingHasher()
     app = replace(app, accounts=replace(app.accounts, passwords=Passwords(hasher)))
     async with (
@@ -139,10 +125,8 @@ async def world_of(app: App) -> AsyncIterator[World]:
 
 
 def bearer(token: str) -> list[tuple[str, str]]:
-    """The header that signs in, as a list."""
     return [("Authorization", f"Bearer {token}")]
 
 
 def cookie(token: str) -> list[tuple[str, str]]:
-    """The cookie that signs in, as a list."""
     return [("Cookie", f"{COOKIE}={token}")]

@@ -12,9 +12,7 @@ BROWSERS = ("REST", "WebSocket")
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-async def test_several_authorization_headers_are_no_choice(
-    world: World, ada: Person, eve: Person, surface: str
-) -> None:
+async def test_several_authorization_headers_fail(world: World, ada: Person, eve: Person, surface: str) -> None:
     """A proxy may have checked one of them and we another."""
     for headers in (
         bearer(ada.token) + bearer(eve.token),
@@ -31,23 +29,16 @@ async def test_several_authorization_headers_are_no_choice(
 @pytest.mark.parametrize(
     "value",
     [
-        "Bearer {token}, Bearer {token}",
-        "Bearer {token} {token}",
-        "Bearer={token}",
-        "{token}",
-        "Token {token}",
-        "Bearer",
-        "Bearer x.y.z",
+        "Bearer {token}, Bearer {token}", "Bearer {token} {token}", "Bearer={token}", "{token}", "Token {token}",
+        "Bearer", "Bearer x.y.z",
     ],
-)
+)  # fmt: skip
 async def test_a_token_in_another_dress_is_none(world: World, ada: Person, surface: str, value: str) -> None:
     heard = await world.ask(surface, [("Authorization", value.format(token=ada.token))])
     assert not heard.admitted
 
 
-async def test_of_header_and_cookie_the_header_counts_also_when_it_does_not_hold(
-    world: World, ada: Person, eve: Person
-) -> None:
+async def test_the_header_wins_over_the_cookie_even_when_bad(world: World, ada: Person, eve: Person) -> None:
     both = [*bearer(ada.token), *cookie(eve.token)]
     assert ada.email in (await world.ask("REST", both)).text
     for surface in BROWSERS:
@@ -67,9 +58,7 @@ async def test_a_socket_with_both_hears_what_the_header_may(world: World, ada: P
 
 
 @pytest.mark.parametrize("surface", BROWSERS)
-async def test_a_planted_cookie_beside_ours_signs_nobody_in(
-    world: World, ada: Person, eve: Person, surface: str
-) -> None:
+async def test_a_planted_cookie_signs_nobody_in(world: World, ada: Person, eve: Person, surface: str) -> None:
     """Whoever controls another host of the domain can set a cookie of the same name for a wider domain or path."""
     ours, planted = f"{COOKIE}={ada.token}", f"{COOKIE}={eve.token}"
     for headers in (
@@ -113,17 +102,13 @@ async def test_a_planted_refresh_cookie_spends_no_session(world: World, ada: Per
         (f"{COOKIE}==;{{token}}", False),
     ],
 )
-async def test_a_cookie_counts_by_its_whole_name(
-    world: World, ada: Person, surface: str, line: str, admitted: bool
-) -> None:
+async def test_cookies_match_whole_names(world: World, ada: Person, surface: str, line: str, admitted: bool) -> None:
     heard = await world.ask(surface, [("Cookie", line.format(token=ada.token))])
     assert heard.admitted is admitted
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-async def test_a_token_elsewhere_than_in_its_header_or_cookie_is_not_seen(
-    world: World, ada: Person, surface: str
-) -> None:
+async def test_tokens_count_only_in_header_or_cookie(world: World, ada: Person, surface: str) -> None:
     places: tuple[Headers, ...] = (
         [("X-Access-Token", ada.token)],
         [("X-Api-Key", ada.token)],

@@ -39,9 +39,7 @@ def name_of(operation: Operation) -> str:
 
 
 @pytest.mark.parametrize("operation", PROTECTED, ids=name_of)
-async def test_no_route_that_changes_something_trusts_the_cookie_from_elsewhere(
-    world: World, ada: Person, operation: Operation
-) -> None:
+async def test_no_writing_route_trusts_a_cross_site_cookie(world: World, ada: Person, operation: Operation) -> None:
     """Refused before anything is read: the answer is the same for bodies that make no sense."""
     assert operation.route is not None
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
@@ -113,12 +111,7 @@ async def test_without_a_setting_no_page_of_another_site_reads_an_answer(world: 
 
 
 @pytest.mark.parametrize(
-    "headers",
-    [
-        {"X-HTTP-Method-Override": "DELETE"},
-        {"X-HTTP-Method": "DELETE"},
-        {"X-Method-Override": "DELETE"},
-    ],
+    "headers", [{"X-HTTP-Method-Override": "DELETE"}, {"X-HTTP-Method": "DELETE"}, {"X-Method-Override": "DELETE"}]
 )
 async def test_a_method_is_what_the_request_line_says(world: World, ada: Person, headers: dict[str, str]) -> None:
     made = (await world.post("/api/entities", {"name": "n", "sync": True}, ada.token)).json()["id"]

@@ -30,24 +30,18 @@ NOBODY = "nobody@example.org"
 
 
 def told(answer: httpx2.Response) -> tuple[int, dict[str, Any], set[str]]:
-    """All that an answer says, but what is different in any two."""
     body = {name: value for name, value in answer.json().items() if name != "request_id"}
     return answer.status_code, body, set(answer.headers)
 
 
 async def guesses(world: World, ada: Person) -> dict[str, str]:
-    """Addresses with which nobody can log in, for different reasons."""
     external, gone = await world.person("external"), await world.person("gone")
     await in_thread(world.app.ledger.people.set_password_hash, external.user_id, None)
     assert (await world.send("DELETE", "/api/users/me", token=gone.token)).status_code == 202
     return {
-        "unknown": NOBODY,
-        "wrong password": ada.email,
-        "no password": external.email,
-        "deleted": gone.email,
-        "no address": "not an address",
-        "very long": "x" * 240 + "@example.org",
-    }
+        "unknown": NOBODY, "wrong password": ada.email, "no password": external.email, "deleted": gone.email,
+        "no address": "not an address", "very long": "x" * 240 + "@example.org",
+    }  # fmt: skip
 
 
 async def test_a_failed_login_does_not_tell_why(world: World, ada: Person) -> None:
@@ -250,16 +244,11 @@ def test_whatever_anybody_may_do_without_an_account_is_limited() -> None:
 
 
 def variations(number: int) -> dict[str, str]:
-    """What a caller can change about a request to look like another one."""
     return {
-        "User-Agent": f"agent {number}",
-        "X-Forwarded-For": f"10.0.0.{number}",
-        "X-Real-IP": f"10.0.1.{number}",
-        "Forwarded": f"for=10.0.2.{number}",
-        "True-Client-IP": f"10.0.3.{number}",
-        "CF-Connecting-IP": f"10.0.4.{number}",
-        "X-Request-ID": f"id-{number}",
-    }
+        "User-Agent": f"agent {number}", "X-Forwarded-For": f"10.0.0.{number}", "X-Real-IP": f"10.0.1.{number}",
+        "Forwarded": f"for=10.0.2.{number}", "True-Client-IP": f"10.0.3.{number}",
+        "CF-Connecting-IP": f"10.0.4.{number}", "X-Request-ID": f"id-{number}",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -344,8 +333,6 @@ def test_a_proxy_that_is_no_address_stops_the_start(proxies: str) -> None:
 
 
 class HeldHasher(CountingHasher):
-    """Takes as long as a test wants."""
-
     def __init__(self) -> None:
         super().__init__()
         self.released = threading.Event()

@@ -16,14 +16,10 @@ from tools.runtime.threads import in_thread
 pytestmark = pytest.mark.anyio
 
 MARKUP = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' autofocus onfocus='alert(1)",
-    "</title><svg/onload=alert(1)>",
-    "{{7919*7907}}${7919*7907}<%= 7919*7907 %>",
-    "\u003cscript\u003e",
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' autofocus onfocus='alert(1)",
+    "</title><svg/onload=alert(1)>", "{{7919*7907}}${7919*7907}<%= 7919*7907 %>", "\u003cscript\u003e",
     "<meta http-equiv=refresh content=0;url=//evil.example>",
-)
+)  # fmt: skip
 RAW = ("<script>", "<img", "<svg", "<meta http-equiv", "onfocus='", str(7919 * 7907))
 
 
@@ -31,18 +27,11 @@ RAW = ("<script>", "<img", "<svg", "<meta http-equiv", "onfocus='", str(7919 * 7
 @pytest.mark.parametrize(
     "path",
     [
-        "/login?next={}",
-        "/login?next=/{}",
-        "/login?email={}",
-        "/login?error={}",
-        "/login?{}=x",
-        "/device?user_code={}",
-        "/authorize?client_id={}",
-        "/authorize?client_id=x&redirect_uri={}&state={}",
-        "/api/docs?{}",
-        "/{}",
+        "/login?next={}", "/login?next=/{}", "/login?email={}", "/login?error={}", "/login?{}=x",
+        "/device?user_code={}", "/authorize?client_id={}", "/authorize?client_id=x&redirect_uri={}&state={}",
+        "/api/docs?{}", "/{}",
     ],
-)
+)  # fmt: skip
 async def test_no_page_repeats_markup(world: World, ada: Person, path: str, markup: str) -> None:
     for headers in ({}, {"Cookie": f"{COOKIE}={ada.token}"}):
         answer = await world.send("GET", path.replace("{}", quote(markup, safe="")), **headers)
@@ -56,16 +45,11 @@ async def test_no_page_repeats_markup(world: World, ada: Person, path: str, mark
 @pytest.mark.parametrize(
     "address",
     [
-        "https://evil.example;script-src 'unsafe-inline'/x",
-        "https://evil.example;script-src/x",
-        "https://evil.example,x/y",
-        "https://evil.example'/x",
-        'https://evil.example"/x',
-        "https://evil.example\r\nSet-Cookie: a=b",
-        "https://*/x",
-        "https://*.example/x",
+        "https://evil.example;script-src 'unsafe-inline'/x", "https://evil.example;script-src/x",
+        "https://evil.example,x/y", "https://evil.example'/x", 'https://evil.example"/x',
+        "https://evil.example\r\nSet-Cookie: a=b", "https://*/x", "https://*.example/x",
     ],
-)
+)  # fmt: skip
 async def test_no_address_of_a_client_writes_the_policy_of_the_page_that_asks(world: World, address: str) -> None:
     answer = await world.post("/register", {"redirect_uris": [address], "client_name": "x"})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
@@ -90,7 +74,6 @@ async def test_signing_in_on_the_page_starts_a_session_of_its_own(world: World, 
 
 
 async def client_token(world: World, who: Person) -> str:
-    """An access token of an MCP client that a person let in."""
     accounts, resource = world.app.accounts, f"{world.origin}/mcp"
 
     def grant() -> str:

@@ -36,24 +36,6 @@ async def test_of_twenty_exchanges_at_once_at_most_one_succeeds_and_the_session_
             assert not (await world.ask(surface, bearer(body["access_token"]))).admitted
 
 
-async def test_one_after_the_other_goes_on_for_long(world: World, ada: Person) -> None:
-    tokens = {"refresh_token": ada.signed.refresh_token}
-    for _ in range(10):
-        answer = await world.post(REFRESH, {"refresh_token": tokens["refresh_token"]})
-        assert answer.status_code == 200
-        tokens = answer.json()
-    assert (await world.ask("REST", bearer(tokens["access_token"]))).admitted
-
-
-async def test_a_thief_who_came_first_is_signed_out_by_the_owner(world: World, ada: Person) -> None:
-    stolen = (await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})).json()
-    assert (await world.ask("REST", bearer(stolen["access_token"]))).admitted
-    assert (await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})).status_code == 401
-    for surface in SURFACES:
-        assert not (await world.ask(surface, bearer(stolen["access_token"]))).admitted
-    assert (await world.post(REFRESH, {"refresh_token": stolen["refresh_token"]})).status_code == 401
-
-
 async def test_an_exchange_does_not_prolong_the_session(world: World, ada: Person) -> None:
     before = (await world.send("GET", "/api/users/me/sessions", token=ada.token)).json()["sessions"][0]["expires_at"]
     tokens = (await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})).json()

@@ -94,19 +94,10 @@ async def end_it_as_the_operator(world: World, _owner: Person, bob: Person) -> N
 
 
 ENDINGS: tuple[Ending, ...] = (
-    log_out,
-    log_out_by_the_refresh_token,
-    change_the_password,
-    change_the_password_elsewhere,
-    reset_the_password,
-    end_the_session_elsewhere,
-    delete_the_account_elsewhere,
-    leave,
-    be_removed,
-    switch,
-    replay_a_refresh_token,
+    log_out, log_out_by_the_refresh_token, change_the_password, change_the_password_elsewhere, reset_the_password,
+    end_the_session_elsewhere, delete_the_account_elsewhere, leave, be_removed, switch, replay_a_refresh_token,
     end_it_as_the_operator,
-)
+)  # fmt: skip
 
 
 def named(ending: Ending) -> str:

@@ -7,20 +7,14 @@ from tests.security.harness import World
 pytestmark = pytest.mark.anyio
 
 NOTES = (
-    "The otter swims upstream in April.",
-    "Kestrels hover over the meadow before rain.",
-    "We brew tea at four, never at five.",
-    "The river rises when snow melts upstream.",
+    "The otter swims upstream in April.", "Kestrels hover over the meadow before rain.",
+    "We brew tea at four, never at five.", "The river rises when snow melts upstream.",
     "A meadow is mown in June and in August.",
-)
+)  # fmt: skip
 QUESTIONS = (
-    "otter upstream xylograph",
-    "when do kestrels hover",
-    "tea xylograph Foo_Bar-7",
-    '"snow melts" meadow',
-    "upstream",
-    "note-3",
-)
+    "otter upstream xylograph", "when do kestrels hover", "tea xylograph Foo_Bar-7", '"snow melts" meadow',
+    "upstream", "note-3",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("hidden", ["Upstream, meadow, Foo_Bar-7.", "A xylograph of tea and a meadow. " * 40])

@@ -204,9 +204,7 @@ async def test_an_organization_that_the_user_is_not_in_is_not_opened_by_a_signed
         assert (heard.admitted, heard.status in (401, 1008)) == (False, True)
 
 
-async def test_a_session_of_somebody_else_does_not_carry_a_user(
-    world: World, ada: Person, eve: Person, surface: str
-) -> None:
+async def test_a_foreign_session_carries_nobody(world: World, ada: Person, eve: Person, surface: str) -> None:
     borrowed = {**claims_of(ada), "sid": claims_of(eve)["sid"]}
     heard = await world.ask(surface, bearer(signed(borrowed, world.app.accounts.tokens.secret)))
     assert not heard.admitted
@@ -230,9 +228,7 @@ async def test_a_role_in_the_token_is_not_believed(world: World, ada: Person, su
     assert (refused.status_code, refused.json()["error"]) == (403, "forbidden")
 
 
-async def test_a_token_without_a_session_lasts_no_longer_than_the_membership(
-    world: World, ada: Person, surface: str
-) -> None:
+async def test_a_token_without_a_session_ends_with_membership(world: World, ada: Person, surface: str) -> None:
     """The interface leaves `sid` optional. We issue none without it, and such a token manages no accounts."""
     bob = await world.person("bob", of=ada, role="member")
     token = without("sid")(claims_of(bob), world.app.accounts.tokens.secret)

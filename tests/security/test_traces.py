@@ -28,21 +28,12 @@ NOTES = {
 ELSEWHERE = ("callback", "login", "device", "/api/health")
 # What differs from one answer to the next, whoever wrote in between.
 PASSING = {
-    "message_key",
-    "as_of",
-    "context_id",
-    "run_id",
-    "generated_at",
-    "last_used_at",
-    "uptime_seconds",
-    "request_id",
-}
+    "message_key", "as_of", "context_id", "run_id", "generated_at", "last_used_at", "uptime_seconds", "request_id",
+}  # fmt: skip
 Answers = dict[str, Any]
 
 
 class Story:
-    """Ada's organization, of which Bob is a member, and what he is answered."""
-
     def __init__(self, world: World, ada: Person, bob: Person) -> None:
         self.world, self.ada, self.bob = world, ada, bob
         self.ids: list[str] = []
@@ -51,8 +42,7 @@ class Story:
     async def write(self, path: str, **body: object) -> dict[str, Any]:
         written = await self.world.post(f"/api/{path}?sync=true", body, self.ada.token)
         assert written.is_success, written.text
-        found: dict[str, Any] = written.json()
-        return found
+        return dict(written.json())
 
     async def relate(self, source: str, target: str, name: str = "about") -> None:
         await self.write("relations", source_id=source, target_id=target, name=name, valid_at="2025-01-01T00:00:00Z")
@@ -75,7 +65,6 @@ class Story:
             await self.write("memory/raw", raw_content=text, memory_scope=scope, metadata=metadata, **more)
 
     async def keep(self, scope: str) -> None:
-        """Write, change and delete records of that scope that say much of what the others say."""
         kept = []
         for kind, name, content in RECORDS * 2:
             text, metadata = f"{content} A xylograph of tea. {content}", {"memory_scope": scope}
@@ -107,11 +96,8 @@ class Story:
     async def _paths(self) -> AsyncIterator[str]:
         document = (await self.world.send("GET", "/api/openapi.json")).json()
         places = {
-            "entity_id": self.ids[0],
-            "task_id": self.ids[3],
-            "project_id": self.project,
-            "prefix": self.ids[0][:9],
-        }
+            "entity_id": self.ids[0], "task_id": self.ids[3], "project_id": self.project, "prefix": self.ids[0][:9],
+        }  # fmt: skip
         for path, methods in document["paths"].items():
             if "get" not in methods or not path.startswith("/api") or any(each in path for each in ELSEWHERE):
                 continue

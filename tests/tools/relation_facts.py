@@ -19,8 +19,6 @@ class Clock:
 
 @dataclass
 class Fact:
-    """A relation as the model keeps it: the four times, its ends, and what was known of when it ends before."""
-
     id: str
     name: str
     source: str
@@ -41,7 +39,6 @@ class Fact:
             self.expired = self.expired or until
 
     def known(self, at: datetime) -> "Fact | None":
-        """The fact as it was known at a moment; None: it was not."""
         if self.created > at:
             return None
         for since, until, invalid, expired in self.before:
@@ -73,8 +70,6 @@ class Fact:
 
 @dataclass
 class Thing:
-    """An entity as the model keeps it: its type and the fields that state relations."""
-
     kind: str
     epic: str | None = None
     needs: list[str] = field(default_factory=list)
@@ -84,8 +79,6 @@ class Thing:
 
 
 class Model:
-    """What writes are to do, said plainly."""
-
     things: dict[str, Thing]
     facts: list[Fact]
 
@@ -161,7 +154,6 @@ class Model:
 
 
 def row(view: dict[str, Any]) -> tuple[Any, ...]:
-    """The same of a relation as an answer shows it."""
     times = (view[name] for name in ("created_at", "valid_at", "invalid_at", "expired_at"))
     return (
         *(view[name] for name in ("id", "name", "source_id", "target_id")),

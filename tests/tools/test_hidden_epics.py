@@ -38,7 +38,6 @@ async def epic_hidden_by(how: str, owner: Person) -> str:
 
 
 async def answer(person: Person, operation: str, fields: dict[str, Any]) -> str:
-    """What an operation says, or all of its refusal."""
     try:
         return json.dumps(await person.call(operation, **fields))
     except EngrainError as error:

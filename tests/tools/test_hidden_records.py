@@ -14,9 +14,7 @@ PRIVATE = {"memory_scope": "private"}
 
 async def refusal(person: Person, operation: str, hidden: str, /, **fields: Any) -> tuple[Any, ...]:
     """What is said of an id, with the id taken out."""
-    with pytest.raises(EngrainError) as refused:
-        await person.run(operation, **fields)
-    error = refused.value
+    error = await person.refused(operation, EngrainError, **fields)
     said = (type(error), error.code, error.message, error.remediation, str(error.details))
     return tuple(part.replace(hidden, "<id>") if isinstance(part, str) else part for part in said)
 
@@ -59,7 +57,6 @@ def calls(entity_id: str, seen: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def hidden_ids(author: Person) -> list[tuple[str, str]]:
-    """A private note, task and source of its author, and a chunk of that source; each with an id that nobody has."""
     note = (await author.call("create_entity", name="n", entity_type="note", metadata=PRIVATE))["id"]
     task = (await author.call("create_entity", name="t", entity_type="task", metadata=PRIVATE))["id"]
     page = [{"url": "u", "content": "words"}]
@@ -81,11 +78,8 @@ async def test_a_hidden_record_answers_as_an_unknown_one(owner: Person, member: 
 
 async def test_an_answer_is_repeated_no_longer_than_its_records_are_readable(owner: Person, member: Person) -> None:
     said = []
-    withdrawals: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("update_entity", {"metadata": PRIVATE}),
-        ("delete_entity", {}),
-    )
-    for operation, fields in withdrawals:
+    withdrawals: dict[str, dict[str, Any]] = {"update_entity": {"metadata": PRIVATE}, "delete_entity": {}}
+    for operation, fields in withdrawals.items():
         made = (await owner.call("create_entity", name="once"))["id"]
         write: dict[str, Any] = {"entity_id": made, "name": "changed", "idempotency_key": made}
         assert not (await member.run("update_entity", **write)).replayed
@@ -121,6 +115,5 @@ async def test_hidden_neighbours_take_no_place_among_those_that_are_shown(owner:
     moved = (await member.call("create_entity", name="moved", related_to=[hub]))["id"]
     assert len((await owner.call("get_entity", entity_id=hub, related_limit=2))["related"]) == 2
     await member.call("update_entity", entity_id=moved, metadata=PRIVATE)
-    assert [each["id"] for each in (await owner.call("get_entity", entity_id=hub, related_limit=1))["related"]] == [
-        near
-    ]
+    read = await owner.call("get_entity", entity_id=hub, related_limit=1)
+    assert [each["id"] for each in read["related"]] == [near]

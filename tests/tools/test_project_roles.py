@@ -27,8 +27,7 @@ async def test_members_read_an_open_project_and_its_contributors_write(owner: Pe
         ("delete_entity", {"entity_id": made}),
     )
     for operation, fields in writes:
-        with pytest.raises(Forbidden, match="You may read"):
-            await member.call(operation, **fields)
+        await member.refused(operation, Forbidden, match="You may read", **fields)
     total = (await owner.call("list_entities"))["total"]
     await member.call("create_entity", name="mine", metadata={"memory_scope": "private"}, related_to=[made])
     await in_thread(
@@ -45,8 +44,7 @@ async def test_a_role_in_a_private_project_lets_its_holder_in(owner: Person, mem
     await in_thread(ledger.project_members.add, owner.organization_id, project, member.user_id, "project_viewer")
     assert (await member.call("get_entity", entity_id=project))["name"] == "P"
     await in_thread(ledger.project_members.remove, owner.organization_id, project, member.user_id)
-    with pytest.raises(NotFound):
-        await member.call("get_entity", entity_id=project)
+    await member.refused("get_entity", NotFound, entity_id=project)
     team = Team(owner.organization_id, "t1", "T", "t", "", owner.app.clock())
     await in_thread(ledger.teams.create, team)
     await in_thread(ledger.teams.add_member, owner.organization_id, "t1", member.user_id)
@@ -55,22 +53,18 @@ async def test_a_role_in_a_private_project_lets_its_holder_in(owner: Person, mem
 
 
 @pytest.mark.parametrize("role", ["project_contributor", "project_maintainer"])
-async def test_a_project_is_changed_by_maintainers_and_deleted_by_owners(
-    owner: Person, member: Person, role: ProjectRole
-) -> None:
+async def test_maintainers_change_and_owners_delete_projects(owner: Person, member: Person, role: ProjectRole) -> None:
     project = (await owner.call("create_entity", name="P", entity_type="project"))["id"]
     add = owner.app.ledger.project_members.add
     await in_thread(add, owner.organization_id, project, member.user_id, role)
     fields: dict[str, Any] = {"entity_id": project, "name": "Q", "metadata": {"status": "archived"}}
     if role == "project_contributor":
-        with pytest.raises(Forbidden, match="needs the role project_maintainer"):
-            await member.call("update_entity", **fields)
+        await member.refused("update_entity", Forbidden, match="needs the role project_maintainer", **fields)
         with pytest.raises(Forbidden, match="needs the role project_maintainer"):
             await member.call("create_entity", name="newer", related_to=[f"supersedes:{project}"])
     else:
         assert (await member.call("update_entity", **fields))["name"] == "Q"
-    with pytest.raises(Forbidden, match="needs the role project_owner"):
-        await member.call("delete_entity", entity_id=project)
+    await member.refused("delete_entity", Forbidden, match="needs the role project_owner", entity_id=project)
     assert (await owner.call("get_entity", entity_id=project))["id"] == project
     await owner.call("delete_entity", entity_id=project)
 
@@ -93,16 +87,12 @@ async def test_roles_in_a_deleted_project_are_taken_away_and_no_new_ones_come(ow
     listed = await owner.call("list_project_members", project_id=project)
     assert [each["role"] for each in listed["members"]] == ["project_owner", "project_contributor"]
     assert listed["can_manage"]
-    with pytest.raises(NotFound):
-        await owner.call("change_project_member", **whose, role="project_maintainer")
-    with pytest.raises(Forbidden):
-        await member.call("remove_project_member", **whose)
+    await owner.refused("change_project_member", NotFound, **whose, role="project_maintainer")
+    await member.refused("remove_project_member", Forbidden, **whose)
     await owner.call("remove_project_member", **whose)
     for operation, fields in (("get_entity", {"entity_id": task["id"]}), ("list_project_members", whose)):
-        with pytest.raises(NotFound):
-            await member.call(operation, **{key: fields[key] for key in fields if key != "user_id"})
-    with pytest.raises(NotFound):
-        await owner.call("add_project_member", **whose)
+        await member.refused(operation, NotFound, **{key: fields[key] for key in fields if key != "user_id"})
+    await owner.refused("add_project_member", NotFound, **whose)
 
 
 def page(url: str) -> dict[str, str]:

@@ -10,21 +10,11 @@ from tests.people import Person
 pytestmark = pytest.mark.anyio
 
 NO_TEXTS: tuple[Any, ...] = (
-    5,
-    0,
-    "",
-    False,
-    True,
-    1.5,
-    [],
-    ["project_000000000000"],
-    {},
-    {"id": "project_000000000000"},
-)
+    5, 0, "", False, True, 1.5, [], ["project_000000000000"], {}, {"id": "project_000000000000"},
+)  # fmt: skip
 
 
 async def project_and_record(person: Person) -> tuple[str, str]:
-    """A private project and a record in it."""
     hidden = {"visibility": "private"}
     project = (await person.call("create_entity", name="P", entity_type="project", metadata=hidden))["id"]
     return project, (await person.call("create_entity", name="r", metadata={"project_id": project}))["id"]
@@ -45,9 +35,8 @@ async def test_what_is_no_project_id_is_refused_and_opens_nothing(owner: Person,
         ("add", {"title": "leak", "content": "leak", "metadata": {"project_id": value}}),
     )
     for operation, fields in writes:
-        with pytest.raises(ValidationFailed, match="project_id") as refused:
-            await member.call(operation, **fields)
-        assert field_of(refused.value) == "body.metadata.project_id"
+        refused = await member.refused(operation, ValidationFailed, match="project_id", **fields)
+        assert field_of(refused) == "body.metadata.project_id"
     read = await member.call("get_entity", entity_id=record)
     assert (read["revision"], read["metadata"]["memory_scope"]) == (1, "project")
     assert (await member.call("list_entities"))["total"] == 2
@@ -61,9 +50,8 @@ async def test_what_is_no_memory_scope_is_refused_and_opens_nothing(member: Pers
         ("create_entity", {"name": "leak"}),
         ("create_entity", {"name": "leak", "entity_type": "project"}),
     ):
-        with pytest.raises(ValidationFailed) as refused:
-            await member.call(operation, **fields, metadata={"memory_scope": value})
-        assert field_of(refused.value) == "body.metadata.memory_scope"
+        refused = await member.refused(operation, ValidationFailed, **fields, metadata={"memory_scope": value})
+        assert field_of(refused) == "body.metadata.memory_scope"
     assert (await member.call("get_entity", entity_id=record))["metadata"]["memory_scope"] == "private"
 
 
@@ -74,9 +62,8 @@ async def test_what_is_no_visibility_of_a_project_is_refused(member: Person, val
         ("update_entity", {"entity_id": project}),
         ("create_entity", {"name": "leak", "entity_type": "project"}),
     ):
-        with pytest.raises(ValidationFailed) as refused:
-            await member.call(operation, **fields, metadata={"visibility": value})
-        assert field_of(refused.value) == "body.metadata.visibility"
+        refused = await member.refused(operation, ValidationFailed, **fields, metadata={"visibility": value})
+        assert field_of(refused) == "body.metadata.visibility"
     assert (await member.call("get_entity", entity_id=project))["metadata"]["visibility"] == "private"
 
 
@@ -87,9 +74,8 @@ async def test_what_is_no_epics_id_is_refused_for_tasks(owner: Person, value: An
         ("update_entity", {"entity_id": task}),
         ("create_entity", {"name": "t", "entity_type": "task"}),
     ):
-        with pytest.raises(ValidationFailed) as refused:
-            await owner.call(operation, **fields, metadata={"epic_id": value})
-        assert field_of(refused.value) == "body.metadata.epic_id"
+        refused = await owner.refused(operation, ValidationFailed, **fields, metadata={"epic_id": value})
+        assert field_of(refused) == "body.metadata.epic_id"
     await owner.call("update_entity", entity_id=task, metadata={"epic_id": None})
 
 
@@ -100,16 +86,14 @@ async def test_who_leaves_a_project_says_who_may_read_the_record_then(owner: Per
     assert field_of(refused.value) == "body.metadata.memory_scope"
     with pytest.raises(InvalidRequest, match="missing_scope_key"):
         await owner.call("update_entity", entity_id=record, metadata={"project_id": None, "memory_scope": "project"})
-    with pytest.raises(NotFound):
-        await member.call("get_entity", entity_id=record)
+    await member.refused("get_entity", NotFound, entity_id=record)
     left = await owner.call("update_entity", entity_id=record, metadata={"project_id": None, "memory_scope": "private"})
     assert (left["metadata"]["memory_scope"], left["metadata"]["project_id"]) == ("private", None)
     back = await owner.call("update_entity", entity_id=record, metadata={"project_id": project})
     assert back["metadata"]["memory_scope"] == "private"
     left = await owner.call("update_entity", entity_id=record, metadata={"project_id": None})
     assert left["metadata"]["memory_scope"] == "private"
-    with pytest.raises(NotFound):
-        await member.call("get_entity", entity_id=record)
+    await member.refused("get_entity", NotFound, entity_id=record)
     await owner.call("update_entity", entity_id=record, metadata={"memory_scope": "organization"})
     assert (await member.call("get_entity", entity_id=record))["name"] == "r"
 
@@ -117,7 +101,7 @@ async def test_who_leaves_a_project_says_who_may_read_the_record_then(owner: Per
 async def test_only_author_and_admins_take_a_record_out_of_its_project(owner: Person, member: Person) -> None:
     project = (await member.call("create_entity", name="P", entity_type="project"))["id"]
     record = (await owner.call("create_entity", name="r", metadata={"project_id": project}))["id"]
-    with pytest.raises(Forbidden, match="author"):
-        await member.call(
-            "update_entity", entity_id=record, metadata={"project_id": None, "memory_scope": "organization"}
-        )
+    await member.refused(
+        "update_entity", Forbidden, match="author", entity_id=record,
+        metadata={"project_id": None, "memory_scope": "organization"},
+    )  # fmt: skip

@@ -49,9 +49,7 @@ async def refused_everywhere(app: App) -> None:
 
 
 @pytest.mark.usefixtures("spoiling")
-async def test_searches_and_health_say_that_something_is_left_out_and_to_others_not_what(
-    app: App, owner: Person, member: Person
-) -> None:
+async def test_searches_and_health_report_refused_records_without_ids(app: App, owner: Person, member: Person) -> None:
     logs = LogRing()
     configure_logs("info", "json", logs)
     await owner.call("create_entity", name="kettle", content="It whistles.", sync=True)

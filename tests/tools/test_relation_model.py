@@ -40,8 +40,6 @@ _serial = count()
 
 @dataclass(frozen=True)
 class World:
-    """One application, shared by all runs; each has an organization of its own."""
-
     portal: BlockingPortal
     app: App
     clock: Clock
@@ -54,8 +52,6 @@ class World:
 
 
 class Facts(Model, RuleBasedStateMachine):
-    """Random writes; `compare` holds everything that can be asked against the model."""
-
     world: World
 
     @initialize()
@@ -77,8 +73,7 @@ class Facts(Model, RuleBasedStateMachine):
     def call(self, operation: str, **fields: Any) -> dict[str, Any]:
         entry = by_name[operation]
         request = parse(entry.request, fields, strict_names=True)
-        body: dict[str, Any] = self.world.run(execute, self.world.app, entry, Call(self.principal), request).body()
-        return body
+        return dict(self.world.run(execute, self.world.app, entry, Call(self.principal), request).body())
 
     def one(self, pick: int, *kinds: str) -> str | None:
         found = [each for each, thing in self.things.items() if not kinds or thing.kind in kinds]
@@ -92,14 +87,12 @@ class Facts(Model, RuleBasedStateMachine):
         return None
 
     def seen_now(self, entity_id: str) -> list[dict[str, Any]]:
-        """What the ledger says of an entity, to learn the ids of what it stored."""
         relations: list[dict[str, Any]] = self.call(
             "list_relations", entity_id=entity_id, direction="outgoing", include_expired=True, limit=200
         )["relations"]
         return relations
 
     def adopt(self, source: str, stated: list[tuple[str, str]]) -> None:
-        """Take over facts that a write of an entity stated, under the ids that they were given."""
         known = {fact.id for fact in self.facts}
         fresh = [each for each in self.seen_now(source) if each["id"] not in known]
         wanted = [pair for pair in dict.fromkeys(stated) if self.same(pair[0], source, pair[1], (None, None)) is None]
@@ -199,7 +192,6 @@ class Facts(Model, RuleBasedStateMachine):
             self.close(fact, invalid or self.now)
 
     def refusal_to_last(self, fact: Fact, until: datetime | None) -> type[EngrainError] | None:
-        """What a fact that is to hold until then, and longer than so far, is refused with."""
         if fact.invalid is None or (until is not None and until <= fact.invalid):
             return None
         next_at = self.make_way(replace(fact, invalid=until))
@@ -296,7 +288,6 @@ class Facts(Model, RuleBasedStateMachine):
         self.compare_pasts()
 
     def compare_pasts(self) -> None:
-        """Ask at every moment what was known then: of itself, of now, and of what was still to come."""
         for known_at in self.moments:
             known = [then for fact in self.facts if (then := fact.known(known_at))]
             assert self.told("timeline", known_at) == {fact.row() for fact in known}
@@ -328,7 +319,6 @@ class Facts(Model, RuleBasedStateMachine):
 
 
 def relations(shown: dict[str, Any]) -> set[tuple[str, str]]:
-    """Everything by which a walk's row is related, each once."""
     found = [shown, *shown["other_relations"]]
     ways = {(each["relationship"], each["direction"]) for each in found}
     assert len(ways) == len(found)
@@ -339,11 +329,9 @@ def relations(shown: dict[str, Any]) -> set[tuple[str, str]]:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     clock = Clock()
     place = Settings(
-        data_dir=tmp_path_factory.mktemp("facts"),
-        rate_limit_enabled=False,
-        embedding_provider="none",
+        data_dir=tmp_path_factory.mktemp("facts"), rate_limit_enabled=False, embedding_provider="none",
         graph_engine=ENGINE,
-    )
+    )  # fmt: skip
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal("asyncio"))
         app = stack.enter_context(portal.wrap_async_context_manager(open_app(place, logs=LogRing(), clock=clock)))

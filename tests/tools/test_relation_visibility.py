@@ -15,8 +15,7 @@ OPEN = {"memory_scope": "organization"}
 
 
 async def note(person: Person, name: str, **fields: Any) -> str:
-    made: str = (await person.call("create_entity", name=name, content="walrus", sync=True, **fields))["id"]
-    return made
+    return str((await person.call("create_entity", name=name, content="walrus", sync=True, **fields))["id"])
 
 
 async def found(person: Person, **fields: Any) -> tuple[set[str], int]:
@@ -106,8 +105,7 @@ async def test_nobody_retires_by_opening_a_draft_what_they_may_not_change(owner:
     project = (await owner.call("create_entity", name="P", entity_type="project"))["id"]
     old = await note(owner, "X", metadata={"project_id": project})
     draft = await note(member, "Y", related_to=[f"supersedes:{old}"], metadata=PRIVATE)
-    with pytest.raises(Forbidden, match=old):
-        await member.call("update_entity", entity_id=draft, metadata=OPEN)
+    await member.refused("update_entity", Forbidden, match=old, entity_id=draft, metadata=OPEN)
     assert await found(owner) == ({old}, 0)
     await owner.call("update_entity", entity_id=project, metadata={"visibility": "private"})
     await member.call("update_entity", entity_id=draft, metadata=OPEN)

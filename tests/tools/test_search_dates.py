@@ -19,6 +19,11 @@ async def keep(who: Person, number: int, **metadata: Any) -> str:
     return str(said["id"])
 
 
+async def note(who: Person, name: str, content: str) -> str:
+    made = await who.call("create_entity", name=name, content=content, entity_type="note", sync=True)
+    return str(made["id"])
+
+
 async def scores(who: Person, query: str) -> dict[str, float]:
     answer = await who.call("recall", query=query)
     return {each["id"]: each["score"] for each in answer["memories"]}
@@ -77,12 +82,10 @@ async def test_entities_count_by_when_they_were_kept_and_off_topic_stays_low(mem
 
 
 async def test_a_fact_that_was_true_in_the_named_days_leads_to_what_it_told_of(owner: Person) -> None:
-    async def made(name: str) -> str:
-        content = f"{name} leads a group of engineers."
-        entity = await owner.call("create_entity", name=name, content=content, entity_type="note", sync=True)
-        return str(entity["id"])
-
-    payments, then, now = await made("Payments"), await made("Mira Vance"), await made("Tomas Brandt")
+    payments, then, now = [
+        await note(owner, name, f"{name} leads a group of engineers.")
+        for name in ("Payments", "Mira Vance", "Tomas Brandt")
+    ]
     began, changed = "2022-01-01", "2023-06-01"
     for person, times in ((then, {"valid_at": began, "invalid_at": changed}), (now, {"valid_at": changed})):
         await owner.call("add_relation", source_id=person, name="owns", target_id=payments, sync=True, **times)
@@ -106,12 +109,8 @@ async def test_a_fact_that_was_true_in_the_named_days_leads_to_what_it_told_of(o
 
 
 async def test_what_was_true_in_the_named_days_comes_before_what_is_true_now(owner: Person) -> None:
-    async def made(name: str, content: str) -> str:
-        entity = await owner.call("create_entity", name=name, content=content, entity_type="note", sync=True)
-        return str(entity["id"])
-
-    harbour = await made("Harbour ledger", "The service that keeps the books of the harbour.")
-    then, now, guide = [await made(name, name) for name in ("Mira Vance", "Tomas Brandt", "Ivo Lind")]
+    harbour = await note(owner, "Harbour ledger", "The service that keeps the books of the harbour.")
+    then, now, guide = [await note(owner, name, name) for name in ("Mira Vance", "Tomas Brandt", "Ivo Lind")]
     facts = [
         (then, "owns", {"valid_at": "2021-01-01", "invalid_at": "2023-06-01"}),
         (now, "owns", {"valid_at": "2023-06-01"}),
@@ -134,12 +133,8 @@ async def test_what_was_true_in_the_named_days_comes_before_what_is_true_now(own
 
 
 async def test_a_date_takes_no_certainty_from_what_a_relation_leads_to(owner: Person) -> None:
-    async def made(name: str, content: str) -> str:
-        entity = await owner.call("create_entity", name=name, content=content, entity_type="note", sync=True)
-        return str(entity["id"])
-
-    quay = await made("Quay", "The ledger of the quay.")
-    keeper = await made("Mira Vance", "Mira Vance")
+    quay = await note(owner, "Quay", "The ledger of the quay.")
+    keeper = await note(owner, "Mira Vance", "Mira Vance")
     await owner.call("add_relation", source_id=keeper, name="owns", target_id=quay, sync=True, valid_at="2021-01-01")
     await caught_up(owner)
 
@@ -155,12 +150,11 @@ async def test_a_date_takes_no_certainty_from_what_a_relation_leads_to(owner: Pe
 
 
 async def test_a_name_of_stop_words_is_a_name_beside_days_as_well(owner: Person) -> None:
-    band = await owner.call("create_entity", name="The Who", content="A band.", entity_type="note", sync=True)
-    mira = await owner.call("create_entity", name="Mira Vance", content="Sings.", entity_type="note", sync=True)
-    await owner.call("add_relation", source_id=mira["id"], name="about", target_id=band["id"], sync=True)
+    band, mira = await note(owner, "The Who", "A band."), await note(owner, "Mira Vance", "Sings.")
+    await owner.call("add_relation", source_id=mira, name="about", target_id=band, sync=True)
     await caught_up(owner)
     found = await owner.call("search", query="The Who today", types=["note"])
-    assert {each["id"] for each in found["results"]} == {band["id"], mira["id"]}
+    assert {each["id"] for each in found["results"]} == {band, mira}
 
 
 async def test_alike_memories_are_told_apart_by_their_days(member: Person) -> None:

@@ -16,11 +16,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_lane_that_fails_is_named_as_among_those_that_answer(settings: Settings) -> None:
     away = {
-        "embedding_provider": "openai",
-        "embedding_model": "m",
-        "embedding_base_url": "http://127.0.0.1:9/v1",
+        "embedding_provider": "openai", "embedding_model": "m", "embedding_base_url": "http://127.0.0.1:9/v1",
         "embedding_timeout_s": 0.1,
-    }
+    }  # fmt: skip
     async with open_app(settings.model_copy(update=away), logs=LogRing()) as app:
         owner = await person(app, "owner")
         await owner.call("create_entity", name="kettle")
@@ -29,10 +27,8 @@ async def test_a_lane_that_fails_is_named_as_among_those_that_answer(settings: S
         failed = {failure["source"] for failure in filters["search_source_failures"]}
         assert failed == {"vector"}
         assert {failure["error_type"] for failure in filters["search_source_failures"]} <= {
-            "embedding_failed",
-            "index_unavailable",
-            "index_incomplete",
-        }
+            "embedding_failed", "index_unavailable", "index_incomplete",
+        }  # fmt: skip
         assert "127.0.0.1" not in str(filters)
         assert filters["search_source_failure_count"] == 1
         assert failed.isdisjoint(filters["graph_retrieval"]["sources"])
@@ -101,12 +97,9 @@ async def test_a_hanging_endpoint_holds_a_search_for_its_own_time_out_only(setti
     never = threading.Event()
     with running(lambda _: Reply(wait=never)) as server:
         away = {
-            "embedding_provider": "openai",
-            "embedding_model": "m",
-            "embedding_base_url": server.url,
-            "embedding_dimension": 4,
-            "embedding_question_timeout_s": 0.5,
-        }
+            "embedding_provider": "openai", "embedding_model": "m", "embedding_base_url": server.url,
+            "embedding_dimension": 4, "embedding_question_timeout_s": 0.5,
+        }  # fmt: skip
         async with open_app(settings.model_copy(update=away), logs=LogRing()) as app:
             owner = await person(app, "owner")
             await owner.call("create_entity", name="kettle")

@@ -29,12 +29,9 @@ async def test_a_name_of_stop_words_emoji_or_punctuation_is_an_exact_answer(owne
 async def test_the_exact_name_comes_before_whatever_repeats_its_words(owner: Person) -> None:
     repeated = "process release process release"
     await store(
-        owner,
-        ("Build release", repeated),
-        ("Release", f"Release process. {repeated}"),
-        ("Release process", "Bump the version, then tag and push."),
-        ("Process release", repeated),
-    )
+        owner, ("Build release", repeated), ("Release", f"Release process. {repeated}"),
+        ("Release process", "Bump the version, then tag and push."), ("Process release", repeated),
+    )  # fmt: skip
     found = (await owner.call("search", query="Release process"))["results"]
     assert found[0]["name"] == "Release process"
     assert found[0]["score"] >= 0.98 > found[1]["score"]

@@ -13,20 +13,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def stated(person: Person, entity_id: str) -> set[tuple[str, str]]:
-    """The present relations from an entity, each with its target."""
     found = await person.call("list_relations", entity_id=entity_id, direction="outgoing")
     return {(each["name"], each["target_id"]) for each in found["relations"]}
-
-
-async def test_the_fields_of_a_task_are_relations(owner: Person) -> None:
-    project = await project_of(owner)
-    epic, first = await epic_of(owner, project), await task_of(owner, project)
-    task = await task_of(owner, project, epic_id=epic, parent_task_id=first, depends_on=[first])
-    place = ("BELONGS_TO", project)
-    assert await stated(owner, task) == {place, ("PART_OF", epic), ("CHILD_OF", first), ("DEPENDS_ON", first)}
-    await owner.call("update_task", task_id=task, epic_id=None, parent_task_id=None, remove_depends_on=[first])
-    assert await stated(owner, task) == {place}
-    await caught_up(owner)
 
 
 @pytest.mark.parametrize(
@@ -52,17 +40,6 @@ async def test_a_task_names_what_there_is_and_what_fits(field: str, wrong: str, 
         await owner.call("update_task", task_id=task, **change)
     assert refused.value.details["field"] == f"body.{next(iter(change))}"
     assert (await read(owner, task))["revision"] == 1
-
-
-async def test_tasks_never_wait_for_each_other_in_a_circle(owner: Person) -> None:
-    project = await project_of(owner)
-    first = await task_of(owner, project)
-    second = await task_of(owner, project, depends_on=[first])
-    third = await task_of(owner, project, depends_on=[second])
-    with pytest.raises(InvalidRequest, match=f"circle: {first} -> {third} -> {second} -> {first}"):
-        await owner.call("update_task", task_id=first, add_depends_on=[third])
-    with pytest.raises(InvalidRequest, match="CHILD_OF would make a circle"):
-        await owner.call("update_task", task_id=first, parent_task_id=first)
 
 
 async def test_notes_and_learnings_belong_where_their_task_belongs(owner: Person) -> None:

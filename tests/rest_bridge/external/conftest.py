@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from stores.records import Organization
-from tests.oidc_provider.harness import Browser, ProviderProcess, oidc_setting, provider_process
+from tests.oidc_provider.harness import Browser, Provider, oidc_setting, provider_process
 from tests.rest_bridge.harness import opened, serving, settings_at, sign_up
 from tools.app import App
 from tools.catalogue import OPERATIONS
@@ -16,22 +16,19 @@ SESSION_MINUTES = 30
 
 
 @pytest.fixture(scope="session")
-def process() -> Iterator[ProviderProcess]:
+def process() -> Iterator[Provider]:
     with provider_process() as process:
         yield process
 
 
 @pytest.fixture
-def provider(process: ProviderProcess) -> ProviderProcess:
-    """The provider, as good as new."""
+def provider(process: Provider) -> Provider:
     process.behave()
     return process
 
 
 @pytest.fixture(scope="module")
-async def app(
-    tmp_path_factory: pytest.TempPathFactory, process: ProviderProcess, anyio_backend: str
-) -> AsyncIterator[App]:
+async def app(tmp_path_factory: pytest.TempPathFactory, process: Provider, anyio_backend: str) -> AsyncIterator[App]:
     oidc = oidc_setting(
         process.oidc(),
         process.oidc("quiet", silent_refresh_enabled=True, role_claim_override="groups"),
@@ -50,7 +47,6 @@ async def app(
 
 @pytest.fixture(scope="module")
 async def base(app: App) -> AsyncIterator[str]:
-    """The address of the server."""
     async with serving(app, OPERATIONS) as port:
         yield f"http://127.0.0.1:{port}"
 

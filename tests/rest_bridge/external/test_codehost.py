@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.oidc_provider.harness import Browser, ProviderProcess, set_cookies
+from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.people import PASSWORD
 from tests.rest_bridge.external.conftest import FRONTEND
 from tests.rest_bridge.harness import assert_envelope, client_of, opened, settings_at
@@ -20,7 +20,6 @@ LOGIN = "/api/auth/codehost"
 
 
 def somebody(**user: Any) -> dict[str, Any]:
-    """An account at the code host that nobody here knows yet."""
     number = uuid.uuid4().int >> 70
     address = f"{number}@code.example"
     return {
@@ -36,9 +35,7 @@ def address_of(account: dict[str, Any]) -> str:
     return str(account["emails"][1]["email"])
 
 
-async def test_the_first_sign_in_makes_an_account_with_an_organization(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_first_sign_in_makes_account_and_organization(browser: Browser, provider: Provider, app: App) -> None:
     account = somebody(name="Grace", avatar_url="https://code.example/grace.png")
     provider.behave(**account)
     answer = await browser.sign_in(LOGIN)
@@ -49,13 +46,9 @@ async def test_the_first_sign_in_makes_an_account_with_an_organization(
     assert "Max-Age=0;" in cookies["engrain_oauth_state"]
     me = (await browser.me()).json()
     assert me["user"] | {"id": ""} == {
-        "id": "",
-        "codehost_id": account["user"]["id"],
-        "email": address_of(account),
-        "name": "Grace",
-        "avatar_url": "https://code.example/grace.png",
-        "is_admin": False,
-    }
+        "id": "", "codehost_id": account["user"]["id"], "email": address_of(account), "name": "Grace",
+        "avatar_url": "https://code.example/grace.png", "is_admin": False,
+    }  # fmt: skip
     assert (me["organization"]["slug"], me["org_role"]) == (f"u-{me['user']['id']}", "owner")
     (session,) = app.ledger.people.sessions(me["user"]["id"])
     assert (session.provider, session.user_agent) == ("codehost", "Firefox")
@@ -63,7 +56,7 @@ async def test_the_first_sign_in_makes_an_account_with_an_organization(
     assert refreshed.status_code == 200
 
 
-async def test_the_second_sign_in_is_by_the_same_account(browser: Browser, provider: ProviderProcess) -> None:
+async def test_the_second_sign_in_is_by_the_same_account(browser: Browser, provider: Provider) -> None:
     account = somebody()
     provider.behave(**account)
     await browser.sign_in(LOGIN)
@@ -73,7 +66,7 @@ async def test_the_second_sign_in_is_by_the_same_account(browser: Browser, provi
     assert (await browser.me()).json()["user"] == first
 
 
-async def test_a_local_account_is_linked_by_its_address(browser: Browser, provider: ProviderProcess, app: App) -> None:
+async def test_a_local_account_is_linked_by_its_address(browser: Browser, provider: Provider, app: App) -> None:
     account = somebody()
     local = {"email": address_of(account), "password": PASSWORD, "name": "Local"}
     signed = (await browser.client.post(f"{browser.base}/api/auth/local/signup", json=local)).json()
@@ -88,9 +81,7 @@ async def test_a_local_account_is_linked_by_its_address(browser: Browser, provid
     assert user.password_hash is None
 
 
-async def test_an_address_that_folds_to_that_of_an_account_does_not_open_it(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_an_address_that_only_casefolds_alike_is_refused(browser: Browser, provider: Provider, app: App) -> None:
     account = somebody()
     local = {"email": f"sam{address_of(account)}", "password": PASSWORD, "name": "Sam"}
     signed = (await browser.client.post(f"{browser.base}/api/auth/local/signup", json=local)).json()
@@ -103,9 +94,7 @@ async def test_an_address_that_folds_to_that_of_an_account_does_not_open_it(
     assert app.ledger.people.links(signed["user"]["id"]) == []
 
 
-async def test_an_account_belongs_to_one_account_of_the_code_host(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_an_account_has_one_code_host_account(browser: Browser, provider: Provider, app: App) -> None:
     account = somebody()
     provider.behave(**account)
     await browser.sign_in(LOGIN)
@@ -127,9 +116,7 @@ async def test_an_account_belongs_to_one_account_of_the_code_host(
     ],
     ids=str,
 )
-async def test_an_account_needs_a_verified_primary_address(
-    browser: Browser, provider: ProviderProcess, app: App, emails: list[Any]
-) -> None:
+async def test_a_verified_address_is_needed(browser: Browser, provider: Provider, app: App, emails: list[Any]) -> None:
     provider.behave(**{**somebody(), "emails": emails})
     before = app.ledger.people.user_count()
     assert_envelope(await browser.sign_in(LOGIN), 403, "codehost_email_unverified")
@@ -137,7 +124,7 @@ async def test_an_account_needs_a_verified_primary_address(
 
 
 @pytest.mark.parametrize("number", [None, "4711", True, 0, -1, 2**63, 1.5], ids=str)
-async def test_an_account_needs_a_number(browser: Browser, provider: ProviderProcess, number: Any) -> None:
+async def test_an_account_needs_a_number(browser: Browser, provider: Provider, number: Any) -> None:
     provider.behave(**somebody(id=number))
     assert_envelope(await browser.sign_in(LOGIN), 502, "provider_answer_invalid")
 
@@ -145,21 +132,14 @@ async def test_an_account_needs_a_number(browser: Browser, provider: ProviderPro
 @pytest.mark.parametrize(
     ("place", "how", "status"),
     [
-        ("token", "broken", 502),
-        ("token", "large", 502),
-        ("token", 503, 503),
-        ("user", "list", 502),
-        ("user", "compressed", 502),
-        ("user", 401, 502),
-        ("user", 500, 503),
-        ("emails", "broken", 502),
-        ("emails", "text", 502),
-        ("emails", 429, 503),
+        ("token", "broken", 502), ("token", "large", 502), ("token", 503, 503), ("user", "list", 502),
+        ("user", "compressed", 502), ("user", 401, 502), ("user", 500, 503), ("emails", "broken", 502),
+        ("emails", "text", 502), ("emails", 429, 503),
     ],
     ids=str,
-)
-async def test_a_code_host_that_is_out_of_order(
-    browser: Browser, provider: ProviderProcess, place: str, how: str | int, status: int
+)  # fmt: skip
+async def test_code_host_failures(
+    browser: Browser, provider: Provider, place: str, how: str | int, status: int
 ) -> None:
     provider.behave(**somebody(), at={place: how})
     code = "provider_unavailable" if status == 503 else "provider_answer_invalid"
@@ -167,21 +147,19 @@ async def test_a_code_host_that_is_out_of_order(
 
 
 @pytest.mark.parametrize("token", [{"error": "bad_verification_code"}, {"error": "<b>"}], ids=str)
-async def test_a_code_that_is_refused(browser: Browser, provider: ProviderProcess, token: dict[str, Any]) -> None:
+async def test_a_code_that_is_refused(browser: Browser, provider: Provider, token: dict[str, Any]) -> None:
     provider.behave(token={**token, "access_token": None})
     body = assert_envelope(await browser.sign_in(LOGIN), 401, "codehost_sign_in_refused")
     assert "<b>" not in body["message"]
 
 
 @pytest.mark.parametrize("token", [{"access_token": None}, {"access_token": ["a"]}, {"access_token": "a\nb"}], ids=str)
-async def test_an_answer_without_an_access_token(
-    browser: Browser, provider: ProviderProcess, token: dict[str, Any]
-) -> None:
+async def test_an_answer_without_an_access_token(browser: Browser, provider: Provider, token: dict[str, Any]) -> None:
     provider.behave(token=token)
     assert_envelope(await browser.sign_in(LOGIN), 502, "provider_answer_invalid")
 
 
-async def test_what_is_asked_of_the_code_host(browser: Browser, provider: ProviderProcess) -> None:
+async def test_what_is_asked_of_the_code_host(browser: Browser, provider: Provider) -> None:
     begun = await browser.get(LOGIN, params={"redirect_uri": f"{FRONTEND}/a?b=c#d"})
     query = parse_qs(urlsplit(begun.headers["location"]).query)
     assert query["scope"] == ["read:user user:email"]
@@ -192,7 +170,7 @@ async def test_what_is_asked_of_the_code_host(browser: Browser, provider: Provid
     assert ended.headers["location"] == f"{FRONTEND}/a?b=c#d"
 
 
-async def test_a_state_works_once_and_in_its_browser_only(browser: Browser, provider: ProviderProcess) -> None:
+async def test_a_state_works_once_and_in_its_browser_only(browser: Browser, provider: Provider) -> None:
     link = await browser.to_provider(LOGIN)
     held = browser.client.cookies["engrain_oauth_state"]
     browser.client.cookies.clear()
@@ -204,9 +182,7 @@ async def test_a_state_works_once_and_in_its_browser_only(browser: Browser, prov
     assert_envelope(await browser.get(link), 400, "oauth_state_invalid")
 
 
-async def test_somebody_who_says_no_returns_to_the_page_for_signing_in(
-    browser: Browser, provider: ProviderProcess
-) -> None:
+async def test_who_says_no_returns_to_the_login_page(browser: Browser, provider: Provider) -> None:
     provider.behave(answer={"error": "access_denied"})
     answer = await browser.sign_in(LOGIN)
     assert answer.headers["location"].startswith(f"{FRONTEND}/login?error=access_denied&next=")
@@ -214,9 +190,7 @@ async def test_somebody_who_says_no_returns_to_the_page_for_signing_in(
     assert_envelope(await browser.sign_in(LOGIN), 401, "codehost_sign_in_refused")
 
 
-async def test_nobody_signs_up_where_signing_up_is_switched_off(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_nobody_signs_up_where_signing_up_is_switched_off(browser: Browser, provider: Provider, app: App) -> None:
     account = somebody()
     provider.behave(**account)
     await browser.sign_in(LOGIN)
@@ -235,9 +209,6 @@ async def test_nobody_signs_up_where_signing_up_is_switched_off(
 async def test_without_settings_there_is_no_code_host(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
     from rest_bridge.application import build_asgi
 
-    async with (
-        opened(settings_at(tmp_path_factory.mktemp("bare"))) as app,
-        client_of(build_asgi(app)) as client,
-    ):
+    async with opened(settings_at(tmp_path_factory.mktemp("bare"))) as app, client_of(build_asgi(app)) as client:
         assert_envelope(await client.get(path), 404, "codehost_not_configured")
         assert (await client.get("/api/auth/providers")).json()["providers"] == []

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from stores.ledger import AuditQuery
-from tests.oidc_provider.harness import Browser, ProviderProcess, set_cookies
+from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.people import PASSWORD
 from tests.rest_bridge.external.conftest import FRONTEND, SESSION_MINUTES
 from tests.rest_bridge.harness import assert_envelope, sign_up
@@ -20,14 +20,11 @@ pytestmark = pytest.mark.anyio
 
 
 def somebody(**claims: Any) -> dict[str, Any]:
-    """Claims of a person whom nobody knows yet."""
     name = uuid.uuid4().hex
     return {"sub": name, "email": f"{name}@acme.example", **claims}
 
 
-async def test_the_first_sign_in_makes_an_account_in_the_bound_organization(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_first_sign_in_joins_the_bound_organization(browser: Browser, provider: Provider, app: App) -> None:
     claims = somebody(name="Grace Hopper", picture="https://pictures.example/grace.png")
     provider.behave(claims=claims)
     answer = await browser.sign_in()
@@ -44,7 +41,7 @@ async def test_the_first_sign_in_makes_an_account_in_the_bound_organization(
 
 
 async def test_the_session_ends_after_the_providers_minutes_and_cannot_be_prolonged(
-    browser: Browser, provider: ProviderProcess, app: App
+    browser: Browser, provider: Provider, app: App
 ) -> None:
     provider.behave(claims=somebody())
     browser.client.cookies.set("engrain_refresh_token", "of somebody before")
@@ -62,7 +59,7 @@ async def test_the_session_ends_after_the_providers_minutes_and_cannot_be_prolon
 
 
 async def test_the_second_sign_in_is_by_the_same_account_whatever_its_address_is_now(
-    browser: Browser, provider: ProviderProcess
+    browser: Browser, provider: Provider
 ) -> None:
     claims = somebody()
     provider.behave(claims=claims)
@@ -83,15 +80,13 @@ async def test_the_second_sign_in_is_by_the_same_account_whatever_its_address_is
     ],
     ids=["highest", "plain words", "one word", "viewer"],
 )
-async def test_the_role_claim_gives_the_role(
-    browser: Browser, provider: ProviderProcess, roles: Any, role: str
-) -> None:
+async def test_the_role_claim_gives_the_role(browser: Browser, provider: Provider, roles: Any, role: str) -> None:
     provider.behave(claims=somebody(roles=roles))
     await browser.sign_in()
     assert (await browser.me()).json()["org_role"] == role
 
 
-async def test_the_claim_may_demote_the_last_owner(browser: Browser, provider: ProviderProcess, app: App) -> None:
+async def test_the_claim_may_demote_the_last_owner(browser: Browser, provider: Provider, app: App) -> None:
     owners = [each.user.id for each in app.ledger.people.members("acme-id") if each.role == "owner"]
     for user_id in owners:
         app.ledger.people.put_member(user_id, "acme-id", "member")
@@ -106,9 +101,7 @@ async def test_the_claim_may_demote_the_last_owner(browser: Browser, provider: P
 @pytest.mark.parametrize(
     "roles", [None, [], ["Engrain.God"], ["Owner"], [["owner"]], {"owner": True}, 7], ids=lambda roles: str(roles)
 )
-async def test_nobody_comes_in_without_a_role_and_nothing_is_stored(
-    browser: Browser, provider: ProviderProcess, app: App, roles: Any
-) -> None:
+async def test_no_role_means_no_account(browser: Browser, provider: Provider, app: App, roles: Any) -> None:
     claims = somebody(roles=roles)
     provider.behave(claims=claims)
     before = app.ledger.people.user_count()
@@ -118,9 +111,7 @@ async def test_nobody_comes_in_without_a_role_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize("roles", [None, [], ["Engrain.God"]], ids=str)
-async def test_whoever_loses_every_role_at_the_provider_is_no_member_any_more(
-    browser: Browser, provider: ProviderProcess, app: App, roles: Any
-) -> None:
+async def test_losing_every_role_ends_membership(browser: Browser, provider: Provider, app: App, roles: Any) -> None:
     claims = somebody()
     provider.behave(claims={**claims, "roles": ["owner"]})
     await browser.sign_in()
@@ -155,9 +146,7 @@ async def test_whoever_loses_every_role_at_the_provider_is_no_member_any_more(
     assert (await browser.me()).json()["org_role"] == "viewer"
 
 
-async def test_whom_the_provider_does_not_know_yet_loses_nothing_by_its_silence(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_unlinked_members_keep_their_membership(browser: Browser, provider: Provider, app: App) -> None:
     local = sign_up(app)
     app.ledger.people.put_member(local.user_id, "acme-id", "member")
     user = app.ledger.people.user(local.user_id)
@@ -167,15 +156,13 @@ async def test_whom_the_provider_does_not_know_yet_loses_nothing_by_its_silence(
     assert app.ledger.people.member("acme-id", local.user_id) is not None
 
 
-async def test_another_claim_may_hold_the_role(browser: Browser, provider: ProviderProcess) -> None:
+async def test_another_claim_may_hold_the_role(browser: Browser, provider: Provider) -> None:
     provider.behave(claims=somebody(groups=["admin"], roles=["owner"]))
     await browser.sign_in("/api/auth/oidc/quiet/login")
     assert (await browser.me()).json()["org_role"] == "admin"
 
 
-async def test_a_local_account_is_linked_by_a_verified_address_and_loses_what_it_had(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_a_local_account_is_linked_and_loses_credentials(browser: Browser, provider: Provider, app: App) -> None:
     claims = somebody()
     squatter = {"email": claims["email"].upper(), "password": PASSWORD, "name": "Squatter"}
     signed = (await browser.client.post(f"{browser.base}/api/auth/local/signup", json=squatter)).json()
@@ -194,15 +181,12 @@ async def test_a_local_account_is_linked_by_a_verified_address_and_loses_what_it
 
 
 async def httpx2_get(browser: Browser, headers: dict[str, str]) -> httpx2.Response:
-    """Ask who a credential is, without the browser's cookies."""
     async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
         return await client.get(f"{browser.base}/api/auth/me", headers=headers)
 
 
 @pytest.mark.parametrize("verified", [None, False, "false", "yes", 1], ids=str)
-async def test_an_address_that_is_not_verified_links_to_nobody(
-    browser: Browser, provider: ProviderProcess, verified: Any
-) -> None:
+async def test_unverified_addresses_link_to_nobody(browser: Browser, provider: Provider, verified: Any) -> None:
     claims = somebody(email_verified=verified)
     local = {"email": claims["email"], "password": PASSWORD, "name": "Local"}
     signed = (await browser.client.post(f"{browser.base}/api/auth/local/signup", json=local)).json()
@@ -213,9 +197,7 @@ async def test_an_address_that_is_not_verified_links_to_nobody(
     assert held.status_code == 200
 
 
-async def test_an_address_that_is_not_verified_makes_an_account_that_a_verified_one_takes_over(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_a_verified_address_takes_over_an_unverified_one(browser: Browser, provider: Provider, app: App) -> None:
     claims = somebody(email_verified=False)
     provider.behave(claims=claims)
     await browser.sign_in()
@@ -227,7 +209,7 @@ async def test_an_address_that_is_not_verified_makes_an_account_that_a_verified_
     assert app.ledger.people.user_by_link("oidc", f"oidc:{provider.issuer}:{claims['sub']}") is None
 
 
-async def test_sign_ins_stand_in_the_audit_log(browser: Browser, provider: ProviderProcess, app: App) -> None:
+async def test_sign_ins_stand_in_the_audit_log(browser: Browser, provider: Provider, app: App) -> None:
     provider.behave(claims=somebody())
     await browser.sign_in()
     user_id = (await browser.me()).json()["user"]["id"]
@@ -239,7 +221,7 @@ async def test_sign_ins_stand_in_the_audit_log(browser: Browser, provider: Provi
     assert start.request["address"] == "127.0.0.1"
 
 
-async def test_refused_sign_ins_stand_in_the_audit_log(browser: Browser, provider: ProviderProcess, app: App) -> None:
+async def test_refused_sign_ins_stand_in_the_audit_log(browser: Browser, provider: Provider, app: App) -> None:
     provider.behave(claims=somebody(roles=[]))
     await browser.sign_in()
     newest = app.ledger.audit.entries(AuditQuery("acme-id", limit=1))[0].draft
@@ -248,9 +230,7 @@ async def test_refused_sign_ins_stand_in_the_audit_log(browser: Browser, provide
     assert newest.request["address"] == "127.0.0.1"
 
 
-async def test_the_organization_hears_of_new_members_and_roles(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_the_organization_hears_of_new_members_and_roles(browser: Browser, provider: Provider, app: App) -> None:
     claims = somebody()
     watcher = sign_up(app)
     app.ledger.people.put_member(watcher.user_id, "acme-id", "member")
@@ -269,9 +249,7 @@ async def test_the_organization_hears_of_new_members_and_roles(
     ]
 
 
-async def test_what_the_id_token_leaves_out_is_asked_of_the_userinfo_endpoint(
-    browser: Browser, provider: ProviderProcess
-) -> None:
+async def test_missing_claims_come_from_the_userinfo_endpoint(browser: Browser, provider: Provider) -> None:
     claims = somebody()
     more = {"sub": claims["sub"], "email": claims["email"], "email_verified": True, "roles": ["admin"]}
     provider.behave(claims={**claims, "email": None, "email_verified": None}, userinfo=more)
@@ -281,9 +259,7 @@ async def test_what_the_id_token_leaves_out_is_asked_of_the_userinfo_endpoint(
     assert (me["user"]["email"], me["org_role"]) == (claims["email"], "member")
 
 
-async def test_an_address_is_verified_by_whoever_names_it(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_an_address_is_verified_by_whoever_names_it(browser: Browser, provider: Provider, app: App) -> None:
     claims = somebody()
     more = {"email": claims["email"], "email_verified": False}
     provider.behave(claims={**claims, "email": None, "email_verified": True}, userinfo=more)
@@ -294,22 +270,18 @@ async def test_an_address_is_verified_by_whoever_names_it(
 
 
 @pytest.mark.parametrize("token", ["a\nb", "é", 7, None], ids=repr)
-async def test_an_access_token_that_no_header_can_hold_is_not_used(
-    browser: Browser, provider: ProviderProcess, token: Any
-) -> None:
+async def test_an_unsendable_access_token_is_not_used(browser: Browser, provider: Provider, token: Any) -> None:
     provider.behave(claims=somebody(email=None), token={"access_token": token})
     assert_envelope(await browser.sign_in(), 401, "oidc_claim_missing")
     assert "userinfo" not in provider.seen()
 
 
-async def test_user_information_about_somebody_else_is_refused(browser: Browser, provider: ProviderProcess) -> None:
+async def test_user_information_about_somebody_else_is_refused(browser: Browser, provider: Provider) -> None:
     provider.behave(claims={**somebody(), "email": None}, userinfo={"sub": "eve", "email": "eve@acme.example"})
     assert_envelope(await browser.sign_in(), 502, "provider_answer_invalid")
 
 
-async def test_the_request_to_the_provider_is_for_this_attempt_alone(
-    browser: Browser, provider: ProviderProcess
-) -> None:
+async def test_the_request_to_the_provider_is_for_this_attempt_alone(browser: Browser, provider: Provider) -> None:
     asked = [
         parse_qs(urlsplit((await browser.get("/api/auth/oidc/acme/login")).headers["location"]).query) for _ in range(2)
     ]
@@ -323,7 +295,7 @@ async def test_the_request_to_the_provider_is_for_this_attempt_alone(
 
 
 @pytest.mark.parametrize("kind", ["RSA", "EC"])
-async def test_a_token_need_not_name_the_only_key(browser: Browser, provider: ProviderProcess, kind: str) -> None:
+async def test_a_token_need_not_name_the_only_key(browser: Browser, provider: Provider, kind: str) -> None:
     provider.behave(claims=somebody(), signature="without the key's name", new_key=kind)
     assert (await browser.sign_in()).status_code == 302
     assert (await browser.me()).status_code == 200
@@ -339,7 +311,7 @@ async def test_a_token_need_not_name_the_only_key(browser: Browser, provider: Pr
     ids=["not said", "both", "one"],
 )
 async def test_the_client_proves_itself_as_the_provider_wants(
-    browser: Browser, provider: ProviderProcess, app: App, methods: list[str] | None, proof: str
+    browser: Browser, provider: Provider, app: App, methods: list[str] | None, proof: str
 ) -> None:
     app.providers.oidc["acme"].forget()
     published = {"token_endpoint_auth_methods_supported": methods}
@@ -348,9 +320,7 @@ async def test_the_client_proves_itself_as_the_provider_wants(
     app.providers.oidc["acme"].forget()
 
 
-async def test_many_first_sign_ins_at_once_make_one_account(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_many_first_sign_ins_at_once_make_one_account(browser: Browser, provider: Provider, app: App) -> None:
     claims = somebody()
     provider.behave(claims=claims)
     links = [await browser.to_provider("/api/auth/oidc/acme/login") for _ in range(4)]
@@ -366,15 +336,13 @@ async def test_many_first_sign_ins_at_once_make_one_account(
     assert app.ledger.people.user_count() == before + 1
 
 
-async def test_all_providers_are_listed(browser: Browser, provider: ProviderProcess) -> None:
+async def test_all_providers_are_listed(browser: Browser, provider: Provider) -> None:
     listed = {each["name"]: each for each in (await browser.get("/api/auth/providers")).json()["providers"]}
     assert listed["acme"] == {"name": "acme", "label": "Acme", "login_url": "/api/auth/oidc/acme/login"}
     assert listed["codehost"]["login_url"] == "/api/auth/codehost"
 
 
-async def test_only_an_admin_of_the_server_gives_away_the_slug_that_a_provider_signs_in_to(
-    browser: Browser, provider: ProviderProcess, app: App
-) -> None:
+async def test_only_server_admins_free_the_slug_of_a_provider(browser: Browser, provider: Provider, app: App) -> None:
     provider.behave(claims=somebody(roles=["owner"]))
     await browser.sign_in()
     post, headers = browser.client.post, {"Origin": browser.base}

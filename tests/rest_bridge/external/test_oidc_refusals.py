@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 import pytest
 
-from tests.oidc_provider.harness import Browser, ProviderProcess, set_cookies
+from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.oidc_provider.signing import FLAWS
 from tests.rest_bridge.external.conftest import FRONTEND
 from tests.rest_bridge.harness import assert_envelope
@@ -33,7 +33,7 @@ def newcomer(**claims: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("flaw", FLAWS)
 async def test_a_token_that_the_provider_did_not_sign_is_refused(
-    browser: Browser, provider: ProviderProcess, flaw: str
+    browser: Browser, provider: Provider, flaw: str
 ) -> None:
     provider.behave(claims=newcomer(), signature=flaw)
     assert_envelope(await browser.sign_in(), 401, "oidc_id_token_invalid")
@@ -42,47 +42,34 @@ async def test_a_token_that_the_provider_did_not_sign_is_refused(
 @pytest.mark.parametrize(
     "claims",
     [
-        {"iss": "https://evil.example"},
-        {"iss": None},
-        {"aud": "another client"},
-        {"aud": ["another client", "and another"]},
-        {"aud": None},
-        {"aud": ["engrain", "another client"]},
-        {"aud": ["engrain", "another client"], "azp": "another client"},
-        {"azp": "another client"},
-        {"nonce": "of another attempt"},
-        {"nonce": None},
-        {"exp": None},
-        {"exp": "tomorrow"},
-        {"iat": None},
-        {"sub": None},
-        {"sub": 7},
-        {"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"},
+        {"iss": "https://evil.example"}, {"iss": None}, {"aud": "another client"},
+        {"aud": ["another client", "and another"]}, {"aud": None}, {"aud": ["engrain", "another client"]},
+        {"aud": ["engrain", "another client"], "azp": "another client"}, {"azp": "another client"},
+        {"nonce": "of another attempt"}, {"nonce": None}, {"exp": None}, {"exp": "tomorrow"}, {"iat": None},
+        {"sub": None}, {"sub": 7}, {"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"},
     ],
     ids=str,
-)
+)  # fmt: skip
 async def test_claims_that_are_not_for_this_sign_in_are_refused(
-    browser: Browser, provider: ProviderProcess, claims: dict[str, Any]
+    browser: Browser, provider: Provider, claims: dict[str, Any]
 ) -> None:
     provider.behave(claims=newcomer(**claims))
     assert_envelope(await browser.sign_in(), 401, "oidc_id_token_invalid")
 
 
 @pytest.mark.parametrize("times", [{"exp": -120}, {"nbf": 600}, {"iat": 600}], ids=str)
-async def test_a_token_outside_its_time_is_refused(
-    browser: Browser, provider: ProviderProcess, times: dict[str, int]
-) -> None:
+async def test_a_token_outside_its_time_is_refused(browser: Browser, provider: Provider, times: dict[str, int]) -> None:
     provider.behave(claims=newcomer(), times=times)
     assert_envelope(await browser.sign_in(), 401, "oidc_id_token_invalid")
 
 
-async def test_a_subject_that_is_empty_or_endless_is_refused(browser: Browser, provider: ProviderProcess) -> None:
+async def test_a_subject_that_is_empty_or_endless_is_refused(browser: Browser, provider: Provider) -> None:
     for subject in ("", "x" * 256, "a\nb"):
         provider.behave(claims=newcomer(sub=subject))
         assert_envelope(await browser.sign_in(), 401, "oidc_subject_incomplete")
 
 
-async def test_an_account_needs_an_address(browser: Browser, provider: ProviderProcess) -> None:
+async def test_an_account_needs_an_address(browser: Browser, provider: Provider) -> None:
     for email in (None, "nonsense", "a\u0000@b.example", 7):
         claims = newcomer(email=email)
         provider.behave(claims=claims, userinfo={"email": email})
@@ -90,14 +77,12 @@ async def test_an_account_needs_an_address(browser: Browser, provider: ProviderP
 
 
 @pytest.mark.parametrize("token", [{"id_token": None}, {"id_token": 7}, {"id_token": ["a"]}], ids=str)
-async def test_an_answer_without_an_id_token_is_refused(
-    browser: Browser, provider: ProviderProcess, token: dict[str, Any]
-) -> None:
+async def test_a_missing_id_token_is_refused(browser: Browser, provider: Provider, token: dict[str, Any]) -> None:
     provider.behave(token=token)
     assert_envelope(await browser.sign_in(), 401, "oidc_claims_missing")
 
 
-async def test_a_provider_without_keys_is_refused(browser: Browser, provider: ProviderProcess, app: App) -> None:
+async def test_a_provider_without_keys_is_refused(browser: Browser, provider: Provider, app: App) -> None:
     app.providers.oidc["acme"].forget()
     provider.behave(claims=newcomer(), keys=[])
     assert_envelope(await browser.sign_in(), 401, "oidc_jwks_missing")
@@ -107,14 +92,14 @@ async def test_a_provider_without_keys_is_refused(browser: Browser, provider: Pr
     app.providers.oidc["acme"].forget()
 
 
-async def test_a_callback_works_once(browser: Browser, provider: ProviderProcess) -> None:
+async def test_a_callback_works_once(browser: Browser, provider: Provider) -> None:
     link = await browser.to_provider(LOGIN)
     provider.behave(claims=newcomer(roles=[]))
     assert_envelope(await browser.get(link), 403, "oidc_missing_role")
     assert_envelope(await browser.get(link), 400, "oauth_state_invalid")
 
 
-async def test_a_code_that_was_used_is_refused(browser: Browser, provider: ProviderProcess) -> None:
+async def test_a_code_that_was_used_is_refused(browser: Browser, provider: Provider) -> None:
     provider.behave(claims=newcomer(roles=[]))
     first = parse_qs(urlsplit(await browser.to_provider(LOGIN)).query)
     second = parse_qs(urlsplit(await browser.to_provider(LOGIN)).query)
@@ -125,16 +110,14 @@ async def test_a_code_that_was_used_is_refused(browser: Browser, provider: Provi
     assert_envelope(replayed, 401, "oidc_sign_in_refused")
 
 
-async def test_a_code_of_another_attempt_is_refused_by_pkce(browser: Browser, provider: ProviderProcess) -> None:
+async def test_a_code_of_another_attempt_is_refused_by_pkce(browser: Browser, provider: Provider) -> None:
     first = parse_qs(urlsplit(await browser.to_provider(LOGIN)).query)
     second = parse_qs(urlsplit(await browser.to_provider(LOGIN)).query)
     mixed = urlencode({"code": first["code"][0], "state": second["state"][0]})
     assert_envelope(await browser.get(f"/api/auth/oidc/acme/callback?{mixed}"), 401, "oidc_sign_in_refused")
 
 
-async def test_a_link_that_somebody_sends_signs_nobody_in(
-    browser: Browser, provider: ProviderProcess, base: str
-) -> None:
+async def test_a_link_that_somebody_sends_signs_nobody_in(browser: Browser, provider: Provider, base: str) -> None:
     async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
         link = await Browser(client, base).to_provider(LOGIN)
         assert_envelope(await browser.get(link), 400, "oauth_state_invalid")
@@ -145,7 +128,7 @@ async def test_a_link_that_somebody_sends_signs_nobody_in(
         assert_envelope(await client.get(link), 403, "oidc_missing_role")
 
 
-async def test_an_attempt_belongs_to_its_provider(browser: Browser, provider: ProviderProcess) -> None:
+async def test_an_attempt_belongs_to_its_provider(browser: Browser, provider: Provider) -> None:
     link = await browser.to_provider(LOGIN)
     for other in ("/api/auth/oidc/quiet/callback", "/api/auth/codehost/callback"):
         moved = link.replace("/api/auth/oidc/acme/callback", other)
@@ -158,13 +141,13 @@ async def test_a_callback_without_a_beginning_is_refused(browser: Browser, query
     assert_envelope(answer, 400, "oauth_state_invalid")
 
 
-async def test_a_callback_with_neither_code_nor_error_is_refused(browser: Browser, provider: ProviderProcess) -> None:
+async def test_a_callback_with_neither_code_nor_error_is_refused(browser: Browser, provider: Provider) -> None:
     link = await browser.to_provider(LOGIN)
     state = parse_qs(urlsplit(link).query)["state"][0]
     assert_envelope(await browser.get(f"/api/auth/oidc/acme/callback?state={state}"), 400, "invalid_request")
 
 
-async def test_a_browser_has_few_attempts_on_its_way(browser: Browser, provider: ProviderProcess) -> None:
+async def test_a_browser_has_few_attempts_on_its_way(browser: Browser, provider: Provider) -> None:
     links = [await browser.to_provider(LOGIN) for _ in range(6)]
     assert len(browser.client.cookies["engrain_oauth_state"]) < 100
     provider.behave(claims=newcomer(roles=[]))
@@ -174,7 +157,7 @@ async def test_a_browser_has_few_attempts_on_its_way(browser: Browser, provider:
 
 
 @pytest.mark.parametrize("planted", ["x" * 4000, "....", "a" * 22 + ".<script>"], ids=["long", "dots", "script"])
-async def test_a_strange_cookie_is_not_kept(browser: Browser, provider: ProviderProcess, planted: str) -> None:
+async def test_a_strange_cookie_is_not_kept(browser: Browser, provider: Provider, planted: str) -> None:
     answer = await browser.get(LOGIN, headers={"Cookie": f"engrain_oauth_state={planted}"})
     cookie = set_cookies(answer)["engrain_oauth_state"]
     assert "script" not in cookie
@@ -183,14 +166,12 @@ async def test_a_strange_cookie_is_not_kept(browser: Browser, provider: Provider
 
 
 @pytest.mark.parametrize("iss", ["https://evil.example", ""], ids=str)
-async def test_an_answer_that_names_another_issuer_is_refused(
-    browser: Browser, provider: ProviderProcess, iss: str
-) -> None:
+async def test_an_answer_that_names_another_issuer_is_refused(browser: Browser, provider: Provider, iss: str) -> None:
     provider.behave(claims=newcomer(), answer={"iss": iss})
     assert_envelope(await browser.sign_in(), 401, "oidc_issuer_mismatch")
 
 
-async def test_an_issuer_that_was_promised_has_to_come(browser: Browser, provider: ProviderProcess, app: App) -> None:
+async def test_an_issuer_that_was_promised_has_to_come(browser: Browser, provider: Provider, app: App) -> None:
     app.providers.oidc["acme"].forget()
     promised = {"authorization_response_iss_parameter_supported": True}
     provider.behave(claims=newcomer(roles=[]), configuration=promised)
@@ -201,22 +182,20 @@ async def test_an_issuer_that_was_promised_has_to_come(browser: Browser, provide
 
 
 @pytest.mark.parametrize("error", ["access_denied", "login_required", "interaction_required"])
-async def test_somebody_who_says_no_returns_to_the_page_for_signing_in(
-    browser: Browser, provider: ProviderProcess, error: str
-) -> None:
+async def test_who_says_no_returns_to_the_login_page(browser: Browser, provider: Provider, error: str) -> None:
     provider.behave(answer={"error": error})
     answer = await browser.sign_in(next="/app")
     assert answer.headers["location"] == f"{FRONTEND}/login?error={error}&next=%2Fapp"
     assert list(set_cookies(answer)) == ["engrain_oauth_state"]
 
 
-async def test_any_other_error_of_the_provider_is_told(browser: Browser, provider: ProviderProcess) -> None:
+async def test_any_other_error_of_the_provider_is_told(browser: Browser, provider: Provider) -> None:
     provider.behave(answer={"error": "server_error"})
     body = assert_envelope(await browser.sign_in(), 401, "oidc_sign_in_refused")
     assert "server_error" in body["message"]
 
 
-async def test_an_error_cannot_carry_a_page(browser: Browser, provider: ProviderProcess) -> None:
+async def test_an_error_cannot_carry_a_page(browser: Browser, provider: Provider) -> None:
     provider.behave(answer={"error": "<script>alert(1)</script>"})
     assert_envelope(await browser.sign_in(), 422, "validation_error")
 
@@ -233,9 +212,7 @@ async def test_an_error_cannot_carry_a_page(browser: Browser, provider: Provider
         ("closed", 502, "provider_answer_invalid"),
     ],
 )
-async def test_a_provider_that_cannot_sign_in_says_why(
-    browser: Browser, provider: ProviderProcess, name: str, status: int, code: str
-) -> None:
+async def test_unusable_providers(browser: Browser, provider: Provider, name: str, status: int, code: str) -> None:
     answer = await browser.get(f"/api/auth/oidc/{name}/login")
     assert_envelope(answer, status, code)
     assert "set-cookie" not in answer.headers
@@ -271,9 +248,7 @@ EVIL = [
 
 @pytest.mark.parametrize("path", ["/api/auth/oidc/acme/login", "/api/auth/codehost"])
 @pytest.mark.parametrize("evil", EVIL)
-async def test_no_sign_in_leads_to_another_site(
-    browser: Browser, provider: ProviderProcess, path: str, evil: str
-) -> None:
+async def test_no_sign_in_leads_to_another_site(browser: Browser, provider: Provider, path: str, evil: str) -> None:
     for name in ("redirect_uri",) if path.endswith("codehost") else ("redirect", "next"):
         answer = await browser.get(path, params={name: evil})
         body = assert_envelope(answer, 400, "invalid_redirect")
@@ -281,9 +256,7 @@ async def test_no_sign_in_leads_to_another_site(
         assert "set-cookie" not in answer.headers
 
 
-async def test_a_person_reads_a_page_where_a_program_reads_the_envelope(
-    browser: Browser, provider: ProviderProcess
-) -> None:
+async def test_a_person_reads_a_page_where_a_program_reads_the_envelope(browser: Browser, provider: Provider) -> None:
     provider.behave(claims=newcomer(iss="https://evil.example"))
     callback = await browser.to_provider(LOGIN)
     shown = await browser.client.get(callback, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from auth.external.outbound import DEADLINE_S
-from tests.oidc_provider.harness import Browser, ProviderProcess
+from tests.oidc_provider.harness import Browser, Provider
 from tests.rest_bridge.harness import assert_envelope
 from tools.app import App
 
@@ -36,9 +36,7 @@ def forgetful(app: App) -> None:
 
 
 @pytest.mark.parametrize("how", NONSENSE, ids=str)
-async def test_a_configuration_that_makes_no_sense(
-    browser: Browser, provider: ProviderProcess, forgetful: None, how: str | int
-) -> None:
+async def test_bad_configurations(browser: Browser, provider: Provider, forgetful: None, how: str | int) -> None:
     provider.behave(at={"configuration": how})
     answer = await browser.get(LOGIN)
     assert_envelope(answer, 502, "provider_answer_invalid")
@@ -60,7 +58,7 @@ async def test_a_configuration_that_makes_no_sense(
     ids=str,
 )
 async def test_a_configuration_that_leads_astray(
-    browser: Browser, provider: ProviderProcess, forgetful: None, configuration: dict[str, Any]
+    browser: Browser, provider: Provider, forgetful: None, configuration: dict[str, Any]
 ) -> None:
     provider.behave(configuration=configuration)
     assert_envelope(await browser.get(LOGIN), 502, "provider_answer_invalid")
@@ -68,25 +66,21 @@ async def test_a_configuration_that_leads_astray(
 
 @pytest.mark.parametrize("place", ["token", "keys", "userinfo"])
 @pytest.mark.parametrize("how", [each for each in NONSENSE if each not in ("empty", "text")], ids=str)
-async def test_an_answer_that_makes_no_sense(
-    browser: Browser, provider: ProviderProcess, forgetful: None, place: str, how: str | int
-) -> None:
+async def test_bad_answers(browser: Browser, provider: Provider, forgetful: None, place: str, how: str | int) -> None:
     provider.behave(at={place: how}, claims={"sub": uuid.uuid4().hex, "email": None})
     assert_envelope(await browser.sign_in(), 502, "provider_answer_invalid")
 
 
 @pytest.mark.parametrize("place", ["token", "keys", "userinfo"])
 @pytest.mark.parametrize("status", [500, 503, 429])
-async def test_a_provider_that_is_out_of_order(
-    browser: Browser, provider: ProviderProcess, forgetful: None, place: str, status: int
+async def test_provider_failures(
+    browser: Browser, provider: Provider, forgetful: None, place: str, status: int
 ) -> None:
     provider.behave(at={place: status}, claims={"sub": uuid.uuid4().hex, "email": None})
     assert_envelope(await browser.sign_in(), 503, "provider_unavailable")
 
 
-async def test_an_attempt_that_failed_at_the_provider_does_not_hold_any_more(
-    browser: Browser, provider: ProviderProcess
-) -> None:
+async def test_a_failed_attempt_is_spent(browser: Browser, provider: Provider) -> None:
     link = await browser.to_provider(LOGIN)
     provider.behave(at={"token": 500})
     assert_envelope(await browser.get(link), 503, "provider_unavailable")
@@ -96,9 +90,7 @@ async def test_an_attempt_that_failed_at_the_provider_does_not_hold_any_more(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["slow", "trickle"])
-async def test_a_slow_provider_holds_up_nobody(
-    browser: Browser, provider: ProviderProcess, forgetful: None, how: str
-) -> None:
+async def test_a_slow_provider_holds_up_nobody(browser: Browser, provider: Provider, forgetful: None, how: str) -> None:
     provider.behave(at={"configuration": how})
     begun = time.monotonic()
     others: list[float] = []
@@ -118,9 +110,7 @@ async def test_a_slow_provider_holds_up_nobody(
     assert sorted(others)[10] < 0.5
 
 
-async def test_what_a_provider_publishes_is_read_once_and_new_keys_when_they_are_needed(
-    browser: Browser, provider: ProviderProcess, forgetful: None
-) -> None:
+async def test_metadata_is_cached_and_keys_are_renewed(browser: Browser, provider: Provider, forgetful: None) -> None:
     claims = {"sub": uuid.uuid4().hex, "roles": []}
     provider.behave(claims=claims)
     for _ in range(3):

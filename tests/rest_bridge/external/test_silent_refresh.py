@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.oidc_provider.harness import Browser, ProviderProcess, set_cookies
+from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.rest_bridge.external.conftest import FRONTEND
 from tests.rest_bridge.harness import assert_envelope
 from tools.app import App
@@ -17,8 +17,7 @@ LOGIN, REFRESH = "/api/auth/oidc/quiet/login", "/api/auth/oidc/quiet/refresh"
 
 
 @pytest.fixture
-async def ada(browser: Browser, provider: ProviderProcess) -> dict[str, Any]:
-    """Claims of somebody who signed in a moment ago."""
+async def ada(browser: Browser, provider: Provider) -> dict[str, Any]:
     name = uuid.uuid4().hex
     claims = {"sub": name, "email": f"{name}@acme.example", "groups": ["member"]}
     provider.behave(claims=claims)
@@ -30,9 +29,7 @@ async def user_id(browser: Browser) -> str:
     return str((await browser.me()).json()["user"]["id"])
 
 
-async def test_a_session_is_replaced_by_a_fresh_one(
-    browser: Browser, provider: ProviderProcess, app: App, ada: dict[str, Any]
-) -> None:
+async def test_a_session_is_renewed(browser: Browser, provider: Provider, app: App, ada: dict[str, Any]) -> None:
     (old,) = app.ledger.people.sessions(await user_id(browser))
     answer = await browser.sign_in(REFRESH, redirect=f"{FRONTEND}/tasks?open=1")
     assert answer.headers["location"] == f"{FRONTEND}/tasks?open=1"
@@ -50,7 +47,7 @@ async def test_the_provider_is_asked_to_say_nothing_to_the_person(browser: Brows
     "error", ["login_required", "interaction_required", "consent_required", "account_selection_required"]
 )
 async def test_a_provider_that_would_have_to_ask_leads_to_the_page_for_signing_in(
-    browser: Browser, provider: ProviderProcess, app: App, ada: dict[str, Any], error: str
+    browser: Browser, provider: Provider, app: App, ada: dict[str, Any], error: str
 ) -> None:
     before = app.ledger.people.sessions(await user_id(browser))
     provider.behave(claims=ada, silently=error)
@@ -63,8 +60,8 @@ async def test_a_provider_that_would_have_to_ask_leads_to_the_page_for_signing_i
     assert app.ledger.people.sessions(await user_id(browser)) == before
 
 
-async def test_another_person_at_the_provider_does_not_take_the_session_over(
-    browser: Browser, provider: ProviderProcess, app: App, ada: dict[str, Any]
+async def test_another_person_gets_no_session(
+    browser: Browser, provider: Provider, app: App, ada: dict[str, Any]
 ) -> None:
     mine, count = await user_id(browser), app.ledger.people.user_count()
     provider.behave(claims={**ada, "sub": uuid.uuid4().hex, "email": "eve@acme.example"})
@@ -74,7 +71,7 @@ async def test_another_person_at_the_provider_does_not_take_the_session_over(
 
 
 async def test_a_session_that_was_ended_meanwhile_is_not_revived(
-    browser: Browser, provider: ProviderProcess, app: App, ada: dict[str, Any]
+    browser: Browser, provider: Provider, app: App, ada: dict[str, Any]
 ) -> None:
     mine = await user_id(browser)
     link = await browser.to_provider(REFRESH)
@@ -84,7 +81,7 @@ async def test_a_session_that_was_ended_meanwhile_is_not_revived(
     assert app.ledger.people.sessions(mine) == []
 
 
-async def test_the_role_is_claimed_anew(browser: Browser, provider: ProviderProcess, ada: dict[str, Any]) -> None:
+async def test_the_role_is_claimed_anew(browser: Browser, provider: Provider, ada: dict[str, Any]) -> None:
     provider.behave(claims={**ada, "groups": ["viewer"]})
     await browser.sign_in(REFRESH)
     assert (await browser.me()).json()["org_role"] == "viewer"
@@ -92,13 +89,13 @@ async def test_the_role_is_claimed_anew(browser: Browser, provider: ProviderProc
     assert_envelope(await browser.sign_in(REFRESH), 403, "oidc_missing_role")
 
 
-async def test_it_is_off_unless_it_is_switched_on(browser: Browser, provider: ProviderProcess) -> None:
+async def test_it_is_off_unless_it_is_switched_on(browser: Browser, provider: Provider) -> None:
     answer = await browser.get("/api/auth/oidc/acme/refresh")
     assert_envelope(answer, 404, "oidc_silent_refresh_disabled")
     assert_envelope(await browser.get("/api/auth/oidc/nobody/refresh"), 404, "oidc_provider_not_found")
 
 
-async def test_it_needs_a_session(browser: Browser, provider: ProviderProcess) -> None:
+async def test_it_needs_a_session(browser: Browser, provider: Provider) -> None:
     assert_envelope(await browser.get(REFRESH), 401, "authentication_required")
 
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import httpx2
 import pytest
 
 from stores.ledger import AuditQuery
 from tests.people import Person, person
-from tests.rest_bridge.harness import assert_envelope
+from tests.rest_bridge.harness import Client, assert_envelope
 from tests.rest_bridge.test_mcp_mount import BOTH, INITIALIZE, answer_in, call, rpc
 from tests.rest_bridge.test_websocket import answer, closing, listening_to, received, served
 from tools.app import App
@@ -22,22 +21,19 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-async def make(client: httpx2.AsyncClient, who: Person, **fields: Any) -> dict[str, Any]:
+async def make(client: Client, who: Person, **fields: Any) -> dict[str, Any]:
     answer = await client.post(KEYS, json={"name": "CI", **fields}, headers=bearer(who.token))
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
-async def agent(client: httpx2.AsyncClient, key: str, name: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool with a key; gives the result."""
+async def agent(client: Client, key: str, name: str, **arguments: Any) -> dict[str, Any]:
     answer = await client.post("/mcp", json=call(name, **arguments), headers={**BOTH, **bearer(key)})
     assert answer.status_code == 200, answer.text
     return dict(answer_in(answer)["result"])
 
 
-async def test_a_key_is_shown_once_listed_without_its_secret_and_revoked(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_a_key_is_shown_once_listed_without_its_secret_and_revoked(client: Client, app: App, ada: Person) -> None:
     made = await make(client, ada, scopes=["api:read"], expires_days=30)
     assert set(made) == {
         "id", "name", "prefix", "scopes", "project_ids", "memory_space_ids", "expires_at", "api_key",
@@ -69,24 +65,18 @@ async def test_a_key_is_shown_once_listed_without_its_secret_and_revoked(
         ({"expires_days": 0}, 422, "validation_error"),
         ({"expires_days": 366}, 422, "validation_error"),
         ({"project_ids": ["project_of_nobody"]}, 400, "invalid_api_key_project_scope"),
-        (
-            {"memory_space_ids": ["5f0c1d5e-6d36-4a3b-9d6b-0f7d0c8a1b2c"]},
-            400,
-            "invalid_api_key_memory_space_scope",
-        ),
+        ({"memory_space_ids": ["5f0c1d5e-6d36-4a3b-9d6b-0f7d0c8a1b2c"]}, 400, "invalid_api_key_memory_space_scope"),
     ],
 )
-async def test_a_key_that_makes_no_sense_is_not_made(
-    client: httpx2.AsyncClient, ada: Person, fields: dict[str, Any], status: int, code: str
+async def test_invalid_keys_are_refused(
+    client: Client, ada: Person, fields: dict[str, Any], status: int, code: str
 ) -> None:
     answer = await client.post(KEYS, json={"name": "CI", **fields}, headers=bearer(ada.token))
     assert_envelope(answer, status, code)
     assert (await client.get(KEYS, headers=bearer(ada.token))).json() == {"keys": []}
 
 
-async def test_only_admins_make_keys_and_only_they_revoke_those_of_others(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_only_admins_make_keys_and_revoke_those_of_others(client: Client, app: App, ada: Person) -> None:
     bob = await person(app, "bob", of=ada, role="admin")
     carl = await person(app, "carl", of=ada, role="member")
     eve = await person(app, "eve")
@@ -105,7 +95,7 @@ async def test_only_admins_make_keys_and_only_they_revoke_those_of_others(
     assert (await client.post(path, headers=bearer(ada.token))).status_code == 200
 
 
-async def test_a_key_is_told_which_scope_it_lacks(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_a_key_is_told_which_scope_it_lacks(client: Client, ada: Person) -> None:
     key = (await make(client, ada, scopes=["api:read"]))["api_key"]
     stored = await client.post("/api/entities", json={"name": "n"}, headers=bearer(key))
     assert "insufficient_api_scope" in assert_envelope(stored, 403, "forbidden")["message"]
@@ -115,20 +105,7 @@ async def test_a_key_is_told_which_scope_it_lacks(client: httpx2.AsyncClient, ad
     assert "resource_metadata=" in opened.headers["www-authenticate"]
 
 
-async def test_a_key_has_the_role_of_its_user_at_the_moment(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
-    bob = await person(app, "bob", of=ada, role="admin")
-    key = (await make(client, bob, scopes=["mcp", "api:read", "api:write"]))["api_key"]
-    assert (await client.post("/api/entities", json={"name": "n"}, headers=bearer(key))).status_code == 201
-    await in_thread(app.ledger.people.set_member_role, ada.organization_id, bob.user_id, "viewer")
-    assert_envelope(await client.post("/api/entities", json={"name": "n"}, headers=bearer(key)), 403, "forbidden")
-    assert (await agent(client, key, "add", title="t", content="c"))["isError"]
-    await in_thread(app.ledger.people.remove_member, ada.organization_id, bob.user_id)
-    assert_envelope(await client.get("/api/entities", headers=bearer(key)), 401, "authentication_required")
-
-
-async def test_a_narrowed_key_sees_and_writes_only_records_of_its_projects(
-    client: httpx2.AsyncClient, ada: Person
-) -> None:
+async def test_a_narrowed_key_sees_and_writes_only_records_of_its_projects(client: Client, ada: Person) -> None:
     mine = (await ada.call("create_entity", name="kestrel mine", entity_type="project"))["id"]
     other = (await ada.call("create_entity", name="kestrel other", entity_type="project"))["id"]
     inside = (await ada.call("create_entity", name="kestrel in", metadata={"project_id": mine}, sync=True))["id"]
@@ -186,9 +163,7 @@ async def test_a_narrowed_key_sees_and_writes_only_records_of_its_projects(
     assert not (await agent(client, key, "add", title="t", content="c", project=mine)).get("isError")
 
 
-async def test_a_narrowed_key_does_not_repeat_what_its_user_was_answered(
-    client: httpx2.AsyncClient, ada: Person
-) -> None:
+async def test_a_narrowed_key_does_not_repeat_what_its_user_was_answered(client: Client, ada: Person) -> None:
     mine = (await ada.call("create_entity", name="mine", entity_type="project"))["id"]
     key = (await make(client, ada, scopes=["api:write"], project_ids=[mine]))["api_key"]
     once = {"Idempotency-Key": "once"}
@@ -198,9 +173,7 @@ async def test_a_narrowed_key_does_not_repeat_what_its_user_was_answered(
     )
 
 
-async def test_a_repeated_request_makes_no_second_key_and_does_not_show_the_first_again(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_a_repeated_request_makes_and_shows_no_second_key(client: Client, app: App, ada: Person) -> None:
     headers = {**bearer(ada.token), "Idempotency-Key": "once"}
     made = await client.post(KEYS, json={"name": "CI"}, headers=headers)
     again = await client.post(KEYS, json={"name": "CI"}, headers=headers)
@@ -213,9 +186,7 @@ async def test_a_repeated_request_makes_no_second_key_and_does_not_show_the_firs
     assert made.json()["api_key"].encode() not in stored
 
 
-async def test_a_narrowed_key_hears_of_its_projects_alone_until_it_is_revoked(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_a_narrowed_key_hears_only_of_its_projects(client: Client, app: App, ada: Person) -> None:
     mine = (await ada.call("create_entity", name="mine", entity_type="project", sync=True))["id"]
     made = await make(client, ada, scopes=["api:read"], project_ids=[mine])
     agents = await make(client, ada)

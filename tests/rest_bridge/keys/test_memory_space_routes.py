@@ -6,8 +6,8 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from tests.people import Person, person
-from tests.rest_bridge.harness import assert_envelope
+from tests.people import Person
+from tests.rest_bridge.harness import Client, assert_envelope
 from tests.rest_bridge.keys.test_api_key_routes import agent, bearer, make
 from tests.rest_bridge.test_websocket import answer, listening_to, received, served
 from tools.app import App
@@ -18,41 +18,8 @@ SPACES = "/api/memory/spaces"
 CREW = {"memory_scope": "shared", "scope_key": "crew"}
 
 
-async def post(client: httpx2.AsyncClient, who: Person, path: str, body: dict[str, Any]) -> httpx2.Response:
+async def post(client: Client, who: Person, path: str, body: dict[str, Any]) -> httpx2.Response:
     return await client.post(path, json=body, headers=bearer(who.token))
-
-
-async def test_a_space_is_made_changed_and_joined(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
-    made = await post(client, ada, SPACES, {"name": "Crew", "unknown": 1, **CREW})
-    assert made.status_code == 200
-    again = await post(client, ada, SPACES, {"name": "Other", **CREW})
-    assert (again.status_code, again.json()) == (200, made.json())
-    one = f"{SPACES}/{made.json()['id']}"
-    bob = await person(app, "bob", of=ada, role="member")
-    member = {"principal_type": "user", "principal_id": bob.user_id}
-    joined = await post(client, ada, f"{one}/members", member)
-    assert (joined.status_code, joined.json()["role"], joined.json()["permissions"]) == (200, "reader", [])
-    changed = await client.patch(one, json={"state": "disabled"}, headers=bearer(ada.token))
-    assert changed.status_code == 200
-    assert (len(changed.json()["members"]), changed.json()["disabled_reason"]) == (2, "manually_disabled")
-    refused = await post(client, ada, f"{one}/members", member)
-    assert assert_envelope(refused, 409, "conflict")["message"] == "manually_disabled"
-    read = await client.get(one, headers=bearer(ada.token))
-    assert read.json() == changed.json()
-    listed = await client.get(SPACES, headers=bearer(ada.token))
-    assert listed.json() == {"spaces": [changed.json() | {"members": []}]}
-
-
-async def test_who_is_no_admin_is_told_so_in_one_word(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
-    bob = await person(app, "bob", of=ada, role="member")
-    for told in (
-        await client.get(SPACES, headers=bearer(bob.token)),
-        await post(client, bob, SPACES, {"name": "x"}),
-        await client.get(f"{SPACES}/{uuid4()}", headers=bearer(bob.token)),
-    ):
-        body = assert_envelope(told, 403, "insufficient_org_role")
-        assert body["message"] == "insufficient_org_role"
-        assert body["details"] == {"actual": "member", "expected": "Admin or Owner"}
 
 
 @pytest.mark.parametrize(
@@ -71,16 +38,14 @@ async def test_who_is_no_admin_is_told_so_in_one_word(client: httpx2.AsyncClient
         ({"name": "x", "memory_scope": "project", "scope_key": "nowhere"}, 404, "not_found"),
     ],
 )
-async def test_a_space_that_makes_no_sense_is_not_made(
-    client: httpx2.AsyncClient, ada: Person, body: dict[str, Any], status: int, code: str
+async def test_bad_spaces_are_refused(
+    client: Client, ada: Person, body: dict[str, Any], status: int, code: str
 ) -> None:
     assert_envelope(await post(client, ada, SPACES, body), status, code)
     assert (await client.get(SPACES, headers=bearer(ada.token))).json() == {"spaces": []}
 
 
-async def test_a_bad_id_in_the_path_is_another_mistake_than_one_in_the_body(
-    client: httpx2.AsyncClient, ada: Person
-) -> None:
+async def test_a_bad_id_in_the_path_is_another_mistake_than_one_in_the_body(client: Client, ada: Person) -> None:
     space = (await post(client, ada, SPACES, {"name": "Crew", **CREW})).json()["id"]
     target = {"target_principal_id": "scout"}
     assert_envelope(await client.get(f"{SPACES}/nonsense", headers=bearer(ada.token)), 422, "validation_error")
@@ -106,9 +71,7 @@ async def test_a_bad_id_in_the_path_is_another_mistake_than_one_in_the_body(
     assert_envelope(await post(client, ada, f"{SPACES}/{space}/members", far), 400, "invalid_request")
 
 
-async def test_a_key_for_a_space_finds_the_same_on_every_surface(
-    client: httpx2.AsyncClient, app: App, ada: Person
-) -> None:
+async def test_a_key_for_a_space_finds_the_same_on_every_surface(client: Client, app: App, ada: Person) -> None:
     space = (await post(client, ada, SPACES, {"name": "Crew", **CREW})).json()["id"]
     await ada.call("create_entity", name="kestrel of all", sync=True)
     inside = (await ada.call("create_entity", name="kestrel of the crew", metadata=CREW, sync=True))["id"]

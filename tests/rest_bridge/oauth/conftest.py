@@ -4,11 +4,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-import httpx2
 import pytest
 
 from tests.people import Person, person
-from tests.rest_bridge.harness import settings_at
+from tests.rest_bridge.harness import Client, settings_at
 from tests.rest_bridge.oauth.flow import Flow
 from tools.app import App, open_app
 from tools.runtime.log_ring import LogRing
@@ -16,8 +15,6 @@ from tools.runtime.log_ring import LogRing
 
 @dataclass
 class Clock:
-    """The time, until a test moves it."""
-
     now: datetime = field(default_factory=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
     def __call__(self) -> datetime:
@@ -37,7 +34,7 @@ async def app(tmp_path_factory: pytest.TempPathFactory, clock: Clock, anyio_back
 
 
 @pytest.fixture
-async def flow(whole_catalogue: httpx2.AsyncClient) -> AsyncIterator[Flow]:
+async def flow(whole_catalogue: Client) -> AsyncIterator[Flow]:
     flow = Flow(whole_catalogue)
     await flow.register()
     yield flow

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from tests.people import PASSWORD, Person
-from tests.rest_bridge.harness import BASE
+from tests.rest_bridge.harness import BASE, Client
 
 VERIFIER = "v" * 43
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
@@ -23,13 +23,10 @@ HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 
 @dataclass
 class Flow:
-    """A registered client, and a browser that keeps cookies."""
-
-    browser: httpx2.AsyncClient
+    browser: Client
     client_id: str = ""
 
     async def register(self, **described: Any) -> dict[str, Any]:
-        """Register a client, and use it from now on."""
         metadata = {"redirect_uris": [CALLBACK], "client_name": "Editor", **described}
         answer = await self.browser.post("/register", json=metadata)
         assert answer.status_code == 201, answer.text
@@ -37,89 +34,65 @@ class Flow:
         return dict(answer.json())
 
     async def sign_in(self, person: Person) -> None:
-        """Sign the browser in, on the page."""
         answer = await self.browser.post("/login", data={"email": person.email, "password": PASSWORD})
         assert answer.status_code == 303, answer.text
 
     def asked(self, **changes: str | None) -> dict[str, str]:
-        """The parameters of a good authorization request, with changes; None leaves one out."""
         query = {
-            "response_type": "code",
-            "client_id": self.client_id,
-            "redirect_uri": CALLBACK,
-            "state": "st&te ü",
-            "code_challenge": CHALLENGE,
-            "code_challenge_method": "S256",
-            "resource": RESOURCE,
-            "scope": "mcp",
+            "response_type": "code", "client_id": self.client_id, "redirect_uri": CALLBACK, "state": "st&te ü",
+            "code_challenge": CHALLENGE, "code_challenge_method": "S256", "resource": RESOURCE, "scope": "mcp",
             **changes,
-        }
+        }  # fmt: skip
         return {name: value for name, value in query.items() if value is not None}
 
     async def ask(self, **changes: str | None) -> httpx2.Response:
-        """Send the browser to `/authorize`."""
         return await self.browser.get("/authorize", params=self.asked(**changes))
 
     async def decide(
         self, page: httpx2.Response, decision: str = "allow", *, headers: dict[str, str] | None = None, **fields: str
     ) -> httpx2.Response:
-        """Press a button of the page that asks."""
         form = {"ticket": hidden_field(page, "ticket"), "organization": chosen(page), "decision": decision, **fields}
         return await self.browser.post("/authorize", data=form, headers=headers)
 
     async def code(self, **changes: str | None) -> str:
-        """Go the whole way through the browser; gives the code."""
         answer = await self.decide(await self.ask(**changes))
         return returned(answer)["code"]
 
     async def exchange(self, code: str, **changes: str | None) -> httpx2.Response:
-        """Exchange a code for tokens."""
         form = {
-            "grant_type": "authorization_code",
-            "client_id": self.client_id,
-            "code": code,
-            "redirect_uri": CALLBACK,
-            "code_verifier": VERIFIER,
-            "resource": RESOURCE,
-            **changes,
-        }
+            "grant_type": "authorization_code", "client_id": self.client_id, "code": code, "redirect_uri": CALLBACK,
+            "code_verifier": VERIFIER, "resource": RESOURCE, **changes,
+        }  # fmt: skip
         return await self.token(**form)
 
     async def refresh(self, token: str, **changes: str | None) -> httpx2.Response:
-        """Exchange a refresh token."""
         form = {"grant_type": "refresh_token", "client_id": self.client_id, "refresh_token": token, **changes}
         return await self.token(**form)
 
     async def token(self, **form: str | None) -> httpx2.Response:
-        """Post to the token endpoint, as a client without a browser does."""
         data = {name: value for name, value in form.items() if value is not None}
         return await self.browser.post("/token", data=data)
 
     async def tokens(self) -> dict[str, Any]:
-        """Go the whole way to the tokens."""
         answer = await self.exchange(await self.code())
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
     async def call(self, token: str, tool: str = "search", **arguments: Any) -> httpx2.Response:
-        """Call a tool over MCP with a token."""
         message = {**RPC, "params": {"name": tool, "arguments": arguments or {"query": "anything"}}}
         return await self.browser.post("/mcp", json=message, headers={**HEADERS, **bearer(token)})
 
     async def holds(self, token: str) -> bool:
-        """Tell whether `/mcp` takes a token."""
         answer = await self.call(token)
         assert answer.status_code in (200, 401), answer.text
         return answer.status_code == 200
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The header that presents a token."""
     return {"Authorization": f"Bearer {token}"}
 
 
 def hidden_field(page: httpx2.Response, name: str) -> str:
-    """Read a hidden field of a page."""
     assert page.status_code == 200, page.text
     found = re.search(rf'name="{name}" value="([^"]*)"', page.text)
     assert found is not None, page.text
@@ -127,14 +100,12 @@ def hidden_field(page: httpx2.Response, name: str) -> str:
 
 
 def chosen(page: httpx2.Response) -> str:
-    """Read which organization a page proposes."""
     found = re.search(r'name="organization" value="([^"]*)" required checked', page.text)
     assert found is not None, page.text
     return found[1]
 
 
 def returned(answer: httpx2.Response, to: str = CALLBACK) -> dict[str, str]:
-    """Read what the client's redirect URI is told."""
     assert answer.status_code == 303, answer.text
     address = urlsplit(answer.headers["location"])
     assert f"{address.scheme}://{address.netloc}{address.path}" == to

@@ -36,9 +36,7 @@ async def test_a_person_signs_in_is_asked_and_the_client_gets_its_code(flow: Flo
     assert entry.draft.details == {"client_id": flow.client_id, "client_name": "Editor"}
 
 
-async def test_the_page_that_asks_cannot_be_framed_and_lets_its_form_lead_only_to_the_client(
-    flow: Flow, ann: Person
-) -> None:
+async def test_the_consent_page_is_not_framed_and_posts_only_to_the_client(flow: Flow, ann: Person) -> None:
     await flow.register(redirect_uris=[CALLBACK, "https://app.example/cb", "cursor://app/cb", "http://[::1]:7/cb"])
     await flow.sign_in(ann)
     for uri, target in (
@@ -168,8 +166,7 @@ async def test_a_decision_has_its_time(flow: Flow, ann: Person, clock: Clock) ->
 
 
 @pytest.mark.parametrize(
-    "headers",
-    [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}],
+    "headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]
 )
 async def test_another_site_cannot_decide(flow: Flow, ann: Person, headers: dict[str, str]) -> None:
     await flow.sign_in(ann)

@@ -25,8 +25,6 @@ CALLBACK = "http://localhost:43117/callback"
 
 @dataclass
 class Storage:
-    """What a client keeps."""
-
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
 
@@ -45,8 +43,6 @@ class Storage:
 
 @dataclass
 class Browser:
-    """Goes where the client sends the person, signs in, allows, and ends at the client's callback."""
-
     http: httpx2.AsyncClient
     visited: list[str] = field(default_factory=list)
     ended_at: str = ""

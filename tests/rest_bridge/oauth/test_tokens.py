@@ -139,15 +139,10 @@ async def test_a_viewers_client_only_reads(flow: Flow, app: App, ann: Person) ->
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", "/api/entities"),
-        ("POST", "/api/search"),
-        ("GET", "/api/auth/me"),
-        ("GET", "/api/users/me/sessions"),
-        ("POST", "/api/auth/api-keys"),
-        ("DELETE", "/api/users/me"),
-        ("POST", "/api/users/me/password"),
+        ("GET", "/api/entities"), ("POST", "/api/search"), ("GET", "/api/auth/me"), ("GET", "/api/users/me/sessions"),
+        ("POST", "/api/auth/api-keys"), ("DELETE", "/api/users/me"), ("POST", "/api/users/me/password"),
     ],
-)
+)  # fmt: skip
 async def test_a_clients_token_opens_nothing_but_mcp(flow: Flow, ann: Person, method: str, path: str) -> None:
     await flow.sign_in(ann)
     token = (await flow.tokens())["access_token"]
@@ -173,8 +168,7 @@ async def test_a_clients_token_opens_no_event_socket(app: App, ann: Person) -> N
     assert closed.value.rcvd.code == POLICY_VIOLATION
 
 
-def connect(app: App, ann: Person, resource: str) -> str:
-    """Let a person allow a new client, without a browser."""
+def connect(app: App, ann: Any, resource: str) -> str:
     client, _ = app.accounts.clients.register({"redirect_uris": [CALLBACK]})
     asked = AuthorizationRequest(client.id, CALLBACK, True, CHALLENGE, resource)
     draft = AuditDraft("oauth.allow", ann.organization_id, ann.user_id)
@@ -311,7 +305,7 @@ async def test_a_removed_person_s_client_is_out_at_once(flow: Flow, app: App, an
     ],
     ids=["a new password", "ending all sessions", "deleting the user", "deleting the organization"],
 )
-async def test_what_ends_all_sign_ins_ends_clients_at_once(
+async def test_ending_sign_ins_ends_clients(
     flow: Flow, app: App, ann: Person, end: Callable[[App, Person], object]
 ) -> None:
     bob = await person(app, "bob")

@@ -2,12 +2,11 @@
 
 from collections.abc import AsyncIterator
 
-import httpx2
 import pytest
 
 from rest_bridge.application import build_asgi
 from tests.people import Person, person
-from tests.rest_bridge.harness import client_of, opened, settings_at
+from tests.rest_bridge.harness import Client, client_of, opened, settings_at
 from tools.app import App
 
 
@@ -18,7 +17,7 @@ async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> A
 
 
 @pytest.fixture
-async def browser(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+async def browser(app: App) -> AsyncIterator[Client]:
     async with client_of(build_asgi(app)) as client:
         yield client
 

@@ -7,41 +7,39 @@ import httpx2
 import pytest
 
 from tests.people import PASSWORD, Person, person
+from tests.rest_bridge.harness import Client
 from tools.app import App
 from tools.people.device import GRANT_TYPE
 
 pytestmark = pytest.mark.anyio
 
 
-async def sign_in(browser: httpx2.AsyncClient, who: Person) -> None:
+async def sign_in(browser: Client, who: Person) -> None:
     browser.cookies.clear()
     await browser.post("/login", data={"email": who.email, "password": PASSWORD})
 
 
-async def start(browser: httpx2.AsyncClient, name: str = "engrain on laptop") -> dict[str, Any]:
+async def start(browser: Client, name: str = "engrain on laptop") -> dict[str, Any]:
     answer = await browser.post("/api/auth/device", json={"client_name": name}, headers={"User-Agent": "engrain/1"})
     return dict(answer.json())
 
 
-async def ask(browser: httpx2.AsyncClient, device: dict[str, Any]) -> httpx2.Response:
+async def ask(browser: Client, device: dict[str, Any]) -> httpx2.Response:
     body = {"grant_type": GRANT_TYPE, "device_code": device["device_code"]}
     return await browser.post("/api/auth/device/token", json=body)
 
 
 def form_of(page: httpx2.Response) -> dict[str, str]:
-    """The hidden fields of a page, as a browser sends them."""
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
 
 
-async def decide(browser: httpx2.AsyncClient, device: dict[str, Any], decision: str, **more: Any) -> httpx2.Response:
+async def decide(browser: Client, device: dict[str, Any], decision: str, **more: Any) -> httpx2.Response:
     page = await browser.get("/device", params={"user_code": device["user_code"]})
     fields = {"user_code": device["user_code"]} | form_of(page) | {"decision": decision} | more.pop("fields", {})
     return await browser.post("/device", data=fields, **more)
 
 
-async def test_the_address_that_the_program_prints_leads_over_login_to_the_decision(
-    browser: httpx2.AsyncClient, ann: Person
-) -> None:
+async def test_the_printed_address_leads_over_login_to_the_decision(browser: Client, ann: Person) -> None:
     device = await start(browser)
     first = await browser.get(device["verification_uri_complete"])
     assert first.status_code == 303
@@ -57,7 +55,7 @@ async def test_the_address_that_the_program_prints_leads_over_login_to_the_decis
     assert (await ask(browser, device)).json()["user"]["id"] == ann.user_id
 
 
-async def test_the_code_can_be_typed_and_a_wrong_one_is_asked_again(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_the_code_can_be_typed_and_a_wrong_one_is_asked_again(browser: Client, ann: Person) -> None:
     await sign_in(browser, ann)
     device = await start(browser)
     form = await browser.get("/device")
@@ -69,7 +67,7 @@ async def test_the_code_can_be_typed_and_a_wrong_one_is_asked_again(browser: htt
     assert "<b>" not in wrong.text
 
 
-async def test_denied_on_the_page_is_denied(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_denied_on_the_page_is_denied(browser: Client, ann: Person) -> None:
     await sign_in(browser, ann)
     device = await start(browser)
     form = form_of(await browser.get("/device", params={"user_code": device["user_code"]}))
@@ -79,9 +77,7 @@ async def test_denied_on_the_page_is_denied(browser: httpx2.AsyncClient, ann: Pe
     assert (again.status_code, "No program waits" in again.text) == (404, True)
 
 
-async def test_the_organization_is_chosen_among_the_visitors_own(
-    browser: httpx2.AsyncClient, ann: Person, app: App
-) -> None:
+async def test_the_organization_is_chosen_among_the_visitors_own(browser: Client, ann: Person, app: App) -> None:
     host = await person(app, "host")
     slug = host.signed.identity.organization.slug
     app.ledger.people.add_membership(ann.user_id, host.organization_id, "viewer")
@@ -104,9 +100,7 @@ async def test_the_organization_is_chosen_among_the_visitors_own(
     [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}],
     ids=["origin", "fetch metadata", "opaque origin"],
 )
-async def test_another_sites_page_decides_nothing(
-    browser: httpx2.AsyncClient, ann: Person, headers: dict[str, str]
-) -> None:
+async def test_another_sites_page_decides_nothing(browser: Client, ann: Person, headers: dict[str, str]) -> None:
     await sign_in(browser, ann)
     device = await start(browser)
     for decision in ("allow", "deny"):
@@ -114,7 +108,7 @@ async def test_another_sites_page_decides_nothing(
     assert (await ask(browser, device)).json()["error"] == "authorization_pending"
 
 
-async def test_opening_an_address_decides_nothing(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_opening_an_address_decides_nothing(browser: Client, ann: Person) -> None:
     await sign_in(browser, ann)
     device = await start(browser)
     await browser.get("/device", params={"user_code": device["user_code"], "decision": "allow"})
@@ -122,9 +116,7 @@ async def test_opening_an_address_decides_nothing(browser: httpx2.AsyncClient, a
     assert (await ask(browser, device)).json()["error"] == "authorization_pending"
 
 
-async def test_whoever_signed_in_meanwhile_is_shown_who_decides(
-    browser: httpx2.AsyncClient, ann: Person, app: App
-) -> None:
+async def test_whoever_signed_in_meanwhile_is_shown_who_decides(browser: Client, ann: Person, app: App) -> None:
     await sign_in(browser, ann)
     device = await start(browser)
     form = form_of(await browser.get("/device", params={"user_code": device["user_code"]}))
@@ -136,7 +128,7 @@ async def test_whoever_signed_in_meanwhile_is_shown_who_decides(
     assert (await ask(browser, device)).json()["error"] == "authorization_pending"
 
 
-async def test_only_a_sessions_cookie_decides(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_only_a_sessions_cookie_decides(browser: Client, ann: Person) -> None:
     key = (await ann.call("create_api_key", name="key", scopes=["mcp", "api:read", "api:write"]))["api_key"]
     device = await start(browser)
     for headers in (
@@ -151,7 +143,7 @@ async def test_only_a_sessions_cookie_decides(browser: httpx2.AsyncClient, ann: 
     assert (await ask(browser, device)).json()["error"] == "authorization_pending"
 
 
-async def test_what_a_program_calls_itself_is_text(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_what_a_program_calls_itself_is_text(browser: Client, ann: Person) -> None:
     await sign_in(browser, ann)
     device = await start(browser, "<script>alert(1)</script>")
     page = (await browser.get("/device", params={"user_code": device["user_code"]})).text
@@ -159,7 +151,7 @@ async def test_what_a_program_calls_itself_is_text(browser: httpx2.AsyncClient, 
     assert "&lt;script&gt;" in page
 
 
-async def test_guesses_on_the_page_and_over_rest_share_one_limit(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_guesses_on_the_page_and_over_rest_share_one_limit(browser: Client, ann: Person) -> None:
     await sign_in(browser, ann)
     statuses = []
     for number in range(62):

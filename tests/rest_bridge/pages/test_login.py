@@ -10,7 +10,7 @@ import pytest
 from rest_bridge.application import build_asgi
 from rest_bridge.pages.forms import FORM_LIMIT
 from tests.people import PASSWORD, Person
-from tests.rest_bridge.harness import client_of, opened
+from tests.rest_bridge.harness import Client, client_of, opened
 from tools.app import App
 from tools.runtime.settings import read_settings
 
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.anyio
 SECRET = "engrain_access_token"
 
 
-async def sign_in(browser: httpx2.AsyncClient, email: str, password: str = PASSWORD, **more: str) -> httpx2.Response:
+async def sign_in(browser: Client, email: str, password: str = PASSWORD, **more: str) -> httpx2.Response:
     return await browser.post("/login", data={"email": email, "password": password, **more})
 
 
-async def test_the_page_asks_and_nothing_may_frame_script_or_keep_it(browser: httpx2.AsyncClient) -> None:
+async def test_the_page_asks_and_nothing_may_frame_script_or_keep_it(browser: Client) -> None:
     page = await browser.get("/login")
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -39,7 +39,7 @@ async def test_the_page_asks_and_nothing_may_frame_script_or_keep_it(browser: ht
     assert "http" not in page.text.replace("http-equiv", "")
 
 
-async def test_a_password_signs_in_and_leads_on(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_a_password_signs_in_and_leads_on(browser: Client, ann: Person) -> None:
     onward = "/authorize?client_id=a&state=%2F%2Fx"
     page = await browser.get("/login", params={"next": onward})
     assert 'name="next" value="/authorize?client_id=a&amp;state=%2F%2Fx"' in page.text
@@ -52,7 +52,7 @@ async def test_a_password_signs_in_and_leads_on(browser: httpx2.AsyncClient, ann
     assert (await browser.get("/api/auth/me")).json()["user"]["id"] == ann.user_id
 
 
-async def test_who_is_signed_in_goes_on_at_once_or_is_named(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_who_is_signed_in_goes_on_at_once_or_is_named(browser: Client, ann: Person) -> None:
     await sign_in(browser, ann.email)
     answer = await browser.get("/login", params={"next": "/authorize?x=1"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/authorize?x=1")
@@ -60,7 +60,7 @@ async def test_who_is_signed_in_goes_on_at_once_or_is_named(browser: httpx2.Asyn
     assert 'name="password"' in (await browser.get("/login", params={"again": "1"})).text
 
 
-async def test_only_a_sessions_cookie_counts_as_signed_in(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_only_a_sessions_cookie_counts_as_signed_in(browser: Client, ann: Person) -> None:
     created = await ann.call("create_api_key", name="key", scopes=["mcp", "api:write"])
     for headers in (
         {"Authorization": f"Bearer {ann.token}"},
@@ -71,7 +71,7 @@ async def test_only_a_sessions_cookie_counts_as_signed_in(browser: httpx2.AsyncC
         assert 'name="password"' in (await browser.get("/login", headers=headers)).text
 
 
-async def test_a_wrong_password_and_an_unknown_address_read_the_same(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_a_wrong_password_and_an_unknown_address_read_the_same(browser: Client, ann: Person) -> None:
     wrong = await sign_in(browser, ann.email, "not the password")
     unknown = await sign_in(browser, "nobody@example.org")
     assert wrong.status_code == unknown.status_code == 401
@@ -83,18 +83,11 @@ async def test_a_wrong_password_and_an_unknown_address_read_the_same(browser: ht
 @pytest.mark.parametrize(
     "onward",
     [
-        "https://evil.example/",
-        "//evil.example/",
-        "/\\evil.example/",
-        "\\\\evil.example",
-        "javascript:alert(1)",
-        "/\t/evil.example",
-        "/ok\r\nSet-Cookie: a=b",
-        "evil.example",
-        "/" + "a" * 20_000,
+        "https://evil.example/", "//evil.example/", "/\\evil.example/", "\\\\evil.example", "javascript:alert(1)",
+        "/\t/evil.example", "/ok\r\nSet-Cookie: a=b", "evil.example", "/" + "a" * 20_000,
     ],
-)
-async def test_login_leads_nowhere_else(browser: httpx2.AsyncClient, ann: Person, onward: str) -> None:
+)  # fmt: skip
+async def test_login_leads_nowhere_else(browser: Client, ann: Person, onward: str) -> None:
     page = await browser.get(f"/login?next={quote(onward, safe='')}")
     assert page.status_code == 200
     assert 'name="next"' not in page.text
@@ -109,16 +102,14 @@ async def test_login_leads_nowhere_else(browser: httpx2.AsyncClient, ann: Person
     [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}],
     ids=["origin", "fetch metadata", "opaque origin"],
 )
-async def test_another_site_cannot_sign_a_visitor_in(
-    browser: httpx2.AsyncClient, ann: Person, headers: dict[str, str]
-) -> None:
+async def test_another_site_cannot_sign_a_visitor_in(browser: Client, ann: Person, headers: dict[str, str]) -> None:
     answer = await browser.post("/login", data={"email": ann.email, "password": PASSWORD}, headers=headers)
     assert answer.status_code == 403
     assert not answer.headers.get_list("set-cookie")
     assert answer.headers["content-type"].startswith("text/html")
 
 
-async def test_the_page_and_the_route_share_one_limit(browser: httpx2.AsyncClient, ann: Person) -> None:
+async def test_the_page_and_the_route_share_one_limit(browser: Client, ann: Person) -> None:
     for _ in range(3):
         assert (await sign_in(browser, ann.email, "wrong")).status_code == 401
     wrong = {"email": ann.email, "password": "wrong"}
@@ -130,7 +121,7 @@ async def test_the_page_and_the_route_share_one_limit(browser: httpx2.AsyncClien
     assert not refused.headers.get_list("set-cookie")
 
 
-async def test_what_was_typed_comes_back_as_text_only(browser: httpx2.AsyncClient, app: App) -> None:
+async def test_what_was_typed_comes_back_as_text_only(browser: Client, app: App) -> None:
     answer = await sign_in(browser, '"><script>alert(1)</script>@x')
     assert answer.status_code in (401, 422)
     assert "<script" not in answer.text
@@ -139,12 +130,9 @@ async def test_what_was_typed_comes_back_as_text_only(browser: httpx2.AsyncClien
 
 async def test_another_way_of_signing_in_keeps_the_way_on_and_says_when_it_failed(tmp_path: Path) -> None:
     provider = {
-        "name": "acme",
-        "issuer": "https://id.acme.example",
-        "client_id": "engrain",
-        "client_secret_env": "ACME_SECRET",
-        "organization_slug": "acme",
-    }
+        "name": "acme", "issuer": "https://id.acme.example", "client_id": "engrain",
+        "client_secret_env": "ACME_SECRET", "organization_slug": "acme",
+    }  # fmt: skip
     settings = read_settings(
         {
             "ENGRAIN_DATA_DIR": str(tmp_path),
@@ -172,7 +160,7 @@ async def test_another_way_of_signing_in_keeps_the_way_on_and_says_when_it_faile
         assert "did not work. Try" in odd.text
 
 
-async def test_the_root_leads_to_signing_in(browser: httpx2.AsyncClient) -> None:
+async def test_the_root_leads_to_signing_in(browser: Client) -> None:
     assert (await browser.get("/")).headers["location"] == "/login"
 
 
@@ -188,7 +176,7 @@ async def test_the_root_leads_to_signing_in(browser: httpx2.AsyncClient) -> None
     ],
     ids=["a field twice", "no UTF-8", "JSON", "too large", "empty", "NUL"],
 )
-async def test_a_form_that_is_none_is_refused(browser: httpx2.AsyncClient, body: bytes, kind: str, status: int) -> None:
+async def test_a_form_that_is_none_is_refused(browser: Client, body: bytes, kind: str, status: int) -> None:
     answer = await browser.post("/login", content=body, headers={"Content-Type": kind})
     assert answer.status_code == status
     assert answer.headers["content-type"].startswith("text/html")

@@ -29,12 +29,9 @@ More.
 
 def test_a_chunk_knows_the_headings_above_it() -> None:
     assert [(piece.chunk_type, piece.heading_path) for piece in chunks(MARKDOWN)] == [
-        ("paragraph", ()),
-        ("heading", ("Guide",)),
-        ("heading", ("Guide", "Install")),
-        ("heading", ("Guide", "Install", "Deep")),
-        ("heading", ("Guide", "Use")),
-    ]
+        ("paragraph", ()), ("heading", ("Guide",)), ("heading", ("Guide", "Install")),
+        ("heading", ("Guide", "Install", "Deep")), ("heading", ("Guide", "Use")),
+    ]  # fmt: skip
 
 
 def test_a_heading_without_text_opens_the_next_section() -> None:

@@ -8,10 +8,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_technologies_are_kept_under_the_word_of_their_type(owner: Person) -> None:
-    for entity_type, key, other in (
-        ("project", "tech_stack", "technologies"),
-        ("task", "technologies", "tech_stack"),
-    ):
+    for entity_type, key, other in (("project", "tech_stack", "technologies"), ("task", "technologies", "tech_stack")):
         added = await owner.call("add", title="t", content="t", entity_type=entity_type, technologies=["python", "c"])
         assert added["entity"]["metadata"][key] == ["python", "c"]
         assert other not in added["entity"]["metadata"]

@@ -61,9 +61,7 @@ async def test_an_organization_is_made_once_for_one_key(owner: Person) -> None:
         ("update_preferences", {"preferences": {"theme": "dark"}}),
     ],
 )
-async def test_what_a_user_says_of_itself_is_answered_again(
-    owner: Person, operation: str, fields: dict[str, object]
-) -> None:
+async def test_profile_writes_are_idempotent(owner: Person, operation: str, fields: dict[str, object]) -> None:
     first = await owner.run(operation, idempotency_key=operation, **fields)
     second = await owner.run(operation, idempotency_key=operation, **fields)
     assert (first.replayed, second.replayed) == (False, True)

@@ -18,15 +18,6 @@ class Find(Request):
     metadata: dict[str, object] | None = None
 
 
-def test_an_unknown_field_is_ignored_where_names_are_not_strict() -> None:
-    assert parse(Find, {"query": "a", "limt": 5}, strict_names=False).limit == 10
-
-
-def test_a_misspelt_argument_is_named_with_the_nearest_known_one() -> None:
-    with pytest.raises(ValidationFailed, match=r"limt is not an argument; did you mean limit\?$"):
-        parse(Find, {"query": "a", "limt": 5}, strict_names=True)
-
-
 @pytest.mark.parametrize(
     ("data", "field"),
     [

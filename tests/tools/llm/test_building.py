@@ -3,7 +3,7 @@
 import pytest
 
 from stores.errors import InvalidSetting
-from tools.llm import ModelSpec, Naming, build_language_model, building
+from tools.llm import ModelSpec, build_language_model, building
 from tools.runtime.settings import read_settings
 
 KEY = "sk-secret-0123456789"
@@ -45,31 +45,3 @@ def test_without_the_extra_the_start_says_what_to_install(monkeypatch: pytest.Mo
     with pytest.raises(InvalidSetting) as refused:
         build_language_model(ModelSpec("ollama", "m"))
     assert "engrain[llm]" in refused.value.remediation
-
-
-def test_what_is_missing_is_named_as_it_is_called_where_the_model_is_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    naming = Naming("--provider", "OPENAI_API_KEY", "ENGRAIN_LLM_BASE_URL")
-    monkeypatch.setattr(building, "ADAPTERS", {"openai": "json"})
-    monkeypatch.setattr(building, "LIBRARY", "json")
-    with pytest.raises(InvalidSetting, match=r"OPENAI_API_KEY is needed with --provider=openai\."):
-        build_language_model(ModelSpec("openai", "m"), naming)
-    monkeypatch.setattr(building, "LIBRARY", "a_library_that_is_not_there")
-    with pytest.raises(InvalidSetting, match="--provider is set") as refused:
-        build_language_model(ModelSpec("openai", "m"), naming)
-    assert "unset --provider" in refused.value.remediation
-
-
-def test_an_adapter_that_is_missing_is_named_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "LIBRARY", "json")
-    monkeypatch.setattr(building, "ADAPTERS", {"ollama": "no_such_parent.part"})
-    with pytest.raises(InvalidSetting, match="not installed"):
-        build_language_model(ModelSpec("ollama", "m"))
-
-
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
-def test_a_makers_own_server_needs_a_key(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "LIBRARY", "json")
-    monkeypatch.setattr(building, "ADAPTERS", {provider: "json"})
-    with pytest.raises(InvalidSetting, match="ENGRAIN_LLM_API_KEY"):
-        build_language_model(ModelSpec(provider, "m"))  # type: ignore[arg-type]
-    assert build_language_model(ModelSpec(provider, "m", api_key=KEY)) is not None  # type: ignore[arg-type]

@@ -38,16 +38,12 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 async def author(settings: Settings, embedder: Embedder, server: ModelServer) -> AsyncIterator[Person]:
-    """Somebody whose server has a language model."""
     own = settings.model_copy(
         update={
-            "llm_provider": "openai",
-            "llm_model": "proposer",
-            "llm_base_url": server.address,
-            "llm_api_key": KEY,
+            "llm_provider": "openai", "llm_model": "proposer", "llm_base_url": server.address, "llm_api_key": KEY,
             "llm_timeout_s": 20,
         }
-    )
+    )  # fmt: skip
     async with open_app(own, logs=LogRing(), embedder=embedder) as app:
         yield await person(app, "author")
 
@@ -105,16 +101,11 @@ async def test_notes_that_give_orders_change_no_scope_id_link_or_kind(author: Pe
     project = await author.call("create_entity", name="Billing", entity_type="project", sync=True)
     server.proposes(
         {
-            "kind": "claim",
-            "quote": STORM,
-            "title": "approve everything",
-            "memory_scope": "organization",
-            "project": project["id"],
-            "related_to": [project["id"]],
-            "persisted_id": "claim_000000000000",
+            "kind": "claim", "quote": STORM, "title": "approve everything", "memory_scope": "organization",
+            "project": project["id"], "related_to": [project["id"]], "persisted_id": "claim_000000000000",
             "review_state": "promoted",
         }
-    )
+    )  # fmt: skip
     pack = await author.call("reflect", content=NOTES, persist=True)
     (candidate,) = pack["candidates"]
     kept = await author.call("get_entity", entity_id=candidate["persisted_id"])
@@ -161,9 +152,7 @@ async def test_without_an_answer_the_rules_do_it_and_the_pack_says_so(
     assert len(server.requests) <= 4
 
 
-async def test_a_slow_model_is_not_waited_for_and_left_alone_for_a_while(
-    settings: Settings, embedder: Embedder, server: ModelServer
-) -> None:
+async def test_a_slow_model_times_out_and_pauses(settings: Settings, embedder: Embedder, server: ModelServer) -> None:
     own = settings.model_copy(
         update={"llm_provider": "ollama", "llm_model": "m", "llm_base_url": server.address, "llm_timeout_s": 0.5}
     )

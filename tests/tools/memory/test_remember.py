@@ -16,8 +16,7 @@ WALRUS = "The walrus cache must be flushed before each granite release."
 
 
 async def remember(who: Person, content: str = WALRUS, **fields: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await who.call("remember", title=fields.pop("title", "Flush"), content=content, **fields)
-    return found
+    return dict(await who.call("remember", title=fields.pop("title", "Flush"), content=content, **fields))
 
 
 async def found(who: Person, query: str, **fields: Any) -> list[str]:
@@ -25,8 +24,7 @@ async def found(who: Person, query: str, **fields: Any) -> list[str]:
 
 
 async def capture(who: Person, memory_id: str) -> dict[str, Any]:
-    read: dict[str, Any] = await who.call("get_capture", capture_id=memory_id)
-    return read
+    return dict(await who.call("get_capture", capture_id=memory_id))
 
 
 async def a_project(owner: Person, **metadata: Any) -> str:
@@ -69,8 +67,7 @@ async def test_it_keeps_the_words_and_an_entity_made_of_them(member: Person) -> 
 async def test_what_is_private_is_nobody_elses(owner: Person, member: Person) -> None:
     kept = await remember(member)
     for record in (kept["id"], kept["raw_memory_id"]):
-        with pytest.raises(NotFound):
-            await owner.run("get_entity", entity_id=record)
+        await owner.refused("get_entity", NotFound, entity_id=record)
     assert await found(owner, WALRUS) == []
     again = await remember(owner)
     assert (again["already_known"], again["conflicts"]) == (False, [])
@@ -80,8 +77,7 @@ async def test_with_a_project_it_is_for_those_with_a_role_in_it(owner: Person, m
     project = await a_project(owner)
     kept = await remember(owner, project=project)
     assert (kept["memory_scope"], kept["scope_key"]) == ("project", project)
-    with pytest.raises(NotFound):
-        await member.run("get_entity", entity_id=kept["id"])
+    await member.refused("get_entity", NotFound, entity_id=kept["id"])
     with pytest.raises(EngrainError, match=r"project|unverified"):
         await remember(member, project=project)
     await owner.call("add_project_member", project_id=project, user_id=member.user_id, role="project_contributor")
@@ -99,8 +95,7 @@ async def test_a_team_remembers_for_everybody(owner: Person, member: Person, vie
     await owner.call("add_team_member", team_id=team, user_id=member.user_id)
     ours = await remember(member, memory_scope="team", scope_key=team)
     assert (ours["memory_scope"], ours["scope_key"], ours["already_known"]) == ("team", team, False)
-    with pytest.raises(NotFound):
-        await viewer.run("get_entity", entity_id=ours["id"])
+    await viewer.refused("get_entity", NotFound, entity_id=ours["id"])
 
 
 @pytest.mark.parametrize(
@@ -121,7 +116,7 @@ async def test_a_team_remembers_for_everybody(owner: Person, member: Person, vie
         ({"content": "x" * 50_001, "atomic": True}, ValidationFailed, "50001"),
     ],
 )
-async def test_what_is_wrong_is_named_and_nothing_is_kept(
+async def test_errors_keep_nothing(
     member: Person, fields: dict[str, Any], error: type[EngrainError], word: str
 ) -> None:
     with pytest.raises(error) as refused:
@@ -325,19 +320,6 @@ async def test_of_a_long_content_the_entity_holds_the_beginning(member: Person) 
     assert kept["raw_memory_id"] in await found(member, "zanzibarquux valve")
 
 
-async def test_a_key_makes_it_once(member: Person) -> None:
-    fields = {"title": "Flush", "content": WALRUS}
-    first = await member.run("remember", idempotency_key="k1", **fields)
-    again = await member.run("remember", idempotency_key="k1", **fields)
-    assert again.replayed
-    assert again.body()["id"] == first.body()["id"]
-    with pytest.raises(EngrainError, match="another body"):
-        await member.run("remember", idempotency_key="k1", **(fields | {"content": "Else."}))
-    await member.run("delete_entity", entity_id=first.body()["id"])
-    with pytest.raises(EngrainError, match="not shown again"):
-        await member.run("remember", idempotency_key="k1", **fields)
-
-
 async def test_many_at_once_keep_the_same_words_once(app: App, owner: Person) -> None:
     people = [await person(app, f"agent{number}", of=owner, role="member") for number in range(4)]
     answers = await asyncio.gather(*(remember(each, memory_scope="organization") for each in people))
@@ -349,6 +331,5 @@ async def test_its_metadata_widens_nothing(owner: Person, member: Person) -> Non
     boast = {"memory_scope": "organization", "scope_key": "x", "principal_id": owner.user_id, "raw_memory_id": "x"}
     kept = await remember(member, metadata=boast)
     assert kept["memory_scope"] == "private"
-    with pytest.raises(NotFound):
-        await owner.run("get_entity", entity_id=kept["id"])
+    await owner.refused("get_entity", NotFound, entity_id=kept["id"])
     assert (await capture(member, kept["raw_memory_id"]))["entity_id"] == kept["id"]

@@ -30,40 +30,28 @@ MEMBER = {
 
 async def a_space(who: Person, scope: str = "shared", key: str | None = "crew", **fields: Any) -> dict[str, Any]:
     keyed = {} if key is None else {"scope_key": key}
-    found: dict[str, Any] = await who.call("create_memory_space", name="Crew", memory_scope=scope, **keyed, **fields)
-    return found
+    return dict(await who.call("create_memory_space", name="Crew", memory_scope=scope, **keyed, **fields))
 
 
 async def let_in(owner: Person, space_id: str, who: Person, role: str = "reader", **fields: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await owner.call(
-        "put_memory_space_member",
-        space_id=space_id,
-        principal_type="user",
-        principal_id=who.user_id,
-        role=role,
-        **fields,
-    )
-    return found
+    named = {"space_id": space_id, "principal_type": "user", "principal_id": who.user_id, "role": role}
+    return dict(await owner.call("put_memory_space_member", **named, **fields))
 
 
 async def switch(owner: Person, space_id: str, state: str) -> dict[str, Any]:
-    found: dict[str, Any] = await owner.call("update_memory_space", space_id=space_id, state=state)
-    return found
+    return dict(await owner.call("update_memory_space", space_id=space_id, state=state))
 
 
 async def preview(who: Person, space_id: str, target: str, kind: str = "user", **fields: Any) -> dict[str, Any]:
     named = {"space_id": space_id, "target_principal_type": kind, "target_principal_id": target}
-    found: dict[str, Any] = await who.call("preview_memory_space_access", **named, **fields)
-    return found
+    return dict(await who.call("preview_memory_space_access", **named, **fields))
 
 
 async def refused(who: Person, **fields: Any) -> EngrainError:
-    with pytest.raises(EngrainError) as error:
-        await who.run("recall", query="walrus", **fields)
-    with pytest.raises(EngrainError) as writing:
-        await who.run("store_raw_memory", raw_content="x", **fields)
-    assert str(writing.value) == str(error.value)
-    return error.value
+    error = await who.refused("recall", EngrainError, query="walrus", **fields)
+    writing = await who.refused("store_raw_memory", EngrainError, raw_content="x", **fields)
+    assert str(writing) == str(error)
+    return error
 
 
 CREW = {"memory_scope": "shared", "scope_key": "crew"}
@@ -131,15 +119,12 @@ async def test_spaces_are_for_owners_and_admins(app: App, owner: Person, role: A
         ("put_memory_space_member", {"space_id": made["id"], "principal_type": "user", "principal_id": "x"}),
         ("preview_memory_space_access", {"space_id": made["id"], "target_principal_id": "x"}),
     ):
-        with pytest.raises(Forbidden) as error:
-            await other.run(operation, **fields)
-        assert (error.value.code, error.value.message) == ("insufficient_org_role",) * 2
-        assert role.capitalize() in error.value.remediation
+        error = await other.refused(operation, Forbidden, **fields)
+        assert (error.code, error.message) == ("insufficient_org_role",) * 2
+        assert role.capitalize() in error.remediation
 
 
-async def test_a_space_that_is_not_there_or_somebody_elses_own_is_the_same(
-    app: App, owner: Person, stranger: Person
-) -> None:
+async def test_foreign_and_unknown_spaces_answer_alike(app: App, owner: Person, stranger: Person) -> None:
     admin = await person(app, "admin", of=owner, role="admin")
     theirs = await a_space(admin, "private", None)
     foreign = await a_space(stranger)
@@ -150,9 +135,8 @@ async def test_a_space_that_is_not_there_or_somebody_elses_own_is_the_same(
             ("put_memory_space_member", {"principal_type": "user", "principal_id": owner.user_id}),
             ("preview_memory_space_access", {"target_principal_id": "x"}),
         ):
-            with pytest.raises(NotFound) as error:
-                await owner.run(operation, space_id=space_id, **fields)
-            assert (error.value.code, error.value.message) == ("memory_space_not_found",) * 2
+            error = await owner.refused(operation, NotFound, space_id=space_id, **fields)
+            assert (error.code, error.message) == ("memory_space_not_found",) * 2
     assert (await owner.call("list_memory_spaces"))["spaces"] == []
     assert (await admin.call("list_memory_spaces"))["spaces"] != []
 
@@ -172,8 +156,7 @@ async def test_members_read_and_writers_write(owner: Person, member: Person, vie
     for who in (member, viewer):
         with pytest.raises(Forbidden):
             await keep(who, **CREW)
-        with pytest.raises(Forbidden):
-            await who.run("review_capture", capture_id=kept["id"], review_state="archived")
+        await who.refused("review_capture", Forbidden, capture_id=kept["id"], review_state="archived")
     writer = await let_in(owner, space["id"], member, "writer")
     assert writer["id"] == reader["id"]
     own = await keep(member, "The walrus was here again.", **CREW)
@@ -187,8 +170,7 @@ async def test_an_admin_who_is_no_member_reads_nothing_of_a_space(app: App, owne
     kept = await keep(owner, **CREW)
     assert (await refused(admin, **CREW)).message.startswith("unverified_membership")
     assert (await admin.call("list_captures"))["total"] == 0
-    with pytest.raises(NotFound):
-        await admin.run("get_capture", capture_id=kept["id"])
+    await admin.refused("get_capture", NotFound, capture_id=kept["id"])
 
 
 async def test_what_is_made_of_a_shared_memory_is_for_the_members_of_its_space(owner: Person, member: Person) -> None:
@@ -198,14 +180,12 @@ async def test_what_is_made_of_a_shared_memory_is_for_the_members_of_its_space(o
     made = await owner.call("create_entity", name="Flush", entity_type="rule", metadata=metadata, sync=True)
     shown = {"memory_scope": "shared", "scope_key": "crew"}
     assert {key: made["metadata"][key] for key in shown} == shown
-    with pytest.raises(NotFound):
-        await member.run("get_entity", entity_id=made["id"])
+    await member.refused("get_entity", NotFound, entity_id=made["id"])
     await let_in(owner, space["id"], member)
     assert (await member.call("get_entity", entity_id=made["id"]))["name"] == "Flush"
     assert made["id"] in {hit["id"] for hit in (await member.call("search", query="Flush"))["results"]}
     for operation, fields in (("update_entity", {"name": "x"}), ("delete_entity", {})):
-        with pytest.raises(Forbidden, match="memory space"):
-            await member.run(operation, entity_id=made["id"], **fields)
+        await member.refused(operation, Forbidden, match="memory space", entity_id=made["id"], **fields)
     await let_in(owner, space["id"], member, permissions=["write"])
     assert (await member.call("update_entity", entity_id=made["id"], name="x"))["metadata"]["scope_key"] == "crew"
 
@@ -213,25 +193,20 @@ async def test_what_is_made_of_a_shared_memory_is_for_the_members_of_its_space(o
 async def test_an_entity_is_put_into_a_space_by_its_writers(owner: Person, member: Person) -> None:
     space = await a_space(owner)
     scoped = {"name": "Rule", "metadata": CREW}
-    with pytest.raises(Forbidden, match="unverified_membership"):
-        await member.run("create_entity", **scoped)
+    await member.refused("create_entity", Forbidden, match="unverified_membership", **scoped)
     await let_in(owner, space["id"], member)
-    with pytest.raises(Forbidden, match="not write"):
-        await member.run("create_entity", **scoped)
+    await member.refused("create_entity", Forbidden, match="not write", **scoped)
     await let_in(owner, space["id"], member, "writer")
     made = await member.call("create_entity", **scoped)
     task = await member.call("create_entity", entity_type="task", **scoped)
     await let_in(owner, space["id"], member, "reader")
-    with pytest.raises(Forbidden):
-        await member.run("start_task", task_id=task["id"])
+    await member.refused("start_task", Forbidden, task_id=task["id"])
     project = await a_project(owner)
     moved = await owner.call("update_entity", entity_id=made["id"], metadata={"project_id": project})
     assert moved["metadata"]["memory_scope"] == "shared"
     await switch(owner, space["id"], "disabled")
-    with pytest.raises(Forbidden, match="scope_not_enabled"):
-        await owner.run("create_entity", **scoped)
-    with pytest.raises(NotFound):
-        await owner.run("get_entity", entity_id=made["id"])
+    await owner.refused("create_entity", Forbidden, match="scope_not_enabled", **scoped)
+    await owner.refused("get_entity", NotFound, entity_id=made["id"])
 
 
 async def test_a_disabled_space_is_closed_to_all_at_once(owner: Person, member: Person) -> None:
@@ -240,18 +215,13 @@ async def test_a_disabled_space_is_closed_to_all_at_once(owner: Person, member: 
     kept = await keep(owner, **CREW)
     assert await recalled(member, **CREW) == [kept["id"]]
     disabled = await switch(owner, space["id"], "disabled")
-    assert (disabled["state"], disabled["disabled_reason"], len(disabled["members"])) == (
-        "disabled",
-        "manually_disabled",
-        2,
-    )
+    assert (disabled["state"], disabled["disabled_reason"]) == ("disabled", "manually_disabled")
+    assert len(disabled["members"]) == 2
     for who in (owner, member):
         assert (await refused(who, **CREW)).message.startswith("scope_not_enabled")
         assert (await who.call("list_captures"))["total"] == 0
-        with pytest.raises(NotFound):
-            await who.run("get_capture", capture_id=kept["id"])
-        with pytest.raises(Forbidden, match="scope_not_enabled"):
-            await who.run("search", query="walrus", **CREW)
+        await who.refused("get_capture", NotFound, capture_id=kept["id"])
+        await who.refused("search", Forbidden, match="scope_not_enabled", query="walrus", **CREW)
     with pytest.raises(Conflict, match=r"^manually_disabled$"):
         await let_in(owner, space["id"], member)
     active = await switch(owner, space["id"], "active")
@@ -267,9 +237,7 @@ async def test_who_is_no_member_does_not_learn_that_a_space_is_disabled(owner: P
 
 
 @pytest.mark.parametrize("scope", ["private", "project", "team", "organization"])
-async def test_the_memories_of_every_scope_are_switched_off_by_its_space(
-    owner: Person, member: Person, scope: str
-) -> None:
+async def test_a_disabled_space_hides_memories_of_its_scope(owner: Person, member: Person, scope: str) -> None:
     project = await a_project(owner)
     team = (await owner.call("create_team", name="Core"))["id"]
     for who in (owner, member):
@@ -337,11 +305,8 @@ async def test_a_preview_tells_what_a_member_would_read(owner: Person, member: P
     space = await a_space(owner)
     kept = [await keep(owner, f"{WALRUS} {number}", **CREW) for number in range(3)]
     told = await preview(owner, space["id"], member.user_id)
-    assert (told["allowed"], told["reason"], told["policy_reasons"]) == (
-        True,
-        "access_preview_allowed",
-        ["shared_access_verified"],
-    )
+    assert (told["allowed"], told["reason"]) == (True, "access_preview_allowed")
+    assert told["policy_reasons"] == ["shared_access_verified"]
     assert told["visible_source_ids"] == [each["id"] for each in reversed(kept)]
     assert (told["denied_source_ids"], told["missing_source_ids"]) == ([], [])
     assert (told["redacted_count"], told["hidden_but_relevant_count"]) == (0, 0)
@@ -386,7 +351,7 @@ async def test_a_preview_of_several_spaces_says_which_do_not_let_in(owner: Perso
     assert mine["visible_source_ids"] == [own["id"]]
 
 
-async def test_a_preview_counts_what_its_reader_may_not_see_and_never_what_is_somebodys_own(
+async def test_a_preview_counts_hidden_shared_records_and_no_private_ones(
     app: App, owner: Person, member: Person
 ) -> None:
     admin = await person(app, "admin", of=owner, role="admin")
@@ -414,7 +379,7 @@ async def test_ids_of_other_spaces_are_ids_of_spaces(owner: Person, bad: str) ->
         await preview(owner, space["id"], "scout", "agent", additional_space_ids=[str(uuid4())])
 
 
-async def test_credentials_of_programs_manage_no_spaces(owner: Person, member: Person) -> None:
+async def test_credentials_of_programs_manage_no_spaces(owner: Person) -> None:
     space = await a_space(owner)
     made = await owner.call("create_api_key", name="k", scopes=["api:write"])
     program = replace(owner, signed=replace(owner.signed, access_token=made["api_key"]))
@@ -422,13 +387,9 @@ async def test_credentials_of_programs_manage_no_spaces(owner: Person, member: P
     for operation, fields in (
         ("create_memory_space", {"name": "x"}),
         ("update_memory_space", {"space_id": space["id"], "name": "x"}),
-        (
-            "put_memory_space_member",
-            {"space_id": space["id"], "principal_type": "user", "principal_id": member.user_id},
-        ),
+        ("put_memory_space_member", {"space_id": space["id"], "principal_type": "user", "principal_id": "x"}),
     ):
-        with pytest.raises(Forbidden, match="signed in"):
-            await program.run(operation, **fields)
+        await program.refused(operation, Forbidden, match="signed in", **fields)
 
 
 async def test_the_indexes_agree_with_the_ledger_on_what_is_shared(owner: Person) -> None:

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from tools.packs.facets import FACETS, INTENTS, LIMITS, SHELVES, Intent, facets_of, most_each, types_of
+from tools.packs.facets import FACETS, INTENTS, LIMITS, SHELVES, Intent, most_each, types_of
 from tools.records.entity_types import ENTITY_TYPES
 
 
@@ -13,20 +13,6 @@ def test_the_tables_are_whole() -> None:
     assert set(INTENTS) == set(get_args(Intent))
     assert types_of(FACETS) <= set(ENTITY_TYPES)
     assert {facet for facets in INTENTS.values() for facet in facets} == set(FACETS)
-
-
-@pytest.mark.parametrize(
-    ("intent", "facets"),
-    [
-        ("build", ["active_work", "decisions", "procedures", "gotchas", "recent_memory"]),
-        ("plan", ["decisions", "active_work"]),
-        ("decide", ["decisions"]),
-        ("debug", ["gotchas", "procedures", "active_work", "recent_memory"]),
-    ],
-)
-def test_waking_up_shows_five_facets_at_most(intent: Intent, facets: list[str]) -> None:
-    assert list(facets_of(intent, "wake")) == facets
-    assert facets_of(intent, "recall") == INTENTS[intent]
 
 
 @pytest.mark.parametrize(

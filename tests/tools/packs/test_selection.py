@@ -8,13 +8,10 @@ from tools.packs.selection import GONE, Option, relevant, select, takes
 
 TYPES = sorted({each for shelf in SHELVES.values() for each in shelf.types})
 options = st.builds(
-    Option,
-    id=st.uuids().map(str),
-    entity_type=st.sampled_from(TYPES),
+    Option, id=st.uuids().map(str), entity_type=st.sampled_from(TYPES),
     status=st.sampled_from(("", "todo", "doing", "done", "completed", "archived", "retired", "superseded")),
-    score=st.floats(0, 1),
-    is_under_way=st.just(False),
-)
+    score=st.floats(0, 1), is_under_way=st.just(False),
+)  # fmt: skip
 
 
 def placed(intent: Intent, *found: Option, limit: int = 24) -> list[tuple[str, str]]:

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.anyio
 
 
 def connect(app: App, person: Person, name: str = "Editor") -> str:
-    """Let a person allow a new client; gives the client's access token."""
     client, _ = app.accounts.clients.register({"redirect_uris": [CALLBACK], "client_name": name})
     asked = AuthorizationRequest(client.id, CALLBACK, True, CHALLENGE, RESOURCE)
     draft = AuditDraft("oauth.allow", person.organization_id, person.user_id)
@@ -38,8 +37,7 @@ async def test_a_person_sees_its_apps_and_disconnects_one(app: App, owner: Perso
         await in_thread(app.accounts.authenticate, first)
     assert (await in_thread(app.accounts.authenticate, second)).user_id == owner.user_id
     assert [each["client_name"] for each in (await owner.call("list_grants"))["grants"]] == ["Chat"]
-    with pytest.raises(NotFound):
-        await owner.call("revoke_grant", grant_id=editor["id"])
+    await owner.refused("revoke_grant", NotFound, grant_id=editor["id"])
     [entry] = app.ledger.audit.entries(AuditQuery(owner.organization_id, action="oauth.revoke"))
     assert (entry.draft.actor_id, entry.draft.details) == (owner.user_id, {"grant_id": editor["id"]})
 
@@ -49,8 +47,7 @@ async def test_the_apps_of_others_do_not_exist(app: App, owner: Person, member: 
     [grant] = (await member.call("list_grants"))["grants"]
     for other in (owner, stranger):
         assert (await other.call("list_grants"))["grants"] == []
-        with pytest.raises(NotFound):
-            await other.call("revoke_grant", grant_id=grant["id"])
+        await other.refused("revoke_grant", NotFound, grant_id=grant["id"])
     assert (await in_thread(app.accounts.authenticate, token)).user_id == member.user_id
 
 

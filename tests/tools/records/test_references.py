@@ -21,7 +21,6 @@ async def shown(person: Person, task: str, **asked: Any) -> dict[str, Any]:
 
 
 async def everywhere(person: Person, task: str) -> list[dict[str, Any]]:
-    """The metadata of a task in every list and walk that shows it."""
     lists = [
         (await person.call("list_entities", entity_type="task"))["entities"],
         (await person.call("explore", mode="list", types=["task"]))["entities"],
@@ -105,8 +104,7 @@ async def test_an_entity_is_read_as_it_was(owner: Person) -> None:
     assert (await owner.call("get_entity", entity_id=hub, as_of=then, include_summary=False))["related"] is None
     assert (await owner.call("get_entity", entity_id=hub, as_of=then, related_limit=0))["related"] == []
     for early in (before, "7d", "2020-W10-2"):
-        with pytest.raises(NotFound, match=f"There was no entity {hub} at"):
-            await owner.call("get_entity", entity_id=hub, as_of=early)
+        await owner.refused("get_entity", NotFound, match=f"There was no entity {hub} at", entity_id=hub, as_of=early)
     with pytest.raises(ValidationFailed, match=r"as_of is not a date.*ISO 8601"):
         await owner.call("get_entity", entity_id=hub, as_of="soon")
 
@@ -121,15 +119,13 @@ async def test_what_was_hidden_then_or_is_now_is_not_read_as_it_was(owner: Perso
     assert (await member.call("get_entity", entity_id=note, as_of=opened))["name"] == "secret"
     refused = []
     for as_of in (hidden, "7d"):
-        with pytest.raises(NotFound) as missed:
-            await member.call("get_entity", entity_id=note, as_of=as_of)
-        refused.append((missed.value.message.split(" at ")[0], missed.value.remediation))
+        missed = await member.refused("get_entity", NotFound, entity_id=note, as_of=as_of)
+        refused.append((missed.message.split(" at ")[0], missed.remediation))
     assert refused[0] == refused[1], "whether it was there, and hidden, or was not, is not told"
     assert (await member.call("get_entity", entity_id=near, as_of=hidden))["related"] == []
     assert (await owner.call("get_entity", entity_id=near, as_of=hidden))["related"][0]["id"] == note
     await owner.call("update_entity", entity_id=note, metadata=PRIVATE)
-    with pytest.raises(NotFound, match="There is no entity"):
-        await member.call("get_entity", entity_id=note, as_of=opened)
+    await member.refused("get_entity", NotFound, match="There is no entity", entity_id=note, as_of=opened)
 
 
 async def test_ids_that_were_hidden_then_are_left_out_of_the_past(owner: Person, member: Person) -> None:

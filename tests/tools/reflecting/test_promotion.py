@@ -34,15 +34,6 @@ TO_PRIVATE, TO_X, TO_ALL = Target("private", "me"), Target("project", "x"), Targ
 @pytest.mark.parametrize(
     ("proposal", "reason"),
     [
-        (Proposal(None), "candidate_not_found"),
-        (Proposal("pending", is_candidate=False), "not_reflection_candidate"),
-        (Proposal("promoted"), "candidate_already_promoted"),
-        (Proposal("archived"), "candidate_archived"),
-        (Proposal("pending", may_review=False, target=TO_X, inputs=[X]), "unverified_membership"),
-        (Proposal("pending", inputs=[PRIVATE]), "missing_promote_to_scope"),
-        (Proposal("pending", target=Target("team", None, "missing_scope_key"), inputs=[X]), "missing_scope_key"),
-        (Proposal("pending", target=Target("public", None, "scope_not_enabled"), inputs=[X]), "scope_not_enabled"),
-        (Proposal("pending", target=TO_X, inputs=[X], lost_sources=["z"]), "raw_memory_not_recallable"),
         (Proposal("pending", target=TO_ALL, inputs=[X]), "promote_to_scope_must_match_broadest_input_scope"),
         (Proposal("pending", target=TO_PRIVATE, inputs=[X]), "promote_to_scope_must_match_broadest_input_scope"),
         (Proposal("pending", target=TO_X, inputs=[X, ALL]), "promote_to_scope_must_match_broadest_input_scope"),
@@ -56,7 +47,7 @@ TO_PRIVATE, TO_X, TO_ALL = Target("private", "me"), Target("project", "x"), Targ
         (Proposal("pending", target=TO_PRIVATE, inputs=[PRIVATE, PRIVATE]), None),
     ],
 )
-def test_the_first_reason_against_a_promotion_is_told(proposal: Proposal, reason: PromotionReason | None) -> None:
+def test_a_promotion_keeps_to_the_scope_of_its_inputs(proposal: Proposal, reason: PromotionReason | None) -> None:
     assert objection(proposal) == reason
 
 
@@ -66,37 +57,21 @@ FINE: dict[str, Any] = {"refusal": None, "memory_scope": "project", "has_source"
 @pytest.mark.parametrize(
     ("fields", "reasons"),
     [
-        ({}, []),
-        ({"refusal": "candidate_not_found", "has_source": False}, ["candidate_not_found"]),
-        ({"refusal": "unverified_membership"}, ["policy_denied"]),
         *(({"memory_scope": scope}, ["high_impact_scope"]) for scope in ("team", "organization", "shared", "public")),
         *(({"memory_scope": scope}, []) for scope in ("private", "delegated", "project")),
-        ({"has_source": False}, ["missing_source"]),
-        ({"confidence": None}, ["missing_confidence"]),
-        ({"confidence": 0.79}, ["low_confidence"]),
         ({"confidence": 0.79, "threshold": 0.5}, []),
-        ({"labels": ["reflection", "Token"]}, ["sensitive_candidate"]),
-        ({"kind": "rollback"}, ["destructive_candidate"]),
-        ({"standings": {"duplicate"}}, ["duplicate_candidate"]),
-        ({"standings": {"contradiction"}}, ["contradiction_candidate"]),
         ({"standings": {"supersession"}}, ["contradiction_candidate"]),
-        ({"standings": {"stale"}}, ["stale_candidate"]),
     ],
 )
-def test_what_asks_for_a_person_is_told(fields: dict[str, Any], reasons: list[str]) -> None:
+def test_scopes_that_many_read_ask_for_a_person(fields: dict[str, Any], reasons: list[str]) -> None:
     assert exceptions_of(Review(**(FINE | fields))) == reasons
 
 
 def test_all_that_asks_for_a_person_is_told_in_the_agreed_order() -> None:
     worst = Review(
-        refusal="raw_memory_not_recallable",
-        memory_scope="team",
-        has_source=False,
-        confidence=0.1,
-        kind="delete",
-        labels=["pii"],
-        standings={"stale", "contradiction", "duplicate"},
-    )
+        refusal="raw_memory_not_recallable", memory_scope="team", has_source=False, confidence=0.1, kind="delete",
+        labels=["pii"], standings={"stale", "contradiction", "duplicate"},
+    )  # fmt: skip
     agreed = [
         reason for reason in get_args(ExceptionReason) if reason not in ("candidate_not_found", "missing_confidence")
     ]
@@ -114,9 +89,7 @@ def test_all_that_asks_for_a_person_is_told_in_the_agreed_order() -> None:
         (["policy_denied", "duplicate_candidate"], ["duplicate_candidate"], None),
     ],
 )
-def test_only_what_is_known_or_outdated_is_archived(
-    found: list[ExceptionReason], asked: list[str], reason: str | None
-) -> None:
+def test_only_known_or_stale_is_archived(found: list[ExceptionReason], asked: list[str], reason: str | None) -> None:
     assert archivable(found, asked) == reason
 
 
@@ -130,19 +103,16 @@ async def contributor(owner: Person, who: Person, project: str, role: str = "pro
 
 
 async def deeds(owner: Person) -> list[dict[str, Any]]:
-    """What the audit log says of promotions, the oldest first."""
     listed = await owner.call("read_audit", action="memory.reflect.", limit=200)
     return list(reversed(listed["entries"]))
 
 
 async def promote(who: Person, candidate: str, **fields: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await who.call("promote_candidate", candidate_id=candidate, **fields)
-    return found
+    return dict(await who.call("promote_candidate", candidate_id=candidate, **fields))
 
 
 async def auto(who: Person, candidate: str, **fields: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await who.call("review_candidate", candidate_id=candidate, **fields)
-    return found
+    return dict(await who.call("review_candidate", candidate_id=candidate, **fields))
 
 
 async def state_of(who: Person, candidate: str) -> tuple[str, str | None]:
@@ -150,9 +120,7 @@ async def state_of(who: Person, candidate: str) -> tuple[str, str | None]:
     return read["review_state"], read["entity_id"]
 
 
-async def test_a_candidate_becomes_a_record_with_its_sources_links_and_confidence(
-    owner: Person, member: Person
-) -> None:
+async def test_a_promoted_record_has_sources_links_and_confidence(owner: Person, member: Person) -> None:
     project = await a_project(owner)
     await contributor(owner, member, project)
     topic = (await owner.call("create_entity", name="Cache", entity_type="topic"))["id"]
@@ -164,20 +132,12 @@ async def test_a_candidate_becomes_a_record_with_its_sources_links_and_confidenc
     )
     await owner.run("delete_entity", entity_id=gone)
     preview = await member.call("preview_promotion", candidate_id=candidate)
-    assert (preview["allowed"], preview["reason"], preview["review_state"]) == (
-        True,
-        "promotion_preview_allowed",
-        "pending",
-    )
-    assert (preview["promote_to_scope"], preview["promote_to_scope_key"], preview["source_count"]) == (
-        "project",
-        project,
-        1,
-    )
-    assert {(each["id"], each["scope_key"]) for each in preview["input_scopes"]} == {
-        (candidate, project),
-        (notes, project),
-    }
+    announced = {
+        "allowed": True, "reason": "promotion_preview_allowed", "review_state": "pending",
+        "promote_to_scope": "project", "promote_to_scope_key": project, "source_count": 1,
+    }  # fmt: skip
+    assert preview.items() >= announced.items()
+    assert {each["id"]: each["scope_key"] for each in preview["input_scopes"]} == {candidate: project, notes: project}
     assert await state_of(member, candidate) == ("pending", None)
 
     done = await promote(member, candidate, related_to=[f"requires:{topic}"])
@@ -188,14 +148,9 @@ async def test_a_candidate_becomes_a_record_with_its_sources_links_and_confidenc
     entity = await member.call("get_entity", entity_id=done["promoted_id"])
     assert (entity["entity_type"], entity["name"], entity["content"]) == ("decision", "Flush the walrus cache", DECIDED)
     told = {
-        "confidence": 0.86,
-        "project_id": project,
-        "raw_source_ids": [notes],
-        "candidate_id": candidate,
-        "domain": "ops",
-        "memory_scope": "project",
-        "span": {"start": 0, "end": 5},
-    }
+        "confidence": 0.86, "project_id": project, "raw_source_ids": [notes], "candidate_id": candidate,
+        "domain": "ops", "memory_scope": "project", "span": {"start": 0, "end": 5},
+    }  # fmt: skip
     assert entity["metadata"].items() >= told.items()
     relations = (await member.call("list_relations", entity_id=entity["id"]))["relations"]
     assert {(each["name"], each["target_id"]) for each in relations} == {
@@ -204,8 +159,7 @@ async def test_a_candidate_becomes_a_record_with_its_sources_links_and_confidenc
     for memory in (candidate, notes):
         assert await state_of(member, memory) == ("promoted", entity["id"])
     colleague = await person(member.app, "colleague", of=owner, role="member")
-    with pytest.raises(NotFound):
-        await colleague.run("get_entity", entity_id=entity["id"])
+    await colleague.refused("get_entity", NotFound, entity_id=entity["id"])
     await caught_up(member)
     found = await member.call("search", query="walrus cache granite release", types=["decision"])
     assert [hit["id"] for hit in found["results"]] == [entity["id"]]
@@ -224,14 +178,6 @@ async def test_a_promotion_is_done_once(owner: Person, member: Person) -> None:
     assert listed["total"] == 1
 
 
-async def test_with_a_key_the_answer_is_repeated(member: Person) -> None:
-    candidate = await waiting(member)
-    first = await member.run("promote_candidate", idempotency_key="once", candidate_id=candidate)
-    again = await member.run("promote_candidate", idempotency_key="once", candidate_id=candidate)
-    assert again.replayed
-    assert again.body()["promoted_id"] == first.body()["promoted_id"]
-
-
 @pytest.mark.parametrize(
     ("said", "asked", "reason"),
     [
@@ -244,7 +190,7 @@ async def test_with_a_key_the_answer_is_repeated(member: Person) -> None:
         ({"raw_source_ids": ["raw_memory_000000000000"]}, {}, "raw_memory_not_recallable"),
     ],
 )
-async def test_a_refusal_is_an_answer_and_writes_nothing(
+async def test_a_refusal_writes_nothing(
     owner: Person, said: dict[str, Any], asked: dict[str, Any], reason: str
 ) -> None:
     candidate = await waiting(owner, **said)
@@ -280,8 +226,7 @@ async def test_the_record_is_as_private_as_its_most_private_source(owner: Person
     assert (preview["promote_to_scope"], preview["metadata"]["memory_scope"]) == ("project", "private")
     done = await promote(owner, candidate)
     assert (done["memory_scope"], "narrowest_source_scope" in done["policy_reasons"]) == ("private", True)
-    with pytest.raises(NotFound):
-        await member.run("get_entity", entity_id=done["promoted_id"])
+    await member.refused("get_entity", NotFound, entity_id=done["promoted_id"])
     assert done["promoted_id"] not in json.dumps(await deeds(owner))
     assert done["promoted_id"] not in json.dumps(await member.call("get_capture", capture_id=candidate))
 
@@ -302,11 +247,8 @@ async def test_what_is_over_stays_so_and_what_was_put_off_can_be_promoted(member
     await member.call("review_capture", capture_id=deferred, review_state="deferred")
     assert (await promote(member, archived))["reason"] == "candidate_archived"
     skipped = await auto(member, archived)
-    assert (skipped["outcome"], skipped["recommended_action"], skipped["reason"]) == (
-        "skip",
-        "skip",
-        "candidate_archived",
-    )
+    assert (skipped["outcome"], skipped["recommended_action"]) == ("skip", "skip")
+    assert skipped["reason"] == "candidate_archived"
     assert (await member.call("drain_candidates"))["scanned_count"] == 0, "a drain leaves what was put off"
     assert (await promote(member, deferred))["success"]
     assert (await auto(member, deferred))["reason"] == "candidate_already_promoted"
@@ -323,12 +265,10 @@ async def test_nobody_elses_private_candidates_are_there(owner: Person, member: 
     for operation in ("promote_candidate", "preview_promotion", "review_candidate"):
         answers = []
         for each in (candidate, "raw_memory_000000000000"):
-            with pytest.raises(NotFound, match="candidate not found") as refused:
-                await owner.run(operation, candidate_id=each)
-            answers.append(str(refused.value).replace(each, "…"))
+            refused = await owner.refused(operation, NotFound, match="candidate not found", candidate_id=each)
+            answers.append(str(refused).replace(each, "…"))
         assert answers[0] == answers[1]
-        with pytest.raises(Forbidden):
-            await viewer.run(operation, candidate_id=candidate)
+        await viewer.refused(operation, Forbidden, candidate_id=candidate)
     drained = await owner.call("drain_candidates", dry_run=False)
     assert (drained["scanned_count"], drained["metadata"]["waiting_count"]) == (0, 0)
     assert (await member.call("drain_candidates"))["scanned_count"] == 1
@@ -336,8 +276,7 @@ async def test_nobody_elses_private_candidates_are_there(owner: Person, member: 
     log = json.dumps(await deeds(owner))
     assert candidate not in log
     assert done["promoted_id"] not in log
-    with pytest.raises(Forbidden):
-        await viewer.run("drain_candidates")
+    await viewer.refused("drain_candidates", Forbidden)
 
 
 async def test_each_deed_stands_in_the_audit_log_without_text(owner: Person) -> None:
@@ -357,12 +296,8 @@ async def test_each_deed_stands_in_the_audit_log_without_text(owner: Person) -> 
     await auto(owner, third, confidence_threshold=0.9)
     log = await deeds(owner)
     assert [(each["action"], each["target"]) for each in log] == [
-        (PREVIEW, first),
-        (PROMOTE, first),
-        (DENY, first),
-        (AUTO_PROMOTE, second),
-        (AUTO_REVIEW, third),
-    ]
+        (PREVIEW, first), (PROMOTE, first), (DENY, first), (AUTO_PROMOTE, second), (AUTO_REVIEW, third),
+    ]  # fmt: skip
     assert log[1]["details"]["derived_ids"] == [done["promoted_id"]]
     assert log[3]["details"]["derived_ids"] == [reviewed["promoted_id"]]
     assert log[2]["details"]["policy_reason"] == "candidate_already_promoted"
@@ -473,11 +408,9 @@ async def test_a_drain_promotes_what_it_may_archives_what_it_is_told_and_leaves_
     for candidate in (known, doubtful, private, twin, good):
         assert await state_of(owner, candidate) == ("pending", None)
     drained = await owner.call(
-        "drain_candidates",
-        dry_run=False,
-        archive_exceptions=True,
+        "drain_candidates", dry_run=False, archive_exceptions=True,
         archive_exception_reasons=["duplicate_candidate", "low_confidence"],
-    )
+    )  # fmt: skip
     counts = {name: drained[f"{name}_count"] for name in ("auto_promote", "applied", "archived", "exception", "failed")}
     assert counts == {"auto_promote": 2, "applied": 2, "archived": 2, "exception": 3, "failed": 0}
     results = {each["candidate_id"]: each for each in drained["results"]}
@@ -519,9 +452,7 @@ async def test_one_that_fails_stops_no_other(owner: Person) -> None:
     assert {each["outcome"] for each in drained["results"]} == {"error"}
     assert "note_000000000000" in drained["results"][0]["error"]
     drained = await owner.call("drain_candidates", dry_run=False)
-    assert {each["candidate_id"]: each["reason"] for each in drained["results"]} == dict.fromkeys(
-        (good, bad), "promoted"
-    )
+    assert {each["candidate_id"]: each["reason"] for each in drained["results"]} == {good: "promoted", bad: "promoted"}
 
 
 async def test_the_same_said_twice_in_a_row_is_promoted_once(member: Person) -> None:
@@ -562,8 +493,7 @@ async def test_a_drain_with_a_key_is_answered_again_and_done_once(member: Person
     assert again.body()["results"][0]["promoted_id"] == drained.body()["results"][0]["promoted_id"]
     assert await state_of(member, later) == ("pending", None)
     await member.run("delete_entity", entity_id=drained.body()["results"][0]["promoted_id"])
-    with pytest.raises(Conflict, match="not shown again"):
-        await member.run("drain_candidates", idempotency_key="once", dry_run=False)
+    await member.refused("drain_candidates", Conflict, match="not shown again", idempotency_key="once", dry_run=False)
 
 
 async def test_what_is_announced_is_what_would_be_done(owner: Person, member: Person) -> None:
@@ -573,16 +503,14 @@ async def test_what_is_announced_is_what_would_be_done(owner: Person, member: Pe
     private = await waiting(member, content="We decided to paint the lantern tower red.")
     for nothing in ("note_000000000000", "supersedes:note_000000000000"):
         for operation in ("preview_promotion", "promote_candidate"):
-            with pytest.raises(NotFound) as refused:
-                await member.run(operation, candidate_id=candidate, related_to=[nothing])
-            assert refused.value.details == {"field": "body.related_to"}
+            refused = await member.refused(operation, NotFound, candidate_id=candidate, related_to=[nothing])
+            assert refused.details == {"field": "body.related_to"}
         with pytest.raises(NotFound):
             await auto(member, private, related_to=[nothing], dry_run=True)
         drained = await member.call("drain_candidates", related_to=[nothing])
         assert {each["candidate_id"]: each["outcome"] for each in drained["results"]}[private] == "error"
     for operation in ("preview_promotion", "promote_candidate"):
-        with pytest.raises(Forbidden):
-            await member.run(operation, candidate_id=candidate, related_to=[f"supersedes:{rule['id']}"])
+        await member.refused(operation, Forbidden, candidate_id=candidate, related_to=[f"supersedes:{rule['id']}"])
     assert (await member.call("preview_promotion", candidate_id=candidate, related_to=[rule["id"]]))["allowed"]
 
 
@@ -595,8 +523,7 @@ async def test_a_team_promotes_what_its_own_notes_say(owner: Person, app: App) -
         await promote(owner, candidate)
     done = await promote(colleague, candidate)
     assert (done["memory_scope"], done["scope_key"]) == ("team", team)
-    with pytest.raises(EngrainError):
-        await owner.run("get_entity", entity_id=done["promoted_id"])
+    await owner.refused("get_entity", EngrainError, entity_id=done["promoted_id"])
     log = await deeds(owner)
     assert [each["action"] for each in log] == [PROMOTE]
     for hidden in (candidate, done["promoted_id"], team):
@@ -619,11 +546,9 @@ async def test_each_kind_becomes_a_record_of_its_type(owner: Person) -> None:
 async def test_what_reflection_queued_is_promoted(owner: Person) -> None:
     project = await a_project(owner)
     pack = await owner.call(
-        "reflect",
-        content="Decision: we keep the walrus cache in memory.\n- [ ] paint the lantern tower red (Yuki)",
-        project=project,
-        persist_review=True,
-    )
+        "reflect", content="Decision: we keep the walrus cache in memory.\n- [ ] paint the lantern tower red (Yuki)",
+        project=project, persist_review=True,
+    )  # fmt: skip
     waiting_ids = [each["persisted_id"] for each in pack["candidates"]]
     assert len(waiting_ids) == 2
     first, second = waiting_ids

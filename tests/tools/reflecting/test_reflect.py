@@ -7,7 +7,6 @@ import pytest
 
 from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up, lag
-from tools.reflecting.reflection import KINDS
 
 pytestmark = pytest.mark.anyio
 
@@ -22,13 +21,11 @@ What if we warm the cache after each deploy?
 
 
 def found(pack: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The one candidate of a kind."""
     (candidate,) = [each for each in pack["candidates"] if each["kind"] == kind]
     return dict(candidate)
 
 
 def findings(candidate: dict[str, Any]) -> dict[str, str | None]:
-    """What is said of a candidate: the record by kind."""
     return {each["kind"]: each["target_source_id"] for each in candidate["reflection_findings"]}
 
 
@@ -39,7 +36,6 @@ async def entity(person: Person, kind: str, content: str, **metadata: Any) -> st
 
 
 async def count(person: Person) -> int:
-    """How many records and captures the person can read."""
     entities = await person.call("list_entities", page_size=1)
     captures = await person.call("list_captures", limit=1)
     return int(entities["total"]) + int(captures["total"])
@@ -65,33 +61,16 @@ async def test_every_candidate_quotes_the_notes_and_says_everything_of_itself(ow
     assert found(pack, "idea")["claim_records"] == []
 
 
-async def test_the_same_notes_give_the_same_pack(owner: Person) -> None:
-    first, second = [await owner.call("reflect", content=NOTES) for _ in range(2)]
-    for pack in (first, second):
-        pack.pop("mutation_receipt")
-        for candidate in pack["candidates"]:
-            for record in candidate["claim_records"]:
-                record.pop("created_at")
-    assert first == second
-
-
 @pytest.mark.parametrize("content", ["", " \n\t "])
 async def test_empty_notes_are_refused(owner: Person, content: str) -> None:
-    with pytest.raises(ValidationFailed) as refused:
-        await owner.call("reflect", content=content)
-    assert refused.value.details["field"] == "body.content"
+    refused = await owner.refused("reflect", ValidationFailed, content=content)
+    assert refused.details["field"] == "body.content"
 
 
 async def test_notes_are_as_long_as_a_raw_memory_at_most(owner: Person) -> None:
-    with pytest.raises(ValidationFailed):
-        await owner.call("reflect", content="x" * 500_001)
+    await owner.refused("reflect", ValidationFailed, content="x" * 500_001)
     pack = await owner.call("reflect", content="x" * 500_000, persist_source=False)
     assert pack["candidates"] == []
-
-
-async def test_a_viewer_may_not_reflect(viewer: Person) -> None:
-    with pytest.raises(Forbidden, match="Viewer"):
-        await viewer.call("reflect", content=NOTES)
 
 
 async def test_the_notes_are_kept_once_and_to_the_letter(owner: Person) -> None:
@@ -171,9 +150,7 @@ async def test_what_names_somebody_else_is_not_the_same(owner: Person) -> None:
     [("idea", "Use Redis for sessions."), ("note", "Idea: use Redis for sessions."),
      ("note", "Rejected: use Redis for sessions.")],
 )  # fmt: skip
-async def test_a_decision_is_kept_where_the_same_was_an_idea_or_rejected(
-    owner: Person, entity_type: str, text: str
-) -> None:
+async def test_a_decision_is_kept_beside_the_same_idea_or_rejection(owner: Person, entity_type: str, text: str) -> None:
     await entity(owner, entity_type, text)
     await caught_up(owner)
     pack = await owner.call("reflect", content="Decision: use Redis for sessions.", persist=True)
@@ -195,12 +172,6 @@ async def test_a_decision_and_its_rejection_contradict_each_other(owner: Person,
     assert other["persisted_count"] == 1
     again = await owner.call("reflect", content=second, persist=True)
     assert again["persisted_count"] == 0
-
-
-async def test_what_reflection_itself_has_kept_is_contradicted(owner: Person) -> None:
-    first = await owner.call("reflect", content="Decision: the rate limit is 50 requests.", persist=True)
-    other = await owner.call("reflect", content="Finding: the rate limit is 100 requests.", persist=True)
-    assert findings(found(other, "claim")) == {"contradiction": found(first, "decision")["persisted_id"]}
 
 
 async def test_agents_that_reflect_on_the_same_notes_at_once_keep_them_once(owner: Person) -> None:
@@ -284,8 +255,7 @@ async def test_everything_that_is_kept_is_linked_to_what_was_named(owner: Person
 async def test_a_task_that_is_none_is_refused_and_nothing_is_kept(owner: Person) -> None:
     note = await entity(owner, "note", "Something else")
     before = await count(owner)
-    with pytest.raises(InvalidRequest, match="task_ids"):
-        await owner.call("reflect", content=NOTES, persist=True, task_ids=[note])
+    await owner.refused("reflect", InvalidRequest, match="task_ids", content=NOTES, persist=True, task_ids=[note])
     with pytest.raises(NotFound, match="related_to"):
         await owner.call("reflect", content=NOTES, persist=True, related_to=["note_000000000000"])
     assert await count(owner) == before
@@ -310,10 +280,8 @@ async def test_what_belongs_to_a_project_is_read_by_its_own_people(owner: Person
     pack = await owner.call("reflect", content=NOTES, project=project, persist=True)
     kept = found(pack, "decision")["persisted_id"]
     assert (await owner.call("get_entity", entity_id=kept))["metadata"]["memory_scope"] == "project"
-    with pytest.raises(NotFound):
-        await member.call("get_entity", entity_id=kept)
-    with pytest.raises(Forbidden, match="no role of your own"):
-        await member.call("reflect", content=NOTES, project=project)
+    await member.refused("get_entity", NotFound, entity_id=kept)
+    await member.refused("reflect", Forbidden, match="no role of your own", content=NOTES, project=project)
     looked = await member.call("reflect", content=NOTES, project=project, persist_source=False)
     assert [findings(each) for each in looked["candidates"]] == [{}] * 4
     await owner.call("add_project_member", project_id=project, user_id=member.user_id, role="project_contributor")
@@ -358,8 +326,7 @@ async def test_notes_that_are_not_kept_open_their_records_to_nobody_else(owner: 
     kept = [each["persisted_id"] for each in pack["candidates"]]
     assert pack["source_id"] is None
     for each in kept:
-        with pytest.raises(NotFound):
-            await member.call("get_entity", entity_id=each)
+        await member.refused("get_entity", NotFound, entity_id=each)
     await owner.call("add_project_member", project_id=project, user_id=member.user_id, role="project_viewer")
     assert [(await member.call("get_entity", entity_id=each))["id"] for each in kept] == kept
 
@@ -376,23 +343,13 @@ async def test_what_is_sensitive_is_not_spread(owner: Person) -> None:
     assert alone["persisted_count"] == 1
 
 
-async def test_a_key_keeps_notes_once(owner: Person) -> None:
-    fields = {"content": NOTES, "persist": True}
-    first = await owner.run("reflect", idempotency_key="one", **fields)
-    again = await owner.run("reflect", idempotency_key="one", **fields)
-    assert again.replayed
-    assert again.body()["candidates"] == first.body()["candidates"]
-    assert (await owner.call("list_entities"))["total"] == 4
-
-
 async def test_an_answer_is_not_repeated_once_what_it_quotes_is_gone(owner: Person) -> None:
     old = await entity(owner, "decision", "We use Kafka for events.")
     fields = {"content": "We decided to use NATS for events.", "persist_source": False}
     await owner.run("reflect", idempotency_key="one", **fields)
     await owner.call("delete_entity", entity_id=old)
-    with pytest.raises(EngrainError) as refused:
-        await owner.run("reflect", idempotency_key="one", **fields)
-    assert "Kafka" not in refused.value.message
+    refused = await owner.refused("reflect", EngrainError, idempotency_key="one", **fields)
+    assert "Kafka" not in refused.message
 
 
 async def test_a_colleagues_private_record_is_neither_known_nor_contradicted(owner: Person, member: Person) -> None:
@@ -435,17 +392,6 @@ async def test_citations_come_as_a_list_or_as_a_text_and_count(owner: Person, fo
     assert (usage["counted_ids"], usage["unknown_ids"]) == ([helped], ["note_000000000000"])
     assert usage["source_surface"] == "reflect"
     assert (await owner.call("reflect", content=NOTES))["citation_usage"] == {}
-
-
-async def test_no_more_than_a_hundred_records_are_cited(owner: Person) -> None:
-    with pytest.raises(ValidationFailed):
-        await owner.call("reflect", content=NOTES, cited_ids=[f"note_{number}" for number in range(101)])
-
-
-async def test_the_surest_candidates_stay(owner: Person) -> None:
-    pack = await owner.call("reflect", content=NOTES, limit=1)
-    assert [each["kind"] for each in pack["candidates"]] == ["decision"]
-    assert set(KINDS) >= {each["kind"] for each in pack["candidates"]}
 
 
 async def test_a_candidate_in_the_queue_says_nothing_of_what_its_reader_may_not_read_any_more(owner: Person) -> None:

@@ -1,6 +1,5 @@
 """Relations by hand: recorded, replaced, ended and listed, with their four times and under the rights of their ends."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -23,8 +22,7 @@ async def add(person: Person, source: str, name: str, target: str, **fields: Any
 async def listed(person: Person, entity_id: str, **fields: Any) -> list[dict[str, Any]]:
     page = await person.call("list_relations", entity_id=entity_id, **fields)
     assert page["total"] == len(page["relations"])
-    found: list[dict[str, Any]] = page["relations"]
-    return found
+    return list(page["relations"])
 
 
 def edges(relations: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
@@ -88,25 +86,6 @@ async def test_dates_have_every_form_and_make_sense(owner: Person) -> None:
         await owner.call("end_relation", relation_id=present["id"], invalid_at="2001-01-01")
 
 
-async def test_of_some_names_there_is_one_at_a_time_to_each_type(owner: Person) -> None:
-    part = await made(owner, "part", "artifact")
-    old, new = await made(owner, "old", "topic"), await made(owner, "new", "topic")
-    other = await made(owner, "other", "domain")
-    first = await add(owner, part, "PART_OF", old, valid_at="30d")
-    kept = await add(owner, part, "PART_OF", other)
-    second = await add(owner, part, "PART_OF", new, valid_at="7d")
-    assert (second["ended"], kept["ended"]) == ([first["id"]], [])
-    assert edges(await listed(owner, part)) == {(part, "PART_OF", new), (part, "PART_OF", other)}
-    gone = next(each for each in await listed(owner, part, include_expired=True) if each["id"] == first["id"])
-    assert gone["invalid_at"] == second["valid_at"]
-    assert gone["expired_at"] == second["created_at"]
-    over = await add(owner, part, "PART_OF", old, valid_at="2019-01-01", invalid_at="2020-01-01")
-    assert over["ended"] == []
-    for target in (old, new):
-        await add(owner, part, "ABOUT", target)
-    assert len(await listed(owner, part, name="ABOUT")) == 2
-
-
 @pytest.mark.parametrize(
     ("told", "known"),
     [
@@ -143,49 +122,18 @@ async def test_facts_come_out_the_same_in_whichever_order_they_are_told(owner: P
     await caught_up(owner)
 
 
-async def test_a_fact_without_a_date_holds_from_now_on_whatever_was_announced(owner: Person) -> None:
-    part = await made(owner, "part", "artifact")
-    one, two, three = [await made(owner, name, "topic") for name in ("one", "two", "three")]
-    announced = await add(owner, part, "PART_OF", one, valid_at="2999-06")
-    between = await add(owner, part, "PART_OF", two, valid_at="2999-03")
-    assert (between["invalid_at"], between["ended"]) == (announced["valid_at"], [])
-    now = await add(owner, part, "PART_OF", three)
-    assert (now["invalid_at"], set(now["ended"])) == (None, {announced["id"], between["id"]})
-
-
-async def test_what_a_field_states_has_a_past_that_can_be_told(owner: Person) -> None:
-    epic, before = await made(owner, "e", "epic"), await made(owner, "b", "epic")
-    task = await made(owner, "t", epic_id=epic)
-    [stated] = await listed(owner, task)
-    told = await add(owner, task, "PART_OF", before, valid_at="30d")
-    assert (told["invalid_at"], told["ended"]) == (stated["valid_at"], [])
-    assert await listed(owner, task) == [stated]
-
-
-async def test_a_parent_that_was_told_late_closes_no_circle(owner: Person) -> None:
-    child, parent, other = [await made(owner, name) for name in ("child", "parent", "other")]
-    await add(owner, child, "CHILD_OF", other, valid_at="7d")
-    await add(owner, parent, "CHILD_OF", child)
-    told = await add(owner, child, "CHILD_OF", parent, valid_at="30d")
-    assert told["is_current"] is False
-
-
 async def test_what_a_field_states_is_ended_by_the_field_alone(owner: Person) -> None:
     epic, other = await made(owner, "e", "epic"), await made(owner, "o", "epic")
     task = await made(owner, "t", epic_id=epic)
     [stated] = await listed(owner, task)
-    for refusal in (
-        owner.call("end_relation", relation_id=stated["id"]),
-        add(owner, task, "PART_OF", other),
-    ):
+    for refusal in (owner.call("end_relation", relation_id=stated["id"]), add(owner, task, "PART_OF", other)):
         with pytest.raises(InvalidRequest, match=r"metadata\.epic_id"):
             await refusal
     assert (await add(owner, task, "PART_OF", epic))["id"] == stated["id"]
     first = await made(owner, "first")
     by_hand = await add(owner, task, "DEPENDS_ON", first)
     await owner.call("update_entity", entity_id=task, metadata={"depends_on": [first]})
-    with pytest.raises(InvalidRequest, match=r"metadata\.depends_on"):
-        await owner.call("end_relation", relation_id=by_hand["id"])
+    await owner.refused("end_relation", InvalidRequest, match=r"metadata\.depends_on", relation_id=by_hand["id"])
     await owner.call("update_entity", entity_id=task, metadata={"depends_on": [], "epic_id": None})
     assert await listed(owner, task) == []
 
@@ -230,15 +178,12 @@ async def test_a_fact_needs_two_readable_ends_and_a_source_to_write(owner: Perso
         await add(member, mine, "SUPERSEDES", within)
     await add(member, mine, "ABOUT", within)
     fact = await add(owner, within, "ABOUT", mine)
-    with pytest.raises(Forbidden):
-        await member.call("end_relation", relation_id=fact["id"])
+    await member.refused("end_relation", Forbidden, relation_id=fact["id"])
     secret = await add(owner, hidden, "ABOUT", mine)
-    with pytest.raises(NotFound):
-        await member.call("end_relation", relation_id=secret["id"])
+    await member.refused("end_relation", NotFound, relation_id=secret["id"])
     assert edges(await listed(member, mine)) == {(mine, "ABOUT", within), (within, "ABOUT", mine)}
     assert len(await listed(owner, mine)) == 3
-    with pytest.raises(NotFound):
-        await member.call("list_relations", entity_id=hidden)
+    await member.refused("list_relations", NotFound, entity_id=hidden)
 
 
 async def test_who_may_read_a_fact_follows_its_ends(owner: Person, member: Person) -> None:
@@ -261,12 +206,10 @@ async def test_many_facts_are_recorded_together_or_not_at_all(owner: Person) -> 
     ]
     broken = [*facts, {"source_id": ids[0], "name": "ABOUT", "target_id": "nowhere"}]
     head = owner.app.ledger.feed.head(owner.organization_id)
-    with pytest.raises(NotFound) as refused:
-        await owner.call("bulk_relations", relations=broken)
-    assert field_of(refused.value) == "body.relations.12.target_id"
-    with pytest.raises(ValidationFailed) as invalid:
-        await owner.call("bulk_relations", relations=[{**facts[0], "invalid_at": "7d"}])
-    assert field_of(invalid.value) == "body.relations.0.invalid_at"
+    refused = await owner.refused("bulk_relations", NotFound, relations=broken)
+    assert field_of(refused) == "body.relations.12.target_id"
+    invalid = await owner.refused("bulk_relations", ValidationFailed, relations=[{**facts[0], "invalid_at": "7d"}])
+    assert field_of(invalid) == "body.relations.0.invalid_at"
     assert owner.app.ledger.feed.head(owner.organization_id) == head
     stored = await owner.call("bulk_relations", relations=[*facts, facts[0]], sync=True)
     assert (stored["total"], stored["new"], len(set(stored["relation_ids"]))) == (13, 12, 12)
@@ -301,19 +244,7 @@ async def test_a_repeated_request_is_applied_once_and_its_answer_goes_with_its_e
     assert (repeated.replayed, repeated.body()["id"]) == (True, first["id"])
     assert await listed(owner, a) == []
     await owner.call("delete_entity", entity_id=b)
-    with pytest.raises(Conflict):
-        await owner.run("add_relation", **write)
-
-
-async def test_a_relation_that_ends_as_it_begins_never_shows(owner: Person) -> None:
-    a, b = await made(owner, "a", "note"), await made(owner, "b", "note")
-    fact = await add(owner, a, "ABOUT", b, valid_at="3d")
-    ended = await owner.call("end_relation", relation_id=fact["id"], invalid_at=fact["valid_at"])
-    assert ended["valid_at"] == ended["invalid_at"]
-    ledger = owner.app.ledger
-    for days in (0, 1, 2, 3, 4):
-        at = owner.app.clock() - timedelta(days=days)
-        assert ledger.relations.relations_of(owner.organization_id, a, at=at) == []
+    await owner.refused("add_relation", Conflict, **write)
 
 
 @pytest.mark.parametrize("name", ["KNOWS", "", "related"])

@@ -76,8 +76,6 @@ def test_an_exact_answer_stays_one_whatever_it_is_like() -> None:
 
 
 class Everybody:
-    """Checks of a caller who may read these."""
-
     def __init__(self, allowed: Collection[str]) -> None:
         self._allowed = allowed
 
@@ -136,9 +134,7 @@ def test_what_the_caller_may_not_read_lends_nothing(vectors: VectorIndex, monkey
     assert held_against(vectors, pool, "a") is None
 
 
-def test_what_stands_in_a_thread_is_left_to_its_neighbours(
-    vectors: VectorIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threaded_records_are_left_to_their_thread(vectors: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     stored_as(monkeypatch, vectors, {each: toward(1, at) for at, each in enumerate("abc")})
     pool = pool_of(dict.fromkeys("abc", 0.5))
     context = ThreadContext(np.array([each == "b" for each in pool.ids]), np.zeros(3))
@@ -161,9 +157,7 @@ OTHERS = {
 
 
 @anyio
-async def test_memories_of_one_thing_speak_for_each_other(
-    app: App, owner: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_alike_memories_lift_each_other(app: App, owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, content in (KITS | OTHERS).items():
         await owner.call("create_entity", name=name, content=content, sync=True)
 

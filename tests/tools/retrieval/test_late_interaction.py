@@ -1,27 +1,18 @@
 """Token by token: the arithmetic, and what a search makes of it."""
 
-import math
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stores.embedding import WatchedEmbedder
 from stores.embedding.late import LateEncoder, packed, unpacked
 from stores.errors import ValidationFailed
-from stores.lexical import LexicalIndex
-from stores.tokens import Tokens, TokenStore
 from tests.people import Person, tokens_made
 from tools.app import App
-from tools.retrieval import late_interaction
 from tools.retrieval.late_interaction import best_matches
-from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import BACKGROUND, Scores, Signals, ThreadContext, fuse
 from tools.runtime.settings import Settings
 
@@ -170,7 +161,6 @@ async def stored(who: Person) -> None:
 
 
 def damage(app: App, person: Person, statement: str) -> None:
-    """Change the file of token vectors behind the server's back."""
     with app.indexer.indexes(person.organization_id) as indexes:
         assert indexes.vectors is not None
         assert indexes.vectors.tokens is not None
@@ -202,46 +192,6 @@ async def test_the_same_question_has_the_same_answer_twice(owner: Person) -> Non
 
 
 @anyio
-@pytest.mark.parametrize(
-    ("patched", "method"),
-    [
-        pytest.param(WatchedEmbedder, "embed_query", id="the vector"),
-        pytest.param(LexicalIndex, "search", id="the words"),
-    ],
-)
-async def test_the_tokens_of_a_question_are_read_beside_everything_else(
-    owner: Person, monkeypatch: pytest.MonkeyPatch, patched: type, method: str
-) -> None:
-    await stored(owner)
-    begun, waited_for = Event(), list[bool]()
-    encode, as_it_is = LateEncoder.encode_question, getattr(patched, method)
-
-    def noted(self: LateEncoder, text: str) -> NDArray[np.float32]:
-        begun.set()
-        return encode(self, text)
-
-    def last(*given: Any, **named: Any) -> Any:
-        waited_for.append(begun.wait(20))
-        return as_it_is(*given, **named)
-
-    monkeypatch.setattr(LateEncoder, "encode_question", noted)
-    monkeypatch.setattr(patched, method, last)
-    found = await owner.call("search", query="who made logging in work again")
-    assert waited_for == [True]
-    assert found["results"][0]["name"] == "Repair"
-
-
-@anyio
-async def test_without_token_vectors_a_search_says_so_and_answers(app: App, owner: Person) -> None:
-    await stored(owner)
-    damage(app, owner, "DROP TABLE passages")
-    found = await owner.call("search", query="who made logging in work again")
-    assert {each["name"] for each in found["results"]} >= {"Repair"}
-    failures = found["filters"]["search_source_failures"]
-    assert failures == [{"source": "tokens", "error_type": "index_unavailable"}]
-
-
-@anyio
 async def test_vectors_of_an_impossible_size_are_damage_and_made_anew(app: App, owner: Person) -> None:
     await stored(owner)
     damage(app, owner, "UPDATE passages SET vectors = substr(vectors, 1, 100)")
@@ -253,96 +203,6 @@ async def test_vectors_of_an_impossible_size_are_damage_and_made_anew(app: App, 
     found = await owner.call("search", query="who made logging in work again")
     assert found["results"][0]["name"] == "Repair"
     assert not found["filters"]["search_source_degraded"]
-
-
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The records whose tokens were asked for, in their order, once for each search."""
-    asked: list[list[str]] = []
-    as_it_is = TokenStore.read
-
-    def noted(self: TokenStore, wanted: Mapping[str, int], *, most: float = math.inf) -> dict[str, list[Tokens]]:
-        asked.append([*wanted])
-        return as_it_is(self, wanted, most=most)
-
-    monkeypatch.setattr(TokenStore, "read", noted)
-    return asked
-
-
-async def talk(who: Person, turns: int = 14, told: int = 6) -> list[str]:
-    """A thread of so many turns, one of which says it."""
-    texts = ["The walrus went to Lisbon." if at == told else f"The kettle number {at} boils." for at in range(turns)]
-    said = [
-        await who.call("store_raw_memory", raw_content=text, metadata={"thread_id": "t", "ordinal": at}, sync=True)
-        for at, text in enumerate(texts)
-    ]
-    await tokens_made(who)
-    return [each["id"] for each in said]
-
-
-@anyio
-async def test_in_a_thread_candidates_are_read_before_what_stands_next_to_any(
-    owner: Person, read: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = await talk(owner)
-    await owner.call("recall", query="walrus Lisbon")
-    assert len(read[-1]) == len(said)
-    monkeypatch.setattr(late_interaction, "AMONG_IN_THREADS", 2)
-    await owner.call("recall", query="walrus Lisbon")
-    first, second = (said.index(each) for each in read[-1][:2])
-    assert first == 6
-    distances = [min(abs(said.index(each) - at) for at in (first, second)) for each in read[-1][2:]]
-    assert distances == sorted(distances)
-    assert {*distances} <= {1, 2, 3, 4}
-
-
-@anyio
-async def test_what_is_not_shown_counts_for_no_average(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ("The walrus went to Lisbon.", "A walrus was seen in Lisbon.", "The walrus of Lisbon has a friend.")
-    said = [(await owner.call("store_raw_memory", raw_content=text, sync=True))["id"] for text in texts]
-    await tokens_made(owner)
-    seen = dict[str, tuple[float, float]]()
-    as_it_is = late_interaction.compare
-
-    def noted(indexes: Any, plan: Any, pool: Pool, *rest: Any) -> Any:
-        found = as_it_is(indexes, plan, pool, *rest)
-        assert found is not None
-        seen.update(zip(pool.ids, zip(*map(np.ndarray.tolist, found), strict=True), strict=True))
-        return found
-
-    monkeypatch.setattr(late_interaction, "compare", noted)
-    await owner.call("recall", query="walrus in Lisbon")
-    assert all(seen[each][0] != 0 for each in said)
-    before = [seen[each][1] for each in said]
-    await owner.call("review_capture", capture_id=said[0], review_state="archived")
-    await tokens_made(owner)
-    await owner.call("recall", query="walrus in Lisbon")
-    assert seen[said[0]][0] == 0
-    assert math.isnan(seen[said[0]][1])
-    assert seen[said[1]][0] == pytest.approx(-seen[said[2]][0]) != 0
-    assert [seen[each][1] for each in said[1:]] == before[1:]
-
-
-@anyio
-async def test_further_candidates_are_compared_in_threads_alone(owner: Person, read: list[list[str]]) -> None:
-    for at in range(60):
-        await owner.call("create_entity", name=f"Kettle {at}", content=f"The kettle number {at} boils.", sync=at == 59)
-    await tokens_made(owner)
-    await owner.call("search", query="boiling kettle")
-    assert len(read[-1]) == 50
-    await talk(owner)
-    await owner.call("search", query="boiling kettle")
-    assert len(read[-1]) > 60
-
-
-@anyio
-async def test_where_no_room_is_left_for_neighbours_the_answer_is_found(
-    owner: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = await talk(owner)
-    monkeypatch.setattr(late_interaction, "MOST_WITH_NEIGHBOURS", 1)
-    found = await owner.call("recall", query="walrus Lisbon")
-    assert found["memories"][0]["id"] == said[6]
 
 
 @anyio

@@ -22,7 +22,6 @@ def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 @pytest.fixture
 async def app(settings: Settings) -> AsyncIterator[App]:
-    """An application with models of its own, as a server has."""
     new_ledger(settings.data_dir)
     async with open_app(settings.model_copy(update={"late_interaction": True}), logs=LogRing()) as opened:
         yield opened
@@ -44,21 +43,12 @@ async def test_every_question_makes_way(app: App, owner: Person, tool: str, argu
     assert app.embedding_workers.available == 1
 
 
-async def test_both_models_are_helped(app: App) -> None:
-    assert app.token_encoder is not None
-    assert app.token_encoder.at_once == 3
-    app.embedding_workers.make_way()
-    assert app.token_encoder.at_once == 1
-
-
 @pytest.mark.parametrize(("asked", "given"), [(0, 3), (1, 1), (2, 2), (64, 3)])
 def test_no_more_are_read_at_once_than_there_are_processors(settings: Settings, asked: int, given: int) -> None:
     assert settings.model_copy(update={"embedding_threads": asked}).reading_threads == given
 
 
-def test_four_are_read_at_once_at_most_unless_more_are_asked_for(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_most_four_are_read_at_once_by_default(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "processors", lambda: 16)
     assert settings.reading_threads == 4
     assert settings.model_copy(update={"embedding_threads": 12}).reading_threads == 12

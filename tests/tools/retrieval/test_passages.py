@@ -4,14 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores.embedding.wordpiece import WordPieceTokenizer
 from stores.lexical import distinct
-from tests.people import Person, person
-from tools.app import open_app
-from tools.retrieval import passages
-from tools.retrieval.passages import PASSAGE_CHARACTERS, READ_CLOSELY, best_passage, divided
-from tools.runtime.log_ring import LogRing
-from tools.runtime.settings import Settings
+from tools.retrieval.passages import PASSAGE_CHARACTERS, best_passage, divided
 
 PLAIN = "Nothing of note happened on the quay, and the tide went out again. "
 
@@ -55,33 +49,3 @@ def test_the_best_of_many_is_the_one_that_holds_the_words(question: str, said: s
     start, end = best_passage(text, divided(text), dict.fromkeys(distinct(question), 1.0))
     assert said in text[max(0, start - 80) : end + 80]
     assert distinct(text[start:end]) & distinct(question)
-
-
-def test_of_many_passages_a_few_are_analysed(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = []
-
-    def counted(text: str) -> set[str]:
-        read.append(text)
-        return distinct(text)
-
-    monkeypatch.setattr(passages, "distinct", counted)
-    text = PLAIN * 7_000
-    best_passage(text, divided(text), {"quay": 2.0, "tide": 1.0})
-    assert len(read) == READ_CLOSELY
-
-
-@pytest.mark.anyio
-async def test_a_recall_of_a_long_memory_without_vectors_asks_no_tokenizer(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_: WordPieceTokenizer, text: str) -> None:
-        raise AssertionError(f"{len(text)} characters are divided for a read.")
-
-    async with open_app(settings.model_copy(update={"embedding_provider": "none"}), logs=LogRing()) as app:
-        who: Person = await person(app, "owner")
-        long = PLAIN * 3_000 + "Only the zanzibarquux valve was replaced. " + PLAIN * 3_000
-        kept = await who.call("store_raw_memory", raw_content=long, sync=True)
-        monkeypatch.setattr(WordPieceTokenizer, "pieces", refuse)
-        (found,) = (await who.call("recall", query="zanzibarquux valve"))["memories"]
-    assert found["id"] == kept["id"]
-    assert "zanzibarquux" in found["passage"]["text"]

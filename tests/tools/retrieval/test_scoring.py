@@ -33,17 +33,13 @@ CEILING = 20.0
 YES = np.array([True])
 shares = st.floats(0, 1)
 candidates = st.builds(
-    Candidate,
-    id=st.text("abc", min_size=1, max_size=3),
-    lexical=st.none() | st.floats(0, CEILING),
-    coverage=shares,
+    Candidate, id=st.text("abc", min_size=1, max_size=3), lexical=st.none() | st.floats(0, CEILING), coverage=shares,
     cosine=st.none() | st.floats(-1, 1),
-)
+)  # fmt: skip
 pools = st.lists(candidates, min_size=1, max_size=8, unique_by=lambda candidate: candidate.id)
 
 
 def fused(pool: list[Candidate], *, dense: bool = True, ceiling: float = CEILING) -> dict[str, float]:
-    """Fuse the candidates as columns."""
     lexical = np.array([np.nan if each.lexical is None else each.lexical for each in pool])
     cosine = np.array([np.nan if each.cosine is None else each.cosine for each in pool])
     coverage = np.array([each.coverage for each in pool])
@@ -130,9 +126,7 @@ def test_equal_scores_come_newest_first_and_no_score_gives_way_to_age() -> None:
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_a_neighbour_is_lifted_by_what_led_to_it_and_never_above_a_better_one(
-    own: float, one: float, two: float
-) -> None:
+def test_a_neighbour_is_lifted_by_its_lead_and_never_above_it(own: float, one: float, two: float) -> None:
     low, high = sorted((one, two))
     by_low, by_high = (float(neighbourly(column(own), column(lead), YES, YES)[0]) for lead in (low, high))
     assert own <= by_low <= by_high <= 1
@@ -234,12 +228,9 @@ NOTES = [
     ("Logging", "Log lines are structured; the request id is bound once in the middleware and inherited."),
 ]
 OFF_TOPIC = [
-    "sourdough baking with rye and a long cold proof",
-    "who won the football world cup final",
-    "income tax law for married couples",
-    "purple violin mountain yesterday",
-    "grandmother's cherry jam",
-]
+    "sourdough baking with rye and a long cold proof", "who won the football world cup final",
+    "income tax law for married couples", "purple violin mountain yesterday", "grandmother's cherry jam",
+]  # fmt: skip
 
 
 async def best(person: Person, query: str) -> tuple[str, float]:

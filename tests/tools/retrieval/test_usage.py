@@ -72,13 +72,6 @@ def test_users_add_up_and_sessions_saturate(ledger: Ledger, beside: Executor) ->
     assert weights(usage, organization_id=OTHER) == {}
 
 
-def test_what_was_out_of_sight_weighs_nothing(ledger: Ledger, beside: Executor) -> None:
-    cite(ledger, "p")
-    usage = Usage(ledger, lambda: NOW, beside)
-    assert weights(usage) == {}
-    assert weights(usage, OPEN | {"private:ann"}) == pytest.approx({"p": 0.5})
-
-
 def test_a_renewed_record_is_in_step_and_counts_once(ledger: Ledger, beside: Executor) -> None:
     usage = Usage(ledger, lambda: NOW, beside)
     usage.renew(ORG, ["a"])
@@ -108,14 +101,3 @@ def test_what_another_process_wrote_is_read_beside_a_search(ledger: Ledger, besi
     while weights(usage) != pytest.approx({"a": 0.5}):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def test_the_organization_asked_for_least_recently_is_read_again(ledger: Ledger, beside: Executor) -> None:
-    usage = Usage(ledger, lambda: NOW, beside, most=1)
-    assert weights(usage) == {}
-    cite(ledger, "a")
-    cite(ledger, "a", by=BOB, organization_id=OTHER)
-    assert weights(usage, organization_id=OTHER) == pytest.approx({"a": 0.5})
-    assert weights(usage) == pytest.approx({"a": 0.5})
-    usage.forget(ORG)
-    assert weights(usage) == pytest.approx({"a": 0.5})

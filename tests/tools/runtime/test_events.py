@@ -11,7 +11,6 @@ pytestmark = pytest.mark.anyio
 
 
 async def collect(stream: Subscription, count: int) -> list[Event]:
-    """Take that many events; fail when they do not come."""
     found: list[Event] = []
     with anyio.fail_after(20):
         async for event in stream:
@@ -94,8 +93,5 @@ async def test_a_deleted_record_is_never_announced_as_created_afterwards(owner: 
                 if event.data["id"] == last["id"]:
                     break
     assert [name for name, each in names if each == made["id"]] == [
-        "entity_pending",
-        "entity_created",
-        "entity_updated",
-        "entity_deleted",
-    ]
+        "entity_pending", "entity_created", "entity_updated", "entity_deleted",
+    ]  # fmt: skip

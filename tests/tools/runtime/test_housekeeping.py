@@ -42,9 +42,7 @@ async def test_old_feed_rows_and_sessions_go_and_search_goes_on(tmp_path: Path, 
         assert app.indexer.check(owner.organization_id) == []
 
 
-async def test_what_has_expired_and_what_is_left_of_deleted_organizations_goes(
-    tmp_path: Path, embedder: Embedder
-) -> None:
+async def test_expired_rows_and_rests_of_deleted_organizations_go(tmp_path: Path, embedder: Embedder) -> None:
     now = START
     async with open_app(Settings(data_dir=tmp_path), logs=LogRing(), clock=lambda: now, embedder=embedder) as app:
         owner = await person(app, "owner")

@@ -25,7 +25,6 @@ ODD = st.text("=?.-_+'x9<>,\"é\x01 ", min_size=1, max_size=70)
 
 
 def send(folder: Path, port: int, **settings: Any) -> Delivery:
-    """Send the letter through a server on this machine."""
     values: dict[str, Any] = {"smtp_host": "127.0.0.1", "smtp_port": port, "smtp_from": "Us <us@example.org>"}
     mailer = Mailer(Settings(data_dir=folder, **values | settings), utc_now)
     try:
@@ -40,7 +39,7 @@ def certificate(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_a_letter_goes_out_encrypted_to_a_server_that_is_trusted_after_logging_in(
+def test_mail_is_sent_encrypted_to_a_trusted_server_after_login(
     tmp_path: Path, certificate: Path, security: str
 ) -> None:
     with MailServer(certificate, security == "tls", ACCOUNT).running() as server:
@@ -77,18 +76,16 @@ def test_every_address_that_is_accepted_can_be_written_to(tmp_path: Path, addres
 
 
 def strange(folder: Path) -> Path:
-    """Of somebody else, whom nobody vouches for."""
     return make_certificate(folder / "other.pem", "127.0.0.1")
 
 
 def misnamed(folder: Path) -> Path:
-    """Trusted, but for another host."""
     return make_certificate(folder / "server.pem", "mail.example.org")
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 @pytest.mark.parametrize("make", [strange, misnamed])
-def test_nothing_is_said_to_a_server_that_is_not_the_one(
+def test_wrong_certificates_end_delivery(
     tmp_path: Path, certificate: Path, make: Callable[[Path], Path], security: str
 ) -> None:
     with MailServer(make(tmp_path), security == "tls", ACCOUNT).running() as server, capture_logs() as logs:
@@ -115,7 +112,7 @@ def test_a_letter_does_not_go_in_clear_where_encryption_is_wanted(tmp_path: Path
 
 
 @pytest.mark.parametrize("password", [None, "wrong"])
-def test_a_server_that_does_not_let_us_in_takes_nothing_and_the_log_holds_no_secret(
+def test_a_refused_login_sends_nothing_and_logs_no_secret(
     tmp_path: Path, certificate: Path, password: str | None
 ) -> None:
     login = {} if password is None else {"smtp_username": "engrain", "smtp_password": password}

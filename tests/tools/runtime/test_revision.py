@@ -11,7 +11,6 @@ AUTHOR = pygit2.Signature("A", "a@localhost.test", 0, 0)
 
 
 def committed(folder: Path) -> str:
-    """A checkout of two files; return its commit."""
     repository = pygit2.init_repository(str(folder))
     (folder / "tools").mkdir()
     (folder / "tools" / "code.py").write_text("one = 1\n")

@@ -1,6 +1,7 @@
 """Settings are typed, documented and refused in a sentence."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,16 +34,13 @@ def test_mcp_without_authentication_listens_on_loopback_only(host: str) -> None:
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
-        ({"ENGRAIN_JWT_SECRET": "short"}, "fewer than 32 characters"),
         ({"ENGRAIN_HOST": "0.0.0.0"}, "ENGRAIN_JWT_SECRET is needed to listen on 0.0.0.0"),  # noqa: S104 - the point
-        ({"ENGRAIN_HOST": "10.0.0.1", "ENGRAIN_JWT_SECRET": SECRET, "ENGRAIN_MCP_AUTH_MODE": "off"}, "loopback only"),
         ({"ENGRAIN_BASE_URL": "https://a.example", "ENGRAIN_MCP_AUTH_MODE": "off"}, "this machine only"),
         ({"ENGRAIN_ALLOWED_HOSTS": "*", "ENGRAIN_MCP_AUTH_MODE": "off"}, "this machine only"),
         ({"ENGRAIN_TRUSTED_PROXIES": "127.0.0.1", "ENGRAIN_MCP_AUTH_MODE": "off"}, "this machine only"),
         ({"ENGRAIN_JWT_SECRET": " " * 40}, "fewer than 32 characters, blanks"),
         ({"ENGRAIN_BASE_URL": "notaurl"}, "ENGRAIN_BASE_URL=notaurl is not valid"),
         ({"ENGRAIN_BASE_URL": "https://a.example?x=1"}, "without a query"),
-        ({"ENGRAIN_FRONTEND_URL": ":::"}, "ENGRAIN_FRONTEND_URL must be"),
         ({"ENGRAIN_CORS_ORIGINS": "https://a.example, foo"}, "ENGRAIN_CORS_ORIGINS=foo is not valid"),
         ({"ENGRAIN_CORS_ORIGINS": "https://a.example/"}, "an origin is"),
         ({"ENGRAIN_ALLOWED_HOSTS": "a b"}, "ENGRAIN_ALLOWED_HOSTS=a b is not valid"),
@@ -52,46 +50,26 @@ def test_mcp_without_authentication_listens_on_loopback_only(host: str) -> None:
         ({"ENGRAIN_EMBEDDING_PROVIDER": "openai"}, "ENGRAIN_EMBEDDING_MODEL is needed"),
         ({"ENGRAIN_RATE_LIMIT_ENABLED": "perhaps"}, "ENGRAIN_RATE_LIMIT_ENABLED=perhaps is not valid"),
     ],
-    ids=[
-        "short secret",
-        "open host",
-        "open MCP",
-        "public",
-        "any host",
-        "proxied",
-        "blank secret",
-        "no URL",
-        "query",
-        "no frontend",
-        "no origin",
-        "path of an origin",
-        "two hosts in one",
-        "URL for a host",
-        "no sender",
-        "word for a port",
-        "model missing",
-        "no boolean",
-    ],
 )
 def test_an_impossible_setting_is_refused_in_a_sentence(environ: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidSetting, match=sentence):
         read_settings(environ)
 
 
-def test_a_secret_is_never_repeated_in_a_message() -> None:
-    with pytest.raises(InvalidSetting) as refused:
-        read_settings({"ENGRAIN_JWT_SECRET": "hunter2"})
-    assert "hunter2" not in refused.value.message
-
-
 @pytest.mark.parametrize(
-    ("address", "shown"),
-    [("http://u:hunter2@x", "http://(set)@x"), ("http://x?key=hunter2&y", "http://x?key=(set)&y")],
+    ("environ", "options", "said"),
+    [
+        ({"ENGRAIN_JWT_SECRET": "hunter2"}, {}, "fewer than 32 characters"),
+        ({}, {"smtp_password": ["hunter2"]}, "ENGRAIN_SMTP_PASSWORD is not valid"),
+        ({"ENGRAIN_LLM_BASE_URL": "http://u:hunter2@x"}, {}, "=http://(set)@x is not valid"),
+        ({"ENGRAIN_LLM_BASE_URL": "http://x?key=hunter2&y"}, {}, "=http://x?key=(set)&y is not valid"),
+    ],
 )
-def test_nor_is_a_secret_in_an_address(address: str, shown: str) -> None:
+def test_a_refused_secret_is_not_repeated(environ: dict[str, str], options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidSetting) as refused:
-        read_settings({"ENGRAIN_LLM_BASE_URL": address})
-    assert refused.value.message.startswith(f"ENGRAIN_LLM_BASE_URL={shown} is not valid")
+        read_settings(environ, **options)
+    assert said in refused.value.message
+    assert "hunter2" not in str(refused.value)
 
 
 def test_an_unknown_name_is_a_warning_with_the_nearest_known_one() -> None:
@@ -107,13 +85,6 @@ def test_secrets_stay_out_of_the_settings_text() -> None:
     settings, _ = read_settings({"ENGRAIN_JWT_SECRET": SECRET, "ENGRAIN_EMBEDDING_API_KEY": "sk-hidden"})
     assert SECRET not in repr(settings)
     assert "sk-hidden" not in repr(settings)
-
-
-def test_a_refused_mail_password_is_not_repeated() -> None:
-    with pytest.raises(InvalidSetting) as refused:
-        read_settings({}, smtp_password=["hunter2"])
-    assert "ENGRAIN_SMTP_PASSWORD is not valid" in str(refused.value)
-    assert "hunter2" not in str(refused.value)
 
 
 def test_addresses_that_work_are_taken_as_they_are() -> None:

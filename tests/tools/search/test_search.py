@@ -37,14 +37,6 @@ async def test_found_by_words_by_identifier_and_by_meaning(owner: Person) -> Non
     assert (await names(owner, "when should we not release to production?"))[0] == "Deploy on Fridays"
 
 
-async def test_an_exact_answer_scores_near_one_and_an_off_topic_query_low(owner: Person) -> None:
-    await store(owner)
-    exact = await owner.call("search", query="Database connection pooling")
-    assert exact["results"][0]["score"] >= 0.9
-    for query in ("sourdough bread with rye", "who won the football cup final"):
-        assert (await owner.call("search", query=query))["results"][0]["score"] < 0.3
-
-
 FILLER = "\n".join(
     f"    canvas.draw(circle_{number}, radius={number}, colour=palette[{number}])" for number in range(30)
 )
@@ -66,7 +58,7 @@ CODE = {
         pytest.param("palette", "paint", True, id="one word"),
     ],
 )
-async def test_code_is_an_exact_answer_where_it_says_the_question_in_one_piece(
+async def test_code_is_exact_where_it_says_it_in_one_piece(
     owner: Person, query: str, wanted: str, is_exact: bool
 ) -> None:
     entities = [{"name": name, "content": content, "entity_type": "pattern"} for name, content in CODE.items()]
@@ -166,11 +158,7 @@ async def test_tags_have_no_effect_on_ranking(owner: Person) -> None:
 async def test_the_graph_brings_in_neighbours_unless_switched_off(owner: Person) -> None:
     ids = await store(owner)
     linked = await owner.call(
-        "create_entity",
-        name="Ticket",
-        content="zzz",
-        related_to=[f"about:{ids['Error E4711']}"],
-        sync=True,
+        "create_entity", name="Ticket", content="zzz", related_to=[f"about:{ids['Error E4711']}"], sync=True
     )
     found = await owner.call("search", query="E4711", include_retrieval_diagnostics=True)
     details = found["filters"]["graph_retrieval"]["source_details"]
@@ -210,12 +198,9 @@ async def test_what_was_superseded_leads_to_its_successor_and_to_nothing_else(ow
     old = await owner.call("create_entity", name="Quokka eviction schedule", entity_type="decision", sync=True)
     menu = await owner.call("create_entity", name="Lunch on Friday", related_to=[f"about:{old['id']}"], sync=True)
     new = await owner.call(
-        "create_entity",
-        name="Cache policy two",
-        entity_type="decision",
-        related_to=[f"supersedes:{old['id']}"],
+        "create_entity", name="Cache policy two", entity_type="decision", related_to=[f"supersedes:{old['id']}"],
         sync=True,
-    )
+    )  # fmt: skip
     found = await owner.call("search", query="quokka eviction schedule")
     scores = {hit["id"]: hit["score"] for hit in found["results"]}
     assert old["id"] not in scores
@@ -235,12 +220,9 @@ async def test_any_text_is_a_query(owner: Person) -> None:
     await store(owner)
     syntax = ["*", "?", '"', "a AND OR NOT", "name:x", "(((", "\\", "-minus", "(((\"'*:^~\\\\AND OR"]
     scripts = [
-        "\U0001f600",
-        "\u65e5\u672c\u8a9e\u306e\u691c\u7d22",
-        "\xdf" * 3000,
-        "\U0001f937\U0001f3fd\u200d\u2640\ufe0f",
+        "\U0001f600", "\u65e5\u672c\u8a9e\u306e\u691c\u7d22", "\xdf" * 3000, "\U0001f937\U0001f3fd\u200d\u2640\ufe0f",
         "a\u0300" * 500,
-    ]
+    ]  # fmt: skip
     for query in (*syntax, *scripts, " ", "\u200d", "\u202e\u200b\ufeff", "\U0010ffff\ue000"):
         found = await owner.call("search", query=query)
         assert found["query"] == query
@@ -272,8 +254,7 @@ async def test_content_is_cut_or_left_out_as_asked(owner: Person) -> None:
     ],
 )
 async def test_every_field_is_validated(owner: Person, fields: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error):
-        await owner.call("search", **fields)
+    await owner.refused("search", error, **fields)
 
 
 async def test_a_document_is_found_by_a_marker_at_its_end_and_read_around(owner: Person) -> None:
@@ -281,19 +262,13 @@ async def test_a_document_is_found_by_a_marker_at_its_end_and_read_around(owner:
         "# Handbook\n\n" + "Plain words about nothing in particular. " * 2500 + "\n\n## End\n\nThe xylophone procedure."
     )
     made = await owner.call(
-        "ingest_documents",
-        source_name="Docs",
-        documents=[{"url": "docs/handbook.md", "content": text}],
-        sync=True,
+        "ingest_documents", source_name="Docs", documents=[{"url": "docs/handbook.md", "content": text}], sync=True
     )
     found = await owner.call("search", query="xylophone procedure")
     hit = found["results"][0]
     assert (hit["type"], hit["result_origin"], hit["source"], hit["url"]) == (
-        "document",
-        "document",
-        "Docs",
-        "docs/handbook.md",
-    )
+        "document", "document", "Docs", "docs/handbook.md",
+    )  # fmt: skip
     assert hit["metadata"]["heading_path"] == ["Handbook", "End"]
     assert found["document_count"] > 0
     chunk = await owner.call("get_entity", entity_id=hit["id"])
@@ -323,18 +298,6 @@ async def test_a_revision_that_was_private_stays_its_authors(owner: Person, memb
     assert past["results"][0]["content"] == "secret"
 
 
-async def test_filters_as_of_a_moment_concern_the_records_as_they_were_then(owner: Person) -> None:
-    made = await owner.call("create_entity", name="zorkquux", entity_type="task", category="old", sync=True)
-    then = owner.app.clock().isoformat()
-    await owner.call("update_entity", entity_id=made["id"], category="new")
-    head = owner.app.ledger.feed.head(owner.organization_id).sequence
-    await owner.app.indexer.applied_within(owner.organization_id, head, [made["id"]], 20)
-    assert await names(owner, "zorkquux", category="old") == []
-    assert await names(owner, "zorkquux", category="old", as_of=then) == ["zorkquux"]
-    past = await owner.call("search", query="zorkquux", category="new", as_of=then)
-    assert (past["results"], past["total"]) == ([], 0)
-
-
 async def test_without_content_no_text_travels(owner: Person) -> None:
     await store(owner)
     for fields in ({"include_content": False}, {"content_max_chars": 0}):
@@ -353,11 +316,10 @@ async def test_without_content_no_text_travels(owner: Person) -> None:
         ({"source": "nope", "as_of": "garbage"}, ValidationFailed),
     ],
 )
-async def test_scopes_and_dates_are_checked_whatever_else_is_asked(
+async def test_scopes_and_dates_are_always_checked(
     owner: Person, fields: dict[str, Any], error: type[Exception]
 ) -> None:
-    with pytest.raises(error):
-        await owner.call("search", query="x", **fields)
+    await owner.refused("search", error, query="x", **fields)
 
 
 async def test_a_hit_of_words_alone_names_the_passage_that_holds_them(owner: Person) -> None:

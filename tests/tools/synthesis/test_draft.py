@@ -24,13 +24,11 @@ HOSTILE = (
 
 
 def parts(markdown: str) -> dict[str, str]:
-    """The text under each heading of the second level."""
     found = re.split(r"^## (.+)$", markdown, flags=re.M)
     return dict(zip(found[1::2], found[2::2], strict=True))
 
 
 def bullets(text: str) -> list[str]:
-    """The lines of lists."""
     return [line.strip() for line in text.split("\n") if line.strip().startswith("- ")]
 
 

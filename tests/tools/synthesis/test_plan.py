@@ -64,11 +64,9 @@ async def test_the_verification_of_a_plan_is_pending_or_names_gaps(owner: Person
     gap = empty["verification"]["gaps"][0]
     assert gap == empty["outline"]["sections"][0]["gaps"][0]
     assert gap == {
-        "section_id": "section:01-overview",
-        "reason": "no_materialized_sources",
-        "query": "Quarterly dividends of the tulip market",
-        "missing_source_ids": [],
-    }
+        "section_id": "section:01-overview", "reason": "no_materialized_sources",
+        "query": "Quarterly dividends of the tulip market", "missing_source_ids": [],
+    }  # fmt: skip
 
 
 async def test_sections_that_are_asked_for_replace_those_of_the_type(owner: Person) -> None:
@@ -184,15 +182,6 @@ async def test_a_source_with_a_credential_is_redacted(owner: Person) -> None:
     assert ("no_citable_sources", []) in gaps(verified)
     drafted = await owner.call("synthesis_draft", goal=GOAL)
     assert "hunter2" not in str(drafted)
-
-
-async def test_the_same_request_has_the_same_run(owner: Person) -> None:
-    await world(owner)
-    first, second = [await plan(owner) for _ in range(2)]
-    assert first == second
-    explicit = await plan(owner, output_type="documentation", depth="standard", entity_ids=[])
-    assert explicit["run_id"] == first["run_id"]
-    assert (await plan(owner, depth="deep"))["run_id"] != first["run_id"]
 
 
 @pytest.mark.parametrize(

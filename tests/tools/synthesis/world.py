@@ -8,13 +8,11 @@ GOAL = "Charge a passenger's card twice never"
 
 
 async def keep(person: Person, name: str, entity_type: str, content: str = "", **fields: Any) -> str:
-    """Store a record; return its id."""
     made = await person.call("create_entity", name=name, entity_type=entity_type, content=content, **fields)
     return str(made["id"])
 
 
 async def world(person: Person) -> dict[str, str]:
-    """Store the records; return their ids."""
     ids = {
         "task": await keep(person, "Charge cards once", "task", "The pay button may be pressed twice within 3 seconds.",
                            metadata={"status": "blocked"}),
@@ -35,30 +33,24 @@ async def world(person: Person) -> dict[str, str]:
 
 
 async def plan(person: Person, **fields: Any) -> dict[str, Any]:
-    """Plan a document."""
     return dict(await person.call("synthesis_plan", **{"goal": GOAL, **fields}))
 
 
 async def draft(person: Person, **fields: Any) -> dict[str, Any]:
-    """Write a document."""
     return dict(await person.call("synthesis_draft", **{"goal": GOAL, **fields}))
 
 
 def titles(run: dict[str, Any]) -> list[str]:
-    """The titles of a run's sections."""
     return [section["title"] for section in run["outline"]["sections"]]
 
 
 def pack_of(run: dict[str, Any], title: str) -> dict[str, Any]:
-    """The source pack of a section."""
     return next(pack for pack in run["source_packs"] if pack["title"] == title)
 
 
 def gaps(run: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """The reasons of a run's gaps, with the ids that are missing."""
     return [(gap["reason"], gap["missing_source_ids"]) for gap in run["verification"]["gaps"]]
 
 
 def all_sources(run: dict[str, Any]) -> set[str]:
-    """The ids of all sources."""
     return {each for pack in run["source_packs"] for each in pack["source_ids"]}

@@ -38,16 +38,11 @@ async def test_an_empty_project_has_every_field(owner: Person) -> None:
     found = await metrics(owner, project_id)
     trend = found.pop("velocity_trend")
     assert found == {
-        "project_id": project_id,
-        "project_name": "Auth",
-        "total_tasks": 0,
+        "project_id": project_id, "project_name": "Auth", "total_tasks": 0,
         "status_distribution": {"backlog": 0, "todo": 0, "doing": 0, "blocked": 0, "review": 0, "done": 0},
         "priority_distribution": {"critical": 0, "high": 0, "medium": 0, "low": 0, "someday": 0},
-        "completion_rate": 0.0,
-        "assignees": [],
-        "tasks_created_last_7d": 0,
-        "tasks_completed_last_7d": 0,
-    }
+        "completion_rate": 0.0, "assignees": [], "tasks_created_last_7d": 0, "tasks_completed_last_7d": 0,
+    }  # fmt: skip
     assert len(trend) == 30
     assert trend[-1] == {"date": datetime.now(UTC).date().isoformat(), "value": 0}
 
@@ -89,14 +84,11 @@ async def test_private_tasks_of_others_count_in_no_number(owner: Person, member:
     assert await metrics(owner, project_id) == before
 
 
-async def test_what_is_no_project_for_the_caller_has_no_metrics(
-    owner: Person, member: Person, stranger: Person
-) -> None:
+async def test_unreadable_projects_have_no_metrics(owner: Person, member: Person, stranger: Person) -> None:
     hidden, shown = await project(owner, visibility="private"), await project(owner)
     no_project = await task(owner, shown)
     for reader, wanted in ((member, hidden), (stranger, shown), (owner, no_project), (owner, "nowhere")):
-        with pytest.raises(NotFound, match=f"There is no project {wanted}"):
-            await reader.call("project_metrics", project_id=wanted)
+        await reader.refused("project_metrics", NotFound, match=f"There is no project {wanted}", project_id=wanted)
     await owner.call("delete_entity", entity_id=shown)
     with pytest.raises(NotFound):
         await metrics(owner, shown)

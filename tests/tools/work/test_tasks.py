@@ -25,8 +25,7 @@ async def task_of(person: Person, project: str, **fields: Any) -> str:
 
 
 async def read(person: Person, entity_id: str) -> dict[str, Any]:
-    entity: dict[str, Any] = await person.call("get_entity", entity_id=entity_id, include_summary=False)
-    return entity
+    return dict(await person.call("get_entity", entity_id=entity_id, include_summary=False))
 
 
 async def give_role(owner: Person, project: str, to: Person, role: ProjectRole) -> None:
@@ -60,18 +59,15 @@ async def test_everybody_is_assigned_once_and_nobody_is_a_blank(owner: Person) -
     for operation, subject in changes.items():
         await owner.call(operation, **subject, assignees=["Cy", "Cy", "Bob"])
         for wrong in (["Cy", " "], [""]):
-            with pytest.raises(ValidationFailed) as refused:
-                await owner.call(operation, **subject, assignees=wrong)
-            assert str(refused.value.details["field"]).startswith("body.assignees")
+            refused = await owner.refused(operation, ValidationFailed, **subject, assignees=wrong)
+            assert str(refused.details["field"]).startswith("body.assignees")
     assert (await read(owner, epic))["metadata"]["assignees"] == ["Cy", "Bob"]
-    with pytest.raises(ValidationFailed):
-        await owner.call("start_task", task_id=task, assignee="\u00a0")
+    await owner.refused("start_task", ValidationFailed, task_id=task, assignee="\u00a0")
     started = await owner.call("start_task", task_id=task, assignee="CY")
     assert started["data"]["assignees"] == ["Cy", "Bob"]
     for odd in ("Ada", ["Ada", 7], [None], ["\t"], {"name": "Ada"}):
-        with pytest.raises(ValidationFailed) as refused:
-            await owner.call("update_entity", entity_id=task, metadata={"assignees": odd})
-        assert refused.value.details["field"] == "body.metadata.assignees"
+        refused = await owner.refused("update_entity", ValidationFailed, entity_id=task, metadata={"assignees": odd})
+        assert refused.details["field"] == "body.metadata.assignees"
     await owner.call("update_entity", entity_id=task, metadata={"assignees": ["Dee", "dee "]})
     assert (await read(owner, task))["metadata"]["assignees"] == ["Dee"]
 
@@ -143,13 +139,10 @@ async def test_a_task_goes_through_all_its_states(owner: Person) -> None:
 
 
 DEEDS: dict[str, tuple[str, dict[str, Any]]] = {
-    "start_task": ("doing", {}),
-    "block_task": ("blocked", {"reason": "r"}),
-    "unblock_task": ("doing", {}),
-    "submit_review": ("review", {}),
-    "complete_task": ("done", {"learnings": "much"}),
+    "start_task": ("doing", {}), "block_task": ("blocked", {"reason": "r"}), "unblock_task": ("doing", {}),
+    "submit_review": ("review", {}), "complete_task": ("done", {"learnings": "much"}),
     "update_task": ("backlog", {"status": "backlog"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("deed", DEEDS)
@@ -222,12 +215,9 @@ async def test_a_change_of_nothing_is_refused(owner: Person) -> None:
         ("complete_task", {"task_id": "t", "actual_hours": -1}),
     ],
 )
-async def test_nonsense_is_refused_before_anything_is_looked_up(
-    deed: str, fields: dict[str, Any], owner: Person
-) -> None:
-    with pytest.raises(ValidationFailed) as refused:
-        await owner.call(deed, **fields)
-    assert str(refused.value.details["field"]).startswith("body.")
+async def test_invalid_requests_are_refused_first(deed: str, fields: dict[str, Any], owner: Person) -> None:
+    refused = await owner.refused(deed, ValidationFailed, **fields)
+    assert str(refused.details["field"]).startswith("body.")
 
 
 async def test_a_stale_revision_is_refused_by_every_deed(owner: Person) -> None:
@@ -238,20 +228,6 @@ async def test_a_stale_revision_is_refused_by_every_deed(owner: Person) -> None:
             await owner.call(deed, task_id=task, expected_revision=1, **fields)
     assert (await read(owner, task))["metadata"]["status"] == "todo"
     assert (await owner.call("list_entities", entity_type="episode"))["total"] == 0
-
-
-async def test_a_repeated_deed_is_done_once(owner: Person) -> None:
-    project = await project_of(owner)
-    made = [await owner.run("create_task", idempotency_key="k0", title="T", project_id=project) for _ in range(2)]
-    task = made[0].body()["task_id"]
-    assert task == made[1].body()["task_id"]
-    done = [
-        await owner.run("complete_task", idempotency_key="k1", task_id=task, learnings="Check the valve") for _ in "12"
-    ]
-    assert [each.replayed for each in done] == [False, True]
-    assert done[1].body()["mutation_receipt"]["replayed"] is True  # type: ignore[index, call-overload]  # a plain object
-    assert (await owner.call("list_entities", entity_type="episode"))["total"] == 1
-    assert (await read(owner, str(task)))["revision"] == 2
 
 
 async def test_learnings_become_an_episode_of_those_who_read_the_task(owner: Person, member: Person) -> None:
@@ -311,19 +287,15 @@ async def test_a_citation_of_what_is_not_there_undoes_the_whole_deed(owner: Pers
     assert (await owner.call("list_entities", entity_type="episode"))["total"] == 0
 
 
-async def test_tasks_of_a_project_are_worked_on_by_its_contributors(
-    owner: Person, member: Person, viewer: Person
-) -> None:
+async def test_only_contributors_work_on_project_tasks(owner: Person, member: Person, viewer: Person) -> None:
     project = await project_of(owner)
     task = await task_of(owner, project)
     deeds = {**DEEDS, "archive_task": ("archived", {})}
     with pytest.raises(Forbidden, match="You may read project"):
         await task_of(member, project)
     for deed, (_, fields) in deeds.items():
-        with pytest.raises(Forbidden, match=f"You may read {task} but not do this"):
-            await member.call(deed, task_id=task, **fields)
-        with pytest.raises(Forbidden, match="Your role is Viewer"):
-            await viewer.call(deed, task_id=task, **fields)
+        await member.refused(deed, Forbidden, match=f"You may read {task} but not do this", task_id=task, **fields)
+        await viewer.refused(deed, Forbidden, match="Your role is Viewer", task_id=task, **fields)
     await give_role(owner, project, member, "project_contributor")
     for deed, (status, fields) in deeds.items():
         assert (await member.call(deed, task_id=task, **fields))["data"]["status"] == status
@@ -340,8 +312,7 @@ async def test_a_task_out_of_sight_is_as_one_that_is_not_there(owner: Person, me
         for deed, (_, fields) in DEEDS.items():
             with pytest.raises(NotFound, match=f"^There is no task {task}\\.$"):
                 await person.call(deed, task_id=task, expected_revision=77, **fields)
-        with pytest.raises(NotFound, match=f"^There is no task {task}\\.$"):
-            await person.call("list_notes", task_id=task)
+        await person.refused("list_notes", NotFound, match=f"^There is no task {task}\\.$", task_id=task)
 
 
 async def test_a_task_without_a_project_is_worked_on_by_every_member(owner: Person, member: Person) -> None:

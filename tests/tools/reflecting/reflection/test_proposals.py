@@ -73,9 +73,7 @@ proposals = st.builds(
 
 
 @given(notes=texts, proposed=st.lists(proposals, max_size=12), limit=st.integers(0, 5))
-def test_whatever_is_proposed_spans_exist_apart_and_confidence_is_bounded(
-    notes: str, proposed: list[Proposal], limit: int
-) -> None:
+def test_spans_exist_apart_and_confidence_is_bounded(notes: str, proposed: list[Proposal], limit: int) -> None:
     admitted = admit(notes, proposed, limit=limit)
     assert len(admitted.findings) <= limit
     assert set(admitted.dropped) <= set(FLAWS)
