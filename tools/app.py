@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -47,14 +47,20 @@ BESIDE = 6
 
 
 @dataclass(frozen=True, slots=True)
-class App:
-    settings: Settings
+class Stores:
     folder: DataFolder
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
     token_encoder: LateEncoder | None
     embedding_workers: Workers
+    process_id: str
+    """Id of the data folder in claims and leases; the next process releases them."""
+
+
+@dataclass(frozen=True, slots=True)
+class App(Stores):
+    settings: Settings
     analytics: Analytics
     exposures: Exposures
     usage: Usage
@@ -71,8 +77,6 @@ class App:
     events: EventHub
     logs: "LogRing"
     clock: Callable[[], datetime]
-    process_id: str
-    """Id of the data folder in claims and leases; the next process releases them."""
     started_at: datetime
 
     @staticmethod
@@ -119,17 +123,6 @@ async def open_app(
                 tasks.cancel_scope.cancel()
 
 
-@dataclass(frozen=True, slots=True)
-class Stores:
-    folder: DataFolder
-    ledger: Ledger
-    indexer: Indexer
-    embedder: Embedder | None
-    token_encoder: LateEncoder | None
-    embedding_workers: Workers
-    process_id: str
-
-
 @contextmanager
 def open_stores(
     settings: Settings, *, clock: Callable[[], datetime] = utc_now, embedder: Embedder | None = None
@@ -145,7 +138,7 @@ def open_stores(
         stack.callback(folder.close)
         ledger = Ledger.open(settings.ledger_url, clock=clock)
         stack.callback(ledger.close)
-        process_id = _instance(folder.path)
+        process_id = _kept(folder.path / "instance", lambda: uuid.uuid4().hex)
         ledger.idempotency.release_dead_claims(process_id)
         ledger.leases.release_holder(process_id)
         workers = Workers(settings.reading_threads)
@@ -177,7 +170,7 @@ def _opened(
 ) -> Iterator[App]:
     with open_stores(settings, clock=clock, embedder=embedder) as stores, ExitStack() as closing:
         tokens = Tokens(
-            secret=settings.jwt_secret or _own_secret(stores.folder.path),
+            secret=settings.jwt_secret or _kept(stores.folder.path / "jwt_secret", lambda: secrets.token_hex(32)),
             algorithm=settings.jwt_algorithm,
             access_lifetime=timedelta(minutes=settings.access_token_expire_minutes),
             refresh_lifetime=timedelta(days=settings.refresh_token_expire_days),
@@ -215,13 +208,8 @@ def _opened(
         # First: pending imports compete with the indexes.
         closing.callback(stores.indexer.stop)
         yield App(
+            **{each.name: getattr(stores, each.name) for each in fields(stores)},
             settings=settings,
-            folder=stores.folder,
-            ledger=stores.ledger,
-            indexer=stores.indexer,
-            embedder=stores.embedder,
-            token_encoder=stores.token_encoder,
-            embedding_workers=stores.embedding_workers,
             analytics=analytics,
             exposures=exposures,
             usage=usage,
@@ -237,7 +225,6 @@ def _opened(
             events=EventHub(stores.ledger.feed, stores.indexer.applied, accounts.renewed),
             logs=logs,
             clock=clock,
-            process_id=stores.process_id,
             started_at=clock(),
         )
 
@@ -264,14 +251,6 @@ def _language_model(settings: Settings) -> ModelSpec | None:
         api_key=settings.llm_api_key,
         timeout_s=settings.llm_timeout_s,
     )
-
-
-def _instance(folder: Path) -> str:
-    return _kept(folder / "instance", lambda: uuid.uuid4().hex)
-
-
-def _own_secret(folder: Path) -> str:
-    return _kept(folder / "jwt_secret", lambda: secrets.token_hex(32))
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:

@@ -130,7 +130,7 @@ class Toolbox:
         operation = self.operations.get(params.name)
         if operation is None or operation.tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
-        request_id = _request_id(context)
+        request_id = str(_scope(context).get(REQUEST_ID, ""))
         try:
             outcome = await self._run(context, operation, params.arguments or {}, request_id)
         except EngrainError as error:
@@ -239,10 +239,6 @@ def _refuse_rest_only(name: str, tool: Tool, arguments: Mapping[str, Any]) -> No
                 remediation=f"Use one of the other words of {argument}, or leave it out.",
                 details={"field": f"arguments.{argument}", "expected": "another word"},
             )
-
-
-def _request_id(context: Context) -> str:
-    return str(_scope(context).get(REQUEST_ID, ""))
 
 
 def _scope(context: Context) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 import importlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -25,6 +25,13 @@ SERVERS: Mapping[Provider, str | None] = {
     "google": None,
     "ollama": "http://127.0.0.1:11434/v1",
 }
+CLASSES: Mapping[Provider, tuple[str, str, str]] = {
+    "openai": ("OpenAIChatModel", "OpenAIProvider", "NativeOutput"),
+    "anthropic": ("AnthropicModel", "AnthropicProvider", "ToolOutput"),
+    "google": ("GoogleModel", "GoogleProvider", "NativeOutput"),
+    "ollama": ("OllamaModel", "OllamaProvider", "PromptedOutput"),
+}
+"""Names of the model, its provider and its output mode in the library."""
 NO_KEY = "none"
 """Sent without a key: the library would send one from the environment to any server."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -78,7 +85,7 @@ class RemoteModel:
         )
 
         async with self._http() as http:
-            model, output = BUILDERS[self._spec.provider](self._spec, http, answer)
+            model, output = _built(self._spec, http, answer)
             agent: Agent[None, Any] = Agent(
                 model,
                 name="engrain",
@@ -109,57 +116,17 @@ class RemoteModel:
         )
 
 
-Built = tuple["Model[Any]", Any]
-Builder = Callable[[ModelSpec, httpx2.AsyncClient, type[Any]], Built]
-
-
-def _openai(spec: ModelSpec, http: httpx2.AsyncClient, answer: type[Any]) -> Built:
-    from pydantic_ai import NativeOutput, PromptedOutput  # noqa: PLC0415 - an extra
-    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - an extra
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - an extra
-
-    provider = OpenAIProvider(base_url=spec.base_url or SERVERS["openai"], api_key=_key(spec), http_client=http)
-    # Few servers of this protocol enforce a schema, and some refuse one.
-    output = NativeOutput(answer) if spec.base_url is None else PromptedOutput(answer)
-    return OpenAIChatModel(spec.model, provider=provider), output
-
-
-def _ollama(spec: ModelSpec, http: httpx2.AsyncClient, answer: type[Any]) -> Built:
-    from pydantic_ai import PromptedOutput  # noqa: PLC0415 - an extra
-    from pydantic_ai.models.ollama import OllamaModel  # noqa: PLC0415 - an extra
-    from pydantic_ai.providers.ollama import OllamaProvider  # noqa: PLC0415 - an extra
-
-    base = (spec.base_url or SERVERS["ollama"] or "").rstrip("/")
-    address = base if base.endswith("/v1") else f"{base}/v1"
-    provider = OllamaProvider(base_url=address, api_key=_key(spec), http_client=http)
-    return OllamaModel(spec.model, provider=provider), PromptedOutput(answer)
-
-
-def _anthropic(spec: ModelSpec, http: httpx2.AsyncClient, answer: type[Any]) -> Built:
-    from pydantic_ai import ToolOutput  # noqa: PLC0415 - an extra
-    from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - an extra
-    from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - an extra
-
-    provider = AnthropicProvider(base_url=spec.base_url or SERVERS["anthropic"], api_key=_key(spec), http_client=http)
-    return AnthropicModel(spec.model, provider=provider), ToolOutput(answer)
-
-
-def _google(spec: ModelSpec, http: httpx2.AsyncClient, answer: type[Any]) -> Built:
-    from pydantic_ai import NativeOutput  # noqa: PLC0415 - an extra
-    from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - an extra
-    from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415 - an extra
-
-    provider = GoogleProvider(base_url=spec.base_url, api_key=_key(spec), http_client=http)
-    return GoogleModel(spec.model, provider=provider), NativeOutput(answer)
-
-
-BUILDERS: Mapping[Provider, Builder] = {
-    "openai": _openai,
-    "anthropic": _anthropic,
-    "google": _google,
-    "ollama": _ollama,
-}
-
-
-def _key(spec: ModelSpec) -> str:
-    return spec.api_key or NO_KEY
+def _built(spec: ModelSpec, http: httpx2.AsyncClient, answer: type[Any]) -> tuple["Model[Any]", Any]:
+    model, provider, output = CLASSES[spec.provider]
+    base = spec.base_url or SERVERS[spec.provider]
+    if spec.provider == "ollama" and base is not None:
+        base = f"{base.rstrip('/').removesuffix('/v1')}/v1"
+    if spec.provider == "openai" and spec.base_url is not None:
+        # Few servers of this protocol enforce a schema, and some refuse one.
+        output = "PromptedOutput"
+    library, models, providers = (
+        importlib.import_module(name)
+        for name in (LIBRARY, f"{LIBRARY}.models.{spec.provider}", f"{LIBRARY}.providers.{spec.provider}")
+    )
+    server = getattr(providers, provider)(base_url=base, api_key=spec.api_key or NO_KEY, http_client=http)
+    return getattr(models, model)(spec.model, provider=server), getattr(library, output)(answer)

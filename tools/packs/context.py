@@ -9,12 +9,10 @@ from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
 from stores.analytics import Shown
 from stores.event_times import recent_at
-from stores.ledger import RecordStatus
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.frame.operation import Call, Operation, Route, Tool
-from tools.packs.context_leading import leading_tasks
 from tools.packs.context_models import (
     ContextPack,
     ContextRequest,
@@ -26,7 +24,7 @@ from tools.packs.context_models import (
     RelatedItem,
     UsageExposure,
 )
-from tools.packs.context_related import related_items
+from tools.packs.context_related import leading_tasks, related_items
 from tools.packs.excerpts import excerpt_around
 from tools.packs.facets import LIMITS, SHELVES, Facet, types_of
 from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, render
@@ -139,13 +137,9 @@ def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequen
     packs = []
     for facets in parts:
         found = _choose(app, request, ranked, facets)
-        gone = [each.status for each in ranked.options if each.status in GONE and _is_shelved(facets, each)]
+        gone = [each.status for each in ranked.options if each.status in GONE and each.entity_type in types_of(facets)]
         packs.append(Packed(_items(app, call, request, found), gone, ranked.ranking.degraded))
     return packs
-
-
-def _is_shelved(facets: Sequence[Facet], option: Option) -> bool:
-    return option.entity_type in types_of(facets)
 
 
 def withheld(
@@ -235,7 +229,9 @@ def _plan(app: App, call: Call, request: ContextRequest, query: str, facets: Seq
 def _options(request: ContextRequest, ranking: "Ranking", leading: set[str]) -> Iterable[Option]:
     for each in ranking.best:
         standing = ranking.standings[each.id]
-        if each.id not in leading and (request.project is None or _belongs(standing, request.project)):
+        if each.id not in leading and (
+            request.project is None or standing.facets.project_id in (None, request.project)
+        ):
             near, status = _nearness(each, ranking), standing.facets.status
             yield Option(each.id, standing.entity_type, status, each.score, near, shares_words=each.coverage > 0)
 
@@ -246,10 +242,6 @@ def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
     if holds_all or linked or not ranking.counts["vector"]:
         return 1.0
     return candidate.cosine or 0.0
-
-
-def _belongs(standing: RecordStatus, project_id: str) -> bool:
-    return standing.facets.project_id in (None, project_id)
 
 
 def _items(app: App, call: Call, request: ContextRequest, found: _Found) -> list[PackItem]:
@@ -284,13 +276,11 @@ def _item(request: ContextRequest, found: _Found, chosen: Chosen, related: list[
             valid_at=valid_at if isinstance(valid_at := entity.metadata.get("valid_at"), str) else None,
             project_id=entity.project_id,
         ),
-        metadata=_audited(entity, metadata, hit, found) if request.audit else _lean(metadata),
+        metadata=_audited(entity, metadata, hit, found)
+        if request.audit
+        else {key: metadata[key] for key in LEAN if metadata.get(key) not in (None, [], "")},
         related=related,
     )
-
-
-def _lean(metadata: JsonObject) -> JsonObject:
-    return {key: metadata[key] for key in LEAN if metadata.get(key) not in (None, [], "")}
 
 
 def _audited(entity: Entity, metadata: JsonObject, hit: "Candidate | None", found: _Found) -> JsonObject:
@@ -351,10 +341,6 @@ def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted:
     return Evidence(**{**shown, "filters": filters}, retrieval_arm="naive" if is_naive else None)
 
 
-def _text(pack: ContextPack) -> str:
-    return pack.markdown
-
-
 OPERATIONS = (
     Operation(
         context,
@@ -366,7 +352,7 @@ OPERATIONS = (
             omit_values={"intent": frozenset({"review"})},
             # Its text says all of them.
             omit_result=frozenset({"evidence", "usage_metadata", "sections"}),
-            render=_text,
+            render=lambda pack: pack.markdown,
         ),
     ),
 )

@@ -138,17 +138,14 @@ def _block(entry: Entry) -> _Block:
         head += "\n  Related: " + "; ".join(map(_link, entry.links))
     content = excerpt(entry.content, CONTENT_LIMIT)
     lines = [line.strip("\r") for line in content.splitlines()]
-    quoted = "\n".join(f"{QUOTE}{line}".rstrip() for line in _without_gaps(lines))
+    kept = (line for place, line in enumerate(lines) if line.strip() or (place and lines[place - 1].strip()))
+    quoted = "\n".join(f"{QUOTE}{line}".rstrip() for line in kept)
     return _Block(entry.section, head, quoted, entry.is_cut or content != entry.content.strip())
 
 
 def _link(link: Link) -> str:
     arrow = "→" if link.is_outgoing else "←"
     return f"{link.relationship} {arrow} `{link.id}` {on_one_line(link.name, NAME_LIMIT)}"
-
-
-def _without_gaps(lines: Sequence[str]) -> list[str]:
-    return [line for place, line in enumerate(lines) if line.strip() or (place and lines[place - 1].strip())]
 
 
 def _shown(quoted: str, limit: int) -> str:

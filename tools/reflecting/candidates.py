@@ -40,7 +40,7 @@ class Candidate:
 
     @property
     def kind(self) -> str:
-        return _text(self.said.get("kind")) or "claim"
+        return self.text("kind") or "claim"
 
     @property
     def entity_type(self) -> Kind | Remembrance:
@@ -48,11 +48,11 @@ class Candidate:
 
     @property
     def title(self) -> str:
-        return (_text(self.said.get("title")) or self.memory.entity.name or self.kind)[:NAME_LIMIT]
+        return (self.text("title") or self.memory.entity.name or self.kind)[:NAME_LIMIT]
 
     @property
     def content(self) -> str:
-        return (_text(self.said.get("content")) or self.memory.entity.content)[:CONTENT_LIMIT]
+        return (self.text("content") or self.memory.entity.content)[:CONTENT_LIMIT]
 
     @property
     def statement(self) -> Statement:
@@ -65,15 +65,15 @@ class Candidate:
 
     @property
     def tags(self) -> list[str]:
-        return [tag for tag in self._texts("tags") if len(tag) <= LABEL_LIMIT][:LABELS_LIMIT]
+        return [tag for tag in self.texts("tags") if len(tag) <= LABEL_LIMIT][:LABELS_LIMIT]
 
     @property
     def sensitivity_flags(self) -> list[str]:
-        return list(dict.fromkeys([*self._texts("sensitivity_flags"), *sensitivity_flags(self.content)]))
+        return list(dict.fromkeys([*self.texts("sensitivity_flags"), *sensitivity_flags(self.content)]))
 
     @property
     def raw_source_ids(self) -> list[str]:
-        return self._texts("raw_source_ids")
+        return self.texts("raw_source_ids")
 
     @property
     def suggested_scope(self) -> MemoryScope | None:
@@ -81,37 +81,24 @@ class Candidate:
         return next((scope for scope in MEMORY_SCOPES if scope == found), None)
 
     @property
-    def suggested_key(self) -> str | None:
-        return _text(self.said.get("suggested_scope_key"))
-
-    @property
-    def domain(self) -> str | None:
-        return _text(self.said.get("domain"))
-
-    @property
     def project(self) -> str | None:
-        return _text(self.said.get("project")) or self.memory.entity.project_id
-
-    @property
-    def related_to(self) -> list[str]:
-        """Proposed relations, each plain or as `relationship:id`."""
-        return self._texts("related_to")
-
-    @property
-    def task_ids(self) -> list[str]:
-        return self._texts("task_ids")
+        return self.text("project") or self.memory.entity.project_id
 
     @property
     def details(self) -> JsonObject:
         found = self.said.get("metadata")
         return found if isinstance(found, dict) else {}
 
-    def stored_standings(self) -> list[str]:
+    @property
+    def stored_standings(self) -> list[JsonValue]:
         found = self.said.get("reflection_findings")
-        kinds = [each.get("kind") for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-        return [kind for kind in kinds if isinstance(kind, str)]
+        return [each.get("kind") for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
-    def _texts(self, name: str) -> list[str]:
+    def text(self, name: str) -> str | None:
+        found = self.said.get(name)
+        return found if isinstance(found, str) and found.strip() else None
+
+    def texts(self, name: str) -> list[str]:
         return texts_in(self.said.get(name))
 
 
@@ -124,14 +111,6 @@ def candidate_for(caller: Principal, candidate_id: str, read: Read) -> Candidate
             details={"field": "body.candidate_id"},
         )
     named = Candidate(memory, (), ()).raw_source_ids
-    found = {each: read(each) for each in dict.fromkeys(named)}
-    there = {
-        each: source
-        for each, source in found.items()
-        if source is not None and may_read_memory(caller, source.entity.visibility)
-    }
-    return Candidate(memory, list(there.values()), [each for each in found if each not in there])
-
-
-def _text(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) and value.strip() else None
+    found = [source for each in dict.fromkeys(named) if (source := read(each)) is not None]
+    there = {each.entity.id: each for each in found if may_read_memory(caller, each.entity.visibility)}
+    return Candidate(memory, list(there.values()), [each for each in dict.fromkeys(named) if each not in there])

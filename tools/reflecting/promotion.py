@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import Field, JsonValue
 
@@ -151,7 +151,7 @@ async def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Pr
 
 async def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     """Promote a candidate if nothing asks for a person to look at it; else say what does."""
-    return await in_thread(again, lambda: review(app, call, request))
+    return await in_thread(again, lambda: apply(app, call, request, judge(app, call.caller, request)))
 
 
 def again(reviewed: Callable[[], Answer]) -> Answer:
@@ -196,10 +196,6 @@ def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
     return Judgement(considered, known, exceptions_of(review), threshold)
 
 
-def review(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
-    return apply(app, call, request, judge(app, call.caller, request))
-
-
 def apply(
     app: App, call: Call, request: AutoReviewRequest, judgement: Judgement, *, has_audit: bool = True
 ) -> AutoReview:
@@ -219,16 +215,8 @@ def apply(
         return review_of(judgement, request, "exception" if judgement.exceptions else "auto_promote")
     promotion = promotion_of(app, call, write_promotion(app, call, request, known, AUTO_PROMOTE), known)
     found = review_of(judgement, request, "auto_promote" if promotion.success else "skip")
-    return found.model_copy(
-        update={
-            "applied": promotion.success,
-            "reason": promotion.reason,
-            "review_state": promotion.review_state,
-            "promoted_id": promotion.promoted_id,
-            "promotion": promotion,
-            "mutation_receipt": promotion.mutation_receipt,
-        }
-    )
+    changed = {name: getattr(promotion, name) for name in ("reason", "review_state", "promoted_id", "mutation_receipt")}
+    return found.model_copy(update={"applied": promotion.success, "promotion": promotion, **changed})
 
 
 def considered_now(app: App, caller: Principal, request: PromoteRequest) -> Considered:
@@ -251,7 +239,7 @@ def compared(app: App, caller: Principal, considered: Considered) -> Comparison:
 def _standings(considered: Considered, known: Comparison) -> set[Standing]:
     found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
     if known.fault is not None:
-        stored = considered.candidate.stored_standings()
+        stored = considered.candidate.stored_standings
         found |= {each for each in get_args(Standing) if each in stored}
     return found
 
@@ -307,26 +295,20 @@ def preview_of(considered: Considered, known: Comparison) -> PromotionPreview:
 
 
 def review_of(judgement: Judgement, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
-    considered = judgement.considered
-    preview = preview_of(considered, judgement.known)
-    reason = judgement.exceptions[0] if outcome == "exception" else preview.reason
+    preview = preview_of(judgement.considered, judgement.known)
+    found: dict[str, Any] = {name: value for name, value in preview if name in AutoReview.model_fields}
+    if outcome == "exception":
+        found["reason"] = judgement.exceptions[0]
     return AutoReview(
         outcome=outcome,
         recommended_action=_ACTIONS[outcome],
         applied=False,
         dry_run=request.dry_run,
-        candidate_id=preview.candidate_id,
-        reason=reason,
-        review_state=preview.review_state,
-        promote_to_scope=preview.promote_to_scope,
-        promote_to_scope_key=preview.promote_to_scope_key,
-        raw_source_ids=preview.raw_source_ids,
-        policy_reasons=preview.policy_reasons,
         exception_reasons=[] if outcome == "skip" else list(judgement.exceptions),
-        confidence=considered.candidate.confidence,
+        confidence=judgement.considered.candidate.confidence,
         confidence_threshold=judgement.threshold,
         preview=preview,
-        metadata=preview.metadata,
+        **found,
     )
 
 
@@ -339,7 +321,7 @@ def _metadata(considered: Considered, known: Comparison) -> JsonObject:
         "kind": candidate.kind,
         "confidence": candidate.confidence,
         "project": considered.project,
-        "domain": candidate.domain,
+        "domain": candidate.text("domain"),
         "findings": [
             {
                 "kind": each.kind,

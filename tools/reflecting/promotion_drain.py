@@ -125,8 +125,7 @@ def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemor
 def _sealed(app: App, call: Call, results: Sequence[Drained]) -> None:
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        tx.show_in_answer([each.candidate_id for each in results])
-        tx.show_in_answer([each.promoted_id for each in results if each.promoted_id is not None])
+        tx.show_in_answer([name for each in results for name in (each.candidate_id, each.promoted_id) if name])
 
 
 def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Drained:

@@ -111,7 +111,7 @@ def _wanted(
     scope = request.promote_to_scope or candidate.suggested_scope
     key = request.promote_to_scope_key
     if key is None and scope == candidate.suggested_scope:
-        key = candidate.suggested_key
+        key = candidate.text("suggested_scope_key")
     if scope == "project":
         key = key or request.project or candidate.project
         return scope, key, request.project or key

@@ -8,21 +8,11 @@ from auth.policy import MemoryScope
 from stores.records import ReviewState
 
 PromotionReason = Literal[
-    "promoted",
-    "promotion_preview_allowed",
-    "candidate_not_found",
-    "not_reflection_candidate",
-    "candidate_already_promoted",
-    "candidate_archived",
-    "missing_promote_to_scope",
-    "promote_to_scope_must_match_broadest_input_scope",
-    "principal_mismatch",
-    "scope_crossing_requires_promotion",
-    "scope_not_enabled",
-    "unverified_membership",
-    "missing_scope_key",
-    "raw_memory_not_recallable",
-]
+    "promoted", "promotion_preview_allowed", "candidate_not_found", "not_reflection_candidate",
+    "candidate_already_promoted", "candidate_archived", "missing_promote_to_scope",
+    "promote_to_scope_must_match_broadest_input_scope", "principal_mismatch", "scope_crossing_requires_promotion",
+    "scope_not_enabled", "unverified_membership", "missing_scope_key", "raw_memory_not_recallable",
+]  # fmt: skip
 _WIDTH: Sequence[MemoryScope] = ("private", "delegated", "project", "team", "shared", "organization", "public")
 _UNKEYED: Collection[MemoryScope] = ("private", "organization", "public")
 
@@ -54,7 +44,7 @@ class Proposal:
 
 
 def objection(proposal: Proposal) -> PromotionReason | None:
-    return _of_candidate(proposal) or _of_target(proposal) or _of_inputs(proposal)
+    return _of_candidate(proposal) or _of_target(proposal)
 
 
 def broadest(inputs: Sequence[Input]) -> Input:
@@ -74,16 +64,12 @@ def _of_candidate(proposal: Proposal) -> PromotionReason | None:
 
 
 def _of_target(proposal: Proposal) -> PromotionReason | None:
-    if proposal.target is None:
-        return "missing_promote_to_scope"
-    return proposal.target.refusal
-
-
-def _of_inputs(proposal: Proposal) -> PromotionReason | None:
+    target = proposal.target
+    if target is None or target.refusal is not None:
+        return "missing_promote_to_scope" if target is None else target.refusal
     if proposal.lost_sources:
         return "raw_memory_not_recallable"
-    target = proposal.target
-    if target is None or target.memory_scope != broadest(proposal.inputs).memory_scope:
+    if target.memory_scope != broadest(proposal.inputs).memory_scope:
         return "promote_to_scope_must_match_broadest_input_scope"
     # Readers of one project or team must not learn the content of another.
     places = {(each.memory_scope, each.scope_key) for each in proposal.inputs if each.memory_scope not in _UNKEYED}
@@ -93,18 +79,10 @@ def _of_inputs(proposal: Proposal) -> PromotionReason | None:
 
 
 ExceptionReason = Literal[
-    "candidate_not_found",
-    "policy_denied",
-    "high_impact_scope",
-    "missing_source",
-    "missing_confidence",
-    "low_confidence",
-    "sensitive_candidate",
-    "destructive_candidate",
-    "duplicate_candidate",
-    "contradiction_candidate",
+    "candidate_not_found", "policy_denied", "high_impact_scope", "missing_source", "missing_confidence",
+    "low_confidence", "sensitive_candidate", "destructive_candidate", "duplicate_candidate", "contradiction_candidate",
     "stale_candidate",
-]
+]  # fmt: skip
 Standing = Literal["duplicate", "contradiction", "supersession", "stale"]
 
 THRESHOLD = 0.8

@@ -18,10 +18,10 @@ from tools.records.entity_models import EntityFields
 from tools.records.linking import Link, record, related
 from tools.records.storing import store_in
 from tools.reflecting.candidates import Candidate
-from tools.reflecting.duplicates import OPPOSING, Comparison, Known, is_overtaken
+from tools.reflecting.duplicates import Comparison, Known, is_overtaken
 from tools.reflecting.promotion_policy import Considered, PromoteRequest, consider
+from tools.reflecting.reflect_keeping import SURFACE, contradictions
 
-CAPTURE_MODE = "reflect"
 SPACES = ("shared", "delegated")
 """Scopes that entities only inherit from their sources."""
 PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
@@ -129,9 +129,9 @@ def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
         "raw_source_ids": list[JsonValue](candidate.raw_source_ids) or None,
         "candidate_id": candidate.id,
         "confidence": candidate.confidence,
-        "domain": request.domain or candidate.domain,
+        "domain": request.domain or candidate.text("domain"),
         "sensitivity_flags": list[JsonValue](candidate.sensitivity_flags) or None,
-        "capture_mode": CAPTURE_MODE,
+        "capture_mode": SURFACE,
         **{name: candidate.details.get(name) for name in ("span", "intent")},
     }
     if target is not None and target.memory_scope not in SPACES:
@@ -150,15 +150,9 @@ def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
 def _links(
     tx: Transaction, caller: Principal, candidate: Candidate, entity: Entity, known: Iterable[Known]
 ) -> tuple[list[Link], list[str]]:
-    wanted = related(entity, candidate.related_to)
-    wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.task_ids]
-    wanted += [
-        Link(
-            entity, "CONTRADICTS", each.entity.id, CAPTURE_MODE, provenance={"from": CAPTURE_MODE, "reason": each.kind}
-        )
-        for each in known
-        if each.kind in OPPOSING
-    ]
+    wanted = related(entity, candidate.texts("related_to"))
+    wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.texts("task_ids")]
+    wanted += contradictions(entity, known)
     there = tx.records.entities(link.target_id for link in wanted)
     links = [link for link in wanted if _is_there(caller, link, there.get(link.target_id))]
     reached = {link.target_id for link in links}

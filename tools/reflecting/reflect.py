@@ -24,22 +24,12 @@ from tools.reflecting.reflect_candidates import (
     ties,
 )
 from tools.reflecting.reflect_keeping import Keeping, Stored, place_of, store, stores_anything
-from tools.reflecting.reflection import KINDS, Finding, Kind, extract
+from tools.reflecting.reflection import KINDS, Finding, extract
 from tools.reflecting.reflection.proposals import admit
 from tools.reflecting.reflection.stating import as_said
 from tools.runtime.threads import in_thread, in_turn
 from tools.search.citations import cited
 
-HEADINGS: dict[Kind, str] = {
-    "decision": "Decisions",
-    "task": "Tasks",
-    "plan": "Plans",
-    "idea": "Ideas",
-    "claim": "Claims",
-    "procedure": "Procedures",
-    "artifact": "Artifacts",
-    "session": "Session",
-}
 CONTENT_SHOWN = 600
 
 
@@ -51,7 +41,7 @@ def markdown(
     order = {kind: number for number, kind in enumerate(KINDS)}
     ordered = sorted(candidates, key=lambda each: order[each.kind])
     for kind, group in groupby(ordered, key=lambda each: each.kind):
-        lines += ["", f"## {HEADINGS[kind]}", ""]
+        lines += ["", "## Session" if kind == "session" else f"## {kind.capitalize()}s", ""]
         for each in group:
             lines += _entry(each)
     return "\n".join(lines) + "\n"

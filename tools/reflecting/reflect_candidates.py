@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
@@ -192,18 +192,13 @@ def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) 
     ]
 
 
-ACTIONS: dict[Relationship, str] = {
-    "duplicate": "link_existing",
-    "stale": "keep_current",
-    "contradiction": "review",
-    "supersession": "supersede",
+ADVICE: dict[Relationship, tuple[str, Lifecycle]] = {
+    "duplicate": ("link_existing", "active"),
+    "stale": ("keep_current", "superseded"),
+    "contradiction": ("review", "contested"),
+    "supersession": ("supersede", "contested"),
 }
-STATES: dict[Relationship, Lifecycle] = {
-    "duplicate": "active",
-    "stale": "superseded",
-    "contradiction": "contested",
-    "supersession": "contested",
-}
+"""Recommended action, and state of the known record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +233,7 @@ def candidate(setting: Setting, finding: Finding, known: Sequence[Known], kept: 
         review_state="pending",
         persisted_id=kept.record_id,
         claim_records=_claims(setting, finding, known, sources),
-        reflection_findings=[*(_said(setting, finding, each, sources) for each in known),
-                             *_exceptions(setting, finding, sources)],
+        reflection_findings=_findings(setting, finding, known, sources),
         relationship_records=_relations(setting, finding, known, key, sources),
         sensitivity_flags=list(finding.sensitivity_flags),
     )  # fmt: skip
@@ -260,7 +254,7 @@ def _metadata(setting: Setting, finding: Finding) -> JsonObject:
 def _claims(setting: Setting, finding: Finding, known: Sequence[Known], sources: list[str]) -> list[ClaimRecord]:
     if finding.kind not in STATING:
         return []
-    by_kind = {kind: [each.entity.id for each in known if each.kind == kind] for kind in ACTIONS}
+    by_kind = {kind: [each.entity.id for each in known if each.kind == kind] for kind in ADVICE}
     opposed = by_kind["contradiction"] + by_kind["supersession"]
     retired = [each for each in known if each.kind == "stale"]
     return [
@@ -285,49 +279,46 @@ def _claims(setting: Setting, finding: Finding, known: Sequence[Known], sources:
     ]
 
 
-def _action(known: Known) -> str:
-    is_other = known.kind == "duplicate" and not (known.is_for_all and known.is_certain)
-    return "keep_both" if is_other else ACTIONS[known.kind]
-
-
-def _said(setting: Setting, finding: Finding, known: Known, sources: list[str]) -> ReflectionFinding:
-    return ReflectionFinding(
-        id=_id("finding", known.kind, finding.content, known.entity.id),
-        kind=known.kind,
-        target_source_id=known.entity.id,
-        reason=known.reason,
-        confidence=known.confidence,
-        action=_action(known),
-        lifecycle_state=STATES[known.kind],
-        source_ids=list(sources),
-        related_source_ids=[known.beside.id] if known.beside else [],
-        policy_reasons=[] if known.kind != "duplicate" or known.is_for_all else ["known_to_fewer_readers"],
-        reversible=True,
-        created_at=setting.now,
-        metadata={"name": known.entity.name, "entity_type": known.entity.entity_type},
-    )
-
-
-def _exceptions(setting: Setting, finding: Finding, sources: list[str]) -> list[ReflectionFinding]:
-    if not finding.sensitivity_flags:
-        return []
-    return [
-        ReflectionFinding(
-            id=_id("finding", "exception", finding.content),
-            kind="exception",
-            target_source_id=None,
-            reason=f"It seems to hold something sensitive: {', '.join(finding.sensitivity_flags)}.",
-            confidence=finding.confidence,
-            action="route_to_review",
-            lifecycle_state="active",
-            source_ids=list(sources),
-            related_source_ids=[],
-            policy_reasons=["sensitive_candidate"],
-            reversible=True,
-            created_at=setting.now,
-            metadata={"sensitivity_flags": list(finding.sensitivity_flags)},
+def _findings(
+    setting: Setting, finding: Finding, known: Sequence[Known], sources: list[str]
+) -> list[ReflectionFinding]:
+    shared: dict[str, Any] = {"source_ids": sources, "reversible": True, "created_at": setting.now}
+    found = []
+    for each in known:
+        action, state = ADVICE[each.kind]
+        is_doubtful = each.kind == "duplicate" and not (each.is_for_all and each.is_certain)
+        found.append(
+            ReflectionFinding(
+                id=_id("finding", each.kind, finding.content, each.entity.id),
+                kind=each.kind,
+                target_source_id=each.entity.id,
+                reason=each.reason,
+                confidence=each.confidence,
+                action="keep_both" if is_doubtful else action,
+                lifecycle_state=state,
+                related_source_ids=[each.beside.id] if each.beside else [],
+                policy_reasons=[] if each.kind != "duplicate" or each.is_for_all else ["known_to_fewer_readers"],
+                metadata={"name": each.entity.name, "entity_type": each.entity.entity_type},
+                **shared,
+            )
         )
-    ]
+    if finding.sensitivity_flags:
+        found.append(
+            ReflectionFinding(
+                id=_id("finding", "exception", finding.content),
+                kind="exception",
+                target_source_id=None,
+                reason=f"It seems to hold something sensitive: {', '.join(finding.sensitivity_flags)}.",
+                confidence=finding.confidence,
+                action="route_to_review",
+                lifecycle_state="active",
+                related_source_ids=[],
+                policy_reasons=["sensitive_candidate"],
+                metadata={"sensitivity_flags": list(finding.sensitivity_flags)},
+                **shared,
+            )
+        )
+    return found
 
 
 def _relations(

@@ -81,16 +81,13 @@ def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility
     require_live_project(app, caller.organization_id, project)
     if stores_anything(request):
         if not may_read(caller, members_key(project)):
-            raise _no_role(project)
+            raise Forbidden(
+                f"unverified_membership: you have no role of your own in project {project}.",
+                remediation="Leave `project` out to keep what is found for yourself, or ask a maintainer for a role in "
+                "it.",
+            )
         writable_memory(caller, MemoryScopeRequest("project", project))
     return Visibility(members_key(project), "project", project)
-
-
-def _no_role(project: str) -> Forbidden:
-    return Forbidden(
-        f"unverified_membership: you have no role of your own in project {project}.",
-        remediation="Leave `project` out to keep what is found for yourself, or ask a maintainer for a role in it.",
-    )
 
 
 def store(app: App, call: Call, keeping: Keeping) -> Stored:
@@ -104,8 +101,8 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
         elif request.persist:
             _write(app, call, tx, keeping, stored)
         # The stored answer is deleted with the records that it names.
-        tx.show_in_answer({each.entity.id for known in keeping.known for each in known})
-        tx.show_in_answer({each.beside.id for known in keeping.known for each in known if each.beside is not None})
+        known = [each for known in keeping.known for each in known]
+        tx.show_in_answer({entity.id for each in known for entity in (each.entity, each.beside) if entity is not None})
         tx.show_in_answer({each for each in (stored.source_id, *stored.record_ids.values()) if each})
     return stored
 
@@ -203,12 +200,16 @@ def _fields(keeping: Keeping, place: int, source_id: str | None) -> EntityFields
 
 def _links(keeping: Keeping, known: Iterable[Known], entity: Entity) -> list[Link]:
     found = [Link(entity, tie.name, tie.target.id, tie.field, types=tie.types) for tie in keeping.setting.ties]
-    found += [
+    return [*found, *contradictions(entity, known)]
+
+
+def contradictions(entity: Entity, known: Iterable[Known]) -> list[Link]:
+    """Return the links of a new entity to the records that it contradicts."""
+    return [
         Link(entity, "CONTRADICTS", each.entity.id, SURFACE, provenance={"from": SURFACE, "reason": each.kind})
         for each in known
         if each.kind in OPPOSING
     ]
-    return found
 
 
 def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored) -> None:

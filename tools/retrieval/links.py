@@ -45,7 +45,8 @@ def reach(
         is_succession = link.name == SUCCESSION
         if link.seed in shown or (link.seed in replaced and is_succession):
             found = around.setdefault(link.seed, {})
-            found[link.record_id] = found.get(link.record_id, False) or _tells(link)
+            tells = link.name not in MEMBERSHIP and not link.of_now_alone
+            found[link.record_id] = found.get(link.record_id, False) or tells
             if not link.of_now_alone:
                 counted.setdefault(link.seed, set()).add(link.record_id)
     reached: dict[str, Reached] = {}
@@ -58,7 +59,3 @@ def reach(
             if before is None or (each.telling, each.lead) > (before.telling, before.lead):
                 reached[record_id] = each
     return list(reached.values())
-
-
-def _tells(link: Link) -> bool:
-    return link.name not in MEMBERSHIP and not link.of_now_alone

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from stores.ledger import HistoryQuery
 from stores.lexical import LexicalHits, LexicalIndex, LexicalResult
 from stores.records import Entity, IndexFilter, matches, searchable_text
-from stores.vectors import DenseHit, DenseHits, Vector, VectorIndex
+from stores.vectors import DenseHits, Vector, VectorIndex
 from tools.app import App
 from tools.retrieval.links import Link
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, Plan
@@ -76,7 +76,9 @@ def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
 
 
 def meaning_then(index: VectorIndex, vector: Vector, plan: Plan, past: Past) -> DenseHits:
-    found = _kept(index.search(vector, filter=plan.prefilter, limit=LANE_DEPTH), past)
+    hits = index.search(vector, filter=plan.prefilter, limit=LANE_DEPTH)
+    # A lagging index may still hold the past text, but not for long.
+    found = [hit for hit in hits if hit.record_id not in past.replaced]
     if past.same_words:
         found += index.search(vector, filter=past.now(plan.filter), limit=LANE_DEPTH)
     return DenseHits.of(sorted(found, key=lambda hit: (-hit.score, hit.record_id))[:LANE_DEPTH])
@@ -85,8 +87,3 @@ def meaning_then(index: VectorIndex, vector: Vector, plan: Plan, past: Past) -> 
 def _without(result: LexicalResult, past: Past) -> LexicalResult:
     kept = LexicalHits.of(hit for hit in result.hits if hit.record_id not in past.replaced)
     return replace(result, hits=kept, named=result.named - past.replaced)
-
-
-def _kept(hits: Iterable[DenseHit], past: Past) -> list[DenseHit]:
-    # A lagging index may still hold the past text, but not for long.
-    return [hit for hit in hits if hit.record_id not in past.replaced]

@@ -22,8 +22,7 @@ from tools.records.entity_models import EntityId, Label, Labels
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import memory_place
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
-from tools.retrieval.imported import EVERYTHING, Imported
-from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
+from tools.retrieval.plan import DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
 from tools.search.exposure import exposed, stamp

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from auth.policy import may_read, visible_beside
 from auth.principal import Principal
+from auth.visibility import members_key, project_key, space_key, team_key
 from stores.ledger import EntityQuery
 from stores.ledger.links import Link
 from stores.records import Entity
@@ -17,16 +18,15 @@ from tools.app import App
 from tools.frame.operation import Call
 from tools.packs.context import Packed, packed, withheld
 from tools.packs.context_models import ContextRequest
-from tools.packs.context_related import READ, STRUCTURE, related_items
+from tools.packs.context_related import READ, STRUCTURE, in_force, related_items
 from tools.packs.facets import LIMITS, Facet, types_of
-from tools.packs.selection import DONE, GONE, Option
+from tools.packs.selection import DONE, Option
+from tools.synthesis.keeping import generated_among
 from tools.synthesis.models import PlanRequest
-from tools.synthesis.outline import Section, extent_of
+from tools.synthesis.outline import Section
 from tools.synthesis.pinned import Pins, read_pins
-from tools.synthesis.remembered import generated_among
 from tools.synthesis.sources import WORK, Pack, Source, Tie, facet_of, shown_name, source_of
-from tools.synthesis.templates import ABOUT_WORK, Extent
-from tools.synthesis.withholding import withheld_keys
+from tools.synthesis.templates import ABOUT_WORK, EXTENTS, Extent
 
 QUERY_LIMIT = 4_000
 HUBS = ("project", "source")
@@ -102,9 +102,9 @@ def gather(app: App, call: Call, request: PlanRequest, sections: Sequence[Sectio
         app,
         call,
         request,
-        extent_of(request),
+        EXTENTS[request.depth],
         read_pins(app, call.caller, request, sections),
-        withheld_keys(app, call.caller, request.project),
+        _withheld_keys(app, call.caller, request.project),
     )
     packs: dict[str, Pack] = {}
     for query in dict.fromkeys(section.query for section in sections):
@@ -139,7 +139,9 @@ def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> P
     if section.is_listed:
         room = extent.sources - len(items)
         sources += _listed(gatherer, section, left_out | {each.id for each in sources})[:room]
-    around = _links(gatherer, [each.id for each in sources])
+    organization, visible = gatherer.caller.organization_id, gatherer.caller.visible
+    ids = [each.id for each in sources]
+    around = gatherer.app.ledger.relations.links_around(organization, ids, visibility=visible, limit=READ)
     if gatherer.request.include_neighborhoods:
         sources += _neighbours(gatherer, sources)
     corrections, claims = _judged(gatherer, sources, around)
@@ -192,7 +194,7 @@ def _listed(gatherer: Gatherer, section: Section, known: set[str]) -> list[Sourc
         limit=LOOKED_AT,
     )
     found, _ = gatherer.app.ledger.records.list_entities(caller.organization_id, query)
-    usable = _in_force(gatherer, [each.id for each in found])
+    usable = in_force(gatherer.app, gatherer.caller, [each.id for each in found])
     generated = generated_among(gatherer.app, caller, found)
     return [
         source_of(each, gatherer.extent.preview)
@@ -232,30 +234,22 @@ def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
                 wanted.setdefault(related.id, Tie(related.relationship, source.id, related.direction == "outgoing"))
     entities = _readable(gatherer, wanted)
     generated = generated_among(gatherer.app, gatherer.caller, entities.values())
-    told = [each for each in wanted if each in entities and each not in generated and _says_something(entities[each])]
-    return [source_of(entities[each], extent.preview, tie=wanted[each]) for each in told[: extent.sources // 2]]
-
-
-def _says_something(entity: Entity) -> bool:
-    return bool((entity.content or entity.description).strip())
-
-
-def _links(gatherer: Gatherer, ids: Sequence[str]) -> Mapping[str, list[Link]]:
-    caller = gatherer.caller
-    return gatherer.app.ledger.relations.links_around(
-        caller.organization_id, ids, visibility=caller.visible, limit=READ
-    )
+    told = [(entities[each], tie) for each, tie in wanted.items() if each in entities and each not in generated]
+    told = [(entity, tie) for entity, tie in told if (entity.content or entity.description).strip()]
+    return [source_of(entity, extent.preview, tie=tie) for entity, tie in told[: extent.sources // 2]]
 
 
 def _judged(
     gatherer: Gatherer, sources: Sequence[Source], around: Mapping[str, Sequence[Link]]
 ) -> tuple[list[str], list[str]]:
-    replaced = {link.id for links in around.values() for link in links if _replaces(link)}
+    replaced = {
+        link.id for links in around.values() for link in links if link.name == "SUPERSEDES" and link.way == "outgoing"
+    }
     opposed = {
         (source.id, link.id) for source in sources for link in around.get(source.id, ()) if link.name == "CONTRADICTS"
     }
     names = {source.id: source.name for source in sources}
-    there = _in_force(gatherer, {other for _, other in opposed} - names.keys())
+    there = in_force(gatherer.app, gatherer.caller, {other for _, other in opposed} - names.keys())
     names |= {each: shown_name(entity.name) for each, entity in _readable(gatherer, there).items()}
     claims = [claim for source in sources for claim in source.claims]
     pairs = sorted({tuple(sorted(pair)) for pair in opposed if pair[1] in names})
@@ -263,27 +257,27 @@ def _judged(
     return ["superseded"] * len(replaced), list(dict.fromkeys(claims))
 
 
-def _replaces(link: Link) -> bool:
-    return link.name == "SUPERSEDES" and link.way == "outgoing"
-
-
-def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
-    caller = gatherer.caller
-    standings = gatherer.app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
-    return {
-        each
-        for each, standing in standings.items()
-        if not standing.superseded and standing.facets.status not in GONE and may_read(caller, standing.visibility)
+def _withheld_keys(app: App, caller: Principal, project_id: str | None) -> frozenset[str]:
+    """Return the projects, teams and shared spaces of which withheld records are counted; none for a narrowed key."""
+    organization = caller.organization_id
+    found = None if caller.is_narrowed else app.ledger.people.caller(caller.user_id, organization, None)
+    if found is None:
+        return frozenset()
+    projects = {each.project_id for each in found[1].projects}
+    if project_id is not None:
+        projects &= {project_id}
+    keys = {key(each) for each in projects for key in (project_key, members_key)}
+    keys |= {team_key(team.id) for team in app.ledger.teams.of_organization(organization)}
+    keys |= {
+        space_key(space.memory_scope, space.scope_key)
+        for space in app.ledger.spaces.spaces(organization, caller.user_id)
+        if space.memory_scope == "shared" and space.scope_key and space.state == "active"
     }
+    return frozenset(keys - caller.visible)
 
 
 def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
     """Drop sources deleted, hidden or retired meanwhile. Blocks."""
     ids = {each for pack in packs for each in pack.source_ids}
-    standings = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
-    usable = {
-        each
-        for each, standing in standings.items()
-        if not standing.superseded and standing.facets.status not in GONE and standing.visibility in caller.readable
-    }
+    usable = in_force(app, caller, ids, caller.readable)
     return [replace(pack, sources=tuple(each for each in pack.sources if each.id in usable)) for pack in packs]

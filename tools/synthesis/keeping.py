@@ -10,16 +10,19 @@ from auth.principal import Principal
 from auth.visibility import entity_key
 from stores.errors import Forbidden, InvalidRequest, ValidationFailed
 from stores.ledger import Transaction
-from stores.records import JsonObject, RawMemory
+from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import remember_entry
+from tools.frame.json_values import texts_in
 from tools.frame.operation import WRITERS, Call
 from tools.memory.memories import memory_draft
+from tools.records.derivation import LINK
 from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.synthesis.models import DraftRequest
-from tools.synthesis.remembered import GENERATED, SURFACE
 from tools.synthesis.sources import Source
 
+SURFACE = "synthesis"
+GENERATED = ":generated"
 SAME_LIMIT = 20
 CITED_LIMIT = 500
 
@@ -137,3 +140,21 @@ def _new(
     memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))
     tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory))
     return memory
+
+
+def is_generated(memory: RawMemory) -> bool:
+    return memory.capture.capture_surface == SURFACE and memory.capture.source_id.endswith(GENERATED)
+
+
+def generated_among(app: App, caller: Principal, entities: Iterable[Entity]) -> set[str]:
+    """Return the entities made of kept documents: no document feeds on another. Blocks."""
+    made_of = {
+        entity.id: {*texts_in([entity.metadata.get(LINK)]), *texts_in(entity.metadata.get("raw_source_ids"))}
+        for entity in entities
+    }
+    named = {each for ids in made_of.values() for each in ids}
+    if not named:
+        return set()
+    memories = app.ledger.memories.by_ids(caller.organization_id, named)
+    generated = {each for each, memory in memories.items() if is_generated(memory)}
+    return {each for each, ids in made_of.items() if ids & generated}

@@ -1,7 +1,7 @@
 """Synthesis operations: plan, verify, draft, and handbook."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -33,12 +33,12 @@ from tools.synthesis.models import (
     SynthesisRun,
     Verification,
 )
-from tools.synthesis.outline import extent_of, run_id, sections_of, title_of
-from tools.synthesis.showing import drafted_text, planned_text, verified_text
+from tools.synthesis.outline import run_id, sections_of, title_of
 from tools.synthesis.sources import Pack
-from tools.synthesis.statements import Told, tell
-from tools.synthesis.verifying import drafted_gaps, planned_gaps, verification, verified
+from tools.synthesis.statements import Told, drafted_gaps, planned_gaps, tell, verification, verified
+from tools.synthesis.templates import EXTENTS
 from tools.synthesis.writing import markdown, payload
+from tools.text.plain import one_line
 
 OPENING = "index_unavailable"
 WAITS_S = (0.2, 0.5, 1.0)
@@ -134,7 +134,7 @@ def _plan(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
 
 def _draft(app: App, call: Call, request: PlanRequest) -> _Drafted:
     packs = _packs(app, call, request)
-    told = verified(tell(packs, extent_of(request)))
+    told = verified(tell(packs, EXTENTS[request.depth]))
     gaps = [drafted_gaps(each) for each in told]
     checked = verification(packs, [gap for each in gaps for gap in each], is_drafted=True)
     run = _run(request, packs, gaps, checked)
@@ -223,6 +223,51 @@ async def _kept(
     )
     receipt = capture_receipt(app, call, [kept.memory.entity.id] if kept.is_new else []) if kept else None
     return SynthesisDraft(**dict(run), artifact=artifact, mutation_receipt=receipt)
+
+
+NAME_LIMIT, QUERY_LIMIT = 80, 120
+
+
+def planned_text(run: SynthesisRun) -> str:
+    lines = [f"{run.run_id}: {run.outline.title} ({run.outline.output_type})"]
+    for section, pack in zip(run.outline.sections, run.source_packs, strict=True):
+        lines += ["", f"{section.title}{_counts(pack)}", *_source_lines(pack)]
+    lines += ["", *_gaps(run.verification.gaps)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def verified_text(run: SynthesisRun) -> str:
+    checked = run.verification
+    word = "pass: every section rests on sources" if checked.status == "pass" else f"{checked.gap_count} gap(s)"
+    lines = [f"{run.run_id}: {word}; {checked.source_count} source(s).", *_gaps(checked.gaps)]
+    lines += [f"{section.title}: {len(section.source_ids)} source(s)" for section in run.outline.sections]
+    return "\n".join(lines) + "\n"
+
+
+def drafted_text(draft: SynthesisDraft) -> str:
+    artifact = draft.artifact
+    said = f"{artifact.artifact_id}, verification: {artifact.verification.status}"
+    if artifact.remembered_memory_id:
+        said += f"; kept as {artifact.remembered_memory_id} ({artifact.remembered_scope})"
+    return f"{artifact.markdown}\n({said})\n"
+
+
+def _counts(pack: SourcePack) -> str:
+    counts = ((pack.hidden_count, "withheld"), (pack.correction_count, "replaced"), (pack.redaction_count, "redacted"))
+    said = [f"{count} {word}" for count, word in counts if count]
+    return f" ({', '.join(said)})" if said else ""
+
+
+def _source_lines(pack: SourcePack) -> Iterator[str]:
+    for source in pack.sources:
+        relation = f", {source.relation}" if source.relation else ""
+        yield f"- {source.id} {one_line(source.name, NAME_LIMIT)} ({source.type}{relation})"
+
+
+def _gaps(gaps: Iterable[Gap]) -> Iterator[str]:
+    for gap in gaps:
+        missing = f" missing {', '.join(gap.missing_source_ids)};" if gap.missing_source_ids else ""
+        yield f"Gap in {gap.section_id}: {gap.reason};{missing} looked for: {one_line(gap.query, QUERY_LIMIT)}"
 
 
 BULKY = frozenset({"request", "outline", "source_packs", "verification"})

@@ -8,7 +8,7 @@ from tools.packs.facets import Facet
 from tools.people.organizations import slug_of
 from tools.reflecting.reflection.terms import stem, terms
 from tools.synthesis.models import PlanRequest, RequiredSection
-from tools.synthesis.templates import EVERYTHING, EXTENTS, LISTED, OPEN, TEMPLATES, Extent
+from tools.synthesis.templates import EVERYTHING, EXTENTS, LISTED, OPEN, TEMPLATES
 from tools.text.plain import one_line
 
 TITLE_LIMIT = 120
@@ -47,10 +47,6 @@ def run_id(request: PlanRequest) -> str:
     return f"synthesis:{hashlib.sha256(canonical.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
-def extent_of(request: PlanRequest) -> Extent:
-    return EXTENTS[request.depth]
-
-
 def title_of(request: PlanRequest) -> str:
     goal = one_line(request.goal, TITLE_LIMIT).rstrip(".:;,")
     return goal[:1].upper() + goal[1:]
@@ -63,7 +59,7 @@ def sections_of(request: PlanRequest) -> list[Section]:
         most = request.max_sections if "max_sections" in request.model_fields_set else len(request.required_sections)
         wanted = request.required_sections[:most]
         return [_requested(place, each, base) for place, each in enumerate(wanted, start=1)]
-    most = min(request.max_sections, extent_of(request).sections)
+    most = min(request.max_sections, EXTENTS[request.depth].sections)
     return [
         Section(
             id=_section_id(place, each.title),

@@ -14,9 +14,9 @@ from stores.records import RAW_MEMORY, Entity, RawMemory
 from tools.app import App
 from tools.packs.facets import Facet
 from tools.packs.selection import GONE
+from tools.synthesis.keeping import GENERATED, is_generated
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import Section
-from tools.synthesis.remembered import GENERATED, is_generated
 from tools.synthesis.sources import facet_of
 
 ARTIFACT = "artifact:"

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
 
 from auth.visibility import entity_key
 from stores.records import RAW_MEMORY, Entity, JsonObject
@@ -13,11 +12,11 @@ from tools.packs.excerpts import excerpt
 from tools.packs.facets import FACETS, SHELVES, Facet
 from tools.packs.selection import DONE
 from tools.reflecting.reflection.sensitivity import sensitivity_flags
+from tools.search.search import ORIGINS, Origin
 from tools.synthesis.models import SourceView
 from tools.synthesis.outline import Section
 from tools.text.plain import one_line, plain
 
-Origin = Literal["graph", "document", "raw_memory"]
 CLAIMS = "unresolved_claims"
 CLAIMS_SHOWN, CLAIM_LIMIT = 10, 300
 NAME_LIMIT = 160
@@ -101,7 +100,7 @@ def source_of(
         text="" if is_redacted else excerpt(text, limit),
         score=item.score if item is not None else 0.0,
         document=item.source if item is not None else None,
-        origin=_origin(entity),
+        origin=ORIGINS.get(entity.entity_type, "graph"),
         facet=item.facet if item is not None else facet_of(entity.entity_type, str(status or "")),
         status=status if isinstance(status, str) and entity.entity_type in WORK else "",
         changed_at=entity.updated_at,
@@ -134,12 +133,6 @@ def _name(entity: Entity, item: PackItem | None) -> str:
     if isinstance(path, list) and path:
         return " > ".join(map(str, path))
     return entity.name or "Untitled"
-
-
-def _origin(entity: Entity) -> Origin:
-    if entity.entity_type == RAW_MEMORY:
-        return "raw_memory"
-    return "document" if entity.entity_type == "document" else "graph"
 
 
 def _metadata(entity: Entity, item: PackItem | None, tie: Tie | None, *, is_pinned: bool) -> JsonObject:

@@ -11,19 +11,8 @@ from tools.synthesis.models import Gap, PlanRequest, Verification
 from tools.synthesis.outline import title_of
 from tools.synthesis.sources import Pack, Source
 from tools.synthesis.statements import Elsewhere, Statement, Told
-from tools.synthesis.templates import OutputType
 from tools.text.inline import inert
 
-KINDS: Mapping[OutputType, str] = {
-    "documentation": "Documentation",
-    "report": "Report",
-    "briefing": "Briefing",
-    "roadmap": "Roadmap",
-    "release_notes": "Release notes",
-    "audit_packet": "Audit packet",
-    "custom": "Document",
-    "handbook": "Handbook",
-}
 GROUPED_FROM = 6
 OTHERS = "Further Records"
 EMPTY = "Nothing that could be read and cited was found for this section."
@@ -47,7 +36,7 @@ def markdown(request: PlanRequest, told: Sequence[Told], verification: Verificat
         _about(request, cited),
         *_constraints(request),
         *(_section(each) for each in told),
-        _sources(cited),
+        "\n".join(["## Sources", "", *([_source(each) for each in cited] or ["None."])]),
         _freshness(cited, told),
         _gaps(verification.gaps, titles),
     ]
@@ -100,7 +89,8 @@ def _about(request: PlanRequest, cited: Sequence[Source]) -> str:
     audience = (request.audience or "").strip()
     whom = f" for {inert(audience)}" if audience else ""
     records = "1 record" if len(cited) == 1 else f"{len(cited)} records"
-    return f"{KINDS[request.output_type]}{whom}, compiled from {records}. Ids in brackets name what a line rests on."
+    kind = "Document" if request.output_type == "custom" else _spoken(request.output_type).capitalize()
+    return f"{kind}{whom}, compiled from {records}. Ids in brackets name what a line rests on."
 
 
 def _constraints(request: PlanRequest) -> Iterator[str]:
@@ -140,7 +130,9 @@ def _bullet(statement: Statement, indent: str = "") -> Iterator[str]:
     after = f" ({relation} this)" if relation and not statement.is_outgoing else ""
     name = f"**{inert(statement.name)}**" if statement.name else ""
     state = f" ({inert(_spoken(statement.state))})" if statement.state else ""
-    text = _within(statement.text) if name or state or relation else inert(statement.text)
+    text = inert(statement.text)
+    if statement.text and (name or state or relation):
+        text = inert(f"{_MIDDLE}{statement.text}").removeprefix(_MIDDLE)
     colon = ": " if (name or state or after) and text else ""
     citations = " ".join(f"[{each}]" for each in statement.source_ids)
     head = f"{name}{state}{after}".strip()
@@ -151,14 +143,6 @@ def _bullet(statement: Statement, indent: str = "") -> Iterator[str]:
 
 def _spoken(word: str) -> str:
     return word.replace("_", " ")
-
-
-def _within(text: str) -> str:
-    return inert(f"{_MIDDLE}{text}").removeprefix(_MIDDLE) if text else ""
-
-
-def _sources(cited: Sequence[Source]) -> str:
-    return "\n".join(["## Sources", "", *([_source(each) for each in cited] or ["None."])])
 
 
 def _source(source: Source) -> str:

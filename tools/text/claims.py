@@ -9,14 +9,10 @@ from tools.text.plain import one_line
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*")
 _ANY_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _FROM_TWO = "two three four five six seven eight nine ten eleven twelve"
-_SPELLED = {word: str(number) for number, word in enumerate(_FROM_TWO.split(), start=2)} | {
-    "twice": "2",
-    "double": "2",
-    "doubled": "2",
-    "triple": "3",
-    "tripled": "3",
-    "half": "2",
-    "halved": "2",
+_SPELLED = {
+    **{word: str(number) for number, word in enumerate(_FROM_TWO.split(), start=2)},
+    **dict.fromkeys(("twice", "double", "doubled", "half", "halved"), "2"),
+    **dict.fromkeys(("triple", "tripled"), "3"),
 }
 _CAPITALISED = re.compile(r"(?<![\w`])[A-Z][\w+#-]*(?:\.[\w+#-]+)*")
 _MIXED = re.compile(r"(?<![\w`.])[a-z]+[A-Z][\w]*")

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import Section, run_id, sections_of, title_of
 from tools.synthesis.sources import Pack, Source
-from tools.synthesis.statements import Statement, Told, tell
+from tools.synthesis.statements import Statement, Told, drafted_gaps, planned_gaps, tell, unsupported, verified
 from tools.synthesis.templates import EXTENTS
-from tools.synthesis.verifying import drafted_gaps, planned_gaps, unsupported, verified
 from tools.synthesis.writing import markdown
 from tools.synthesis.writing import payload as as_payload
 from tools.text.inline import inert
@@ -91,7 +90,7 @@ def test_what_came_along_stands_under_what_brought_it() -> None:
 
 
 def verification_of(told: Told):  # type: ignore[no-untyped-def]
-    from tools.synthesis.verifying import verification
+    from tools.synthesis.statements import verification
 
     return verification([told.pack], drafted_gaps(told), is_drafted=True)
 

@@ -7,15 +7,6 @@ from tools.reflecting.reflection.sensitivity import sensitivity_flags
 from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, duplicates_of
 
 __all__ = [
-    "CERTAIN",
-    "KINDS",
-    "SENSITIVITIES",
-    "Duplicate",
-    "Finding",
-    "Kind",
-    "Sensitivity",
-    "contradicts",
-    "duplicates_of",
-    "extract",
-    "sensitivity_flags",
-]
+    "CERTAIN", "KINDS", "SENSITIVITIES", "Duplicate", "Finding", "Kind", "Sensitivity", "contradicts", "duplicates_of",
+    "extract", "sensitivity_flags",
+]  # fmt: skip

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-from tools.reflecting.reflection.phrases import mask
+from tools.reflecting.reflection.phrases import lower, mask
 from tools.reflecting.reflection.sentences import sentences
 from tools.reflecting.reflection.signals import signals
 from tools.reflecting.reflection.similarity import similarity
@@ -138,7 +138,7 @@ def _opposite(new: str, old: str) -> str | None:
 
 
 def _other_value(new: str, old: str) -> str | None:
-    mine, yours = _STATE.match(_lower(new)), _STATE.match(_lower(old))
+    mine, yours = _STATE.match(lower(new)), _STATE.match(lower(old))
     if not mine or not yours or _loose(new, old):
         return None
     subject, others = terms(mine[1]), terms(yours[1])
@@ -152,11 +152,6 @@ def _other_value(new: str, old: str) -> str | None:
                 f"“{_said(new, mine, 2)}” is another value than “{_said(old, yours, 2)}” for “{_said(new, mine, 1)}”."
             )
     return None
-
-
-def _lower(text: str) -> str:
-    lower = text.lower()
-    return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def _said(text: str, match: re.Match[str], group: int) -> str:
@@ -175,7 +170,7 @@ def _unit(value: str) -> str:
 
 
 def _other_choice(new: str, old: str) -> str | None:
-    mine, yours = _USES.search(_lower(new)), _USES.search(_lower(old))
+    mine, yours = _USES.search(lower(new)), _USES.search(lower(old))
     if not mine or not yours or _loose(new, old) or terms(new).negated or terms(old).negated:
         return None
     (name, version), (old_name, old_version) = (_version(match[1]) for match in (mine, yours))

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from tools.reflecting.reflection.finding import CEILINGS, Finding, Kind
 from tools.reflecting.reflection.judging import judge, read
@@ -96,15 +97,9 @@ def _session(notes: str) -> Iterator[Finding]:
     )
     if words < _SESSION_WORDS:
         return
-    start = end = prose[0].start
-    for block in prose:
-        for _, stop in sentences(notes[block.start : block.end]):
-            if block.start + stop - start > _SESSION_LIMIT:
-                break
-            end = block.start + stop
-        else:
-            continue
-        break
+    start = prose[0].start
+    ends = (block.start + end for block in prose for _, end in sentences(notes[block.start : block.end]))
+    end = max(takewhile(lambda each: each - start <= _SESSION_LIMIT, ends), default=start)
     if end > start:
         reason = "The notes hold no cue, so they are kept as one record of the session."
         yield _finding(notes, _Span("session", start, end, reason, CEILINGS["session"]), 1)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.reflecting.reflection.cues import CLEAR, FAIR, SURE, WEAK, hits
+from tools.reflecting.reflection.cues import CLEAR, FAIR, SURE, hits
 from tools.reflecting.reflection.finding import CEILINGS, CUED, Kind
 from tools.reflecting.reflection.layout import Block
 from tools.reflecting.reflection.phrases import mask, words_of
@@ -126,20 +126,11 @@ def _owned(statement: Statement) -> Iterator[_Vote]:
 
 
 def _shaped(statement: Statement) -> Iterator[_Vote]:
-    words = statement.words
-    opening = words[:_SUBJECT]
-    if _orders(words):
-        yield _Vote("task", WEAK, "It gives an order.", CEILINGS["task"])
-    elif opening and opening[0] in _DETERMINERS and any(word in THINGS_DO for word in opening[2:]):
+    opening = statement.words[:_SUBJECT]
+    if opening and opening[0] in _DETERMINERS and any(word in THINGS_DO for word in opening[2:]):
         verb = next(word for word in opening[2:] if word in THINGS_DO)
         reason = f"“{opening[0]} {opening[1]} … {verb}” tells how something behaves."
         yield _Vote("claim", FAIR, reason, CUED["claim"])
-
-
-def _orders(words: list[str]) -> bool:
-    if len(words) < 2 or words[0] not in IMPERATIVES or words[1] in THINGS_DO:
-        return False
-    return not words[1].endswith("ed") and not (words[0] == "run" and words[1][0].isdigit())
 
 
 def _cued(statement: Statement) -> Iterator[_Vote]:

@@ -25,7 +25,7 @@ _THINGS = {
 _GAP = rf"(?:[\w'{URL}{PATH}{CODE}{REF}/.-]+\s+){{0,3}}?"
 _SPACE = r"[\s:,(\"*_–—-]{1,12}"
 _TO_COMMA = r"[^,;.!?]{0,80},\s+"
-_WAKES_ON = {"<url>": URL, "<path>": PATH, "<code>": CODE, "<ref>": REF}
+_MARKS = {"<url>": URL, "<path>": PATH, "<code>": CODE, "<ref>": REF}
 _FILE_ENDINGS = (
     "py|md|rs|go|ts|tsx|js|jsx|json|jsonl|yml|yaml|toml|sql|sh|csv|tsv|parquet|ipynb|html|css|scss|java|kt|swift|rb|php|c|"
     "h|cc|cpp|hpp|cs|proto|tf|txt|rst|adoc|pdf|png|svg|xml|ini|cfg|conf|env|lock|log|http|drawio|xlsx|docx|pptx"
@@ -52,8 +52,13 @@ def mask(text: str) -> str:
     text = text.translate(_CURLY)
     for mark, pattern in _MASKED:
         text = pattern.sub(lambda found, mark=mark: _blot(found[0], mark), text)  # type: ignore[misc]
-    lower = text.lower()
-    return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    return lower(text)
+
+
+def lower(text: str) -> str:
+    """Return lower case of the same length."""
+    found = text.lower()
+    return found if len(found) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def _blot(found: str, mark: str) -> str:
@@ -77,20 +82,13 @@ def compile_phrase(phrase: str) -> tuple[re.Pattern[str], frozenset[str]]:
             continue
         optional = element.endswith("?") and len(element) > 1
         bare = element.rstrip("?") if optional else element
-        word = rf"(?<!\w)(?:{_alternatives(bare)})(?!\w)"
+        parts = bare.split("|")
+        word = rf"(?<!\w)(?:{'|'.join(_THINGS.get(part, re.escape(part)) for part in parts)})(?!\w)"
         space = "" if last or elements[number + 1] == "$" else _SPACE
         pattern += f"(?:{word}{space})?" if optional else word + space
         if not wakes and not optional:
-            wakes = frozenset(_WAKES_ON.get(part, part) for part in _parts(bare))
+            wakes = frozenset(_MARKS.values() if bare == "<made>" else (_MARKS.get(part, part) for part in parts))
     return re.compile(pattern), wakes
-
-
-def _parts(element: str) -> list[str]:
-    return [URL, PATH, CODE, REF] if element == "<made>" else element.split("|")
-
-
-def _alternatives(element: str) -> str:
-    return "|".join(_THINGS.get(part, re.escape(part)) for part in element.split("|"))
 
 
 def words_of(masked: str) -> list[str]:

@@ -28,8 +28,6 @@ _WHOLE = re.compile(
 )
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_/]*\Z")
 _INLINE_LABEL = re.compile(r"(?:[;,]|(?<![\s;,]))\s++(?=(?:TODO|FIXME|ACTION)(?:\(\w{1,30}\))?[: ]\s*\w)")
-_STARTER = re.compile(r"\s+(?:We|I|It|The|This|That|They|Then|There|So|But|And|In|For|No|Not|Yes|He|She|You)\b")
-"""The letter before these words is no initial."""
 _LOOK_BACK = 24
 _CLOSERS = '"”’»)'
 
@@ -37,8 +35,9 @@ _CLOSERS = '"”’»)'
 def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each sentence, stripped."""
     whole = [match.span() for match in _WHOLE.finditer(text)]
+    labels = [(match.start(), match.start()) for match in _INLINE_LABEL.finditer(text)]
     start, index = 0, 0
-    for at, end in _ends(text):
+    for at, end in sorted([*(match.span() for match in _END.finditer(text)), *labels]):
         while index < len(whole) and whole[index][1] <= at:
             index += 1
         inside = index < len(whole) and whole[index][0] <= at and end < whole[index][1]
@@ -46,12 +45,6 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
             yield from _trimmed(text, start, end)
             start = end
     yield from _trimmed(text, start, len(text))
-
-
-def _ends(text: str) -> Iterator[tuple[int, int]]:
-    labels = [match.start() for match in _INLINE_LABEL.finditer(text)]
-    found = [(match.start(), match.end()) for match in _END.finditer(text)]
-    return iter(sorted([*found, *((label, label) for label in labels)]))
 
 
 def _ends_here(text: str, start: int, at: int, end: int) -> bool:
@@ -72,15 +65,12 @@ def _is_abbreviated(text: str, start: int, at: int, word: str, following: str) -
         return True
     if word in _BEFORE_CAPITAL:
         return not following.isupper()
-    if following.isupper() and text[max(start, at - _LOOK_BACK) : at - len(word)].rstrip()[-1:].isdigit():
-        return False
     if word in ABBREVIATIONS or word in ("e.g", "i.e", "z.b", "d.h", "w.r.t"):
         return True
     before = text[max(start, at - _LOOK_BACK) : at - len(word)].strip()
     if word.isdigit():
         return not before
-    initial = len(word) == 1 and text[at - 1].isupper() and not before[-1:].isdigit()
-    return initial and not _STARTER.match(text, at + 1)
+    return len(word) == 1 and text[at - 1].isupper() and not before[-1:].isdigit()
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
