@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from stores.embedding.workers import Workers
 from stores.errors import Unavailable
 
 if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the first import
@@ -79,22 +78,3 @@ class Embedder(Protocol):
     def split(self, text: str) -> list[Passage]: ...
 
     def close(self) -> None: ...
-
-
-def build_embedder(spec: EmbeddingSpec, workers: Workers | None = None) -> Embedder | None:
-    """Return an embedder, not yet loaded; None for the provider `none`.
-
-    Raises:
-        InvalidSetting: A remote provider has no model, or a malformed address or key.
-    """
-    if spec.provider == "none":
-        return None
-    # Imported late: onnxruntime and the HTTP client slow the start.
-    if spec.provider == "builtin":
-        from stores.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
-
-        return BuiltinEmbedder(workers)
-    from stores.embedding.dialects import OllamaDialect, OpenAiDialect  # noqa: PLC0415 - lazy on purpose
-    from stores.embedding.remote import RemoteEmbedder  # noqa: PLC0415 - lazy on purpose
-
-    return RemoteEmbedder(spec, OllamaDialect() if spec.provider == "ollama" else OpenAiDialect())

@@ -1,0 +1,23 @@
+"""Factory of embedders."""
+
+from stores.embedding.embedder import Embedder, EmbeddingSpec
+from stores.embedding.workers import Workers
+
+
+def build_embedder(spec: EmbeddingSpec, workers: Workers | None = None) -> Embedder | None:
+    """Return an embedder, not yet loaded or connected; None for the provider `none`.
+
+    Raises:
+        InvalidSetting: A remote provider has no model, or a malformed address or key.
+    """
+    if spec.provider == "none":
+        return None
+    # Imported late: onnxruntime and the HTTP client slow the start.
+    if spec.provider == "builtin":
+        from stores.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
+
+        return BuiltinEmbedder(workers)
+    from stores.embedding.dialects import OllamaDialect, OpenAiDialect  # noqa: PLC0415 - lazy on purpose
+    from stores.embedding.remote import RemoteEmbedder  # noqa: PLC0415 - lazy on purpose
+
+    return RemoteEmbedder(spec, OllamaDialect() if spec.provider == "ollama" else OpenAiDialect())
