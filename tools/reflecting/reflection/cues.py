@@ -8,7 +8,7 @@ from functools import lru_cache
 from tools.reflecting.reflection.finding import Kind
 from tools.reflecting.reflection.phrases import compile_phrase
 
-SURE, CLEAR, FAIR = 1.0, 0.93, 0.85
+SURE, CLEAR, FAIR, WEAK = 1.0, 0.93, 0.85, 0.72
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,125 +74,159 @@ _WORDS: Mapping[str, str] = {
 ROWS: tuple[Row, ...] = (
     Row("decision", SURE, "states a choice that was made", """
         we|i|they|team|group|everyone|everybody|board|customer|client|legal have|has|had?
-        finally|already|also|all|both|then? decided|agreed|chose|opted|settled; decided|agreed|opted
-        to|on|not|against|for|that|in|it|we; settled on|for; ruled out; in the end we|i|everybody|everyone; consensus
-        is|was|that
+            finally|already|also|all|both|then? decided|agreed|chose|opted|settled;
+        decided|agreed|opted to|on|not|against|for|that|in|it|we; decided|agreed with|w ... we|that|to|manifest;
+        was|were|is|been decided|agreed that|to|on|not; decision is|was to|that|against|for; settled on|for;
+        made the decision|call to; ruled out; in the end we|i|everybody|everyone;
+        ended up with|using|choosing|going|keeping; consensus is|was|that;
+        standardising|standardizing|standardised|standardized on; signed off on
         """),
     Row("decision", CLEAR, "states a choice", """
-        going|go|goes|went|gone with|for; are|is therefore|thus|hence; sticking|stick|stay|staying|stuck|keep|keeping
-        with|on|to|using|the; we're|are moving|switching|migrating ... to|from|off|away|over; we're|are
-        dropping|keeping|retiring|removing|replacing|deprecating|freezing|skipping|cutting; let's|lets
-        go|do|use|keep|drop|stick|take|not|leave|make|skip; switched|moved|changed to ... rather|instead; we
-        drop|keep|freeze|skip|stay|stick|stop|use; we'll go|use|keep|stay|stick with|on|to|the|a;
-        postponed|deferred|parked|shelved until|to|for|the; moved|pushed|shifted to {weekday}|next; on hold;
-        disabled|stopped|paused|killed|kept|silenced ... ... for now; customer|client|legal|board|management|committee
-        approves|accepts|agrees|chooses|rejects
+        going|go|goes|went|gone with|for; are|is therefore|thus|hence;
+        sticking|stick|stay|staying|stuck|keep|keeping with|on|to|using|the;
+        we're|are moving|switching|migrating ... to|from|off|away|over;
+        we're|are dropping|keeping|retiring|removing|replacing|deprecating|freezing|skipping|cutting;
+        chose|chosen|picked|selected to|the|a|an|not|over;
+        let's|lets go|do|use|keep|drop|stick|take|not|leave|make|skip; switched|moved|changed to ... rather|instead;
+        we drop|keep|freeze|skip|stay|stick|stop|use; we'll go|use|keep|stay|stick with|on|to|the|a;
+        we will go|use|keep|stay|stick with|on|to|the|a; postponed|deferred|parked|shelved until|to|for|the;
+        reverted to|back; moved|pushed|shifted to {weekday}|next; on hold;
+        disabled|stopped|paused|killed|kept|silenced ... ... for now; turned it|that|this off|on for;
+        customer|client|legal|board|management has|have accepted|approved|agreed;
+        customer|client|legal|board|management|committee approves|accepts|agrees|chooses|rejects
         """),
     Row("decision", CLEAR, "rules something out", """
-        we|i will not|never; we|i won't; not going to; we no longer; no more|longer|any ... from|since; not part of; out
-        of scope
+        we|i will not|never; we|i won't; ^ won't|wontfix fix|do|support|implement|be?; not going to; we no longer;
+        no more|longer|any ... from|since; not part of; out of scope
         """),
     Row("decision", CLEAR, "sets a rule from now on", """
-        from now on; going forward; until then i|we; from next sprint|week|month|quarter|release on
+        from now on; going forward; until further notice; effective immediately; until then i|we;
+        from next sprint|week|month|quarter|release on
         """),
     Row("plan", SURE, "states a plan", """
-        the|our|my plan is|was|for; we|i plan|intend|aim to|for; planning|planned|intending|aiming to|for|in; next
-        step|steps is|are|will
+        the|our|my plan is|was|for; we|i plan|intend|aim to|for; ^ working|continuing on ... this|today|tomorrow|next;
+        planning|planned|intending|aiming to|for|in; next step|steps is|are|will; aiming|targeting for|the|a|<number>
         """),
     Row("plan", CLEAR, "says what will be done", """
-        we'll; we will|shall; we're|are|am|i'm going to; ^ going to; tomorrow|today we|i|we'll|i'll|i'm|we're; in|over
-        two|three|four|several|<number> phases|waves|stages|steps; is|are planned|scheduled for|in|on|to; we
-        meet|continue|resume|start|begin|ship|launch|release|reconvene again? on|at|in|next|again|with|tomorrow;
+        we'll; we will|shall; we're|are|am|i'm going to; ^ going to; tomorrow|today we|i|we'll|i'll|i'm|we're;
+        next|this week|sprint|month|quarter|year we|i|we'll|i'll;
+        tomorrow|today start|starting|continue|continuing|on|working; ^ today|tomorrow;
+        roll-out|rollout|migration|release|launch|beta|alpha happens|starts|begins|is planned|in|on;
+        in|over two|three|four|several|<number> phases|waves|stages|steps; is|are planned|scheduled for|in|on|to;
+        will be rolled|released|shipped|migrated|launched|moved; when i'm|we're back;
+        we meet|continue|resume|start|begin|ship|launch|release|reconvene again? on|at|in|next|again|with|tomorrow;
         goes|go|going out|live on|at|in|next; go-live|release|launch|deadline|deployment is|stays|moves on|to|in|at;
         follow-up|next call|meeting|sync|review|session|round|batch|run is? on|in|at|goes
         """),
     Row("plan", FAIR, "says what comes next", """
-        next up; starts|begins|ships|launches|continues on|in|next|with|at; it'll come|ship|launch|start|follow
-        with|in|on|next
+        going to; next up; starts|begins|ships|launches|continues on|in|next|with|at;
+        it'll come|ship|launch|start|follow with|in|on|next; will come|ship|launch|start|follow with|in|on|next;
+        ^ continue|start with|on
         """),
     Row("task", SURE, "names something to be done", """
-        todo; fixme; needs|need to be; must|has|have be|to be done|rotated|changed|fixed|added|removed|updated; action
-        item; someone|somebody|anybody ... must|should|has|needs|will|please|to; don't forget to; remember to
+        todo; fixme; needs|need to be; must|has|have be|to be done|rotated|changed|fixed|added|removed|updated;
+        action item; still to do|be; someone|somebody|anybody ... must|should|has|needs|will|please|to;
+        don't forget to; remember to
         """),
     Row("task", CLEAR, "asks somebody to do something", """
-        please; pls; could|can|would|will you <verb>; needs|need to; needs|need ...
-        review|test|tests|fix|owner|look|decision|check|cleanup|update|ticket|alert|rule|docs; has|have|got|needs to;
-        must; follow|following up with|on; make sure; i'll <verb>; assigned to
+        please; pls; could|can|would|will you <verb>; needs|need to;
+        needs|need ... review|test|tests|fix|owner|look|decision|check|cleanup|update|ticket|alert|rule|docs;
+        has|have|got|needs to; gotta; must; follow|following up with|on; make sure; i'll <verb>; i will <verb>;
+        was|is|are asked|supposed|meant to; assigned to; is|are to
         """),
     Row("task", FAIR, "sounds like a to-do", """
-        ^ will; still missing|outstanding|pending|undone; remains to; missing
-        test|tests|docs|documentation|check|handling; should|must|needs|need to? be <participle>; by|until|before|due
-        {weekday}|tomorrow|tonight|eod|eow; ticket|issue <ref>? for
+        ^ will; still missing|outstanding|pending|undone; remains to;
+        missing test|tests|docs|documentation|check|handling; should|must|needs|need to? be <participle>;
+        by|until|before|due {weekday}|tomorrow|tonight|eod|eow; ticket|issue <ref>? for; same ... check
         """),
     Row("task", FAIR, "says what ought to be done", """
         should <verb>
         """),
     Row("idea", SURE, "puts up an idea", """
-        what if; i|we|was wonder|wondering|wondered if|whether; how about; idea is|was|would|to;
+        what if; how about; idea is|was|would|to;
         another|alternative|other option|approach|way|idea is|would|might|could;
-        ^ wonder|wondering if|whether|about; why not; we|i should
+        i|we|was wonder|wondering|wondered if|whether; ^ wonder|wondering if|whether|about; why not; why don't|not we;
+        we|i should
         """),
     Row("idea", CLEAR, "says what could be done", """
-        we|one|you|i|they could|might; could|might
-        also|just|even|use|try|be|have|add|move|split|cache|replace|make|do|help|work|as|ask|keep; worth
-        trying|a|exploring|considering|looking|it; suggested|suggest|suggests|proposed|propose|proposes|suggestion;
-        thinking|thought about|of; would|might|could make sense; would|might help|allow|let; it'd be
-        nice|good|great|cool|useful|better|easier; it would be nice|good|great|cool|useful|better|easier;
-        shouldn't|couldn't|can't we|i; could we|one <verb>; have you considered|tried|thought; maybe|perhaps <verb>;
-        nice to have; ^ or a|an|the|maybe|just
+        we|one|you|i|they could|might;
+        could|might also|just|even|use|try|be|have|add|move|split|cache|replace|make|do|help|work|as|ask|keep;
+        might|may|could|would be worth|nice|interesting|cool|good|useful|helpful|better|possible|great;
+        worth trying|a|exploring|considering|looking|it; maybe|perhaps we|i|use|try|add|just|it|a|an|the;
+        suggested|suggest|suggests|proposed|propose|proposes|suggestion; thinking|thought about|of; alternatively;
+        would|might|could make sense; would|might help|allow|let; it'd be nice|good|great|cool|useful|better|easier;
+        it would be nice|good|great|cool|useful|better|easier; shouldn't|couldn't|can't we|i;
+        should we|i rather|maybe|just|also|better; might|may want to; would love|like to; worth a try|look|shot;
+        could we|one <verb>; have you considered|tried|thought; maybe|perhaps <verb>; nice to have;
+        ^ or a|an|the|maybe|just
         """),
     Row("claim", SURE, "states a cause", """
         root|underlying|real|actual|main cause|reason|problem; cause|reason|culprit|explanation|catch is|was|found|for;
-        turns|turned out; caused by; is|was the cause|reason|culprit|problem|bottleneck; responsible for
+        turns|turned out; caused by; is|was the cause|reason|culprit|problem|bottleneck; issue|problem|bug is|was that;
+        responsible for; introduced in|by|with
         """),
     Row("claim", CLEAR, "states what was found out", """
         we|i found|discovered|learned|learnt|noticed|realised|realized|confirmed|verified|measured that|out|the;
-        found|find|finding out that|the; ^ found a|an|the|that; means|mean that; works|performs best|better|worse|worst;
-        only one|two|the|<number> ... can; most|many|few|two|three|four|five|several of
-        <number>|two|three|four|five|six|the|our|us;
+        found|find|finding out that|the; ^ found a|an|the|that; means|mean that;
+        works|performs best|better|worse|worst; only one|two|the|<number> ... can;
+        most|many|few|two|three|four|five|several of <number>|two|three|four|five|six|the|our|us;
         discovered|learned|learnt|noticed|realised|realized|confirmed|verified|proved that;
         happens|fails|crashes|breaks|occurs|appears|works|grows|reproduces|stops only?
-        when|whenever|if|with|after|because|since|during|for; makes|made no difference; due to; because of; leads|led
-        to; explains why|the; from <number> ... to|down|up <number>
+            when|whenever|if|with|after|because|since|during|for;
+        only happens|fails|crashes|breaks|occurs|appears|works|become|becomes when|if|on|with|after;
+        fails|happens|occurs only; makes|made no difference; due to; because of; leads|led to; results|resulted in;
+        explains why|the; increased|decreased|reduced|improved|cut ... by|from|to <number>; correlates|correlated with;
+        from <number> ... to|down|up <number>; to|down|up <number> from <number>
         """),
     Row("claim", FAIR, "gives a reason", """
-        because|bc; since the|it|we|our|they|an|a; so|which|that's our|the|why
+        because|bc; since the|it|we|our|they|an|a; so|which|that's our|the|why; which means|is|are|was
         """),
     Row("claim", FAIR, "states how something behaves", """
-        doesn't|don't|does|do not? support|work|expire|return|handle|scale|have|fit|reset|close|focus|know|accept|allow;
-        is|are|was|were not; can't|cannot|can|could|couldn't only|not; cannot|can't; never|always|silently;
-        takes|took|costs|cost|loses|lost|gains|saves|halves|doubles about|around|roughly|at? <number>; {uses}; has|have
-        no|<number>; is|are|was|were {state}; is|are|was <number>; makes|make|made ...
-        useless|slow|slower|faster|impossible; if|when|whenever|once the|it|a|an|two|something|one|they; since <number>;
+        doesn't|don't|does|do not?
+            support|work|expire|return|handle|scale|have|fit|reset|close|focus|know|accept|allow;
+        isn't|aren't|wasn't|weren't; is|are|was|were not; can't|cannot|can|could|couldn't only|not; cannot|can't;
+        never|always|silently;
+        takes|took|costs|cost|loses|lost|gains|saves|halves|doubles about|around|roughly|at? <number>; {uses};
+        has|have no|<number>;
+        is|are|was|were longer|shorter|bigger|smaller|faster|slower|higher|lower|better|worse|cheaper
+            than|because|since; is|are|was|were {state}; is|are|was <number>;
+        limit|maximum|minimum|default|quota is|are|was; stay|stays|gets|get compact|stuck|slow|slower|empty;
+        makes|make|made ... useless|slow|slower|faster|impossible;
+        if|when|whenever|once the|it|a|an|two|something|one|they; since <number>;
         it|that|this|which logs|reads|writes|builds|reports|counts|leaves|matches|drops; leak|leaks|depend|depends;
-        come|comes from; nobody|everyone|everybody uses|knows|reads|has; is|are|was|were
-        too|useless|flaky|expired|unreliable|confusing|misleading|incompatible|deprecated|outdated|unused;
-        is|are|was|were <participle> twice|every|after|before|while|when; it's the; half of the|our|all; before they|it
-        is|are; too many|much|few|slow|big|heavy
+        come|comes from; calls|called <made>|on|every|by; nobody|everyone|everybody uses|knows|reads|has;
+        is|are|was|were
+            too|useless|flaky|expired|unreliable|confusing|misleading|incompatible|deprecated|outdated|unused;
+        is|are|was|were <participle> twice|every|after|before|while|when; it's the; half of the|our|all;
+        before they|it is|are; too many|much|few|slow|big|heavy
         """),
     Row("procedure", SURE, "says how it was or is done", """
-        fixed|solved|resolved by|with; fix|solution|workaround|trick|remedy|cure is|was to; to work around|round; how
-        to; you can|have|need|must; to {repair} , run|use|set|call|pass|open|do|add|stop|change|first
+        fixed|solved|resolved|repaired|recovered|cured it|this|that|... by|with; fixed|solved|resolved by|with;
+        fix|solution|workaround|trick|remedy|cure is|was to; to work around|round; to get around;
+        right|correct|proper way to|is; how to; you can|have|need|must;
+        to {repair} , run|use|set|call|pass|open|do|add|stop|change|first
         """),
     Row("procedure", CLEAR, "tells how to do it", """
-        ^ to {repair}; by <gerund> the|it|a|an|one|its|to|back|and|<made>; ^ always|never <verb>; ^
-        replaced|deduplicated|moved|swapped|changed|converted|wrapped|rewrote ... by|with;
-        run|use|set|call|open|pass|execute|type <code>|<path>; helps|helped $; solved|fixed|cured it|this|that $; ^
-        setting|adding|removing|using|changing|switching|running|replacing|moving|raising|lowering|clearing ... ...
-        brings|makes|helps|fixes|cuts|reduces|solves|works|stops|avoids|halves; with|via|using <code>;
+        ^ to {repair}; by <gerund> the|it|a|an|one|its|to|back|and|<made>; ^ always|never <verb>;
+        ^ replaced|deduplicated|moved|swapped|changed|converted|wrapped|rewrote ... by|with;
+        run|use|set|call|open|pass|execute|type <code>|<path>; frees|fixes|helps|solves|cures it|this|that|them;
+        helps|helped $; solved|fixed|cured it|this|that $; makes|made ... go away;
+        ^ setting|adding|removing|using|changing|switching|running|replacing|moving|raising|lowering|clearing ... ...
+            brings|makes|helps|fixes|cuts|reduces|solves|works|stops|avoids|halves; with|via|using <code>;
         if|when|whenever|once , <verb>; then|and restart|rerun|reload|redeploy|retry
         """),
     Row("procedure", FAIR, "reads like instructions", """
-        ^ run <made>|the|it|make|this|all|a; ^
-        open|set|pull|push|click|select|pick|pass|start|stop|restart|enable|disable|install|configure|export; ^ <code>;
-        before <gerund>; use ... instead
+        ^ run <made>|the|it|make|this|all|a;
+        ^ open|set|pull|push|click|select|pick|pass|start|stop|restart|enable|disable|install|configure|export;
+        ^ <code>; before <gerund>; before you; can be ... with|by; first ... then; works if you; use ... instead
         """),
     Row("artifact", SURE, "names something that was made", """
-        {make} ... ... <url>|<path>|<ref>; created|wrote|pushed|added|generated ... <code>; {document} is|are|was?
-        up|here|ready|at|in|on|under|open? ... <made>
+        {make} ... ... <url>|<path>|<ref>; created|wrote|pushed|added|generated ... <code>;
+        {document} is|are|was? up|here|ready|at|in|on|under|open? ... <made>
         """),
     Row("artifact", CLEAR, "says where something lies", """
-        {output} is|are|live|lie|lies? in|at|under|on|here? <url>|<path>; is|are|lives|lies|live|lie in|at|under
-        <url>|<path>; ticket|issue|task is|was <ref>; pushed|opened|merged|published|released <made>|branch|feature
+        {output} is|are|live|lie|lies? in|at|under|on|here? <url>|<path>;
+        is|are|lives|lies|live|lie in|at|under <url>|<path>; ticket|issue|task is|was <ref>;
+        pushed|opened|merged|published|released <made>|branch|feature; here's|here is? the|my|a? ... <made>
         """),
 )  # fmt: skip
