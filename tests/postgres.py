@@ -33,7 +33,6 @@ class PostgresServer:
         return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{database}"
 
     def create_database(self, *, copy_of: str | None = None, encoding: str = "UTF8") -> str:
-        """Create a database, empty or a copy of that of another URL that nobody uses; return its URL."""
         name = f"ledger_{uuid4().hex}"
         template = "template0" if copy_of is None else _name_in(copy_of)
         locale = "LC_COLLATE 'C' LC_CTYPE 'C'"
@@ -41,11 +40,9 @@ class PostgresServer:
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
-        """Drop a database with whatever is still connected to it."""
         self._administer(f"DROP DATABASE {_name_in(url)} WITH (FORCE)")
 
     def disconnect_all(self, url: str) -> None:
-        """End every connection to a database, as a restart of the server does."""
         self._administer(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{_name_in(url)}'")
 
     def _administer(self, statement: str) -> None:
@@ -72,7 +69,6 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 def find_binaries() -> Path | None:
-    """Return the folder of initdb and pg_ctl: that on the path, else the newest of the distribution."""
     on_path = shutil.which("pg_ctl")
     if on_path and Path(on_path).with_name("initdb").exists():
         return Path(on_path).parent
@@ -81,7 +77,6 @@ def find_binaries() -> Path | None:
 
 
 def unprivileged_user() -> pwd.struct_passwd | None:
-    """Return whom a server that root starts runs as; None for root's own absence or of such users."""
     if os.geteuid() != 0:
         return None
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
@@ -89,7 +84,6 @@ def unprivileged_user() -> pwd.struct_passwd | None:
 
 
 def memory_folder() -> Path | None:
-    """Return a folder in memory with room for many databases: creating one there takes 20 ms, on a disk up to 800."""
     shared = Path("/dev/shm")  # noqa: S108  (mkdtemp makes a private folder in it)
     return shared if shared.is_dir() and shutil.disk_usage(shared).free > 2**30 else None
 
@@ -113,7 +107,6 @@ def running_server(binaries: Path, user: pwd.struct_passwd | None) -> Iterator[P
 
 
 def start(binaries: Path, user: pwd.struct_passwd | None, folder: Path) -> int:
-    """Start the server on a free port and return it; another process may take the port first, hence the retries."""
     for attempt in range(STARTS):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -131,7 +124,6 @@ def start(binaries: Path, user: pwd.struct_passwd | None, folder: Path) -> int:
 
 
 def run_as(user: pwd.struct_passwd | None, *arguments: str | Path) -> None:
-    """Run a program of PostgreSQL, which refuses to run as root."""
     command = [str(argument) for argument in arguments]
     identity: dict[str, Any] = {}
     if user is not None:

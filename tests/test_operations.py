@@ -73,7 +73,6 @@ def test_a_backup_that_is_put_back_is_what_is_found(tmp_path: Path) -> None:
 
 
 def explored(http: httpx2.Client, start: str) -> list[object]:
-    """Everything that the graph says around a record, in any order where it promises none."""
     said: list[object] = []
     for mode, depth in (("related", 1), ("traverse", 2), ("traverse", 3), ("dependencies", 3)):
         body = {"mode": mode, "entity_id": start, "depth": depth, "limit": 200}

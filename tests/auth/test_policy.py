@@ -1,5 +1,3 @@
-"""Who may read and write what."""
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,5 +1,3 @@
-"""Runs on disk: resumed, finished, listed, and without secrets."""
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The texts of the speed measurement."""
-
 from evals.bench.texts import questions, records
 
 

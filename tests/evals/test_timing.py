@@ -1,5 +1,3 @@
-"""Percentiles and targets."""
-
 import math
 
 import pytest

@@ -140,7 +140,6 @@ class Site:
         assert request.headers["authorization"].removeprefix("Bearer ") in self.tokens
 
     async def answer(self, place: str, document: Any) -> Response:
-        """Answer, or do what was asked for instead at this place."""
         self.seen[place] += 1
         how = self.behaviour.get("at", {}).get(place)
         if how == "slow":

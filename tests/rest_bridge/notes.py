@@ -18,8 +18,6 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 
 class NoteRequest(Request):
-    """A note to keep."""
-
     text: Text = Field(description="What it says.")
     stars: int = Field(0, ge=0, le=5, description="How good it is.")
     tags: list[str] = Field([], max_length=5, description="Labels.")
@@ -29,22 +27,16 @@ class NoteRequest(Request):
 
 
 class NoteIdRequest(Request):
-    """Which note."""
-
     note_id: NoteId = Field(description="Id of the note.")
 
 
 class PatchRequest(Request):
-    """What to change."""
-
     note_id: NoteId = Field(description="Id of the note.")
     text: Text | None = Field(None, description="What it says now.")
     expected_revision: int | None = Field(None, ge=1, description="Refuse if it is not this one.")
 
 
 class ListRequest(Request):
-    """Which notes."""
-
     page: int = Field(1, ge=1, description="Page, from 1.")
     tags: list[str] = Field([], max_length=5, description="With all of these.")
     starred: bool | None = Field(None, description="Only with, or without stars.")
@@ -52,20 +44,14 @@ class ListRequest(Request):
 
 
 class TextRequest(Request):
-    """Just text."""
-
     text: str = Field("", description="What it says.")
 
 
 class RefreshRequest(Request):
-    """A refresh token."""
-
     refresh_token: Annotated[str, StringConstraints(min_length=1, max_length=4096)] = Field(description="The token.")
 
 
 class Note(Result):
-    """A note."""
-
     id: str
     text: str
     stars: int
@@ -76,21 +62,15 @@ class Note(Result):
 
 
 class NoteList(Result):
-    """Notes, and what was asked for."""
-
     notes: list[Note]
     asked: dict[str, Any]
 
 
 class Said(Result):
-    """Something said back."""
-
     said: str
 
 
 class Tokens(Result):
-    """A pair of tokens."""
-
     access_token: str
     refresh_token: str
 
@@ -103,10 +83,6 @@ class Notes:
     seen: list[Call] = field(default_factory=list)
 
     async def create(self, _app: App, call: Call, request: NoteRequest) -> Note:
-        """Keep a note. It is there at once.
-
-        This paragraph is not for readers of the reference.
-        """
         self.seen.append(call)
         note_id = f"note_{len(self.kept) + 1}"
         fields = request.model_dump(exclude={"sync"})
@@ -114,39 +90,31 @@ class Notes:
         return self.kept[note_id]
 
     async def read(self, _app: App, _call: Call, request: NoteIdRequest) -> Note:
-        """Read one note."""
         if request.note_id not in self.kept:
             raise NotFound(f"There is no note {request.note_id}.")
         return self.kept[request.note_id]
 
     async def patch(self, _app: App, _call: Call, request: PatchRequest) -> Said:
-        """Change a note."""
         return Said(said=f"{request.note_id} {request.text} {request.expected_revision}")
 
     async def delete(self, _app: App, _call: Call, request: NoteIdRequest) -> Nothing:
-        """Forget a note."""
         self.kept.pop(request.note_id, None)
         return Nothing()
 
     async def list(self, _app: App, _call: Call, request: ListRequest) -> NoteList:
-        """List notes."""
         return NoteList(notes=list(self.kept.values()), asked=request.model_dump())
 
     async def recent(self, _app: App, _call: Call, _request: Request) -> Said:
-        """Say what is new."""
         return Said(said="recent")
 
     async def upload(self, _app: App, _call: Call, request: TextRequest) -> Said:
-        """Take a small upload."""
         return Said(said=str(len(request.text)))
 
     async def echo(self, _app: App, call: Call, request: TextRequest) -> Said:
-        """Say it back, to anybody."""
         self.seen.append(call)
         return Said(said=request.text)
 
     async def break_down(self, _app: App, _call: Call, request: TextRequest) -> Said:
-        """Fail in the way that the text names."""
         if request.text == "unavailable":
             raise Unavailable("The disk is gone.")
         if request.text == "limited":
@@ -154,7 +122,6 @@ class Notes:
         raise RuntimeError("secret detail: hunter2")
 
     async def refresh(self, _app: App, _call: Call, request: RefreshRequest) -> Tokens:
-        """Exchange a refresh token."""
         if request.refresh_token != "good":
             raise (
                 NotFound("no", code="authentication_required") if request.refresh_token == "odd" else _unauthenticated()
@@ -162,15 +129,12 @@ class Notes:
         return Tokens(access_token=token_for(600), refresh_token=token_for(6_000))
 
     async def leave(self, _app: App, _call: Call, _request: Request) -> Nothing:
-        """Forget the cookies."""
         return Nothing()
 
     async def own(self, _app: App, _call: Call, _request: Request) -> Said:
-        """Say something to owners."""
         return Said(said="owner")
 
     def operations(self) -> tuple[Operation, ...]:
-        """Everything that one can do with notes."""
         return (
             Operation(
                 self.create,
@@ -230,5 +194,4 @@ def _unauthenticated() -> Exception:
 
 
 def token_for(seconds: int) -> str:
-    """A token that ends so many seconds from now."""
     return jwt.encode({"exp": int(time.time()) + seconds}, "s" * 32)

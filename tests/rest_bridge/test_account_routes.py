@@ -1,5 +1,3 @@
-"""The account's own routes, as clients see them."""
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Bodies: JSON objects within a limit, chunked or not."""
-
 from collections.abc import AsyncIterator, Iterable
 
 import pytest

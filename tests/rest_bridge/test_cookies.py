@@ -1,5 +1,3 @@
-"""Session cookies, and requests that come with nothing else."""
-
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Device login as programs and people see it."""
-
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path

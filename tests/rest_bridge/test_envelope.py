@@ -1,5 +1,3 @@
-"""Every refusal has one shape, whoever refuses."""
-
 import asyncio
 import json
 

@@ -1,5 +1,3 @@
-"""Health, readiness and the root."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -99,8 +97,6 @@ class Fickle:
 
 
 class Gone:
-    """A ledger whose database has gone away."""
-
     def ping(self) -> None:
         raise Unavailable("The database does not answer.")
 

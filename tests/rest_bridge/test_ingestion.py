@@ -1,5 +1,3 @@
-"""Ingesting one source from several sides at once."""
-
 import re
 from collections import defaultdict
 from typing import Any

@@ -1,5 +1,3 @@
-"""Prometheus metrics."""
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

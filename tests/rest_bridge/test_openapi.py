@@ -1,5 +1,3 @@
-"""The OpenAPI document says what the routes do."""
-
 from typing import Any
 
 import jsonschema_rs
@@ -112,8 +110,6 @@ def test_the_reference_shows_the_first_paragraph(document: dict[str, Any]) -> No
 def test_models_of_one_name_are_a_mistake() -> None:
     def look_alike() -> type[Result]:
         class Note(Result):
-            """Another note."""
-
             other: int = Field(description="Not that note.")
 
         return Note

@@ -1,5 +1,3 @@
-"""Strings become the JSON types of their fields."""
-
 from typing import Literal
 
 import pytest

@@ -1,5 +1,3 @@
-"""Fixed windows."""
-
 from pathlib import Path
 
 import pytest

@@ -16,13 +16,10 @@ pytestmark = pytest.mark.anyio
 
 
 class GoRequest(Request):
-    """Where to."""
-
     to: str = Field(description="Where to.")
 
 
 async def go(_app: App, call: Call, request: GoRequest) -> Redirect:
-    """Send a browser elsewhere."""
     last = call.cookies.get("last", "")
     return Redirect(location=request.to, cookies=(Cookie(name="last", value=last + request.to[1:], lifetime_s=600),))
 

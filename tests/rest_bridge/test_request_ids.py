@@ -1,5 +1,3 @@
-"""Request ids, the version header and the access log."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""Fields from path, query, headers and body; rights; answers."""
-
 from collections.abc import AsyncIterator
 
 import pytest

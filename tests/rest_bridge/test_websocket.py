@@ -1,5 +1,3 @@
-"""The event socket, over a real server."""
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

@@ -15,8 +15,6 @@ SIGN_UP, RESET = "/api/auth/local/signup", "/api/users/password/reset"
 
 
 async def letters(world: World) -> list[EmailMessage]:
-    """Every letter that was written so far, and no more: the folder is emptied."""
-
     def read() -> list[EmailMessage]:
         world.app.mailer.wait()
         files = list(world.app.mailer.folder.glob("*.eml"))

@@ -54,7 +54,6 @@ async def test_a_failed_login_does_not_tell_why(world: World, ada: Person) -> No
 
 
 async def test_every_failed_login_costs_one_hash_from_the_first_one_on(world: World, ada: Person) -> None:
-    """Counted, not timed: what an attacker can measure is the work."""
     emails = await guesses(world, ada)
     hasher = CountingHasher()
     accounts = replace(world.app.accounts, passwords=Passwords(hasher))
@@ -83,7 +82,6 @@ async def test_a_password_is_taken_to_the_letter(world: World, change: Any) -> N
 
 
 async def test_signing_up_with_a_taken_address_costs_what_a_free_one_does(world: World, ada: Person) -> None:
-    """That it is taken is said (the interface wants a 409), but to five askers a minute only."""
     for email, status in ((ada.email, 409), (f"{world.app.new_id('free')}@example.org", 201)):
         before = world.hasher.runs
         made = await world.post("/api/auth/local/signup", {"email": email, "password": PASSWORD, "name": "E"})
@@ -294,7 +292,6 @@ async def test_a_new_password_is_not_guessed_with_a_borrowed_session(limited: Wo
 
 
 async def test_nobody_is_locked_out_by_the_guesses_of_others(world: World, ada: Person) -> None:
-    """Limits count addresses of callers, never accounts."""
     for _ in range(20):
         await world.post(LOGIN, {"email": ada.email, "password": "wrong password"})
     assert (await world.post(LOGIN, {"email": ada.email, "password": PASSWORD})).status_code == 200

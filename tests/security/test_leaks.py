@@ -94,7 +94,6 @@ def live(client: Client, address: str) -> None:
 
 
 def shout(address: str, token: str) -> None:
-    """Send headers that no library would send."""
     host, port = urlsplit(address).hostname, urlsplit(address).port
     for header in (
         b"User-Agent: a\rforged: b",
@@ -180,7 +179,6 @@ def test_no_secret_is_in_metrics_documents_the_log_tool_or_events(story: Story) 
 
 
 def test_secrets_are_nowhere_in_the_data_folder_but_in_the_mail(story: Story) -> None:
-    """Passwords and tokens are kept as hashes; what people remember is kept as it is."""
     kept = b"".join(file.read_bytes() for file in story.folder.rglob("*") if file.is_file() and file.suffix != ".eml")
     assert TEXT.encode() in kept
     assert [each for each in story.secrets if each != TEXT and each.encode() in kept] == []

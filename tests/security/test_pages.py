@@ -64,7 +64,6 @@ async def test_the_password_field_hides_and_lets_managers_fill_it(world: World) 
 
 
 async def test_signing_in_on_the_page_starts_a_session_of_its_own(world: World, ada: Person, eve: Person) -> None:
-    """A cookie that was planted before is replaced, never taken over."""
     form = {"email": ada.email, "password": PASSWORD}
     answer = await world.http.post("/login", data=form, headers={"Cookie": f"{COOKIE}={eve.token}"})
     world.http.cookies.clear()

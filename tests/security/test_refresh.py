@@ -17,7 +17,6 @@ REFRESH = "/api/auth/refresh"
 
 
 async def test_of_twenty_exchanges_at_once_at_most_one_succeeds_and_the_session_ends(world: World, ada: Person) -> None:
-    """An honest client must therefore send one exchange at a time; `docs/explain/security.md` says so."""
     answers: list[tuple[int, dict[str, str]]] = []
 
     async def exchange() -> None:
@@ -52,7 +51,6 @@ def end_at(world: World, person: Person, ends: datetime) -> None:
 
 
 async def test_neither_token_nor_cookie_outlives_the_session(world: World, ada: Person) -> None:
-    """They end with the session, or before it, however often they are exchanged."""
     ends = datetime.now(UTC) + timedelta(minutes=5)
     await in_thread(end_at, world, ada, ends)
     answer = await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})

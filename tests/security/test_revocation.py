@@ -105,7 +105,6 @@ def named(ending: Ending) -> str:
 
 
 async def closes(world: World, token: str, end: Callable[[], Awaitable[None]]) -> bool:
-    """Whether an open socket ends with what happens, without waiting for a heartbeat."""
     async with world.socket(bearer(token)) as socket:
         await socket.send('{"type": "ping"}')
         assert "pong" in str(await socket.recv())

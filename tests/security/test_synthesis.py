@@ -23,7 +23,6 @@ async def key_of(world: World, ada: Person, *scopes: str, **fields: Any) -> str:
 
 
 def with_scores_about(run: dict[str, Any]) -> dict[str, Any]:
-    """A run that equals one whose scores differ by next to nothing (docs/security says where they may)."""
     for pack in run["source_packs"]:
         for source in pack["sources"]:
             source["score"] = pytest.approx(source["score"], abs=1e-3)

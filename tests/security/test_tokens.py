@@ -1,5 +1,3 @@
-"""Forged, worn-out and misused tokens, on every surface."""
-
 import base64
 import hashlib
 import hmac
@@ -42,13 +40,11 @@ def signed(claims: dict[str, Any], secret: str, **header: Any) -> str:
 
 
 def by_hand(header: dict[str, Any], payload: bytes, secret: str) -> str:
-    """Sign whatever it is, as a library would not."""
     text = f"{coded(header)}.{coded(payload)}"
     return f"{text}.{coded(hmac.digest(secret.encode(), text.encode(), hashlib.sha256))}"
 
 
 def changed(**claims: Any) -> Forgery:
-    """With the server's own secret: what else than the signature is checked?"""
     return lambda good, secret: signed({**good, **claims}, secret)
 
 
@@ -61,7 +57,6 @@ def unsigned(algorithm: str) -> Forgery:
 
 
 def headed(**header: Any) -> Forgery:
-    """Signed by the forger's own key, which the header recommends."""
     return lambda good, _: jwt.encode(good, PEM, algorithm="RS256", headers=header)
 
 
@@ -229,7 +224,6 @@ async def test_a_role_in_the_token_is_not_believed(world: World, ada: Person, su
 
 
 async def test_a_token_without_a_session_ends_with_membership(world: World, ada: Person, surface: str) -> None:
-    """The interface leaves `sid` optional. We issue none without it, and such a token manages no accounts."""
     bob = await world.person("bob", of=ada, role="member")
     token = without("sid")(claims_of(bob), world.app.accounts.tokens.secret)
     assert (await world.ask(surface, bearer(token))).admitted

@@ -84,7 +84,6 @@ class Story:
         assert answer.is_success, answer.text
 
     async def answers(self) -> Answers:
-        """What Bob is answered wherever he may read."""
         await caught_up(self.ada)
         found: Answers = {}
         async for path in self._paths():
@@ -130,7 +129,6 @@ def _asked(record_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def differences(one: object, other: object, path: str = "") -> Iterator[str]:
-    """Where two answers differ; scores by more than .01 (docs/security says why they may at all)."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in sorted({*one, *other}):
             # Candidates that were not kept are of the moment of the answer.

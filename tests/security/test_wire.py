@@ -21,7 +21,6 @@ HANDSHAKE = (
 
 
 async def said(world: World, sent: bytes) -> list[tuple[int, dict[str, str], bytes]]:
-    """Send bytes on a fresh connection; gives every answer until the server hangs up or has nothing to say."""
     found = []
     async with await anyio.connect_tcp("127.0.0.1", world.port) as stream:
         wire = Wire(stream)
@@ -87,7 +86,6 @@ async def test_what_two_readers_could_read_differently_is_read_by_none(world: Wo
 
 
 async def test_a_request_that_is_well_formed_is_answered_with_the_next_one(world: World) -> None:
-    """So that the test above cannot pass by accident."""
     assert [status for status, _, _ in await said(world, head("Content-Length: 2") + b"{}" + INNER)] == [401, 401]
 
 
@@ -123,7 +121,6 @@ async def test_nothing_is_tunnelled(world: World, sent: bytes) -> None:
 
 
 async def test_another_host_is_no_part_of_what_is_answered(world: World, ada: Person) -> None:
-    """A poisoned Host or X-Forwarded-Host would else travel in links."""
     lines = ["X-Forwarded-Host: evil.example", "X-Forwarded-Proto: https", f"Authorization: Bearer {ada.token}"]
     slug = ada.signed.identity.organization.slug
     body = b'{"email": "new@example.org"}'

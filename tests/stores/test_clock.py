@@ -1,5 +1,3 @@
-"""Ids."""
-
 import re
 import time
 import uuid

@@ -1,5 +1,3 @@
-"""What the processor says of itself."""
-
 import os
 import sys
 import threading

@@ -1,5 +1,3 @@
-"""Where a record stands in its thread."""
-
 from datetime import timedelta
 
 import pytest

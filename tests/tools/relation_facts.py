@@ -8,8 +8,6 @@ SINGLE = {"PART_OF", "CHILD_OF", "BELONGS_TO"}
 
 
 class Clock:
-    """Stands still unless a test turns it, forwards or back: equal moments are the rule."""
-
     def __init__(self) -> None:
         self.now = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -121,7 +119,6 @@ class Model:
         ]
 
     def make_way(self, fresh: Fact) -> datetime | None:
-        """Let a fact that is told late end where the next one begins: what lasts, or led up to what lasts."""
         if fresh.name not in SINGLE:
             return None
         later = [old for old in self.alike(fresh) if old.valid > fresh.valid and old.invalid != old.valid]
@@ -133,7 +130,6 @@ class Model:
         return min(ways, default=None)
 
     def told_between(self, fresh: Fact, next_at: datetime | None) -> list[Fact]:
-        """What ended where the next one begins, as long as nobody knew of the one in between."""
         if next_at is None or fresh.invalid != next_at:
             return []
         early = [old for old in self.alike(fresh) if old.valid <= fresh.valid and old.invalid == next_at]

@@ -1,5 +1,3 @@
-"""Walking the graph: explore, expand_neighbors and fetch_slice."""
-
 from typing import Any
 
 import pytest
@@ -11,7 +9,6 @@ pytestmark = pytest.mark.anyio
 
 
 async def chain(person: Person) -> list[str]:
-    """A <- B <- C <- D, each depending on the one before."""
     ids: list[str] = []
     for name in "ABCD":
         link = [f"depends_on:{ids[-1]}"] if ids else None

@@ -13,7 +13,6 @@ PRIVATE = {"memory_scope": "private"}
 
 
 async def refusal(person: Person, operation: str, hidden: str, /, **fields: Any) -> tuple[Any, ...]:
-    """What is said of an id, with the id taken out."""
     error = await person.refused(operation, EngrainError, **fields)
     said = (type(error), error.code, error.message, error.remediation, str(error.details))
     return tuple(part.replace(hidden, "<id>") if isinstance(part, str) else part for part in said)

@@ -1,5 +1,3 @@
-"""The MCP server, through the SDK's in-memory client."""
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

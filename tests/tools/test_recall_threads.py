@@ -172,7 +172,6 @@ RARE = "zebra umbrella holiday walrus"
 
 
 async def crowd(who: Person) -> None:
-    """More memories with a word of the question, and near it, than either lane of a recall is deep."""
     for number in range(DEPTH + 20):
         await who.call("store_raw_memory", raw_content=f"The walrus sleeps, note {number}.")
     await caught_up(who)

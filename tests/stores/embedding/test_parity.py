@@ -38,7 +38,6 @@ def weight() -> Weight:
 
 
 def sentences() -> list[str]:
-    """Questions of many kinds, and the paragraphs of a licence as long prose."""
     licence = files("stores").joinpath("models", "LICENSE").read_text()
     return QUESTIONS + [" ".join(part.split()) for part in licence.split("\n\n") if 200 < len(part) < 600]
 
@@ -64,7 +63,6 @@ def attention(weight: Weight, name: str, states: Array) -> Array:
 
 
 def gelu(states: Array) -> Array:
-    """With the error function of Abramowitz and Stegun, 7.1.26, which is right to 1.5e-7."""
     x = np.abs(states) / math.sqrt(2)
     t = 1 / (1 + 0.3275911 * x)
     series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))

@@ -1,5 +1,3 @@
-"""Texts are read at once while nobody asks anything."""
-
 import os
 import sys
 import threading

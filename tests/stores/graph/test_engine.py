@@ -1,5 +1,3 @@
-"""Both engines, never in one process."""
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""Who may be inside together."""
-
 import threading
 
 from stores.graph.gate import Gate

@@ -1,5 +1,3 @@
-"""What the graph index promises."""
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

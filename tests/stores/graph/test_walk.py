@@ -1,5 +1,3 @@
-"""Walks over the graph."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -30,8 +30,6 @@ Vectors = NDArray[np.float32]
 
 
 class HashEmbedder:
-    """Words hashed into a vector: texts that share words are near. Counts what it is asked."""
-
     def __init__(self, model: str = "hash-1", dimension: int = DIMENSION) -> None:
         self.model = model
         self.dimension = dimension
@@ -75,8 +73,6 @@ class HashEmbedder:
 
 
 class LetterTokens:
-    """A token for each word, and the vector of a word is its first letter. Counts what it is asked."""
-
     model = "letters-1"
     width = 32
 
@@ -112,8 +108,6 @@ class LetterTokens:
 
 
 class Clock:
-    """Stands still until a test turns it."""
-
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -125,8 +119,6 @@ class Clock:
 
 
 class World:
-    """One data folder and what runs in it."""
-
     def __init__(self, folder: Path, *, organizations: Sequence[str] = (ORG,), url: str | None = None) -> None:
         self.folder = folder
         self.url = url or new_ledger(folder)
@@ -163,7 +155,6 @@ class World:
         )
 
     def add_shared_organization(self, organization_id: str) -> None:
-        """One that can be deleted by itself."""
         self.ledger.people.create_organization(
             Organization(organization_id, organization_id, organization_id, False, self.clock())
         )
@@ -222,7 +213,6 @@ class World:
             return tx.relations.add_relation(RelationDraft("RELATED_TO", source, target, "fact", ORGANIZATION)).id
 
     def settle(self, org: str = ORG) -> None:
-        """Wait until every index holds everything."""
         head = self.ledger.feed.head(org).sequence
 
         def settled() -> bool:
@@ -233,18 +223,15 @@ class World:
         until(settled)
 
     def hold(self) -> None:
-        """Index a first record, then let the embedder wait."""
         self.write(draft("first"))
         self.settle()
         self.embedder.gate.clear()
 
     def queued(self, *, interactive: bool, org: str = ORG) -> int:
-        """How many records stand ready for the embedding thread."""
         organization = self.indexer._registry.get(org)
         return organization.vectors.works.waiting(interactive=interactive)
 
     def tokens(self, *record_ids: str, org: str = ORG) -> dict[str, int]:
-        """How many tokens are read of each record that has vectors of them."""
         with self.indexer.indexes(org) as open_:
             assert open_.vectors is not None, open_.degraded
             found = open_.vectors.tokens.read(dict.fromkeys(record_ids, 0))
@@ -263,7 +250,6 @@ class World:
 
 
 def until(condition: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
-    """Wait until something holds; fail when it does not in time."""
     end = time.monotonic() + timeout_s
     pause = threading.Event()
     while not condition():
@@ -272,17 +258,14 @@ def until(condition: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
 
 
 def vectors_of(world: World, org: str = ORG) -> IndexStatus:
-    """What readiness says of the vectors of an organization."""
     return next(line for line in world.indexer.status() if line.index == "vectors" and line.organization_id == org)
 
 
 def waiting(world: World, org: str = ORG) -> int:
-    """What the vectors have still to take in, as readiness tells it."""
     return vectors_of(world, org).pending
 
 
 def level(world: World, org: str = ORG) -> None:
-    """Wait until no vectors are missing, those of tokens included."""
     world.settle(org)
     until(lambda: waiting(world, org) == 0)
 

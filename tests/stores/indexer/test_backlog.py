@@ -1,5 +1,3 @@
-"""What the vector lane remembers about the feed."""
-
 from datetime import UTC, datetime
 
 from hypothesis import given

@@ -1,5 +1,3 @@
-"""What the indexer promises in ordinary times."""
-
 import asyncio
 import threading
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-"""What is taken for code, and what is not."""
-
 import pytest
 
 from stores.language.code import is_code

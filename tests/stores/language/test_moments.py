@@ -1,5 +1,3 @@
-"""Which span of time a text means."""
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""Latin letters, and others."""
-
 import pytest
 
 from stores.language.script import is_latin

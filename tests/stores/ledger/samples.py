@@ -29,8 +29,6 @@ EVERYTHING = EntityQuery(visibility=frozenset({ORGANIZATION}))
 
 
 class SteppingClock:
-    """Moves by a second each time it is asked, unless a test sets it."""
-
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -125,8 +123,6 @@ def at_once(attempt: Callable[[int], T], count: int = 6) -> list[T]:
 
 
 def winners(attempt: Callable[[int], object], refused: type[Exception], count: int = 6) -> int:
-    """Make attempts at once; return how many are not refused."""
-
     def succeeds(number: int) -> bool:
         try:
             attempt(number)

@@ -1,5 +1,3 @@
-"""Raw memories in the ledger, on every database."""
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,5 +1,3 @@
-"""Counts and histories, on both databases."""
-
 from dataclasses import replace
 
 from stores.ledger import Ledger, Move, RelationDraft

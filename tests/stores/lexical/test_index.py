@@ -1,5 +1,3 @@
-"""What the lexical index promises."""
-
 import signal
 import subprocess
 import sys

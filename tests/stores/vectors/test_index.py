@@ -1,5 +1,3 @@
-"""What the vector index promises."""
-
 import signal
 import subprocess
 import sys

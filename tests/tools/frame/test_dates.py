@@ -1,5 +1,3 @@
-"""Moments: ISO 8601 in any zone, or relative."""
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""Requests are validated once, and refused in one sentence."""
-
 import pytest
 from pydantic import Field, ValidationError
 
@@ -11,8 +9,6 @@ from tools.search.search import SearchRequest
 
 
 class Find(Request):
-    """A request."""
-
     query: str = Field(min_length=1)
     limit: int = Field(10, ge=1, le=50)
     metadata: dict[str, object] | None = None

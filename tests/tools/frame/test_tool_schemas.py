@@ -1,5 +1,3 @@
-"""Schemas for agents."""
-
 from typing import Annotated, Any, Literal
 
 import jsonschema_rs
@@ -10,21 +8,15 @@ from tools.frame.tool_schemas import input_schema, output_schema
 
 
 class Part(BaseModel):
-    """A part."""
-
     title: str
     size: int | None = None
 
 
 class Tree(BaseModel):
-    """A thing that holds things like itself."""
-
     children: list["Tree"] = []
 
 
 class Arguments(BaseModel):
-    """What one may say."""
-
     title: Annotated[str, StringConstraints(min_length=1, max_length=9, pattern=r"\S")] = Field(description="A name.")
     limit: int = Field(10, ge=1, le=50, description="Most of them.")
     kind: Literal["a", "b"] | None = Field(None, description="Which kind.")
@@ -34,8 +26,6 @@ class Arguments(BaseModel):
 
 
 class Answer(BaseModel):
-    """What comes back."""
-
     title: str
     note: str | None = Field(description="Prose for the reference.")
     first: Part
@@ -47,7 +37,6 @@ class Answer(BaseModel):
 
 
 def keywords(schema: Any) -> set[str]:
-    """All keywords of a schema, leaving out the names that it gives."""
     if isinstance(schema, list):
         return set().union(*map(keywords, schema))
     if not isinstance(schema, dict):

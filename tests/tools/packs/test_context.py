@@ -26,7 +26,6 @@ async def project(person: Person, name: str = "Harborlight") -> str:
 
 
 async def world(person: Person) -> dict[str, str]:
-    """Store one record for each of several facets, all about charging cards."""
     ids = {
         "task": await keep(person, "Charge cards once", "task", "The pay button may be pressed twice."),
         "done": await keep(person, "Refund double charges", "task", "Cards were charged twice.",

@@ -246,7 +246,6 @@ async def test_expanding_finds_a_rare_type_beside_many_others(owner: Person) -> 
 
 
 async def test_records_that_only_the_graph_still_has_are_hidden(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The graph may be behind the ledger: what it still knows must not show."""
     a, b = await made(owner, *"ab")
     await link(owner, (a, "ABOUT", b))
     with owner.app.indexer.indexes(owner.organization_id) as indexes:

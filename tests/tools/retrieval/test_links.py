@@ -1,5 +1,3 @@
-"""Which neighbours a search takes in."""
-
 from tools.retrieval.links import Link, Reached, dated, reach
 from tools.retrieval.plan import NEIGHBOURS_EACH
 

@@ -1,5 +1,3 @@
-"""Which commit the server says that it runs."""
-
 from pathlib import Path
 
 import pygit2

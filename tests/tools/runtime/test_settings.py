@@ -1,5 +1,3 @@
-"""Settings are typed, documented and refused in a sentence."""
-
 from pathlib import Path
 from typing import Any
 

@@ -38,7 +38,6 @@ async def notes(author: Person, count: int = 2, **metadata: Any) -> list[str]:
 
 
 async def ranked(reader: Person, query: str = QUERY, **fields: Any) -> dict[str, float]:
-    """Ids and scores in order, apart from what time does to them."""
     found = await reader.call("search", query=query, boost_recent=False, record_exposure=False, **fields)
     return {hit["id"]: hit["score"] for hit in found["results"]}
 

@@ -262,7 +262,6 @@ STATES = ("backlog", "todo", "doing", "blocked", "review", "done")
 
 
 def expected(before: str, *, started: bool, tasks: list[str]) -> str:
-    """The status of an epic after one of its tasks moved, in other words than those of the code."""
     if not tasks:
         return before
     if any(task in ("doing", "review") for task in tasks):

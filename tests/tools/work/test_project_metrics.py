@@ -1,5 +1,3 @@
-"""Project metrics, as each caller may know them."""
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""What cannot both hold, and what only differs."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

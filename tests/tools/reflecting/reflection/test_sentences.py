@@ -1,5 +1,3 @@
-"""Where sentences end, and where they only seem to."""
-
 import pytest
 
 from tools.reflecting.reflection.sentences import sentences

@@ -1,5 +1,3 @@
-"""What counts as known already."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
