@@ -4,7 +4,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CODE = frozenset({".py", ".toml", ".onnx"})
 DIGITS = 12
 
