@@ -10,23 +10,10 @@ from sqlalchemy import BigInteger, and_, bindparam, or_, select, update
 
 from stores.ledger import schema
 from stores.ledger.damage import sound
-from stores.ledger.encoding import (
-    check_id,
-    check_text,
-    dump_json,
-    optional_micros,
-    to_micros,
-)
+from stores.ledger.encoding import check_id, check_text, dump_json, optional_micros, to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry
 from stores.ledger.engine import in_chunks
-from stores.ledger.relations import (
-    NO_LIMIT,
-    STATES,
-    RelationDraft,
-    between,
-    to_relation,
-    touching_now,
-)
+from stores.ledger.relations import NO_LIMIT, STATES, RelationDraft, between, to_relation, touching_now
 from stores.ledger.rows import Values
 from stores.ledger.successions import (
     SINGLE_VALUED,
@@ -190,11 +177,7 @@ class RelationWrites(EndWrites):
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
         """Return outgoing relations with these names that hold now or later."""
-        values = {
-            "organization": self.organization_id,
-            "sources": [source_id],
-            "names": sorted(names),
-        }
+        values = {"organization": self.organization_id, "sources": [source_id], "names": sorted(names)}
         found = sound(self._run(_unended, values), to_relation)
         return [relation for relation in found if lasts(relation, self.now)]
 

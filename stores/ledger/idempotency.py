@@ -26,10 +26,7 @@ KEPT = timedelta(hours=24)
 _WAIT = "Wait a moment and send it again with the same key."
 _WITHOUT_ANSWER = {
     "applied": ("A request with this Idempotency-Key is still running: its answer is being prepared.", _WAIT),
-    "lost": (
-        "This request was carried out, but its answer is gone.",
-        "Read the records that the message names.",
-    ),
+    "lost": ("This request was carried out, but its answer is gone.", "Read the records that the message names."),
     "erased": (
         "This request was carried out, and is not repeated. Its answer is not shown again, because a record that it is "
         "about was deleted or may not be read by you any more.",

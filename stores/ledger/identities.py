@@ -26,15 +26,7 @@ from stores.ledger.encoding import load_strings, optional_instant, to_micros
 from stores.ledger.rows import Values
 from stores.ledger.store import Cells, Store
 from stores.records import PROJECT_ROLES, Access, Identity, Organization, ProjectAccess, ProjectRole, Role, Session
-from stores.space_access import (
-    LETTING_IN,
-    NO_SPACES,
-    SpaceAccess,
-    SpaceGrant,
-    SpacePlace,
-    may_read_by,
-    may_write_by,
-)
+from stores.space_access import LETTING_IN, NO_SPACES, SpaceAccess, SpaceGrant, SpacePlace, may_read_by, may_write_by
 
 _users = schema.users
 _organizations = schema.organizations
@@ -86,16 +78,14 @@ _access = union_all(
         _no_end.label("expires_at"),
     ).where(_projects.c.organization_id == bindparam("organization")),
     select(literal("role"), project_members.c.project_id, project_members.c.role, literal(""), _no_end).where(
-        project_members.c.organization_id == bindparam("organization"),
-        project_members.c.user_id == bindparam("user"),
+        project_members.c.organization_id == bindparam("organization"), project_members.c.user_id == bindparam("user")
     ),
     select(literal("role"), team_projects.c.project_id, team_projects.c.role, literal(""), _no_end).where(
         team_projects.c.organization_id == bindparam("organization"),
         # SQLite would read a join from the other side: every role of every team first.
         team_projects.c.team_id.in_(
             select(team_members.c.team_id).where(
-                team_members.c.organization_id == bindparam("organization"),
-                team_members.c.user_id == bindparam("user"),
+                team_members.c.organization_id == bindparam("organization"), team_members.c.user_id == bindparam("user")
             )
         ),
     ),

@@ -43,12 +43,7 @@ _member_of_email = (
 
 class Invitations(Store):
     def create(
-        self,
-        invitation: Invitation,
-        token_hash: str,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
+        self, invitation: Invitation, token_hash: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> None:
         """Store an invitation; a pending one to the same address is revoked."""
         values = _values(invitation, token_hash)
@@ -78,12 +73,7 @@ class Invitations(Store):
         return self._one(_by_token, {"token": token_hash, "now": to_micros(self._clock())}, _to_invitation)
 
     def revoke(
-        self,
-        organization_id: str,
-        invitation_id: str,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
+        self, organization_id: str, invitation_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> None:
         with self._database.write() as connection:
             lock_organization(connection, organization_id)

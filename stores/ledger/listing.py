@@ -169,9 +169,7 @@ def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[Colum
 
 def _labelled(organization_id: str, kind: str, words: Iterable[str]) -> Select[tuple[str]]:
     return select(_labels.c.entity_id).where(
-        _labels.c.organization_id == organization_id,
-        _labels.c.kind == kind,
-        _labels.c.label.in_(_keys(words)),
+        _labels.c.organization_id == organization_id, _labels.c.kind == kind, _labels.c.label.in_(_keys(words))
     )
 
 

@@ -13,15 +13,7 @@ from stores.ledger import schema
 from stores.ledger.citations import CitationReads, CitationWrites
 from stores.ledger.columns import field_names
 from stores.ledger.damage import DAMAGE, damaged, sound
-from stores.ledger.encoding import (
-    check_keys,
-    check_text,
-    dump_json,
-    from_micros,
-    key_of,
-    load_object,
-    to_micros,
-)
+from stores.ledger.encoding import check_keys, check_text, dump_json, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
 from stores.ledger.json_sql import as_json, listed

@@ -26,13 +26,7 @@ from stores.clock import new_ordered_uuid
 from stores.ledger import schema
 from stores.ledger.columns import field_names
 from stores.ledger.damage import DAMAGE, Read, apart, damaged, sound
-from stores.ledger.encoding import (
-    dump_json,
-    from_micros,
-    load_object,
-    optional_instant,
-    to_micros,
-)
+from stores.ledger.encoding import dump_json, from_micros, load_object, optional_instant, to_micros
 from stores.ledger.json_sql import as_json, listed
 from stores.ledger.relation_history import unended
 from stores.ledger.rows import Values

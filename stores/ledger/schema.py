@@ -334,9 +334,7 @@ idempotency_records = Table(
     key("record"),
     Index("ix_idempotency_records_record", "organization_id", "record"),
     ForeignKeyConstraint(
-        ["organization_id", "slot"],
-        ["idempotency_keys.organization_id", "idempotency_keys.slot"],
-        ondelete="CASCADE",
+        ["organization_id", "slot"], ["idempotency_keys.organization_id", "idempotency_keys.slot"], ondelete="CASCADE"
     ),
 )
 

@@ -164,11 +164,7 @@ def _owned(table: Table, user_id: str, organization_id: str | None) -> list[Colu
 
 
 def _alive(session_id: str, now: datetime) -> list[ColumnElement[bool]]:
-    return [
-        _sessions.c.id == session_id,
-        _sessions.c.revoked_at.is_(None),
-        _sessions.c.expires_at > to_micros(now),
-    ]
+    return [_sessions.c.id == session_id, _sessions.c.revoked_at.is_(None), _sessions.c.expires_at > to_micros(now)]
 
 
 def _revoke(connection: Connection, now: int, *which: ColumnElement[bool]) -> int:

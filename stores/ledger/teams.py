@@ -138,9 +138,7 @@ class Teams(Store):
         permit: Permit | None = None,
     ) -> None:
         statement = delete(_members).where(
-            _members.c.organization_id == organization_id,
-            _members.c.team_id == team_id,
-            _members.c.user_id == user_id,
+            _members.c.organization_id == organization_id, _members.c.team_id == team_id, _members.c.user_id == user_id
         )
         with self._database.write() as connection:
             _lock_team(connection, organization_id, team_id, permit)

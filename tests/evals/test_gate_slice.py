@@ -15,10 +15,7 @@ from evals.suites import run_suite
 
 SETS = Path(__file__).parents[2] / "evals" / "sets"
 BASELINE = str(SETS / "workshop-baseline.jsonl")
-SIMPLER = {
-    "lexical": "workshop, fast: nDCG@10 fell",
-    "naive": "workshop, fast: nDCG@10 fell",
-}
+SIMPLER = {"lexical": "workshop, fast: nDCG@10 fell", "naive": "workshop, fast: nDCG@10 fell"}
 
 
 @pytest.mark.slow

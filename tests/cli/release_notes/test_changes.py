@@ -29,8 +29,7 @@ def test_what_is_reverted_in_the_range_is_not_in_the_release(built: Built) -> No
 
 
 @pytest.mark.parametrize(
-    "message",
-    ['Revert "Add a cache (#2)"', "revert: Add a cache (#2)", "Oops\n\nThis reverts commit {sha}."],
+    "message", ['Revert "Add a cache (#2)"', "revert: Add a cache (#2)", "Oops\n\nThis reverts commit {sha}."]
 )
 def test_reverts_are_told_by_sha_subject_or_number(built: Built, message: str) -> None:
     gone = built.commit("Add a cache (#2)", source(3))

@@ -81,8 +81,7 @@ def test_a_damaged_manifest_states_nothing(tmp_path: Path, path: str, text: str)
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["app/migrations/0002_more.py", "db/migrate/20260101_x.rb", "prisma/migrations/2026_x/migration.sql"],
+    "path", ["app/migrations/0002_more.py", "db/migrate/20260101_x.rb", "prisma/migrations/2026_x/migration.sql"]
 )
 def test_migrations_are_known_by_their_place(tmp_path: Path, path: str) -> None:
     files: Files = {path: "x = 1\n", "app/migrations/__init__.py": "", "docs/migrations/x.md": "", "versions/a.py": ""}

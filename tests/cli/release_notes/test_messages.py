@@ -33,8 +33,7 @@ def test_subjects_are_read_for_what_they_say(subject: str, kind: str, scope: str
 
 
 @pytest.mark.parametrize(
-    "subject",
-    ["Bump version to 1.2.0", "v1.2.3", "chore: release 2.0.0", "@somebody has signed the CLA in a/b#1"],
+    "subject", ["Bump version to 1.2.0", "v1.2.3", "chore: release 2.0.0", "@somebody has signed the CLA in a/b#1"]
 )
 def test_making_the_release_is_not_what_is_in_it(subject: str) -> None:
     assert read(subject).is_chore

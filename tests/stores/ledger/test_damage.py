@@ -50,10 +50,7 @@ def test_a_damaged_record_is_refused_by_name_where_it_is_asked_for(ledger: Ledge
         ledger.records.entity(ORG, "e000")
     assert refused.value.visibility == ORGANIZATION
     assert "Delete the record" in refused.value.remediation
-    with (
-        pytest.raises(RecordUnreadable),
-        ledger.transaction(ORG, ANN) as tx,
-    ):
+    with pytest.raises(RecordUnreadable), ledger.transaction(ORG, ANN) as tx:
         tx.records.update_entity("e000", lambda entity: replace(entity, name="mended"))
 
 

@@ -7,17 +7,7 @@ from stores.ledger import Ledger, RecordStatus, RelationDraft
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.row_cache import Facets
 from stores.records import Entity, JsonValue
-from tests.stores.ledger.samples import (
-    ANN,
-    ORG,
-    OTHER,
-    SteppingClock,
-    create,
-    delete,
-    draft,
-    relate,
-    rename,
-)
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, delete, draft, relate, rename
 
 ALL = frozenset({"organization", "private:x"})
 

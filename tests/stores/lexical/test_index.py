@@ -569,10 +569,7 @@ def test_what_one_may_not_see_or_is_gone_changes_no_score(tmp_path: Path) -> Non
     st.sampled_from(["amber", "amber kettle", "amber Xylo-Graph_7", "Xylo-Graph_7"]),
 )
 def test_others_texts_hardly_move_a_score_however_long_they_are(
-    tmp_path_factory: pytest.TempPathFactory,
-    mine: list[tuple[int, int, bool]],
-    hidden: list[int],
-    question: str,
+    tmp_path_factory: pytest.TempPathFactory, mine: list[tuple[int, int, bool]], hidden: list[int], question: str
 ) -> None:
     records = [
         record(f"m{place}", "amber " * count + "kettle " + "Xylo-Graph_7 " * exact + "filler " * more)
