@@ -53,6 +53,8 @@ class PromoteRequest(PromotionFields):
 
 
 class InputScope(Result):
+    """The scope of the candidate, or of a raw memory that it was found in."""
+
     id: str
     memory_scope: MemoryScope
     scope_key: str | None

@@ -1,10 +1,10 @@
 """Verification of a model's proposals against the notes."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from tools.reflecting.reflection.finding import CEILINGS, KINDS, TITLE_LIMIT, Finding, Kind
@@ -24,6 +24,7 @@ LEAST_SURE = 0.5
 _LEAST_WORDS = 2
 _PLACES = 20
 _UNSURE = 0.05
+_TOKEN = re.compile(r"\S+")
 _WORD = re.compile(r"\w+")
 
 
@@ -52,17 +53,48 @@ class _Claimed:
     title: str
 
 
+@dataclass(slots=True)
+class _Notes:
+    text: str
+    collapsed: str = ""
+    starts: list[int] = field(default_factory=list)
+    origins: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        found = list(_TOKEN.finditer(self.text))
+        self.collapsed = " ".join(match[0] for match in found)
+        at = 0
+        for match in found:
+            self.starts.append(at)
+            self.origins.append(match.start())
+            at += match.end() - match.start() + 1
+
+    def places(self, quote: str) -> Iterable[tuple[int, int]]:
+        wanted = " ".join(quote.split())
+        at = self.collapsed.find(wanted)
+        for _ in range(_PLACES):
+            if at < 0:
+                return
+            yield self._origin(at), self._origin(at + len(wanted) - 1) + 1
+            at = self.collapsed.find(wanted, at + 1)
+
+    def _origin(self, at: int) -> int:
+        token = bisect_right(self.starts, at) - 1
+        return self.origins[token] + at - self.starts[token]
+
+
 def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> Admitted:
     """Return the surest `limit` proposals that the notes support, in text order.
 
     Content, tags and sensitivity flags come from the notes; confidence is capped by kind.
     """
+    read = _Notes(notes)
     dropped: Counter[Flaw] = Counter()
     if len(proposals) > MOST:
         dropped["too_many"] = len(proposals) - MOST
     taken: list[_Claimed] = []
     for proposal in sorted(proposals[:MOST], key=lambda each: -_confidence(each)):
-        found = _claimed(notes, proposal, taken)
+        found = _claimed(read, proposal, taken)
         if isinstance(found, _Claimed):
             taken.append(found)
         else:
@@ -83,7 +115,7 @@ def _kind(proposal: Proposal) -> Kind | None:
     return next((kind for kind in KINDS if kind == proposal.kind), None)
 
 
-def _claimed(notes: str, proposal: Proposal, taken: Sequence[_Claimed]) -> _Claimed | Flaw:
+def _claimed(notes: _Notes, proposal: Proposal, taken: Sequence[_Claimed]) -> _Claimed | Flaw:
     kind = _kind(proposal)
     if kind is None:
         return "unknown_kind"
@@ -91,7 +123,7 @@ def _claimed(notes: str, proposal: Proposal, taken: Sequence[_Claimed]) -> _Clai
     if confidence < LEAST_SURE:
         return "doubtful"
     is_quotation = len(proposal.quote) <= QUOTE_LIMIT and len(_WORD.findall(proposal.quote)) >= _LEAST_WORDS
-    places = list(_places(notes, proposal.quote)) if is_quotation else []
+    places = list(notes.places(proposal.quote)) if is_quotation else []
     if not places:
         return "no_such_span"
     if not _is_stated(kind, proposal.quote):
@@ -99,11 +131,6 @@ def _claimed(notes: str, proposal: Proposal, taken: Sequence[_Claimed]) -> _Clai
     free = (place for place in places if all(place[1] <= other.start or place[0] >= other.end for other in taken))
     found = next(free, None)
     return _Claimed(kind, *found, confidence, proposal.title) if found else "overlapping"
-
-
-def _places(notes: str, quote: str) -> Iterable[tuple[int, int]]:
-    words = r"\s+".join(map(re.escape, quote.split()))
-    return (match.span() for match in islice(re.finditer(words, notes), _PLACES))
 
 
 def _is_stated(kind: Kind, quote: str) -> bool:
