@@ -146,7 +146,9 @@ def require_other_admin(connection: Connection, user_id: str) -> None:
     """Raise Conflict if the user is the only admin among others; the accounts are locked."""
     user = {"user": user_id}
     if connection.execute(_other_user, user).first() and not connection.execute(_other_admin, user).first():
-        raise Conflict("The last admin of the server stays.", remediation="Make another user an admin first.")
+        raise Conflict(
+            "This is the last admin of the server, which needs one.", remediation="Make another user an admin first."
+        )
 
 
 def _locked_user(connection: Connection, user_id: str) -> User:

@@ -123,7 +123,7 @@ def connect(url: str) -> Database:
         return _open_sqlite(parsed)
     if parsed.get_backend_name() == "postgresql":
         return _open_postgresql(parsed.set(drivername="postgresql+psycopg"))
-    raise InvalidSetting(f"A ledger cannot live in {parsed.get_backend_name()}.", remediation=_URL_HELP)
+    raise InvalidSetting(f"The ledger does not support {parsed.get_backend_name()}.", remediation=_URL_HELP)
 
 
 def in_chunks(ids: Iterable[str]) -> Iterator[list[str]]:
@@ -150,7 +150,9 @@ _URL_HELP = "Use sqlite:////absolute/path/ledger.sqlite or postgresql+psycopg://
 
 def _open_sqlite(url: URL) -> Database:
     if not url.database or url.database == ":memory:":
-        raise InvalidSetting("A ledger in memory would lose what it acknowledged.", remediation=_URL_HELP)
+        raise InvalidSetting(
+            "The ledger cannot be an in-memory database: acknowledged writes would be lost.", remediation=_URL_HELP
+        )
     _create_private(Path(url.database))
     writer = create_engine(
         url, poolclass=QueuePool, pool_size=1, max_overflow=0, pool_timeout=WAIT_S, connect_args=_SHARED_BY_THREADS

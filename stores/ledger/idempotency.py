@@ -179,7 +179,7 @@ def apply_claim(writing: Writing, claim: Claim) -> None:
     """
     identity = _identity_of(claim)
     if claim.organization_id != writing.organization_id or writing.run(_apply, identity).rowcount != 1:
-        raise Conflict("The claim on this Idempotency-Key does not hold any more; nothing was changed.")
+        raise Conflict("The request took too long and lost its Idempotency-Key; nothing was changed.")
     # No relations: some may belong to hidden records, and none is read by id.
     written = (entry.record_id for entry in writing.entries if entry.kind != "relation")
     records = dict.fromkeys(f"entity:{entity_id}" for entity_id in (*written, *writing.shown))

@@ -172,12 +172,12 @@ def _require_dispensable(connection: Connection, organization: Organization, use
     if is_home(connection, organization, user_id):
         # It is where the user signs in when every other organization has gone.
         raise Conflict(
-            "Whose personal organization it is stays its owner.",
+            "The owner of a personal organization cannot be changed.",
             remediation="Make another organization to share; this one lasts as long as its user's account.",
         )
     if is_last_owner(connection, organization.id):
         raise Conflict(
-            "The last owner of an organization stays.",
+            "This is the last owner of the organization, which needs one.",
             remediation="Make another member an owner first, or delete the organization.",
         )
 

@@ -195,11 +195,13 @@ def _granted(
     connection: Connection, organization_id: str, project_id: str, user_id: str
 ) -> tuple[dict[str, str], ProjectRole]:
     if _require_project(connection, organization_id, project_id) == user_id:
-        raise InvalidRequest("The owner of a project stays its owner.", remediation="Change another member's role.")
+        raise InvalidRequest(
+            "The role of a project's owner cannot be changed.", remediation="Change another member's role."
+        )
     values = {"of_organization": organization_id, "of_project": project_id, "of_user": user_id}
     role: ProjectRole | None = connection.execute(
         select(_grants.c.role).where(*_one).with_for_update(), values
     ).scalar()
     if role is None:
-        raise NotFound("The user has no role of its own in the project.")
+        raise NotFound("The user has no direct role in the project.")
     return values, role
