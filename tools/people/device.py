@@ -1,6 +1,6 @@
 """Device login (RFC 8628) for programs without a browser."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -128,19 +128,27 @@ async def device_token(app: App, call: Call, request: DeviceTokenRequest) -> Sig
 
     found = await in_thread(Devices(app.accounts).redeem, request.device_code, call.origin, audit)
     if isinstance(found, str):
-        message, remediation = _REFUSALS[found]
-        raise InvalidRequest(message, code=found, remediation=remediation)
+        raise _REFUSALS[found]()
     return signed_in_view(found)
 
 
-_REFUSALS: Mapping[DeviceRefusal, tuple[str, str]] = {
-    "authorization_pending": ("Nobody has decided yet.", "Ask again when the interval has passed."),
-    "slow_down": (
-        "The program asks more often than it was told.",
-        "Wait five seconds longer between two questions from now on.",
+_REFUSALS: Mapping[DeviceRefusal, Callable[[], InvalidRequest]] = {
+    "authorization_pending": lambda: InvalidRequest(
+        "Nobody has decided yet.", code="authorization_pending", remediation="Ask again when the interval has passed."
     ),
-    "access_denied": ("The program was turned away.", "Start the login again if it was a mistake."),
-    "expired_token": ("The device code is unknown, was used, or has expired.", "Start the login again."),
+    "slow_down": lambda: InvalidRequest(
+        "The program asks more often than it was told.",
+        code="slow_down",
+        remediation="Wait five seconds longer between two questions from now on.",
+    ),
+    "access_denied": lambda: InvalidRequest(
+        "The program was turned away.", code="access_denied", remediation="Start the login again if it was a mistake."
+    ),
+    "expired_token": lambda: InvalidRequest(
+        "The device code is unknown, was used, or has expired.",
+        code="expired_token",
+        remediation="Start the login again.",
+    ),
 }
 
 
