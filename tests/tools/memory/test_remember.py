@@ -8,6 +8,7 @@ import pytest
 
 from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up, person
+from tests.tools.memory.test_memories import a_project
 from tools.app import App
 
 pytestmark = pytest.mark.anyio
@@ -25,11 +26,6 @@ async def found(who: Person, query: str, **fields: Any) -> list[str]:
 
 async def capture(who: Person, memory_id: str) -> dict[str, Any]:
     return dict(await who.call("get_capture", capture_id=memory_id))
-
-
-async def a_project(owner: Person, **metadata: Any) -> str:
-    made = await owner.call("create_entity", name="Quarry", entity_type="project", metadata=metadata)
-    return str(made["id"])
 
 
 async def a_task(who: Person, project: str, *, start: bool = True, **fields: Any) -> str:

@@ -43,7 +43,7 @@ FILLER = "\n".join(
 CODE = {
     "paint": f"def paint(canvas, palette):\n{FILLER}\n    sort_dates_by_key(open_ledger(palette))\n",
     "write": "def write(dates, by):\n    # sort of a log\n    for key in dates:\n        log.write(by, key)\n",
-    "merge": "def merge(left, right):\n    while left and right:\n        yield left.pop(0)\n",
+    "merge": "# 排序日期\ndef merge(left, right):\n    while left and right:\n        yield left.pop(0)\n",
 }
 
 
@@ -56,12 +56,16 @@ CODE = {
         pytest.param("open_ledger of a palette", "paint", True, id="an identifier and a word"),
         pytest.param('"open ledger" palette', "paint", True, id="a phrase and a word"),
         pytest.param("palette", "paint", True, id="one word"),
+        pytest.param("sort dates by key in May 2023", "paint", True, id="names beside the days that it names"),
+        pytest.param("in May 2023 palette", "paint", True, id="a word beside the days that it names"),
+        pytest.param("排序 日期", "merge", True, id="a script without spaces"),
     ],
 )
 async def test_code_is_exact_where_it_says_it_in_one_piece(
     owner: Person, query: str, wanted: str, is_exact: bool
 ) -> None:
-    entities = [{"name": name, "content": content, "entity_type": "pattern"} for name, content in CODE.items()]
+    code = {"entity_type": "pattern", "metadata": {"occurred_at": "2023-05-03"}}
+    entities = [{"name": name, "content": content, **code} for name, content in CODE.items()]
     await owner.call("bulk_create_entities", entities=entities, sync=True)
     scores = {hit["name"]: hit["score"] for hit in (await owner.call("search", query=query))["results"]}
     assert (scores[wanted] >= 0.9) == is_exact, scores
@@ -79,15 +83,6 @@ async def test_code_of_another_time_is_exact_where_it_holds_every_word(owner: Pe
     assert scores["paint"] >= 0.9
 
 
-async def test_code_of_the_days_that_a_question_names_is_exact_by_the_rest_of_it(owner: Person) -> None:
-    day = {"occurred_at": "2023-05-03"}
-    await owner.call(
-        "create_entity", name="paint", content=CODE["paint"], metadata=day, entity_type="pattern", sync=True
-    )
-    for query in ("sort dates by key in May 2023", "in May 2023 palette"):
-        assert (await owner.call("search", query=query))["results"][0]["score"] >= 0.9
-
-
 async def test_what_is_linked_to_code_is_found_by_the_question_beside_its_days(owner: Person) -> None:
     code = await owner.call("create_entity", name="paint", content=CODE["paint"], entity_type="pattern", sync=True)
     link = [f"touches:{code['id']}"]
@@ -102,12 +97,6 @@ async def test_code_whose_name_has_no_words_is_as_exact_as_other_records(owner: 
         await owner.call("create_entity", name=name, content=content, entity_type="pattern", sync=True)
     code, prose = [(await owner.call("search", query=name))["results"][0] for name in ("to the", "of it")]
     assert code["score"] > 0.998 < prose["score"]
-
-
-async def test_code_in_a_script_without_spaces_is_exact_where_it_holds_every_word(owner: Person) -> None:
-    content = "# 排序日期\n" + CODE["paint"]
-    await owner.call("create_entity", name="paint", content=content, entity_type="pattern", sync=True)
-    assert (await owner.call("search", query="排序 日期"))["results"][0]["score"] >= 0.9
 
 
 async def test_pages_never_overlap_and_scores_fall(owner: Person) -> None:
@@ -233,8 +222,10 @@ async def test_content_is_cut_or_left_out_as_asked(owner: Person) -> None:
     await store(owner)
     cut = await owner.call("search", query="E4711", content_max_chars=9)
     assert cut["results"][0]["content"] == "The build"
-    none = await owner.call("search", query="E4711", include_content=False)
-    assert none["results"][0]["content"] == ""
+    for fields in ({"include_content": False}, {"content_max_chars": 0}):
+        (none, *_) = (await owner.call("search", query="E4711", **fields))["results"]
+        assert none["content"] == ""
+        assert "text" not in none["metadata"]["passage"]
 
 
 @pytest.mark.parametrize(
@@ -251,6 +242,12 @@ async def test_content_is_cut_or_left_out_as_asked(owner: Person) -> None:
         ({"query": "a", "memory_scope": "everyone"}, ValidationFailed),
         ({"query": "a", "memory_scope": "team"}, InvalidRequest),
         ({"query": "a", "occurred_after": "soon"}, ValidationFailed),
+        ({"query": "a", "memory_scope": "public"}, Forbidden),
+        ({"query": "a", "memory_scope": "project"}, InvalidRequest),
+        ({"query": "a", "memory_scope": "project", "scope_key": "nowhere"}, Forbidden),
+        ({"query": "a", "memory_scope": "team", "scope_key": "nowhere"}, Forbidden),
+        ({"query": "a", "types": ["raw_memory"], "since": "garbage"}, ValidationFailed),
+        ({"query": "a", "source": "nope", "as_of": "garbage"}, ValidationFailed),
     ],
 )
 async def test_every_field_is_validated(owner: Person, fields: dict[str, Any], error: type[Exception]) -> None:
@@ -296,30 +293,6 @@ async def test_a_revision_that_was_private_stays_its_authors(owner: Person, memb
     assert await names(member, "zorkquux", as_of=then) == []
     past = await owner.call("search", query="zorkquux", as_of=then)
     assert past["results"][0]["content"] == "secret"
-
-
-async def test_without_content_no_text_travels(owner: Person) -> None:
-    await store(owner)
-    for fields in ({"include_content": False}, {"content_max_chars": 0}):
-        found = await owner.call("search", query="E4711", **fields)
-        assert "text" not in found["results"][0]["metadata"]["passage"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "error"),
-    [
-        ({"memory_scope": "public"}, Forbidden),
-        ({"memory_scope": "project"}, InvalidRequest),
-        ({"memory_scope": "project", "scope_key": "nowhere"}, Forbidden),
-        ({"memory_scope": "team", "scope_key": "nowhere"}, Forbidden),
-        ({"types": ["raw_memory"], "since": "garbage"}, ValidationFailed),
-        ({"source": "nope", "as_of": "garbage"}, ValidationFailed),
-    ],
-)
-async def test_scopes_and_dates_are_always_checked(
-    owner: Person, fields: dict[str, Any], error: type[Exception]
-) -> None:
-    await owner.refused("search", error, query="x", **fields)
 
 
 async def test_a_hit_of_words_alone_names_the_passage_that_holds_them(owner: Person) -> None:
