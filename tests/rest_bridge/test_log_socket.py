@@ -1,38 +1,23 @@
 """The log socket, over a real server: entries about one's organization, for owners alone."""
 
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
 import pytest
-from starlette.applications import Starlette
-from starlette.routing import WebSocketRoute
 from websockets.asyncio.client import ClientConnection
 
-from auth.principal import Principal
-from rest_bridge.authentication import Authentication
 from rest_bridge.log_socket import BUFFER, LogSocket, LogTail
-from rest_bridge.request_ids import RequestIds
-from rest_bridge.server import Server, configuration
-from tests.rest_bridge.harness import Person, joined, listening, sign_up
+from tests.rest_bridge.harness import Person, joined, sign_up
 from tests.rest_bridge.test_websocket import answer, closing, listening_to, received
+from tests.rest_bridge.test_websocket import served as serving_events
 from tools.app import App
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
 
-@asynccontextmanager
-async def served(app: App, **intervals: float) -> AsyncIterator[str]:
-    async def authenticate(token: str) -> Principal:
-        return await in_thread(app.accounts.authenticate, token)
-
-    routes = [WebSocketRoute("/api/logs/stream", LogSocket(app, authenticate, **intervals))]
-    inner = Authentication(Starlette(routes=routes), authenticate=authenticate)
-    async with listening(lambda started: Server(configuration(RequestIds(inner, version="1")), started)) as port:
-        yield f"ws://127.0.0.1:{port}/api/logs/stream"
+served = partial(serving_events, path="/api/logs/stream", endpoint=LogSocket)
 
 
 def write(app: App, person: Person, event: str, **more: Any) -> None:

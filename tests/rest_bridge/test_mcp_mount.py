@@ -30,7 +30,7 @@ from tests.rest_bridge.harness import (
     sign_up,
 )
 from tests.rest_bridge.notes import Notes
-from tests.rest_bridge.oauth.test_tokens import connect
+from tests.tools.people.test_grants import connect
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.runtime.threads import in_thread

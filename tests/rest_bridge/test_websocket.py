@@ -1,5 +1,5 @@
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any
@@ -28,14 +28,17 @@ SOON = 10
 
 
 @asynccontextmanager
-async def served(app: App, **intervals: float) -> AsyncIterator[str]:
+async def served(
+    app: App, path: str = "/api/ws", endpoint: Callable[..., Any] = EventSocket, **intervals: float
+) -> AsyncIterator[str]:
     async def authenticate(token: str) -> Principal:
         return await in_thread(app.accounts.authenticate, token)
 
-    routes = [WebSocketRoute("/api/ws", EventSocket(app, authenticate, **intervals))]
-    inner = Authentication(Starlette(routes=routes), authenticate=authenticate)
+    inner = Authentication(
+        Starlette(routes=[WebSocketRoute(path, endpoint(app, authenticate, **intervals))]), authenticate=authenticate
+    )
     async with listening(lambda started: Server(configuration(RequestIds(inner, version="1")), started)) as port:
-        yield f"ws://127.0.0.1:{port}/api/ws"
+        yield f"ws://127.0.0.1:{port}{path}"
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ import anyio
 import httpx2
 import pytest
 
+from auth.principal import Principal
 from stores.ledger import AuditQuery
 from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.people import PASSWORD
@@ -22,6 +23,14 @@ pytestmark = pytest.mark.anyio
 def somebody(**claims: Any) -> dict[str, Any]:
     name = uuid.uuid4().hex
     return {"sub": name, "email": f"{name}@acme.example", **claims}
+
+
+def member_of_acme(app: App) -> Principal:
+    watcher = sign_up(app)
+    app.ledger.people.put_member(watcher.user_id, "acme-id", "member")
+    session = app.accounts.new_session(watcher.user_id, "acme-id")
+    app.ledger.people.create_session(session)
+    return app.accounts.authenticate(app.accounts.tokens.access(watcher.user_id, "acme-id", session.id))
 
 
 async def test_first_sign_in_joins_the_bound_organization(browser: Browser, provider: Provider, app: App) -> None:
@@ -122,12 +131,7 @@ async def test_losing_every_role_ends_membership(browser: Browser, provider: Pro
         f"{browser.base}/api/auth/api-keys", json=made, headers={"Authorization": f"Bearer {held[0]}"}
     )
     held.append(key.json()["api_key"])
-    watcher = sign_up(app)
-    app.ledger.people.put_member(watcher.user_id, "acme-id", "member")
-    session = app.accounts.new_session(watcher.user_id, "acme-id")
-    app.ledger.people.create_session(session)
-    token = app.accounts.tokens.access(watcher.user_id, "acme-id", session.id)
-    async with app.events.subscribe(app.accounts.authenticate(token)) as events:
+    async with app.events.subscribe(member_of_acme(app)) as events:
         provider.behave(claims={**claims, "roles": roles})
         for _ in range(2):
             assert_envelope(await browser.sign_in(), 403, "oidc_missing_role")
@@ -232,12 +236,7 @@ async def test_refused_sign_ins_stand_in_the_audit_log(browser: Browser, provide
 
 async def test_the_organization_hears_of_new_members_and_roles(browser: Browser, provider: Provider, app: App) -> None:
     claims = somebody()
-    watcher = sign_up(app)
-    app.ledger.people.put_member(watcher.user_id, "acme-id", "member")
-    session = app.accounts.new_session(watcher.user_id, "acme-id")
-    app.ledger.people.create_session(session)
-    token = app.accounts.tokens.access(watcher.user_id, "acme-id", session.id)
-    async with app.events.subscribe(app.accounts.authenticate(token)) as events:
+    async with app.events.subscribe(member_of_acme(app)) as events:
         for roles in (["member"], ["member"], ["admin"]):
             provider.behave(claims={**claims, "roles": roles})
             await browser.sign_in()

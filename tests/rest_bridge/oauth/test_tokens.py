@@ -11,16 +11,17 @@ import pytest
 from websockets.asyncio.client import connect as websockets
 from websockets.exceptions import ConnectionClosed
 
-from auth.grants import CODE_LIFETIME, AuthorizationRequest, CodeExchange
+from auth.grants import CODE_LIFETIME
 from rest_bridge.application import build_asgi
 from rest_bridge.oauth.register import BODY_LIMIT
 from rest_bridge.websocket import POLICY_VIOLATION
-from stores.ledger import AuditDraft, AuditQuery
+from stores.ledger import AuditQuery
 from stores.records import Organization
 from tests.people import Person, person
 from tests.rest_bridge.harness import BASE, assert_envelope, client_of, opened, serving, settings_at
 from tests.rest_bridge.oauth.conftest import Clock
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER, Flow, bearer, returned
+from tests.tools.people.test_grants import connect
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.runtime.threads import in_thread
@@ -168,14 +169,6 @@ async def test_a_clients_token_opens_no_event_socket(app: App, ann: Person) -> N
     assert closed.value.rcvd.code == POLICY_VIOLATION
 
 
-def connect(app: App, ann: Any, resource: str) -> str:
-    client, _ = app.accounts.clients.register({"redirect_uris": [CALLBACK]})
-    asked = AuthorizationRequest(client.id, CALLBACK, True, CHALLENGE, resource)
-    draft = AuditDraft("oauth.allow", ann.organization_id, ann.user_id)
-    code = app.accounts.grants.allow(asked, ann.user_id, ann.organization_id, draft)
-    return app.accounts.grants.redeem(client, CodeExchange(code, VERIFIER, CALLBACK)).access_token
-
-
 async def test_logging_out_with_a_clients_token_ends_nothing(flow: Flow, app: App, ann: Person) -> None:
     await flow.sign_in(ann)
     token = (await flow.tokens())["access_token"]
@@ -218,10 +211,15 @@ async def test_a_code_expires(flow: Flow, ann: Person, clock: Clock) -> None:
     [
         ({"code_verifier": "w" * 43}, "invalid_grant"),
         ({"code_verifier": CHALLENGE}, "invalid_grant"),
+        ({"code_verifier": "v" * 42}, "invalid_grant"),
+        ({"code_verifier": ""}, "invalid_request"),
         ({"code_verifier": None}, "invalid_request"),
         ({"redirect_uri": "http://127.0.0.1:5555/other"}, "invalid_grant"),
+        ({"redirect_uri": f"{CALLBACK}/"}, "invalid_grant"),
+        ({"redirect_uri": CALLBACK.replace("5555", "1")}, "invalid_grant"),
         ({"redirect_uri": None}, "invalid_grant"),
         ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
+        ({"resource": f"{BASE}/api"}, "invalid_target"),
         ({"code": "guess"}, "invalid_grant"),
         ({"code": None}, "invalid_request"),
         ({"grant_type": "password"}, "unsupported_grant_type"),

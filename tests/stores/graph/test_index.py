@@ -31,16 +31,6 @@ def test_a_fresh_graph_has_no_position_and_nothing_in_it(graph: GraphIndex) -> N
     assert graph.relation_ids() == set()
 
 
-def test_a_batch_and_its_position_are_visible_at_once_and_after_reopening(graph: GraphIndex, tmp_path: Path) -> None:
-    graph.apply(batch([entity("a"), entity("b", revision=70_000)], [relation("r", "a", "b")], sequence=70_000))
-    for look in ("at once", "after reopening"):
-        assert graph.position() == Position("epoch", 70_000, "batch 70000"), look
-        assert graph.contents() == {"a": 1, "b": 70_000}, look
-        assert graph.relation_ids() == {"r"}, look
-        graph = reopened(graph, tmp_path / "graph")
-    graph.close()
-
-
 def test_a_neighbour_tells_how_it_is_related_and_since_when(graph: GraphIndex) -> None:
     since = datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
     graph.apply(batch(entities("ab"), [relation("r", "a", "b", name="BLOCKS", valid_at=since, invalid_at=NOW + DAY)]))
@@ -67,11 +57,6 @@ def test_neighbours_come_per_origin_in_its_order_and_the_latest_first(graph: Gra
     ]
 
 
-def test_an_entity_related_to_itself_is_its_own_neighbour_in_both_directions(graph: GraphIndex) -> None:
-    graph.apply(batch([entity("a")], [relation("r", "a", "a")]))
-    assert sorted(near(graph.neighbours(["a"], query=EVERYTHING))) == [("a", "incoming", "a"), ("a", "outgoing", "a")]
-
-
 @pytest.mark.parametrize("hidden", ["origin", "edge", "neighbour"])
 def test_origin_edge_and_neighbour_must_all_be_visible(graph: GraphIndex, hidden: str) -> None:
     secret = "private:somebody"
@@ -82,67 +67,6 @@ def test_origin_edge_and_neighbour_must_all_be_visible(graph: GraphIndex, hidden
     assert graph.neighbours(["a"], query=EVERYTHING) == []
     assert near(graph.neighbours(["a"], query=NeighbourQuery(frozenset({ORGANIZATION, secret})))) != []
     assert graph.neighbours(["a"], query=NeighbourQuery(frozenset())) == []
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        (NeighbourQuery(frozenset({ORGANIZATION}), names=frozenset({"BLOCKS"})), ["b"]),
-        (NeighbourQuery(frozenset({ORGANIZATION}), names=frozenset()), []),
-        (NeighbourQuery(frozenset({ORGANIZATION}), entity_types=frozenset({"TASK"})), ["c"]),
-        (NeighbourQuery(frozenset({ORGANIZATION}), project_ids=frozenset({"p"})), ["b"]),
-        (NeighbourQuery(frozenset({ORGANIZATION}), project_ids=frozenset({"p"}), names=frozenset({"OWNS"})), []),
-    ],
-    ids=["by relation type", "by no relation type", "by entity type", "by project", "by both"],
-)
-def test_neighbours_are_filtered(graph: GraphIndex, wanted: NeighbourQuery, found: list[str]) -> None:
-    graph.apply(
-        batch(
-            [entity("a"), entity("b", project_id="p"), entity("c", entity_type="Task")],
-            [relation("1", "a", "b", name="BLOCKS"), relation("2", "a", "c", name="OWNS")],
-        )
-    )
-    assert [neighbour.id for neighbour in graph.neighbours(["a"], query=wanted)] == found
-
-
-@pytest.mark.parametrize(
-    ("as_of", "found"),
-    [(None, ["now", "until tomorrow"]), (NOW - 3 * DAY, []), (NOW - 2 * DAY, ["past", "retracted"]),
-     (NOW - DAY, ["now", "retracted", "until tomorrow"]), (NOW + DAY, ["now", "retracted"])],
-    ids=["now", "before all", "when it starts", "when another ends", "when the last ends"],
-)  # fmt: skip
-def test_edges_are_followed_as_of_a_moment(graph: GraphIndex, as_of: datetime | None, found: list[str]) -> None:
-    relations = [
-        relation("past", "a", "b", valid_at=NOW - 2 * DAY, invalid_at=NOW - DAY),
-        relation("now", "a", "b", valid_at=NOW - DAY),
-        relation("until tomorrow", "a", "b", valid_at=NOW - DAY, invalid_at=NOW + DAY),
-        relation("retracted", "a", "b", valid_at=NOW - 2 * DAY, expired_at=NOW),
-    ]
-    graph.apply(batch(entities("ab"), relations))
-    query = replace(EVERYTHING, as_of=as_of)
-    assert sorted(neighbour.relation_id for neighbour in graph.neighbours(["a"], query=query)) == found
-
-
-@pytest.mark.parametrize(
-    ("begin", "end", "found"),
-    [
-        (NOW - 4 * DAY, NOW - 2 * DAY, []),
-        (NOW - 4 * DAY, NOW - 2 * DAY + timedelta(microseconds=1), ["past"]),
-        (NOW - 2 * DAY, NOW, ["now", "past"]),
-        (NOW - DAY, NOW + DAY, ["now"]),
-    ],
-    ids=["before all", "until one begins", "over a change", "from when one ends"],
-)
-def test_edges_of_a_span_are_those_that_were_true_at_some_moment_of_it(
-    graph: GraphIndex, begin: datetime, end: datetime, found: list[str]
-) -> None:
-    relations = [
-        relation("past", "a", "b", valid_at=NOW - 2 * DAY, invalid_at=NOW - DAY),
-        relation("now", "a", "b", valid_at=NOW - DAY),
-    ]
-    graph.apply(batch(entities("ab"), relations))
-    query = replace(EVERYTHING, as_of=begin, until=end)
-    assert sorted(neighbour.relation_id for neighbour in graph.neighbours(["a"], query=query)) == found
 
 
 @pytest.mark.parametrize("fields", [{"until": NOW}, {"as_of": NOW, "until": NOW}], ids=["no beginning", "empty"])
@@ -182,25 +106,6 @@ def test_a_relation_that_moves_leaves_its_old_ends(graph: GraphIndex) -> None:
     graph.apply(batch(relations=[relation("r", "a", "b")]))
     assert near(graph.neighbours(["b"], query=EVERYTHING)) == [("b", "incoming", "a")]
     assert near(graph.neighbours(["c"], query=EVERYTHING)) == []
-
-
-def test_a_deleted_entity_takes_its_edges_out_of_sight(graph: GraphIndex) -> None:
-    graph.apply(batch(entities("abc"), [relation("1", "a", "b"), relation("2", "b", "c"), relation("3", "a", "c")]))
-    graph.apply(batch(gone=["b", "unknown"]))
-    assert graph.contents() == {"a": 1, "c": 1}
-    assert graph.relation_ids() == {"3"}
-    assert near(graph.neighbours(["a", "b", "c"], query=EVERYTHING)) == [("a", "outgoing", "c"), ("c", "incoming", "a")]
-
-
-def test_a_relation_waits_out_of_sight_for_an_absent_end(graph: GraphIndex) -> None:
-    graph.apply(batch([entity("a")], [relation("r", "a", "late"), relation("s", "never", "nowhere")]))
-    assert graph.contents() == {"a": 1}
-    assert graph.relation_ids() == set()
-    assert graph.dangling() == 2
-    graph.apply(batch([entity("late")]))
-    assert graph.relation_ids() == {"r"}
-    assert near(graph.neighbours(["a"], query=EVERYTHING)) == [("a", "outgoing", "late")]
-    assert graph.dangling() == 1
 
 
 def test_nothing_of_a_failed_batch_is_kept_and_the_next_one_works(graph: GraphIndex) -> None:

@@ -22,13 +22,14 @@ HOUR = timedelta(hours=1)
 IDS = [f"e{number}" for number in range(7)]
 VISIBILITIES = st.sampled_from([ORGANIZATION, "private:u", "project:p"])
 ENTITIES = st.builds(
-    lambda entity_id, revision, visibility, kind: entity(
-        entity_id, revision=revision, visibility=visibility, entity_type=kind
+    lambda entity_id, revision, visibility, kind, project_id: entity(
+        entity_id, revision=revision, visibility=visibility, entity_type=kind, project_id=project_id
     ),
     st.sampled_from(IDS),
     st.integers(1, 100_000),
     VISIBILITIES,
     st.sampled_from(["task", "Note"]),
+    st.sampled_from([None, "p", "q"]),
 )
 HOURS = st.integers(-2, 2).map(lambda hours: NOW + hours * HOUR)
 
@@ -62,6 +63,7 @@ QUERIES = st.builds(
     as_of=st.none() | HOURS,
     limit_per_id=st.just(100),
     entity_types=st.none() | st.frozensets(st.sampled_from(["Task", "NOTE"]), min_size=1),
+    project_ids=st.none() | st.frozensets(st.sampled_from(["p", "q"]), min_size=1),
 )
 
 
@@ -114,6 +116,7 @@ class Model:
             keys <= query.visibility
             and (query.names is None or edge.name in query.names)
             and (kinds is None or far.entity_type.lower() in kinds)
+            and (query.project_ids is None or far.project_id in query.project_ids)
             and _true_at(edge, query)
         )
 
@@ -170,7 +173,7 @@ def _agree(graph: GraphIndex, model: Model, queries: Sequence[NeighbourQuery]) -
             assert graph.walk(origin, depth=3, query=query, cap=100) == plain
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(HISTORY, st.lists(QUERIES, min_size=1, max_size=4))
 def test_any_history_gives_what_the_model_says(
     history: list[tuple[list[Change], str]], queries: list[NeighbourQuery]

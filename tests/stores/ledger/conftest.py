@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from stores.ledger import Ledger
+from stores.ledger.engine import Database, connect
 from tests.postgres import PostgresServer, postgres
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, organization, person
 
@@ -52,6 +53,13 @@ def populated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st
     database = server.create_database(copy_of=request.getfixturevalue("postgres_original"))
     yield database
     server.drop_database(database)
+
+
+@pytest.fixture
+def database(populated_url: str) -> Iterator[Database]:
+    opened = connect(populated_url)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

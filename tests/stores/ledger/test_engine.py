@@ -1,7 +1,6 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,13 +24,6 @@ for number in range(100_000):
         tx.records.create_entity(EntityDraft(f"e{number}", "episode", "name", "organization", "organization"))
     print(number, flush=True)
 """
-
-
-@pytest.fixture
-def database(populated_url: str) -> Iterator[Database]:
-    opened = connect(populated_url)
-    yield opened
-    opened.close()
 
 
 def test_sqlite_is_durable_and_leaves_no_deleted_text(tmp_path: Path) -> None:

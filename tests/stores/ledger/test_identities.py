@@ -26,7 +26,7 @@ def test_an_identity_is_user_organization_role_and_session(ledger: Ledger, clock
     assert ledger.people.identity(ANN, ORG, None) == Identity(ann, organization(ORG), "owner", None)
 
 
-def test_there_is_no_identity_without_membership_or_with_a_session_that_does_not_hold(
+def test_there_is_no_identity_without_membership_or_with_a_session_that_does_not_hold_there(
     ledger: Ledger, clock: SteppingClock
 ) -> None:
     later = clock.now + timedelta(days=30)
@@ -38,16 +38,11 @@ def test_there_is_no_identity_without_membership_or_with_a_session_that_does_not
     assert ledger.people.identity(ANN, ORG, "bobs") is None
     assert ledger.people.identity(ANN, ORG, "over") is None
     assert ledger.people.identity(ANN, ORG, "anns") is not None
+    ledger.people.add_membership(ANN, OTHER, "member")
+    assert ledger.people.identity(ANN, OTHER, "anns") is None
+    assert ledger.people.identity(ANN, OTHER, None) is not None
     ledger.people.revoke_session("anns")
     assert ledger.people.identity(ANN, ORG, "anns") is None
-
-
-def test_a_session_holds_in_its_organization_only(ledger: Ledger, clock: SteppingClock) -> None:
-    ledger.people.add_membership(ANN, OTHER, "member")
-    ledger.people.create_session(Session("s1", ANN, ORG, "r1", clock.now, clock.now + timedelta(days=30), None))
-    assert ledger.people.identity(ANN, ORG, "s1") is not None
-    assert ledger.people.identity(ANN, OTHER, "s1") is None
-    assert ledger.people.identity(ANN, OTHER, None) is not None
 
 
 def test_a_membership_is_found_by_slug_by_its_member_only(ledger: Ledger) -> None:

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +8,7 @@ from sqlalchemy import func, select
 
 from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
 from stores.ledger import Citing, Ledger, Permit, RelationDraft, schema
-from stores.ledger.engine import Database, connect
+from stores.ledger.engine import Database
 from stores.ledger.organizations import CONTENT, PEOPLE
 from stores.records import ORGANIZATION, Chunk, Document, Invitation, Organization, ProjectAccess, Role, Team
 from tests.stores.ledger.samples import (
@@ -36,13 +35,6 @@ def shared(ledger: Ledger) -> Organization:
     made = organization(SHARED, is_personal=False)
     ledger.people.create_organization(made, ANN, deed("organization.create", SHARED))
     return made
-
-
-@pytest.fixture
-def database(populated_url: str) -> Iterator[Database]:
-    opened = connect(populated_url)
-    yield opened
-    opened.close()
 
 
 def rows_of(database: Database, organization_id: str) -> dict[str, int]:

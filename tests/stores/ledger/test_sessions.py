@@ -16,11 +16,15 @@ def session(ledger: Ledger, clock: SteppingClock) -> Session:
     return started
 
 
-def test_a_rotation_makes_the_new_token_the_only_valid_one(
+def test_a_rotation_makes_the_new_token_the_only_valid_one_and_may_prolong_the_session(
     ledger: Ledger, session: Session, clock: SteppingClock
 ) -> None:
     rotated = ledger.people.rotate_session("s1", "refresh-1", "refresh-2", clock.now)
     assert rotated == replace(session, refresh_id="refresh-2", last_used_at=clock.now) == ledger.people.session("s1")
+    until = session.expires_at + timedelta(days=1)
+    prolonged = ledger.people.rotate_session("s1", "refresh-2", "refresh-3", clock.now, expires_at=until)
+    assert isinstance(prolonged, Session)
+    assert prolonged.expires_at == until
 
 
 def test_a_session_that_is_over_is_not_rotated(ledger: Ledger, session: Session) -> None:
@@ -69,13 +73,6 @@ def test_the_sessions_of_one_organization_end_alone(ledger: Ledger, session: Ses
     assert ledger.people.revoke_sessions(ANN, organization_id=ORG, audit=deed("session.revoke_all")) == 1
     assert [each.id for each in ledger.people.sessions(ANN)] == ["elsewhere"]
     assert actions(ledger) == ["session.revoke_all"]
-
-
-def test_a_rotation_may_prolong_the_session(ledger: Ledger, session: Session, clock: SteppingClock) -> None:
-    until = session.expires_at + timedelta(days=1)
-    rotated = ledger.people.rotate_session("s1", "refresh-1", "refresh-2", clock.now, expires_at=until)
-    assert isinstance(rotated, Session)
-    assert rotated.expires_at == until
 
 
 def test_a_switched_session_holds_in_the_other_organization_with_new_tokens_only(

@@ -8,17 +8,12 @@ from mcp.client import Client
 from stores.embedding import EmbeddingFailed
 from stores.errors import NotFound, ValidationFailed
 from tests.people import Person, caught_up
+from tests.tools.synthesis.world import GOAL, keep
+from tests.tools.synthesis.world import world as cards
 from tools.catalogue import by_name
 from tools.mcp_server import build_mcp_server
 
 pytestmark = pytest.mark.anyio
-
-GOAL = "Charge a passenger's card twice never"
-
-
-async def keep(person: Person, name: str, entity_type: str, content: str = "", **fields: Any) -> str:
-    made = await person.call("create_entity", name=name, entity_type=entity_type, content=content, **fields)
-    return str(made["id"])
 
 
 async def project(person: Person, name: str = "Harborlight") -> str:
@@ -26,19 +21,10 @@ async def project(person: Person, name: str = "Harborlight") -> str:
 
 
 async def world(person: Person) -> dict[str, str]:
-    ids = {
-        "task": await keep(person, "Charge cards once", "task", "The pay button may be pressed twice."),
-        "done": await keep(person, "Refund double charges", "task", "Cards were charged twice.",
-                           metadata={"status": "done"}),
-        "archived": await keep(person, "Charge cards by phone", "task", metadata={"status": "archived"}),
-        "decision": await keep(person, "Charges carry an idempotency key", "decision", "No card is charged twice."),
-        "rule": await keep(person, "No card numbers in logs", "rule", "A passenger's card stays with the provider."),
-        "gotcha": await keep(person, "Card charged twice after a timeout", "error_pattern", "Retry with the same key."),
-        "session": await keep(person, "Talked about card charges", "session", "Passengers press twice."),
-        "off": await keep(person, "Barbecue", "note", "Bring potatoes."),
-    }  # fmt: skip
-    link = f"requires:{ids['rule']}"
-    ids["procedure"] = await keep(person, "Charge a card", "procedure", "1. Ask. 2. Charge.", related_to=[link])
+    ids = await cards(person)
+    ids["done"] = await keep(
+        person, "Refund double charges", "task", "Cards were charged twice.", metadata={"status": "done"}
+    )
     await caught_up(person)
     return ids
 
@@ -71,7 +57,7 @@ async def test_a_pack_shows_facets_in_order_with_titles_and_without_empty_ones(o
 async def test_an_item_says_what_it_is_and_why_it_is_there(owner: Person) -> None:
     ids = await world(owner)
     item = items(await owner.call("context", goal=GOAL))[ids["procedure"]]
-    assert item["content"] == "1. Ask. 2. Charge."
+    assert item["content"] == "1. Ask the provider. 2. Charge the card."
     assert 0 < item["score"] <= 1
     assert item["reason"].startswith("It ")
     assert item["reason"].endswith(".")
@@ -95,7 +81,7 @@ async def test_audit_shows_all_metadata_and_how_an_item_was_found(owner: Person)
     assert {"status", "complexity", "memory_scope", "revision", "retrieval", "passage"} <= metadata.keys()
     assert metadata["retrieval"]["sources"] == metadata["retrieval_signals"]
     lean = items(await owner.call("context", goal=GOAL))[ids["task"]]["metadata"]
-    assert lean == {"status": "todo", "priority": "medium"}
+    assert lean == {"status": "blocked", "priority": "medium"}
 
 
 async def test_tasks_under_way_lead_by_state_and_then_by_what_changed_last(owner: Person) -> None:

@@ -1,5 +1,7 @@
 """Connected apps: everybody sees and ends what they allowed, and nothing of others."""
 
+from typing import Any
+
 import pytest
 
 from auth.grants import AuthorizationRequest, CodeExchange
@@ -17,16 +19,16 @@ from tools.runtime.threads import in_thread
 pytestmark = pytest.mark.anyio
 
 
-def connect(app: App, person: Person, name: str = "Editor") -> str:
+def connect(app: App, person: Any, resource: str = RESOURCE, *, name: str = "Editor") -> str:
     client, _ = app.accounts.clients.register({"redirect_uris": [CALLBACK], "client_name": name})
-    asked = AuthorizationRequest(client.id, CALLBACK, True, CHALLENGE, RESOURCE)
+    asked = AuthorizationRequest(client.id, CALLBACK, True, CHALLENGE, resource)
     draft = AuditDraft("oauth.allow", person.organization_id, person.user_id)
     code = app.accounts.grants.allow(asked, person.user_id, person.organization_id, draft)
-    return app.accounts.grants.redeem(client, CodeExchange(code, VERIFIER, CALLBACK, RESOURCE)).access_token
+    return app.accounts.grants.redeem(client, CodeExchange(code, VERIFIER, CALLBACK, resource)).access_token
 
 
 async def test_a_person_sees_its_apps_and_disconnects_one(app: App, owner: Person) -> None:
-    first, second = connect(app, owner, "Editor"), connect(app, owner, "Chat")
+    first, second = connect(app, owner), connect(app, owner, name="Chat")
     held = (await owner.call("list_grants"))["grants"]
     assert {each["client_name"] for each in held} == {"Editor", "Chat"}
     assert {each["organization_id"] for each in held} == {owner.organization_id}

@@ -67,17 +67,12 @@ def test_scores_stay_between_0_and_1_whatever_the_lanes_say(pool: list[Candidate
     assert all(0 <= score <= 1 for score in fused(pool, dense=dense, ceiling=ceiling).values())
 
 
-@given(pools, st.floats(0, CEILING), st.booleans())
-def test_a_score_never_falls_when_bm25_rises(pool: list[Candidate], more: float, dense: bool) -> None:
-    first = pool[0]
-    raised = replace(first, lexical=max(first.lexical or 0.0, more))
-    assert fused([raised, *pool[1:]], dense=dense)[first.id] >= fused(pool, dense=dense)[first.id]
-
-
-@given(pools, shares, st.booleans())
-def test_a_score_never_falls_when_coverage_rises(pool: list[Candidate], more: float, dense: bool) -> None:
-    first = pool[0]
-    raised = replace(first, coverage=max(first.coverage, more))
+@given(pools, st.sampled_from((("lexical", CEILING), ("coverage", 1.0))), shares, st.booleans())
+def test_a_score_never_falls_when_bm25_or_coverage_rises(
+    pool: list[Candidate], lane: tuple[str, float], share: float, dense: bool
+) -> None:
+    first, (field, most) = pool[0], lane
+    raised = replace(first, **{field: max(getattr(first, field) or 0.0, share * most)})
     assert fused([raised, *pool[1:]], dense=dense)[first.id] >= fused(pool, dense=dense)[first.id]
 
 

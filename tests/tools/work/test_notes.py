@@ -125,21 +125,15 @@ async def test_what_others_wrote_about_a_task_stays_theirs(owner: Person, member
     assert (await read(member, loose))["content"] == "loose"
 
 
-async def test_a_note_is_told_with_its_task_and_without_its_text(owner: Person) -> None:
+async def test_a_note_and_a_deed_are_told_with_their_task_and_without_text(owner: Person) -> None:
     task = await task_of(owner, await project_of(owner))
     await caught_up(owner)
     async with owner.app.events.subscribe(await in_thread(owner.app.accounts.authenticate, owner.token)) as stream:
         made = await owner.call("add_note", task_id=task, content="Secret")
         events = await collect(stream, 4)
+        await owner.call("block_task", task_id=task, reason="Secret")
+        (deed,) = await collect(stream, 1)
     assert [event.name for event in events] == ["entity_pending", "note_pending", "entity_created", "note_created"]
     assert [event.data for event in events] == [{"id": made["id"], "entity_type": "note", "task_id": task}] * 4
-
-
-async def test_a_deed_is_told_by_its_name_and_without_text(owner: Person) -> None:
-    task = await task_of(owner, await project_of(owner))
-    await caught_up(owner)
-    async with owner.app.events.subscribe(await in_thread(owner.app.accounts.authenticate, owner.token)) as stream:
-        await owner.call("block_task", task_id=task, reason="Secret")
-        (event,) = await collect(stream, 1)
-    assert event.name == "entity_updated"
-    assert event.data == {"id": task, "entity_type": "task", "status": "blocked", "action": "block_task"}
+    assert deed.name == "entity_updated"
+    assert deed.data == {"id": task, "entity_type": "task", "status": "blocked", "action": "block_task"}
