@@ -83,6 +83,10 @@ class Notes:
     seen: list[Call] = field(default_factory=list)
 
     async def create(self, _app: App, call: Call, request: NoteRequest) -> Note:
+        """Keep a note. It is there at once.
+
+        This paragraph is not for readers of the reference.
+        """
         self.seen.append(call)
         note_id = f"note_{len(self.kept) + 1}"
         fields = request.model_dump(exclude={"sync"})

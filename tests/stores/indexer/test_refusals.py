@@ -84,27 +84,21 @@ def test_a_record_that_cannot_be_indexed_holds_nobody_up_and_is_named(world: Wor
     assert all("entity bad cannot be" in each for each in found)
 
 
-def test_a_later_change_of_the_record_brings_it_in(world: World) -> None:
+@pytest.mark.parametrize("deed", ["change", "delete"])
+def test_a_later_change_of_the_record_brings_it_in_and_deleting_it_ends_the_matter(world: World, deed: str) -> None:
     write_spoilt(world)
     world.start()
     until(lambda: refused(world) == {"lexical": 1, "graph": 1, "vectors": 1})
     spoil(world, "bad", 1)
-    world.update("bad", content="heron")
-    world.settle()
-    assert world.indexer.degraded(ORG) == {}
-    assert world.by_words("heron") == ["bad"]
-    assert world.by_meaning("bad heron", limit=1) == ["bad"]
-    assert world.indexer.check(ORG) == []
-
-
-def test_deleting_the_record_ends_the_matter(world: World) -> None:
-    write_spoilt(world)
-    world.start()
-    until(lambda: refused(world) == {"lexical": 1, "graph": 1, "vectors": 1})
-    spoil(world, "bad", 1)
-    world.delete("bad")
+    if deed == "change":
+        world.update("bad", content="heron")
+    else:
+        world.delete("bad")
     world.settle()
     assert refused(world) == {"lexical": 0, "graph": 0, "vectors": 0}
+    assert world.indexer.degraded(ORG) == {}
+    assert world.by_words("heron") == (["bad"] if deed == "change" else [])
+    assert (world.by_meaning("bad heron", limit=1) == ["bad"]) == (deed == "change")
     assert world.indexer.check(ORG) == []
     assert not list((world.indexes / ORG).rglob("*.refused*"))
 

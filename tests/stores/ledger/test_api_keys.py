@@ -14,18 +14,9 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture
 def key(ledger: Ledger, clock: SteppingClock) -> ApiKey:
     made = ApiKey(
-        "k1",
-        ORG,
-        ANN,
-        "Continuous integration",
-        "sk_live_abcdefgh",
-        ("mcp", "api:read"),
-        ("p1", "p2"),
-        ("space-1",),
-        True,
-        clock.now,
-        expires_at=clock.now + timedelta(days=1),
-    )
+        "k1", ORG, ANN, "Continuous integration", "sk_live_abcdefgh", ("mcp", "api:read"), ("p1", "p2"), ("space-1",),
+        True, clock.now, expires_at=clock.now + timedelta(days=1),
+    )  # fmt: skip
     ledger.api_keys.create(made, "secret-hash", deed("api_key.create"))
     return made
 

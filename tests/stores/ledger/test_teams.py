@@ -77,7 +77,7 @@ def test_a_taken_or_bad_slug_and_an_unknown_team_are_refused(ledger: Ledger, tea
             refused()
 
 
-def test_a_team_has_one_role_in_a_project(ledger: Ledger, team: Team) -> None:
+def test_a_team_has_one_role_in_a_project_and_what_it_gave_ends_with_it(ledger: Ledger, team: Team) -> None:
     add_project(ledger, "p1", creator=BOB)
     ledger.teams.add_member(ORG, "t1", ANN)
     assert ledger.teams.put_project(ORG, "t1", "p1", "project_viewer", deed("team.project")) is None
@@ -93,11 +93,6 @@ def test_a_team_has_one_role_in_a_project(ledger: Ledger, team: Team) -> None:
     assert actions(ledger) == ["team.project", "team.project", "team.project", "team.create"]
     entries = ledger.audit.entries(AuditQuery(ORG, action="team.project"))
     assert [entry.draft.details["from"] for entry in entries] == ["project_maintainer", "project_viewer", None]
-
-
-def test_what_a_team_gave_ends_with_it(ledger: Ledger, team: Team) -> None:
-    add_project(ledger, "p1", creator=BOB)
-    ledger.teams.add_member(ORG, "t1", ANN)
     ledger.teams.put_project(ORG, "t1", "p1", "project_viewer")
     ledger.teams.delete(ORG, "t1")
     access = ledger.people.access(ANN, ORG)

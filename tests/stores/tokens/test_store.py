@@ -3,6 +3,7 @@
 import math
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -123,27 +124,20 @@ def test_one_bad_record_and_none_of_them_is_kept(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("harm", ["damage", "a table lost"])
+def test_a_file_that_is_damaged_or_without_all_of_its_tables_is_replaced(tmp_path: Path, harm: str) -> None:
     store = opened(tmp_path)
     store.put([record("a", 400)])
     store.close()
-    (tmp_path / FILE).write_bytes(b"x" * 5_000)
+    if harm == "damage":
+        (tmp_path / FILE).write_bytes(b"x" * 5_000)
+    else:
+        with closing(sqlite3.connect(tmp_path / FILE)) as connection:
+            connection.execute("DROP TABLE passages")
     again = opened(tmp_path)
     assert again.contents() == {}
     again.put([record("a", 1)])
     assert lengths(again, a=0) == {"a": [1]}
-    again.close()
-
-
-def test_a_file_without_all_of_its_tables_is_replaced(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    store.put([record("a", 3)])
-    store.close()
-    with sqlite3.connect(tmp_path / FILE) as connection:
-        connection.execute("DROP TABLE passages")
-    connection.close()
-    again = opened(tmp_path)
-    assert again.contents() == {}
     again.close()
 
 
