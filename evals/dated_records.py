@@ -13,7 +13,7 @@ from tools.records.entity_models import BULK_LIMIT, EntityFields
 class DatedRecords:
     today: datetime = field(default_factory=lambda: datetime.now(UTC))
     ids: dict[str, str] = field(default_factory=dict)
-    """By key."""
+    """Record ids by key of the set."""
 
     def store(self, client: Client, days_ago: float, records: Sequence[tuple[str, EntityFields]]) -> None:
         """Store records of one day with their keys; `related_to` names earlier keys."""

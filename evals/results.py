@@ -39,7 +39,7 @@ class Case:
     missed: Sequence[str] = ()
     """Beginnings of missed texts."""
     score: float | None = None
-    """Of the best hit, 0 without one; `None` if the arm's scores do not compare."""
+    """Score of the best hit, 0 without one; `None` if the arm's scores do not compare."""
 
     @property
     def key(self) -> tuple[str, str, str]:

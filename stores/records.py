@@ -56,7 +56,7 @@ class Entity:
     created_at: datetime
     updated_at: datetime
     source_id: str | None = None
-    """Of a chunk: its `source` entity."""
+    """The `source` entity of a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class Change(NamedTuple):
     operation: ChangeOperation
     revision: int
     entity_type: str
-    """Of a relation: its name."""
+    """The name, for a relation."""
     visibility: str
     actor: str
     batch: str

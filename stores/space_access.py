@@ -23,7 +23,7 @@ class SpaceGrant:
 @dataclass(frozen=True, slots=True)
 class SpaceAccess:
     granted: tuple[SpaceGrant, ...] = ()
-    """Of active spaces, until the membership expires."""
+    """Grants of active spaces, until the membership expires."""
     disabled: frozenset[SpacePlace] = frozenset()
     """Closed spaces that concern the user."""
 

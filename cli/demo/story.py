@@ -39,7 +39,7 @@ class Visit:
     from_checkout: bool
     token: str = ""
     ids: dict[str, str] = field(default_factory=dict)
-    """By name."""
+    """Record ids by record name."""
     rest_ms: list[float] = field(default_factory=list)
     agent_ms: list[float] = field(default_factory=list)
 

@@ -25,7 +25,7 @@ class Answer:
     texts: tuple[str, ...]
     took_ms: float | None
     score: float | None = None
-    """Of the best hit; 0 without one."""
+    """Score of the best hit; 0 without one."""
     faults: Mapping[str, str] = field(default_factory=dict)
     """Reasons by failed part of the search."""
 

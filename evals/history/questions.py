@@ -14,9 +14,9 @@ from evals.history.commits import Commit, Project
 
 AIMS = {"relation": Aim("recall@10"), "latest": Aim("MRR@10"), "plain": Aim("nDCG@10")}
 PER_PROJECT = 60
-"""Per kind."""
+"""Most questions of one kind."""
 MOST_COMMITS = 9
-"""Of a file in a *relation* question: the file takes one of ten places."""
+"""Most commits a file of a *relation* question may have: the file takes one of ten places."""
 LEAST_WORDS = 6
 _CHANGING = re.compile(r"#\d+|\bv?\d[\w.+]*|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b")
 """Numbers, versions and hashes."""

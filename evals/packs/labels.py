@@ -28,7 +28,7 @@ class Kept:
     status: str | None = None
     priority: str | None = None
     related: tuple[str, ...] = ()
-    """By key."""
+    """Keys of other records."""
     author: Person = "ada"
     scope: str | None = None
 

@@ -23,7 +23,7 @@ class World:
     records: Sequence[Kept]
     clients: Mapping[Person, Client]
     ids: Mapping[str, str]
-    """By key; projects by name."""
+    """Record ids by key, project ids by name."""
 
     @property
     def keys(self) -> Mapping[str, str]:

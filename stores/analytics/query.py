@@ -30,6 +30,6 @@ class Activity:
 class Uses:
     surface: str
     returned: int
-    """Once per answer."""
+    """Appearances in answers, one per answer."""
     cited: int
-    """By the same user, afterwards."""
+    """Citations by the user who was shown it, afterwards."""

@@ -17,11 +17,11 @@ class IndexerOptions:
     """Over all organizations, as the next."""
     graph_budget_mb: int = 128
     gather_s: float = 0.005
-    """Of single writes that somebody waits for."""
+    """Delay for single writes with a waiting caller, to form batches."""
     gather_unhurried_s: float = 0.1
-    """Of single writes that nobody waits for."""
+    """Delay for single writes without one."""
     gather_deferred_s: float = 0.5
-    """Of bulk writes."""
+    """Delay for bulk writes."""
     gather_scans_s: float = 0.05
     """Pause of the vector lane between two looks at the feed where nobody waits."""
     batch_changes: int = 2_000

@@ -84,7 +84,7 @@ class TokenPair:
     refresh_hash: str
     refresh_expires_at: datetime
     scopes: tuple[str, ...]
-    """Of the access token: those of the grant, or fewer."""
+    """Scopes of the access token: those of the grant, or fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class GrantIdentity:
     grant: Grant
     scopes: tuple[str, ...]
     expires_at: datetime
-    """Of the access token."""
+    """End of the access token."""
 
 
 _clients = oauth_clients

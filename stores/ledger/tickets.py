@@ -44,7 +44,7 @@ _membership = select(memberships.c.role).where(
 )
 
 DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
-"""Of RFC 8628; `expired_token` also for unknown and spent codes."""
+"""Error codes of RFC 8628; `expired_token` also for unknown and spent codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class DeviceLogin:
     interval_s: int = 5
     expires_at: datetime = field(kw_only=True)
     user_id: str | None = None
-    """Who approved."""
+    """The user who approved."""
     organization_id: str | None = None
 
 

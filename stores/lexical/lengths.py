@@ -33,9 +33,9 @@ def norm(length: _Lengths, average: float) -> _Lengths:
 
 class Norms(NamedTuple):
     written: Numbers
-    """By Tantivy's average over all records."""
+    """Length norms that Tantivy used: average over all records."""
     seen: Numbers
-    """By the average over the visible records."""
+    """Length norms for the caller: average over the visible records."""
 
 
 class Part(NamedTuple):

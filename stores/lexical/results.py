@@ -78,7 +78,7 @@ class HeldTerms:
     """Terms of a question that records in threads hold."""
 
     shares: tuple[float, ...]
-    """Of the question's idf, rarest first."""
+    """Shares of the question's idf, rarest term first."""
     marks: Mapping[int, int]
     """Bits by record key, the lowest for the last term."""
 
