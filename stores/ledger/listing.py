@@ -1,11 +1,11 @@
 """Entity lists: filtered, sorted and paged in the database."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, column, func, or_, select
 
 from stores.errors import ValidationFailed
 from stores.language.wording import comparable
@@ -20,6 +20,7 @@ SEARCH_LENGTH = 2_000
 """SQLite refuses LIKE patterns over 50,000 bytes."""
 
 _table = schema.entities
+_epics_table = _table.alias("epics")
 _labels = schema.entity_labels
 _SORT_COLUMNS = {
     "name": _table.c.name_key,
@@ -30,6 +31,13 @@ _SORT_COLUMNS = {
 
 
 _PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
+
+_FEW_COLUMNS: tuple[ColumnElement[Any], ...] = (column("id"), func.count().over().label("total"))
+_FEW_ORDERS: Mapping[str, tuple[ColumnElement[Any], ...]] = {
+    "asc": (column("place"), column("id")),
+    "desc": (column("place").desc(), column("id").desc()),
+}
+"""Made once: the columns of a subquery cost half a millisecond each time."""
 
 FEW = 1_500
 """More matches are walked along an index instead of sorted."""
@@ -83,9 +91,8 @@ class Listing(StatusReads):
 
 def _few(query: EntityQuery, matching: ColumnElement[bool]) -> Select[Any]:
     found = select(_table.c.id, _SORT_COLUMNS[query.sort_by].label("place")).where(matching).limit(FEW + 1).subquery()
-    key, tie = (found.c.place, found.c.id) if query.sort_order == "asc" else (found.c.place.desc(), found.c.id.desc())
-    page = select(found.c.id, func.count().over().label("total")).order_by(key, tie)
-    return page.limit(query.limit).offset(query.offset)
+    order = _FEW_ORDERS[query.sort_order]
+    return select(*_FEW_COLUMNS).select_from(found).order_by(*order).limit(query.limit).offset(query.offset)
 
 
 def _count(connection: Connection, matching: ColumnElement[bool]) -> int:
@@ -113,32 +120,32 @@ def conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnEleme
     columns = _table.c
     yield columns.organization_id == organization_id
     yield columns.visibility.in_(sorted(query.visibility))
-    for column, words in (
+    for key, words in (
         (columns.type_key, query.types),
         (columns.status_key, query.statuses),
         (columns.priority_key, query.priorities),
     ):
         if words:
-            yield column.in_(_keys(words))
-    for column, word in (
+            yield key.in_(_keys(words))
+    for key, word in (
         (columns.category_key, query.category),
         (columns.complexity_key, query.complexity),
         (columns.feature_key, query.feature),
     ):
         if word is not None:
-            yield column == key_of(word)
+            yield key == key_of(word)
     yield from _place_conditions(organization_id, query)
     yield from _text_conditions(organization_id, query)
 
 
 def _epics(organization_id: str, query: EntityQuery, epic_id: str | None = None) -> Select[tuple[str]]:
-    epics = _table.alias("epics")
-    there = select(epics.c.id).where(
-        epics.c.organization_id == organization_id,
-        epics.c.type_key == "epic",
-        epics.c.visibility.in_(sorted(query.visibility)),
+    columns = _epics_table.c
+    there = select(columns.id).where(
+        columns.organization_id == organization_id,
+        columns.type_key == "epic",
+        columns.visibility.in_(sorted(query.visibility)),
     )
-    return there if epic_id is None else there.where(epics.c.id == epic_id)
+    return there if epic_id is None else there.where(columns.id == epic_id)
 
 
 def _place_conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:

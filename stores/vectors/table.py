@@ -5,10 +5,11 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from lancedb import connect
+from lancedb import Session, connect
 from lancedb.index import HnswSq
 
 from stores.clock import microseconds
@@ -26,6 +27,13 @@ _AT_ONCE = timedelta(milliseconds=1)
 _REFINE = 4
 _EF = 300
 _ROWS_PER_DELETE = 20_000
+_INDEX_CACHE, _METADATA_CACHE = 64_000_000, 16_000_000
+
+
+@cache
+def _session() -> Session:
+    """One for all organizations: each would cache up to 7 GB of manifests and index pages."""
+    return Session(index_cache_size_bytes=_INDEX_CACHE, metadata_cache_size_bytes=_METADATA_CACHE)
 
 
 class PassageTable:
@@ -51,7 +59,7 @@ class PassageTable:
         """
         folder.mkdir(parents=True, exist_ok=True)
         # Without the interval a handle may answer from an older version; a relative path may be taken for the cloud.
-        database = connect(str(folder.absolute()), read_consistency_interval=timedelta(0))
+        database = connect(str(folder.absolute()), read_consistency_interval=timedelta(0), session=_session())
         if not any(folder.glob(f"{_NAME}.lance/_versions/*.manifest")):
             # Nothing was ever committed; a process that was killed may have left an empty folder.
             shutil.rmtree(folder / f"{_NAME}.lance", ignore_errors=True)

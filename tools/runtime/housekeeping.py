@@ -1,5 +1,7 @@
-"""Housekeeping: prune the feed, sessions, claims and the write-ahead log."""
+"""Housekeeping: prune the feed, sessions, claims and the write-ahead log; return freed memory."""
 
+import ctypes
+from contextlib import suppress
 from datetime import timedelta
 
 import anyio
@@ -28,13 +30,20 @@ def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
     ledger.checkpoint()
 
 
+def return_memory() -> None:
+    """Return freed memory to the system: glibc's malloc keeps it after an import."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 async def keep_house(ledger: Ledger, indexer: Indexer, clock: Clock, *, every_s: float = EVERY_S) -> None:
-    """Store uses of API keys every minute, prune every 15 minutes, until cancelled."""
+    """Store uses of API keys and return memory every minute, prune every 15 minutes, until cancelled."""
     rounds = 0
     while True:
         await anyio.sleep(every_s)
         rounds += 1
         try:
+            await in_thread(return_memory)
             if rounds % TIDIED_EVERY:
                 await in_thread(ledger.api_keys.write_uses)
             else:
