@@ -1,7 +1,6 @@
 """Housekeeping: prune the feed, sessions, claims and the write-ahead log; return freed memory."""
 
 import ctypes
-from contextlib import suppress
 from datetime import timedelta
 
 import anyio
@@ -17,6 +16,7 @@ SESSIONS_KEPT = timedelta(days=30)
 """Ended sessions are kept to recognise replayed refresh tokens."""
 EVERY_S = 60.0
 TIDIED_EVERY = 15
+RETURN_EVERY_S = 10.0
 
 log = structlog.get_logger("housekeeping")
 
@@ -30,20 +30,24 @@ def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
     ledger.checkpoint()
 
 
-def return_memory() -> None:
-    """Return freed memory to the system: glibc's malloc keeps it after an import."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
+async def return_memory() -> None:
+    """Return freed memory to the system every 10 seconds, which glibc's malloc would keep; until cancelled."""
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):
+        return
+    while True:
+        await anyio.sleep(RETURN_EVERY_S)
+        await in_thread(trim, 0)
 
 
 async def keep_house(ledger: Ledger, indexer: Indexer, clock: Clock, *, every_s: float = EVERY_S) -> None:
-    """Store uses of API keys and return memory every minute, prune every 15 minutes, until cancelled."""
+    """Store uses of API keys every minute, prune every 15 minutes, until cancelled."""
     rounds = 0
     while True:
         await anyio.sleep(every_s)
         rounds += 1
         try:
-            await in_thread(return_memory)
             if rounds % TIDIED_EVERY:
                 await in_thread(ledger.api_keys.write_uses)
             else:
