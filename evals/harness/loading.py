@@ -73,5 +73,7 @@ def batches(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
 
 
 def _hints(text: Text) -> Mapping[str, object]:
-    hints = {"thread_id": text.thread_id, "ordinal": text.ordinal, "captured_at": text.captured_at}
+    hints = {
+        "thread_id": text.thread_id, "ordinal": text.ordinal, "captured_at": text.captured_at, "speaker": text.speaker,
+    }  # fmt: skip
     return {name: value for name, value in hints.items() if value is not None}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger.account_rows import USER_COLUMNS, to_user
@@ -58,13 +58,6 @@ class Links(Store):
                 _set_codehost(connection, link)
             append_audit(connection, now, audit)
             return to_user(connection.execute(_by_id, {"user": link.user_id}).one())
-
-    def unlink_user(self, user_id: str, provider: str, subject: str, audit: AuditDraft | None = None) -> None:
-        mine = (_links.c.provider == provider, _links.c.subject == subject, _links.c.user_id == user_id)
-        with self._database.write() as connection:
-            if connection.execute(delete(_links).where(*mine)).rowcount == 0:
-                raise NotFound(f"Your account is not linked to that account of {provider}.")
-            append_audit(connection, self._clock(), audit)
 
 
 def insert_link(connection: Connection, link: ExternalIdentity) -> None:

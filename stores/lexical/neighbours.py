@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from stores.language.speakers import NOBODY
-from stores.threads import ThreadPlace
+from stores.threads import SEPARATES, ThreadPlace
 
 MOST_THREADED = 200_000
 """Above it none has neighbours until the index is opened again."""
@@ -58,7 +58,7 @@ class Threads:
             self._fill()
             for owner, key in enumerate(keys):
                 place = self._places.get(key)
-                if place is not None:
+                if place is not None and place.speaker != SEPARATES:
                     self._add(found, owner, key, place, radius)
         return found
 
@@ -66,16 +66,21 @@ class Threads:
         with self._lock:
             self._fill()
             places = map(self._places.get, keys)
-            return [NOBODY if place is None else place.speaker for place in places]
+            return [NOBODY if place is None or place.speaker == SEPARATES else place.speaker for place in places]
 
     def _add(self, found: Alongside, owner: int, key: int, place: ThreadPlace, radius: int) -> None:
         thread = self._threads[place.thread]
         at = bisect_left(thread.order, (place.order, key))
-        before, after = thread.keys[max(at - radius, 0) : at], thread.keys[at + 1 : at + 1 + radius]
+        before = self._until_separated(thread.keys[max(at - radius, 0) : at][::-1])[::-1]
+        after = self._until_separated(thread.keys[at + 1 : at + 1 + radius])
         found.owners.extend([owner] * (len(before) + len(after)))
         found.keys.extend(before)
         found.keys.extend(after)
         found.distances.extend(_distances(len(before), len(after)))
+
+    def _until_separated(self, keys: list[int]) -> list[int]:
+        separators = (at for at, key in enumerate(keys) if self._places[key].speaker == SEPARATES)
+        return keys[: next(separators, len(keys))]
 
     def _fill(self) -> None:
         if self._is_filled:

@@ -16,7 +16,7 @@ from stores.lexical.analysis import analysed, identifiers, name_key, prepare, to
 from stores.records import Entity, Facet, Position, facets
 from stores.threads import ThreadPlace
 
-FORMAT = 17
+FORMAT = 18
 """Increment when older indexes cannot be read or would answer differently."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)

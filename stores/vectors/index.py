@@ -107,6 +107,10 @@ class VectorIndex:
             raise ValueError(f"A question's vector has to be {self._dimension} finite numbers.")
         return query
 
+    def passage_counts(self, record_ids: Iterable[str]) -> list[int]:
+        held = map(self._catalog.records.get, record_ids)
+        return [len(each.passage_rows) if each is not None else 0 for each in held]
+
     def vectors_of(self, record_ids: Iterable[str]) -> dict[str, Vector]:
         """Return the vector of each record's first passage, if it has text."""
         snapshot = self._snapshot()

@@ -113,6 +113,32 @@ def test_locomo_has_a_haystack_and_a_cluster_for_each_conversation_and_a_thread_
     )
 
 
+def test_beam_keeps_chats_apart_and_its_unanswerable_questions_aside(tmp_path: Path) -> None:
+    message = {"chat": "c1", "id": 4, "role": "user", "batch": 2, "time_anchor": "2024-03-15", "text": "Hello"}
+    write_lines(tmp_path / "messages-100k.jsonl.gz", [message])
+    line = {"chat": "c1", "qid": "q", "ability": "recall", "question": "Who?", "evidence": [4], "answerable": True}
+    lacking = {**line, "qid": "a", "evidence": [], "answerable": False}
+    write_lines(tmp_path / "questions-100k.jsonl.gz", [line, {**line, "evidence": []}, lacking])
+    found = read("beam", tmp_path)
+    assert found.texts == (Text("4", "c1", "Hello", "", "c1-2", 4, "2024-03-15", "user"),)
+    assert found.questions == (Question("q", "c1", "Who?", {"4": 1}, "c1", "recall"),)
+    assert [each.id for each in found.unanswered] == ["a"]
+
+
+def test_locomo_plus_asks_for_the_cue_of_each_trigger(tmp_path: Path) -> None:
+    turn = {
+        "conv": "conv-1", "session": "P1", "ordinal": 0, "when": "1:56 pm on 8 May, 2023", "id": "P1:1",
+        "captured_at": "2023-05-08T13:56", "speaker": "Ada", "text": "Hello",
+    }  # fmt: skip
+    write_lines(tmp_path / "turns.jsonl.gz", [turn])
+    pair = {"pair": 1, "conv": "conv-1", "relation": "goal", "question": "Still here.", "evidence": ["P1:1"]}
+    write_lines(tmp_path / "pairs.jsonl.gz", [pair])
+    found = read("locomo-plus", tmp_path)
+    said = "[1:56 pm on 8 May, 2023] Ada: Hello"
+    assert found.texts == (Text("P1:1", "conv-1", said, "", "conv-1-P1", 0, "2023-05-08T13:56", "Ada"),)
+    assert found.questions == (Question("1", "conv-1", "Still here.", {"P1:1": 1}, "conv-1", "goal"),)
+
+
 @pytest.fixture
 def longmemeval(tmp_path: Path) -> Path:
     sessions = [{"session_id": "s1", "user_turns": ["Hello", "Bye"]}, {"session_id": "s2", "user_turns": ["Yes"]}]

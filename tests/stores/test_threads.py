@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from stores.records import Entity
-from stores.threads import LONGEST, ThreadPlace, thread_place
+from stores.threads import LONGEST, SEPARATES, ThreadPlace, thread_place
 from tests.stores.lexical.test_index import NOW, record
 
 
@@ -28,10 +28,10 @@ def test_only_raw_memories_stand_in_threads() -> None:
     assert thread_place(record("n", "text", entity_type="note", metadata={"thread_id": "t"})) is None
 
 
-def test_a_long_text_stands_by_itself() -> None:
-    for length, stands in ((LONGEST, True), (LONGEST + 1, False)):
-        entity = record("m", "x" * length, entity_type="raw_memory", metadata={"thread_id": "t"})
-        assert (thread_place(entity) is not None) == stands
+def test_a_long_text_only_separates() -> None:
+    for length, separates in ((LONGEST, False), (LONGEST + 1, True)):
+        entity = record("m", "x" * length, entity_type="raw_memory", metadata={"thread_id": "t", "speaker": "Ines"})
+        assert (place(entity).speaker == SEPARATES) == separates
 
 
 def test_people_who_may_not_read_the_same_never_share_a_thread() -> None:

@@ -3,8 +3,9 @@
 Tokens of thread neighbours count at a discount.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -18,11 +19,12 @@ from stores.tokens import Tokens
 from tools.retrieval.checks import Checks
 from tools.retrieval.plan import Plan
 from tools.retrieval.pool import Pool
-from tools.retrieval.scoring import Scores, ranked
+from tools.retrieval.scoring import TOKEN_CHANCE, Scores, expected_best, ranked
 
 AMONG = 50
 """Candidates; 100 gave the same results in twice the time."""
-AMONG_IN_THREADS = 75
+AMONG_BY_WORDS = 30
+"""Those with the most words, in threads: neighbours lend some that the evidence weighs little."""
 MOST_TOKENS = 6_500
 MOST_WITH_NEIGHBOURS = 8_000
 REACH = 4
@@ -49,15 +51,17 @@ NOBODY_NEAR = Near([], [], [])
 
 class Matches(NamedTuple):
     best: QueryTokens
-    """(records, query tokens): greatest cosine with a token of the record."""
+    """(records, query tokens): greatest cosine with a token of the record's best passage."""
     back: Scores
     """(records,): mean over the record's tokens of the greatest cosine with a query token."""
 
 
 def compare(
-    indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, query: Future[QueryTokens]
+    indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, query: Future[QueryTokens], words: Scores
 ) -> tuple[Scores, Scores] | None:
     """Return each candidate's mean match relative to the average, and that of its own tokens.
+
+    Candidates are the best so far; in threads also the best by `words`.
 
     0 and NaN where unknown; None if there is nothing to compare.
 
@@ -66,7 +70,7 @@ def compare(
         sqlite3.Error: The token vectors could not be read.
     """
     store = indexes.vectors.tokens if indexes.vectors is not None else None
-    places = ranked(pool.ids, pool.fused, AMONG_IN_THREADS)
+    places = list(dict.fromkeys([*ranked(pool.ids, pool.fused, AMONG), *ranked(pool.ids, words, AMONG_BY_WORDS)]))
     if store is None or not places:
         return None
     ids = [pool.ids[place] for place in places]
@@ -88,6 +92,7 @@ def compare(
         return None
     own = [rows[ids[at]] for at in known]
     means = _with_neighbours(found.best, rows, ids, near)[own].mean(axis=1).astype(np.float64)
+    means -= TOKEN_CHANCE * expected_best(np.array([len(held[ids[at]]) for at in known]))
     better, back = np.zeros(len(pool.ids)), np.full(len(pool.ids), np.nan)
     better[np.array(places)[known]] = means - means.mean()
     back[np.array(places)[known]] = found.back[own]
@@ -103,9 +108,16 @@ def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> M
     starts = np.cumsum([0, *sizes[:-1]])
     # Transposed, so that each maximum runs over contiguous memory: half the time.
     along = np.ascontiguousarray(products.T)
-    best: QueryTokens = np.ascontiguousarray(np.maximum.reduceat(along, starts, axis=1).T)
+    lengths = [len(passage) for passages in records for passage in passages]
+    each = np.maximum.reduceat(along, np.cumsum([0, *lengths[:-1]]), axis=1)
+    best: QueryTokens = np.ascontiguousarray(each[:, _best_passages(each.mean(axis=0), map(len, records))].T)
     back: Scores = np.add.reduceat(along.max(axis=0).astype(np.float64), starts) / np.array(sizes)
     return Matches(best, back)
+
+
+def _best_passages(means: NDArray[np.float32], counts: Iterable[int]) -> list[int]:
+    ends = list(accumulate(counts, initial=0))
+    return [first + int(means[first:last].argmax()) for first, last in pairwise(ends)]
 
 
 def _with_neighbours(best: QueryTokens, rows: Mapping[str, int], ids: Sequence[str], near: Near) -> QueryTokens:

@@ -20,7 +20,17 @@ from tools.retrieval.neighbours import Measure, thread_context
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import HELD_WHOLLY, Ranking
-from tools.retrieval.scoring import DATED_AMONG, HELD_ONCE, Scores, Signals, fuse, fused_by_rank, ranked
+from tools.retrieval.scoring import (
+    DATED_AMONG,
+    HELD_ONCE,
+    Counts,
+    Scores,
+    Signals,
+    by_words,
+    fuse,
+    fused_by_rank,
+    ranked,
+)
 
 BROUGHT = 50
 REPORTED = 0.5
@@ -70,8 +80,10 @@ class Rescorer:
     def by_tokens(self, query: Future[QueryTokens] | None, ranking: Ranking) -> None:
         if query is None or not self.has_vector:
             return
+        pool, signals = self.pool, replace(self.signals, date_share=self.pool.date_share)
+        words = by_words(pool.lexical, pool.coverage, self.words.ceiling, signals)
         try:
-            found = late_interaction.compare(self.indexes, self.plan, self.pool, self.checks, query)
+            found = late_interaction.compare(self.indexes, self.plan, pool, self.checks, query, words)
         except (EmbeddingFailed, sqlite3.Error) as error:
             ranking.degraded["tokens"] = "index_unavailable"
             log.warning("tokens_not_compared", organization_id=self.plan.organization_id, detail=str(error))
@@ -113,8 +125,18 @@ class Rescorer:
 
     def _evidence(self, lexical: Scores, coverage: Scores, date_share: Scores | None, *, has_vector: bool) -> Scores:
         is_code = self._code()
-        signals = replace(self.signals, is_code=is_code, is_scattered=self._scattered(is_code), date_share=date_share)
+        signals = replace(
+            self.signals,
+            is_code=is_code,
+            is_scattered=self._scattered(is_code),
+            date_share=date_share,
+            passages=self._passages(),
+        )
         return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, signals=signals)
+
+    def _passages(self) -> Counts | None:
+        vectors = self.indexes.vectors
+        return None if vectors is None else np.array(vectors.passage_counts(self.pool.ids), np.int64)
 
     def _code(self) -> NDArray[np.bool_] | None:
         index, ids = self.indexes.lexical, self.pool.ids

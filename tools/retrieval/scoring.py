@@ -6,6 +6,7 @@ Weighted sum of scores normalised by their theoretical maximum (Bruch, Gai and I
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from tools.retrieval.ranking import HELD_WHOLLY
 
 Scores = NDArray[np.float64]
+Counts = NDArray[np.int64]
 Score = TypeVar("Score", float, Scores)
 
 BM25_WEIGHT = 0.6
@@ -22,8 +24,6 @@ COVERAGE_WEIGHT = 0.2
 HELD_ONCE = 1 / 2.2
 """BM25 (k1 = 1.2) of one occurrence in an average text, as a share of its ceiling."""
 HOLDING = BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT
-THREAD_WORDS, THREAD_NEARNESS = 1.4, 0.7
-"""A single turn has little meaning; the maximum stays."""
 CODE_NEARNESS, CODE_WORDS, CODE_TOKENS = 1.5, 0.375, 0.5
 """The token model was trained on prose."""
 CODE_BACK = 0.5
@@ -32,6 +32,13 @@ BACKGROUND = 0.2
 """Cosine of unrelated texts under the default model."""
 UNREAD = 0.5
 """The same for scripts unknown to the built-in model."""
+CHANCE = 0.12
+"""Spread of the cosine among the passages of a text: the best of many is near by chance."""
+TOKEN_CHANCE = 0.03
+"""The same of the token match."""
+SILENT, TELLING = 0.25, 0.4
+"""Greatest coverage in the pool at which words begin to count, and count fully: fewer meet by chance."""
+MOST_PASSAGES = 256
 
 EXACT_EVIDENCE = 1.1
 EXACTNESS = 16
@@ -108,6 +115,7 @@ class Signals:
     unrelated: float = BACKGROUND
     is_unread: bool = False
     """The script gives token matches an order, but no certainty."""
+    passages: Counts | None = None
 
 
 NO_SIGNALS = Signals()
@@ -121,29 +129,41 @@ def fuse(
     BM25 and cosine are NaN where their lane did not find the record. `ceiling` is the largest possible BM25.
     """
     strength = _strength(lexical, ceiling)
-    words, context, is_code = BM25_WEIGHT * strength + COVERAGE_WEIGHT * coverage, signals.context, signals.is_code
-    held, density = coverage, _density(strength, coverage)
-    if signals.date_share is not None:
-        words += HOLDING * signals.date_share
-        held = np.minimum(coverage + signals.date_share, 1.0)
-    if context is not None:
-        is_code = None if is_code is None else is_code & ~context.is_threaded
-        words += HOLDING * (context.share if signals.date_share is None else np.minimum(context.share, 1.0 - held))
+    held, density = _held(coverage, signals), _density(strength, coverage)
+    words, telling, is_code = _words(strength, coverage, signals), _telling(held), signals.is_code
+    if is_code is not None and signals.context is not None:
+        is_code = is_code & ~signals.context.is_threaded
     if dense:
-        near = _nearness(cosine, signals.unrelated)
-        evidence = near + words
+        near = _nearness(_without_chance(cosine, signals.passages), signals.unrelated)
+        evidence = near + telling * words
         if is_code is not None:
             stretched = BACKGROUND + CODE_NEARNESS * (near - BACKGROUND)
-            evidence = np.where(is_code, stretched + CODE_WORDS * words, evidence)
-        if context is not None:
-            evidence = np.where(context.is_threaded, THREAD_NEARNESS * near + THREAD_WORDS * words, evidence)
+            evidence = np.where(is_code, stretched + CODE_WORDS * telling * words, evidence)
     else:
         evidence = WORDS_ALONE * words
     if signals.token_match is not None:
-        evidence = _with_tokens(evidence, signals.token_match, signals, is_code)
+        evidence = _with_tokens(evidence, telling * signals.token_match, signals, is_code)
     if signals.alike is not None:
         evidence = _smoothed(evidence, signals.alike, held * density < HELD_WHOLLY)
     return calibrated(np.maximum(evidence, _exact(held, density, evidence, signals)))
+
+
+def by_words(lexical: Scores, coverage: Scores, ceiling: float, signals: Signals) -> Scores:
+    """Return the evidence of the words alone, of each record and its neighbours."""
+    return _words(_strength(lexical, ceiling), coverage, signals)
+
+
+def _words(strength: Scores, coverage: Scores, signals: Signals) -> Scores:
+    words: Scores = BM25_WEIGHT * strength + COVERAGE_WEIGHT * coverage
+    if signals.date_share is not None:
+        words += HOLDING * signals.date_share
+    if signals.context is not None:
+        words += HOLDING * np.minimum(signals.context.share, 1.0 - _held(coverage, signals))
+    return words
+
+
+def _held(coverage: Scores, signals: Signals) -> Scores:
+    return coverage if signals.date_share is None else np.minimum(coverage + signals.date_share, 1.0)
 
 
 def _with_tokens(evidence: Scores, match: Scores, signals: Signals, is_code: NDArray[np.bool_] | None) -> Scores:
@@ -163,6 +183,23 @@ def _exact(held: Scores, density: Scores, evidence: Scores, signals: Signals) ->
     if is_scattered is None:
         return exact
     return np.where(is_scattered if context is None else is_scattered & ~context.is_threaded, 0.0, exact)
+
+
+def expected_best(counts: Counts) -> Scores:
+    """Return the expected maximum of so many standard normal values (Blom 1958)."""
+    expected: Scores = _EXPECTED[np.clip(counts, 0, MOST_PASSAGES)]
+    return expected
+
+
+_EXPECTED = np.array([0.0, *(NormalDist().inv_cdf((n - 0.375) / (n + 0.25)) for n in range(1, MOST_PASSAGES + 1))])
+
+
+def _without_chance(cosine: Scores, passages: Counts | None) -> Scores:
+    return cosine if passages is None else cosine - CHANCE * expected_best(passages)
+
+
+def _telling(held: Scores) -> float:
+    return float(np.interp(held.max(initial=0.0), (SILENT, TELLING), (0.0, 1.0)))
 
 
 def _nearness(cosine: Scores, unrelated: float) -> Scores:

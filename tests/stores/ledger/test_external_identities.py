@@ -31,17 +31,6 @@ def test_a_link_needs_a_user_and_a_subject(ledger: Ledger, link: ExternalIdentit
         ledger.people.link_user(replace(link, subject=""))
 
 
-def test_a_link_is_undone_by_its_user_only(ledger: Ledger, link: ExternalIdentity) -> None:
-    ledger.people.link_user(link)
-    with pytest.raises(NotFound):
-        ledger.people.unlink_user(ANN, link.provider, link.subject)
-    ledger.people.unlink_user(BOB, link.provider, link.subject, deed("user.unlink", None))
-    assert ledger.people.links(BOB) == []
-    assert actions(ledger, None) == ["user.unlink"]
-    with pytest.raises(NotFound):
-        ledger.people.unlink_user(BOB, link.provider, link.subject)
-
-
 def test_an_address_is_reclaimed_only_while_the_account_has_it(ledger: Ledger, link: ExternalIdentity) -> None:
     with pytest.raises(Conflict, match="another e-mail address"):
         ledger.people.link_user(replace(link, email="somebody@example.org"), vouched=True)

@@ -37,6 +37,14 @@ def test_neighbours_come_from_either_side_with_their_distance(index: LexicalInde
     assert around(index, "x") == around(index, "unknown") == {}
 
 
+def test_a_long_text_separates_its_neighbours(index: LexicalIndex) -> None:
+    index.apply(batch(2, turn("c", "wordc " * 200, 2)))
+    assert around(index, "b") == {"a": 1}
+    assert around(index, "d") == {"e": 1}
+    assert around(index, "c") == {}
+    assert index.speakers_of(["c"]) == [NOBODY]
+
+
 def test_pairs_say_whose_neighbour_each_is(index: LexicalIndex) -> None:
     near = index.around(["x", "a", "e"], 1)
     assert near.owners == [1, 2]

@@ -20,6 +20,7 @@ from tools.retrieval.scoring import (
     ThreadContext,
     calibrated,
     doubted,
+    expected_best,
     fuse,
     fused_by_rank,
     lifted,
@@ -60,6 +61,23 @@ def test_code_that_holds_every_word_in_pieces_is_no_exact_answer(dense: bool) ->
     assert min(saying, prose) > 0.9
     threaded = replace(signals, context=ThreadContext(np.array([True, False, False]), column(0.0, 0.0, 0.0)))
     assert fuse(4 * held, held, near, ceiling=CEILING, dense=dense, signals=threaded)[0] > 0.9, "a turn of a thread"
+
+
+def test_the_best_of_many_passages_is_near_by_chance() -> None:
+    near, none = column(0.5, 0.5, 0.45), np.zeros(3)
+    signals = Signals(passages=np.array([1, 6, 1]))
+    short, long, further = fuse(none, none, near, ceiling=CEILING, dense=True, signals=signals).tolist()
+    assert short > further > long
+    expected = [float(np.random.default_rng(1).standard_normal((20_000, n)).max(axis=1).mean()) for n in (1, 2, 5, 40)]
+    np.testing.assert_allclose(expected_best(np.array([1, 2, 5, 40])), expected, atol=0.04)
+
+
+def test_words_are_silent_where_no_record_holds_a_quarter_of_them() -> None:
+    near, late = column(0.4, 0.41), column(0.05, -0.05)
+    for coverage, first in ((0.2, 1), (0.6, 0)):
+        signals = Signals(token_match=late, context=ThreadContext(np.zeros(2, np.bool_), column(0.1, 0.0)))
+        scores = fuse(column(3.0, 0.0), column(coverage, 0.0), near, ceiling=CEILING, dense=True, signals=signals)
+        assert scores.argmax() == first
 
 
 @given(pools, st.booleans(), st.floats(0, CEILING))
