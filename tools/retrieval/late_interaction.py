@@ -49,21 +49,14 @@ class Near(NamedTuple):
 NOBODY_NEAR = Near([], [], [])
 
 
-class Matches(NamedTuple):
-    best: QueryTokens
-    """(records, query tokens): greatest cosine with a token of the record's best passage."""
-    back: Scores
-    """(records,): mean over the record's tokens of the greatest cosine with a query token."""
-
-
 def compare(
     indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, query: Future[QueryTokens], words: Scores
-) -> tuple[Scores, Scores] | None:
-    """Return each candidate's mean match relative to the average, and that of its own tokens.
+) -> Scores | None:
+    """Return each candidate's mean match relative to the average.
 
     Candidates are the best so far; in threads also the best by `words`.
 
-    0 and NaN where unknown; None if there is nothing to compare.
+    0 where unknown; None if there is nothing to compare.
 
     Raises:
         EmbeddingFailed: The query could not be encoded.
@@ -84,35 +77,31 @@ def compare(
         return None
     # Needed later anyway; done while the model encodes the query.
     checks.ask(pool.ids)
-    found = best_matches(query.result(), held.values())
+    best = best_matches(query.result(), held.values())
     rows = dict(zip(held, range(len(held)), strict=True))
     shown = checks.found(ids)
     known = [at for at, record_id in enumerate(ids) if record_id in rows and record_id in shown]
     if not known:
         return None
     own = [rows[ids[at]] for at in known]
-    means = _with_neighbours(found.best, rows, ids, near)[own].mean(axis=1).astype(np.float64)
+    means = _with_neighbours(best, rows, ids, near)[own].mean(axis=1).astype(np.float64)
     means -= TOKEN_CHANCE * expected_best(np.array([len(held[ids[at]]) for at in known]))
-    better, back = np.zeros(len(pool.ids)), np.full(len(pool.ids), np.nan)
+    better = np.zeros(len(pool.ids))
     better[np.array(places)[known]] = means - means.mean()
-    back[np.array(places)[known]] = found.back[own]
-    return better, back
+    return better
 
 
-def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> Matches:
-    sizes = [sum(map(len, passages)) for passages in records]
-    tokens = np.concatenate([passage for passages in records for passage in passages])
+def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> QueryTokens:
+    """Return (records, query tokens): the greatest cosine with a token of the record's best passage."""
+    passages = [passage for of_record in records for passage in of_record]
+    tokens = np.concatenate(passages)
     products = np.empty((len(tokens), len(query)), np.float32)
     for first in range(0, len(tokens), _ROWS):
         np.matmul(unpacked(tokens[first : first + _ROWS]), query.T, out=products[first : first + _ROWS])
-    starts = np.cumsum([0, *sizes[:-1]])
+    starts = np.cumsum([0, *map(len, passages[:-1])])
     # Transposed, so that each maximum runs over contiguous memory: half the time.
-    along = np.ascontiguousarray(products.T)
-    lengths = [len(passage) for passages in records for passage in passages]
-    each = np.maximum.reduceat(along, np.cumsum([0, *lengths[:-1]]), axis=1)
-    best: QueryTokens = np.ascontiguousarray(each[:, _best_passages(each.mean(axis=0), map(len, records))].T)
-    back: Scores = np.add.reduceat(along.max(axis=0).astype(np.float64), starts) / np.array(sizes)
-    return Matches(best, back)
+    best = np.maximum.reduceat(np.ascontiguousarray(products.T), starts, axis=1)
+    return np.ascontiguousarray(best[:, _best_passages(best.mean(axis=0), map(len, records))].T)
 
 
 def _best_passages(means: NDArray[np.float32], counts: Iterable[int]) -> list[int]:

@@ -20,17 +20,7 @@ from tools.retrieval.neighbours import Measure, thread_context
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import HELD_WHOLLY, Ranking
-from tools.retrieval.scoring import (
-    DATED_AMONG,
-    HELD_ONCE,
-    Counts,
-    Scores,
-    Signals,
-    by_words,
-    fuse,
-    fused_by_rank,
-    ranked,
-)
+from tools.retrieval.scoring import DATED_AMONG, HELD_ONCE, Scores, Signals, by_words, fuse, fused_by_rank, ranked
 
 BROUGHT = 50
 REPORTED = 0.5
@@ -89,7 +79,7 @@ class Rescorer:
             log.warning("tokens_not_compared", organization_id=self.plan.organization_id, detail=str(error))
             return
         if found is not None:
-            self._learn(replace(self.signals, token_match=found[0], code_match=found[1]))
+            self._learn(replace(self.signals, token_match=found))
 
     def by_similarity(self) -> None:
         vectors = self.indexes.vectors
@@ -124,19 +114,11 @@ class Rescorer:
         self.fuse()
 
     def _evidence(self, lexical: Scores, coverage: Scores, date_share: Scores | None, *, has_vector: bool) -> Scores:
-        is_code = self._code()
-        signals = replace(
-            self.signals,
-            is_code=is_code,
-            is_scattered=self._scattered(is_code),
-            date_share=date_share,
-            passages=self._passages(),
-        )
+        is_code, vectors = self._code(), self.indexes.vectors
+        passages = None if vectors is None else np.array(vectors.passage_counts(self.pool.ids), np.int64)
+        signals = replace(self.signals, is_code=is_code, is_scattered=self._scattered(is_code))
+        signals = replace(signals, date_share=date_share, passages=passages)
         return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, signals=signals)
-
-    def _passages(self) -> Counts | None:
-        vectors = self.indexes.vectors
-        return None if vectors is None else np.array(vectors.passage_counts(self.pool.ids), np.int64)
 
     def _code(self) -> NDArray[np.bool_] | None:
         index, ids = self.indexes.lexical, self.pool.ids

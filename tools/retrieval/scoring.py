@@ -26,7 +26,6 @@ HELD_ONCE = 1 / 2.2
 HOLDING = BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT
 CODE_NEARNESS, CODE_WORDS, CODE_TOKENS = 1.5, 0.375, 0.5
 """The token model was trained on prose."""
-CODE_BACK = 0.5
 WORDS_ALONE = 2.0
 BACKGROUND = 0.2
 """Cosine of unrelated texts under the default model."""
@@ -105,8 +104,6 @@ class Signals:
     context: ThreadContext | None = None
     token_match: Scores | None = None
     """Relative to the average candidate; 0 where unknown."""
-    code_match: Scores | None = None
-    """NaN where unknown."""
     is_code: NDArray[np.bool_] | None = None
     is_scattered: NDArray[np.bool_] | None = None
     """Code that holds every word, but not as a phrase."""
@@ -134,7 +131,8 @@ def fuse(
     if is_code is not None and signals.context is not None:
         is_code = is_code & ~signals.context.is_threaded
     if dense:
-        near = _nearness(_without_chance(cosine, signals.passages), signals.unrelated)
+        by_chance = 0.0 if signals.passages is None else CHANCE * expected_best(signals.passages)
+        near = _nearness(cosine - by_chance, signals.unrelated)
         evidence = near + telling * words
         if is_code is not None:
             stretched = BACKGROUND + CODE_NEARNESS * (near - BACKGROUND)
@@ -167,7 +165,8 @@ def _held(coverage: Scores, signals: Signals) -> Scores:
 
 
 def _with_tokens(evidence: Scores, match: Scores, signals: Signals, is_code: NDArray[np.bool_] | None) -> Scores:
-    matched = np.maximum(evidence + TOKEN_WEIGHT * _matched(match, signals.code_match, is_code), 0.0)
+    weighed = match if is_code is None else np.where(is_code, CODE_TOKENS * match, match)
+    matched = np.maximum(evidence + TOKEN_WEIGHT * weighed, 0.0)
     evidence = _reordered(evidence, matched, match != 0) if signals.is_unread else matched
     if signals.context is None:
         return evidence
@@ -194,10 +193,6 @@ def expected_best(counts: Counts) -> Scores:
 _EXPECTED = np.array([0.0, *(NormalDist().inv_cdf((n - 0.375) / (n + 0.25)) for n in range(1, MOST_PASSAGES + 1))])
 
 
-def _without_chance(cosine: Scores, passages: Counts | None) -> Scores:
-    return cosine if passages is None else cosine - CHANCE * expected_best(passages)
-
-
 def _telling(held: Scores) -> float:
     return float(np.interp(held.max(initial=0.0), (SILENT, TELLING), (0.0, 1.0)))
 
@@ -212,15 +207,6 @@ def _beyond(cosine: Scores, unrelated: float) -> Scores:
         return cosine
     stretched: Scores = BACKGROUND + (cosine - unrelated) * (1 - BACKGROUND) / (1 - unrelated)
     return stretched
-
-
-def _matched(match: Scores, code_match: Scores | None, is_code: NDArray[np.bool_] | None) -> Scores:
-    if is_code is None:
-        return match
-    matched = match
-    if code_match is not None and (known := is_code & ~np.isnan(code_match)).any():
-        matched = match + CODE_BACK * np.where(known, code_match - code_match[known].mean(), 0.0)
-    return np.where(is_code, CODE_TOKENS * matched, match)
 
 
 def _smoothed(evidence: Scores, alike: Alike, is_open: NDArray[np.bool_]) -> Scores:

