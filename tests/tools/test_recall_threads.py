@@ -169,21 +169,21 @@ async def test_the_past_and_ranks_alone_heed_no_thread(member: Person) -> None:
 
 
 RARE = "zebra umbrella holiday walrus"
+METALS = ("Zinc, mostly.", "Tin, seldom.", "Copper, rarely.", "Lead, once.")
 
 
 async def crowd(who: Person) -> None:
     for number in range(DEPTH + 20):
-        await who.call("store_raw_memory", raw_content=f"The walrus sleeps, note {number}.")
+        await who.call("store_raw_memory", raw_content=f"Invoice {number} of Walrus Ltd is paid.")
     await caught_up(who)
 
 
 async def test_what_no_lane_found_comes_in_beside_what_is_best(member: Person) -> None:
     await crowd(member)
     question = await say(member, "Did the walrus need an umbrella on holiday with the zebra?", 1)
-    answer = await say(member, "Zinc, mostly.", 2)
-    far = await say(member, "Copper, rarely.", 5)
+    answer, *_, far = [await say(member, said, at) for at, said in enumerate(METALS, start=2)]
     found = await recalled(member, RARE)
-    assert list(found)[:2] == [question, answer]
+    assert next(iter(found)) == question
     assert found[answer][1] == ["thread"]
     assert far not in await recalled(member, RARE, limit=50)
     shown = await member.call("search", query=RARE, types=["raw_memory"], limit=1, include_retrieval_diagnostics=True)

@@ -117,7 +117,7 @@ class Rescorer:
         is_code, vectors = self._code(), self.indexes.vectors
         passages = None if vectors is None else np.array(vectors.passage_counts(self.pool.ids), np.int64)
         signals = replace(self.signals, is_code=is_code, is_scattered=self._scattered(is_code))
-        signals = replace(signals, date_share=date_share, passages=passages)
+        signals = replace(signals, date_share=date_share, passages=passages, asks=self.plan.asks)
         return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, signals=signals)
 
     def _code(self) -> NDArray[np.bool_] | None:

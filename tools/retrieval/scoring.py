@@ -113,6 +113,8 @@ class Signals:
     is_unread: bool = False
     """The script gives token matches an order, but no certainty."""
     passages: Counts | None = None
+    asks: bool = True
+    """False for a text that is compared: its words count whatever their share."""
 
 
 NO_SIGNALS = Signals()
@@ -127,7 +129,11 @@ def fuse(
     """
     strength = _strength(lexical, ceiling)
     held, density = _held(coverage, signals), _density(strength, coverage)
-    words, telling, is_code = _words(strength, coverage, signals), _telling(held), signals.is_code
+    words, telling, is_code = (
+        _words(strength, coverage, signals),
+        _telling(held) if signals.asks else 1.0,
+        signals.is_code,
+    )
     if is_code is not None and signals.context is not None:
         is_code = is_code & ~signals.context.is_threaded
     if dense:
