@@ -39,6 +39,7 @@ class Rescorer:
     has_vector: bool
     signals: Signals
     _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
+    _counts: NDArray[np.int64] | None = field(default=None, init=False)
     _has_dates: bool = field(default=False, init=False)
     _has_phrase: dict[str, bool] = field(default_factory=dict, init=False)
     """Code that has the query as a phrase or identifier."""
@@ -114,11 +115,16 @@ class Rescorer:
         self.fuse()
 
     def _evidence(self, lexical: Scores, coverage: Scores, date_share: Scores | None, *, has_vector: bool) -> Scores:
-        is_code, vectors = self._code(), self.indexes.vectors
-        passages = None if vectors is None else np.array(vectors.passage_counts(self.pool.ids), np.int64)
+        is_code = self._code()
         signals = replace(self.signals, is_code=is_code, is_scattered=self._scattered(is_code))
-        signals = replace(signals, date_share=date_share, passages=passages, asks=self.plan.asks)
+        signals = replace(signals, date_share=date_share, passages=self._passages(), asks=self.plan.asks)
         return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, signals=signals)
+
+    def _passages(self) -> NDArray[np.int64] | None:
+        vectors, ids = self.indexes.vectors, self.pool.ids
+        if vectors is not None and (self._counts is None or len(self._counts) != len(ids)):
+            self._counts = np.array(vectors.passage_counts(ids), np.int64)
+        return self._counts
 
     def _code(self) -> NDArray[np.bool_] | None:
         index, ids = self.indexes.lexical, self.pool.ids

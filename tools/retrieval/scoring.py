@@ -129,11 +129,8 @@ def fuse(
     """
     strength = _strength(lexical, ceiling)
     held, density = _held(coverage, signals), _density(strength, coverage)
-    words, telling, is_code = (
-        _words(strength, coverage, signals),
-        _telling(held) if signals.asks else 1.0,
-        signals.is_code,
-    )
+    words, is_code = _words(strength, coverage, signals), signals.is_code
+    telling = _telling(held) if signals.asks else 1.0
     if is_code is not None and signals.context is not None:
         is_code = is_code & ~signals.context.is_threaded
     if dense:
