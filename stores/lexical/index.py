@@ -315,9 +315,10 @@ class LexicalIndex:
         self._names[key] = record_id
 
     def _placed(self) -> Iterator[Placed]:
-        columns = self._columns(schema.THREADED, "key", "thread", "place", "speaker")
-        for key, thread, order, speaker in zip(*columns, strict=True):
-            yield key, ThreadPlace(thread, order, speaker)
+        for mark in (schema.THREADED, schema.SEPARATING):
+            columns = self._columns(mark, "key", "thread", "place", "speaker")
+            for key, thread, order, speaker in zip(*columns, strict=True):
+                yield key, ThreadPlace(thread, order, speaker)
 
     def _columns(self, mark: str, *names: str) -> list[list[int]]:
         searcher = self._searcher

@@ -14,9 +14,9 @@ from stores.indexed_text import indexed_parts
 from stores.language.code import is_code
 from stores.lexical.analysis import analysed, identifiers, name_key, prepare, token_analyser, word_analyser
 from stores.records import Entity, Facet, Position, facets
-from stores.threads import ThreadPlace
+from stores.threads import SEPARATES, ThreadPlace
 
-FORMAT = 18
+FORMAT = 19
 """Increment when older indexes cannot be read or would answer differently."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -25,7 +25,7 @@ HEADINGS = " > "
 RESERVED = "reserved"
 POSITION_KEY = "position"
 RECORD = "record"
-THREADED = "threaded"
+THREADED, SEPARATING = "threaded", "separating"
 CODE = "code"
 
 Field = Literal["text", "exact"]
@@ -77,7 +77,7 @@ def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
         for value in values:
             document.add_text(facet, value)
     if place is not None:
-        document.add_text(RESERVED, THREADED)
+        document.add_text(RESERVED, SEPARATING if place.speaker == SEPARATES else THREADED)
         document.add_integer("thread", place.thread)
         document.add_integer("place", place.order)
         document.add_integer("speaker", place.speaker)

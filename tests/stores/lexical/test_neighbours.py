@@ -43,6 +43,8 @@ def test_a_long_text_separates_its_neighbours(index: LexicalIndex) -> None:
     assert around(index, "d") == {"e": 1}
     assert around(index, "c") == {}
     assert index.speakers_of(["c"]) == [NOBODY]
+    found = index.search("wordb wordc", filter=EVERYONE, limit=9)
+    assert set(index.held(found, filter=EVERYONE).marks) == {key_of("b")}
 
 
 def test_pairs_say_whose_neighbour_each_is(index: LexicalIndex) -> None:
