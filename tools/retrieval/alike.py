@@ -1,19 +1,22 @@
 """Score smoothing over similar candidates (Diaz, "Regularizing Ad Hoc Retrieval Scores", CIKM 2005)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from stores.vectors import VectorIndex
 from tools.retrieval.checks import Checks
 from tools.retrieval.pool import Pool
-from tools.retrieval.scoring import Alike, ThreadContext, ranked
+from tools.retrieval.scoring import Alike, ThreadContext
 
 AMONG = 50
 NEAREST = 4
 
 
-def alike(vectors: VectorIndex, pool: Pool, checks: Checks, context: ThreadContext | None) -> Alike | None:
+def alike(
+    vectors: VectorIndex, pool: Pool, best: Sequence[int], checks: Checks, context: ThreadContext | None
+) -> Alike | None:
     """Compare the first passages of the best readable candidates; None if fewer than two."""
-    best = ranked(pool.ids, pool.fused, AMONG)
     if context is not None:
         best = [place for place in best if not context.is_threaded[place]]
     allowed = checks.found(pool.ids[place] for place in best)

@@ -19,7 +19,7 @@ from stores.tokens import Tokens
 from tools.retrieval.checks import Checks
 from tools.retrieval.plan import Plan
 from tools.retrieval.pool import Pool
-from tools.retrieval.scoring import TOKEN_CHANCE, Scores, expected_best, ranked
+from tools.retrieval.scoring import TOKEN_CHANCE, Scores, expected_best
 
 AMONG = 50
 """Candidates; 100 gave the same results in twice the time."""
@@ -49,21 +49,26 @@ class Near(NamedTuple):
 NOBODY_NEAR = Near([], [], [])
 
 
+class Matches(NamedTuple):
+    better: Scores
+    """Mean match of each candidate's best passage, relative to the average; 0 where unknown."""
+    weakest: Mapping[str, float]
+    """Match of the query's worst token in a whole record, by id."""
+
+
 def compare(
-    indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, query: Future[QueryTokens], words: Scores
-) -> Scores | None:
-    """Return each candidate's mean match relative to the average.
+    indexes: OpenIndexes, plan: Plan, pool: Pool, places: Iterable[int], checks: Checks, query: Future[QueryTokens]
+) -> Matches | None:
+    """Compare the query with the candidates at `places`, outside of threads with the first `AMONG`.
 
-    Candidates are the best so far; in threads also the best by `words`.
-
-    0 where unknown; None if there is nothing to compare.
+    None if there is nothing to compare.
 
     Raises:
         EmbeddingFailed: The query could not be encoded.
         sqlite3.Error: The token vectors could not be read.
     """
     store = indexes.vectors.tokens if indexes.vectors is not None else None
-    places = list(dict.fromkeys([*ranked(pool.ids, pool.fused, AMONG), *ranked(pool.ids, words, AMONG_BY_WORDS)]))
+    places = list(dict.fromkeys(places))
     if store is None or not places:
         return None
     ids = [pool.ids[place] for place in places]
@@ -77,7 +82,7 @@ def compare(
         return None
     # Needed later anyway; done while the model encodes the query.
     checks.ask(pool.ids)
-    best = best_matches(query.result(), held.values())
+    best, anywhere = best_matches(query.result(), held.values())
     rows = dict(zip(held, range(len(held)), strict=True))
     shown = checks.found(ids)
     known = [at for at, record_id in enumerate(ids) if record_id in rows and record_id in shown]
@@ -88,11 +93,12 @@ def compare(
     means -= TOKEN_CHANCE * expected_best(np.array([len(held[ids[at]]) for at in known]))
     better = np.zeros(len(pool.ids))
     better[np.array(places)[known]] = means - means.mean()
-    return better
+    weakest = _with_neighbours(anywhere, rows, ids, near)[own].min(axis=1).tolist()
+    return Matches(better, dict(zip((ids[at] for at in known), weakest, strict=True)))
 
 
-def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> QueryTokens:
-    """Return (records, query tokens): the greatest cosine with a token of the record's best passage."""
+def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> tuple[QueryTokens, QueryTokens]:
+    """Return (records, query tokens) twice: the greatest cosine with a token of the best passage, and of any."""
     passages = [passage for of_record in records for passage in of_record]
     tokens = np.concatenate(passages)
     products = np.empty((len(tokens), len(query)), np.float32)
@@ -101,7 +107,9 @@ def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> Q
     starts = np.cumsum([0, *map(len, passages[:-1])])
     # Transposed, so that each maximum runs over contiguous memory: half the time.
     best = np.maximum.reduceat(np.ascontiguousarray(products.T), starts, axis=1)
-    return np.ascontiguousarray(best[:, _best_passages(best.mean(axis=0), map(len, records))].T)
+    chosen = best[:, _best_passages(best.mean(axis=0), map(len, records))]
+    anywhere = np.maximum.reduceat(best, np.cumsum([0, *map(len, records)])[:-1], axis=1)
+    return np.ascontiguousarray(chosen.T), np.ascontiguousarray(anywhere.T)
 
 
 def _best_passages(means: NDArray[np.float32], counts: Iterable[int]) -> list[int]:

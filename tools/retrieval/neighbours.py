@@ -1,6 +1,6 @@
 """Thread context: candidates borrow words from their neighbours, which become candidates."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,18 +8,16 @@ from numpy.typing import NDArray
 
 from stores.language.speakers import NOBODY, asked_about
 from stores.lexical import Alongside, HeldTerms, LexicalIndex, LexicalResult, key_of
-from stores.vectors import DenseHit
 from tools.retrieval.checks import Checks
 from tools.retrieval.plan import LEADING, RADIUS, Plan
 from tools.retrieval.pool import Places, Pool
-from tools.retrieval.scoring import HELD_ONCE, Scores, ThreadContext, ranked
+from tools.retrieval.scoring import HELD_ONCE, Scores, ThreadContext
 
 DEEP = 200
 DISCOUNT = 0.7
 """Weight of a word one position away; two away its square."""
 
 Values = NDArray[np.float64]
-Measure = Callable[[Sequence[str]], Iterable[DenseHit]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,14 +28,14 @@ class Pairs:
 
 
 def thread_context(
-    index: LexicalIndex, plan: Plan, pool: Pool, checks: Checks, words: LexicalResult, measure: Measure
+    index: LexicalIndex, plan: Plan, pool: Pool, best: Sequence[int], checks: Checks, words: LexicalResult
 ) -> ThreadContext | None:
-    """Compute the share of the query that only neighbours hold; None without any.
+    """Compute the share of the query that only neighbours of the best hold; None without any.
 
     Adds the neighbours of the very best to the pool. Hidden ones are ignored.
     """
-    places = np.array(ranked(pool.ids, pool.fused, DEEP), np.int64)
-    found = [pool.ids[place] for place in places.tolist()]
+    places = np.array(best, np.int64)
+    found = [pool.ids[place] for place in best]
     known = set(pool.ids)
     ids = [*found, *(each for each in _next_to(index, found[:LEADING]) if each not in known)]
     near = index.around(ids, RADIUS)
@@ -55,7 +53,6 @@ def thread_context(
     is_kept = np.array([each in known or each in brought for each in ids], np.bool_)
     new = [each for each in ids if each in brought]
     places = np.concatenate([places, pool.add(new)])
-    pool.measure(measure(new))
     is_threaded, share = np.zeros(len(pool.ids), np.bool_), np.zeros(len(pool.ids))
     has_neighbour = np.zeros(len(ids), np.bool_)
     has_neighbour[pairs.owners] = True

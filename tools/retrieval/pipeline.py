@@ -1,7 +1,7 @@
 """Search pipeline: candidates, fusion, rescoring, graph expansion, checks, ranking. Blocks."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -22,9 +22,9 @@ from stores.vectors import DenseHits, Vector
 from tools.app import App
 from tools.retrieval.checks import Checks, unwanted
 from tools.retrieval.date_phrases import DatePhrases, date_phrases
+from tools.retrieval.evidence import Evidence
 from tools.retrieval.late_interaction import QueryTokens
 from tools.retrieval.links import Link, dated, reach
-from tools.retrieval.neighbours import Measure
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import (
     DEEPER,
@@ -37,9 +37,8 @@ from tools.retrieval.plan import (
     SPANS_FOLLOWED,
     Plan,
 )
-from tools.retrieval.pool import Pool
+from tools.retrieval.pool import Measure, Pool
 from tools.retrieval.ranking import LANES, Ranking
-from tools.retrieval.rescoring import Rescorer
 from tools.retrieval.scoring import (
     BACKGROUND,
     DATED_AMONG,
@@ -100,19 +99,19 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
             measure = _measure(indexes, question if near is not None else None)
             if past is None and plan.depth < LANE_DEPTH:
                 pool.measure(measure(pool.unmeasured))
-            rescorer = Rescorer(indexes, plan, pool, words, checks, near is not None, _signals(app, plan))
-            rescorer.fuse()
+            evidence = Evidence(indexes, plan, pool, words, checks, near is not None, _signals(app, plan, words))
             dates = _dates(plan)
-            rescorer.by_dates(dates, measure)
+            evidence.add_dates(dates, measure)
         with ranking.timed("thread"):
-            rescorer.by_threads(measure)
+            evidence.add_threads(measure)
         with ranking.timed("late"):
-            rescorer.by_tokens(tokens, ranking)
+            evidence.add_tokens(tokens, ranking)
         with ranking.timed("alike"):
-            rescorer.by_similarity()
+            evidence.add_similar()
+            pool.fused = evidence.fused()
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
-                followed = Followed(dates.spans, partial(rescorer.without_dates, dates))
+                followed = Followed(dates.spans, partial(evidence.without_dates, dates))
                 _graph_lane(app, indexes, plan, pool, checks, followed)
         with ranking.timed("hydration"):
             times = _keep_permitted(app, plan, past, pool, checks, ranking)
@@ -120,7 +119,8 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
             _note_dated(indexes, pool, dates.spans)
-            _rank(plan, pool, times, ranking, 0.0 if past is not None else words.unknown)
+            doubt = Doubt(0.0 if past is not None else words.unknown, evidence.weakest)
+            _rank(plan, pool, times, ranking, doubt)
     return ranking
 
 
@@ -185,11 +185,12 @@ def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
     return lambda record_ids: vectors.measure(question.result(), record_ids)
 
 
-def _signals(app: App, plan: Plan) -> Signals:
+def _signals(app: App, plan: Plan, words: LexicalResult) -> Signals:
     is_unread = not is_latin(plan.query)
     # Nothing is known of the scripts of other models.
     is_builtin = app.settings.embedding_provider == "builtin"
-    return Signals(unrelated=UNREAD if is_unread and is_builtin else BACKGROUND, is_unread=is_unread)
+    unrelated = UNREAD if is_unread and is_builtin else BACKGROUND
+    return Signals(unrelated=unrelated, is_unread=is_unread, asks=plan.asks, rarities=tuple(words.terms.values()))
 
 
 def _dates(plan: Plan) -> DatePhrases:
@@ -253,15 +254,18 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
     pool.keep(np.array(kept, np.int64))
     if len(kept) > POOL_LIMIT:
         pool.keep(np.array(ranked(pool.ids, pool.fused, POOL_LIMIT), np.int64))
-    found = [standings[record_id] for record_id in pool.ids]
-    ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
-    ranking.total = len(found)
     ranking.standings = standings
-    types = [standing.entity_type for standing in found]
-    ranking.documents, ranking.memories = types.count("document"), types.count(RAW_MEMORY)
+    _count(pool, ranking)
+    found = [standings[record_id] for record_id in pool.ids]
     then = past.entities if past is not None else {}
     recent = [recent_at(then[each.id]).timestamp() * 1_000_000 if each.id in then else each.recent_us for each in found]
     return Times(np.array(recent, np.float64), np.array([each.created_us for each in found], np.float64))
+
+
+def _count(pool: Pool, ranking: Ranking) -> None:
+    ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
+    types = [ranking.standings[record_id].entity_type for record_id in pool.ids]
+    ranking.total, ranking.documents, ranking.memories = len(types), types.count("document"), types.count(RAW_MEMORY)
 
 
 def _starves(plan: Plan, ranking: Ranking) -> bool:
@@ -287,7 +291,14 @@ def _note_dated(indexes: OpenIndexes, pool: Pool, spans: Sequence[Span]) -> None
     pool.dated = np.array([DATED_BONUS if record_id in named else 0.0 for record_id in pool.ids], np.float64)
 
 
-def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, unknown: float) -> None:
+class Doubt(NamedTuple):
+    unknown: float
+    """Share of the query that is a name which no record holds."""
+    weakest: Mapping[str, float]
+    """Match of the query's worst token, by record."""
+
+
+def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, doubt: Doubt) -> None:
     scores = pool.fused
     if plan.boost_recent and not plan.is_naive:
         age_s = plan.now.timestamp() - times.recent_us / 1_000_000
@@ -298,6 +309,16 @@ def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, unknown: float
         scores = lifted(scores, pool.usage)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
     best = ranked(pool.ids, scores, plan.wanted, newest=times if plan.newest_first and not plan.is_naive else ())
+    if plan.is_naive or not best:
+        ranking.best = [pool.candidate(place, float(scores[place])) for place in best]
+        return
     # After ordering, since it may make two scores equal.
-    shown = scores if plan.is_naive else doubted(scores, unknown)
-    ranking.best = [pool.candidate(place, float(shown[place])) for place in best]
+    first = best[0]
+    # A date may match by time alone.
+    is_sure = pool.is_named[first] or pool.date_share[first] > 0
+    weakest = None if is_sure else doubt.weakest.get(pool.ids[first])
+    shown = doubted(scores, float(scores[first]), doubt.unknown, weakest)
+    ranking.best = [pool.candidate(place, float(shown[place])) for place in best if shown[place] >= plan.min_score]
+    if plan.min_score > 0:
+        pool.keep(np.flatnonzero(shown >= plan.min_score))
+        _count(pool, ranking)

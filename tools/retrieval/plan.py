@@ -88,6 +88,8 @@ class Plan:
     decay_days: float = DECAY_DAYS
     words_alone: bool = False
     """Vectors only if the lexical index fails."""
+    min_score: float = 0.0
+    """Least score of a candidate; ignored by `naive`."""
     depth: int = LANE_DEPTH
     mode: Mode = "fast"
     """`naive` ignores `expand`, `boost_recent`, `newest_first` and `boost_cited`."""

@@ -1,6 +1,6 @@
 """Candidates of one search as columns: hundreds are scored, ten are shown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -12,6 +12,8 @@ from tools.retrieval.ranking import LANES, Candidate
 from tools.retrieval.scoring import Scores
 
 Places = NDArray[np.int64]
+Measure = Callable[[Sequence[str]], Iterable[DenseHit]]
+"""Cosines of records that the vector lane did not find."""
 ABSENT = 0
 NAIVE_LANES = ("lexical", "vector")
 

@@ -20,20 +20,20 @@ Score = TypeVar("Score", float, Scores)
 
 BM25_WEIGHT = 0.6
 """As a share of the BM25 ceiling; the cosine has weight 1."""
-COVERAGE_WEIGHT = 0.2
+COVERAGE_WEIGHT = 0.35
 HELD_ONCE = 1 / 2.2
 """BM25 (k1 = 1.2) of one occurrence in an average text, as a share of its ceiling."""
 HOLDING = BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT
 CODE_NEARNESS, CODE_WORDS, CODE_TOKENS = 1.5, 0.375, 0.5
 """The token model was trained on prose."""
-WORDS_ALONE = 2.0
+WORDS_ALONE = 1.5
 BACKGROUND = 0.2
 """Cosine of unrelated texts under the default model."""
 UNREAD = 0.5
 """The same for scripts unknown to the built-in model."""
 CHANCE = 0.12
 """Spread of the cosine among the passages of a text: the best of many is near by chance."""
-TOKEN_CHANCE = 0.03
+TOKEN_CHANCE = 0.04
 """The same of the token match."""
 SILENT, TELLING = 0.25, 0.4
 """Greatest coverage in the pool at which words begin to count, and count fully: fewer meet by chance."""
@@ -73,6 +73,8 @@ THREAD_TOKENS = 20.0
 SPOKEN = 0.25
 """Bonus for the named speaker."""
 ALIKE_SHARE = 0.4
+WEAKEST = ((0.5, 0.05), (0.6, 0.2), (0.7, 0.5), (0.85, 1.0))
+"""Piecewise linear map from the worst token match of the best record to the greatest score."""
 UNKNOWN = 0.7
 """Penalty if the query is an unknown name with a number, from the share `MOSTLY` on."""
 MOSTLY = 0.5
@@ -113,6 +115,8 @@ class Signals:
     is_unread: bool = False
     """The script gives token matches an order, but no certainty."""
     passages: Counts | None = None
+    rarities: Sequence[float] = ()
+    """Inverse document frequency of each term of the query."""
     asks: bool = True
     """False for a text that is compared: its words count whatever their share."""
 
@@ -128,6 +132,10 @@ def fuse(
     BM25 and cosine are NaN where their lane did not find the record. `ceiling` is the largest possible BM25.
     """
     strength = _strength(lexical, ceiling)
+    if signals.passages is not None and signals.asks:
+        by_date = 0.0 if signals.date_share is None else signals.date_share
+        held = beyond_chance(_held(coverage, signals), signals.rarities, signals.passages)
+        coverage = np.maximum(held - by_date, 0.0)
     held, density = _held(coverage, signals), _density(strength, coverage)
     words, is_code = _words(strength, coverage, signals), signals.is_code
     telling = _telling(held) if signals.asks else 1.0
@@ -147,6 +155,21 @@ def fuse(
     if signals.alike is not None:
         evidence = _smoothed(evidence, signals.alike, held * density < HELD_WHOLLY)
     return calibrated(np.maximum(evidence, _exact(held, density, evidence, signals)))
+
+
+def beyond_chance(coverage: Scores, rarities: Sequence[float], passages: Counts) -> Scores:
+    """Correct the coverage of long texts for chance; 1 stays 1 (Cohen's kappa, 1960).
+
+    A term of inverse document frequency i is in a passage with probability exp(-i). One passage gains nothing by
+    chance.
+    """
+    idf = np.array(rarities, np.float64)
+    if not len(coverage) or not idf.sum() > 0:
+        return coverage
+    absent = 1.0 - np.exp(-idf)
+    expected = np.array([idf @ (absent - absent ** max(n, 1)) for n in range(passages.max() + 1)])[passages] / idf.sum()
+    beyond: Scores = np.maximum((coverage - expected) / (1.0 - expected), 0.0)
+    return beyond
 
 
 def by_words(lexical: Scores, coverage: Scores, ceiling: float, signals: Signals) -> Scores:
@@ -261,8 +284,13 @@ def lifted(score: Score, share: Score) -> Score:
     return score + share * score * (1 - score)
 
 
-def doubted(scores: Scores, unknown: float) -> Scores:
-    return scores if unknown < MOSTLY else np.round(scores * (1 - UNKNOWN * unknown), 6)
+def doubted(scores: Scores, best: float, unknown: float, weakest: float | None) -> Scores:
+    """Lower all scores for an unknown name, and so that the best is no better than its weakest token match allows."""
+    share = 1.0 if unknown < MOSTLY else 1 - UNKNOWN * unknown
+    if weakest is not None and best > 0:
+        points = np.array(WEAKEST)
+        share *= min(1.0, float(np.interp(weakest, points[:, 0], points[:, 1])) / best)
+    return np.round(share * scores, 6)
 
 
 def set_apart(scores: Scores, is_named: NDArray[np.bool_]) -> Scores:

@@ -93,7 +93,7 @@ def pool_of(scores: Mapping[str, float]) -> Pool:
 def held_against(
     vectors: VectorIndex, pool: Pool, allowed: Collection[str], context: ThreadContext | None = None
 ) -> Any:
-    return alike(vectors, pool, cast(Any, Everybody(allowed)), context)
+    return alike(vectors, pool, range(len(pool.ids)), cast(Any, Everybody(allowed)), context)
 
 
 def toward(*numbers: float) -> Vector:
@@ -148,7 +148,7 @@ KITS = {
     "Tiger": "Weathered the Tiger tank at 1/16 with pigments, my largest plastic scale build so far.",
 }
 OTHERS = {
-    "Train": "I bought a ticket for the train after many hours of work.",
+    "Train": "I bought a ticket for the train, after hours of work.",
     "Bread": "The sourdough had to rise for two days before it went into the oven.",
     "Dentist": "The dentist moved my appointment to the end of March.",
     "Garden": "Tomatoes and beans grow along the south wall of the garden.",
@@ -167,5 +167,5 @@ async def test_alike_memories_lift_each_other(app: App, owner: Person, monkeypat
         return [each["name"] for each in found["results"]]
 
     assert set((await order())[:3]) == set(KITS)
-    monkeypatch.setattr("tools.retrieval.rescoring.alike", lambda *_: None)
+    monkeypatch.setattr("tools.retrieval.evidence.alike", lambda *_: None)
     assert (await order())[1] == "Train", "which holds more words of the question than the kits do"

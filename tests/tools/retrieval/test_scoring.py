@@ -18,6 +18,7 @@ from tools.retrieval.scoring import (
     Scores,
     Signals,
     ThreadContext,
+    beyond_chance,
     calibrated,
     doubted,
     expected_best,
@@ -54,7 +55,7 @@ def column(*values: float) -> Scores:
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_code_that_holds_every_word_in_pieces_is_no_exact_answer(dense: bool) -> None:
-    held, near = column(1.0, 1.0, 1.0), column(0.3, 0.3, 0.3)
+    held, near = column(1.0, 1.0, 1.0), column(0.2, 0.2, 0.2)
     signals = Signals(is_code=np.array([True, True, False]), is_scattered=np.array([True, False, False]))
     loose, saying, prose = fuse(4 * held, held, near, ceiling=CEILING, dense=dense, signals=signals).tolist()
     assert loose < 0.6
@@ -124,9 +125,24 @@ def test_the_ranking_falls_and_ties_go_to_the_smaller_id(scored: list[tuple[str,
 
 def test_scores_fall_where_most_of_the_question_is_unknown_and_nowhere_else() -> None:
     scores = column(0.0, 0.5, 1.0)
-    assert doubted(scores, 1.0).tolist() == [0.0, 0.15, 0.3]
-    assert doubted(scores, 0.5).tolist() == [0.0, 0.325, 0.65]
-    assert doubted(scores, 0.49).tolist() == doubted(scores, 0.0).tolist() == scores.tolist()
+    assert doubted(scores, 1.0, 1.0, None).tolist() == [0.0, 0.15, 0.3]
+    assert doubted(scores, 1.0, 0.5, None).tolist() == [0.0, 0.325, 0.65]
+    assert doubted(scores, 1.0, 0.49, None).tolist() == doubted(scores, 1.0, 0.0, None).tolist() == scores.tolist()
+
+
+def test_the_best_is_no_better_than_its_weakest_word_allows_and_the_others_keep_their_distance() -> None:
+    scores = column(0.9, 0.45, 0.0)
+    assert doubted(scores, 0.9, 0.0, 0.7).tolist() == [0.5, 0.25, 0.0]
+    assert doubted(scores, 0.9, 0.0, 0.9).tolist() == scores.tolist()
+    assert doubted(column(0.04), 0.04, 0.0, 0.4).tolist() == [0.04]
+
+
+def test_a_long_text_holds_common_words_by_chance_and_a_short_one_holds_what_it_says() -> None:
+    rare, common = 6.0, 0.5
+    coverage = column(0.5, 0.5, 0.5, 1.0)
+    passages = np.array([1, 4, 1, 4])
+    assert beyond_chance(coverage, (rare, rare), passages).tolist() == pytest.approx([0.5, 0.496, 0.5, 1.0], abs=1e-3)
+    assert beyond_chance(coverage, (common, common), passages).tolist() == pytest.approx([0.5, 0.2, 0.5, 1.0], abs=0.1)
 
 
 def test_equal_scores_come_newest_first_and_no_score_gives_way_to_age() -> None:
@@ -196,7 +212,7 @@ def test_pages_that_hold_every_word_somewhere_are_no_exact_answers_but_where_the
     sentence = Candidate("sentence", lexical=HELD_ONCE * CEILING, coverage=0.9, cosine=0.6)
     pages = [Candidate(f"page {number}", lexical=0.1 * CEILING, coverage=1.0, cosine=0.2) for number in range(FEW + 1)]
     found = fused([sentence, *pages])
-    assert max(found[page.id] for page in pages) < 0.3 < found["sentence"]
+    assert max(found[page.id] for page in pages) < 0.4 < found["sentence"]
     found = fused([sentence, *pages[:FEW]])
     assert min(found[page.id] for page in pages[:FEW]) >= 0.9
 

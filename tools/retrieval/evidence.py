@@ -1,8 +1,10 @@
-"""Rescoring by dates, threads, tokens and similarity, step by step."""
+"""Evidence on the candidates: words, meaning, dates, threads, tokens and similarity."""
 
 import sqlite3
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import structlog
@@ -12,13 +14,14 @@ from stores.embedding import EmbeddingFailed
 from stores.indexer import OpenIndexes
 from stores.lexical import LexicalIndex, LexicalResult
 from tools.retrieval import late_interaction
+from tools.retrieval.alike import AMONG as SIMILAR_AMONG
 from tools.retrieval.alike import alike
 from tools.retrieval.checks import Checks
 from tools.retrieval.date_phrases import DatePhrases
-from tools.retrieval.late_interaction import QueryTokens
-from tools.retrieval.neighbours import Measure, thread_context
+from tools.retrieval.late_interaction import AMONG, AMONG_BY_WORDS, QueryTokens
+from tools.retrieval.neighbours import DEEP, thread_context
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
-from tools.retrieval.pool import NAIVE_LANES, Pool
+from tools.retrieval.pool import NAIVE_LANES, Measure, Pool
 from tools.retrieval.ranking import HELD_WHOLLY, Ranking
 from tools.retrieval.scoring import DATED_AMONG, HELD_ONCE, Scores, Signals, by_words, fuse, fused_by_rank, ranked
 
@@ -30,7 +33,9 @@ log = structlog.get_logger("search")
 
 
 @dataclass(slots=True, eq=False)
-class Rescorer:
+class Evidence:
+    """What is known of the candidates; every step adds to it, and later steps look at the best so far."""
+
     indexes: OpenIndexes
     plan: Plan
     pool: Pool
@@ -38,99 +43,103 @@ class Rescorer:
     checks: Checks
     has_vector: bool
     signals: Signals
-    _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
-    _counts: NDArray[np.int64] | None = field(default=None, init=False)
+    weakest: Mapping[str, float] = field(default_factory=dict, init=False)
+    """Match of the question's worst token, by record."""
+    _fused: Scores | None = field(default=None, init=False)
     _has_dates: bool = field(default=False, init=False)
     _has_phrase: dict[str, bool] = field(default_factory=dict, init=False)
     """Code that has the query as a phrase or identifier."""
 
-    def fuse(self) -> None:
+    def fused(self) -> Scores:
+        """Fuse what is known so far."""
         pool = self.pool
-        if self.plan.is_naive:
-            pool.fused = fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
-        else:
-            date_share = pool.date_share if pool.date_share.any() else None
-            pool.fused = self._evidence(pool.lexical, pool.coverage, date_share, has_vector=self.has_vector)
+        if self._fused is None or len(self._fused) != len(pool.ids):
+            if self.plan.is_naive:
+                self._fused = fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
+            else:
+                self._describe()
+                date_share = pool.date_share if self._has_dates else None
+                self._fused = self._score(pool.lexical, pool.coverage, date_share)
+        return self._fused
 
-    def by_dates(self, dates: DatePhrases, measure: Measure) -> None:
+    def best(self, count: int) -> list[int]:
+        return ranked(self.pool.ids, self.fused(), count)
+
+    def add_dates(self, dates: DatePhrases, measure: Measure) -> None:
         index = self.indexes.lexical
-        if index is not None and dates.days:
-            self._has_dates = True
-            _match_dates(index, self.plan, self.pool, self.words, dates, measure)
-            self.fuse()
+        if index is not None and dates.days and self.words.ceiling > 0:
+            _match_dates(index, self, dates, measure)
+            self._has_dates, self._fused = True, None
 
-    def by_threads(self, measure: Measure) -> None:
+    def add_threads(self, measure: Measure) -> None:
         index = self.indexes.lexical
         if index is None or not self.plan.uses_threads:
             return
         self.checks.expect(self.pool.ids)
-        found = thread_context(index, self.plan, self.pool, self.checks, self.words, measure)
-        if found is not None:
-            self._learn(replace(self.signals, context=found))
+        known, pool = len(self.pool.ids), self.pool
+        context = thread_context(index, self.plan, pool, self.best(DEEP), self.checks, self.words)
+        pool.measure(measure(pool.ids[known:]))
+        self._learn(context=context)
 
-    def by_tokens(self, query: Future[QueryTokens] | None, ranking: Ranking) -> None:
+    def add_tokens(self, query: Future[QueryTokens] | None, ranking: Ranking) -> None:
         if query is None or not self.has_vector:
             return
         pool, signals = self.pool, replace(self.signals, date_share=self.pool.date_share)
         words = by_words(pool.lexical, pool.coverage, self.words.ceiling, signals)
+        places = [*self.best(AMONG), *ranked(pool.ids, words, AMONG_BY_WORDS)]
         try:
-            found = late_interaction.compare(self.indexes, self.plan, pool, self.checks, query, words)
+            found = late_interaction.compare(self.indexes, self.plan, pool, places, self.checks, query)
         except (EmbeddingFailed, sqlite3.Error) as error:
             ranking.degraded["tokens"] = "index_unavailable"
             log.warning("tokens_not_compared", organization_id=self.plan.organization_id, detail=str(error))
             return
         if found is not None:
-            self._learn(replace(self.signals, token_match=found))
+            self.weakest = found.weakest
+            self._learn(token_match=found.better)
 
-    def by_similarity(self) -> None:
+    def add_similar(self) -> None:
         vectors = self.indexes.vectors
-        if vectors is None or not self.has_vector or not self.plan.rescores:
-            return
-        found = alike(vectors, self.pool, self.checks, self.signals.context)
-        if found is not None:
-            self._learn(replace(self.signals, alike=found))
+        if vectors is not None and self.has_vector and self.plan.rescores:
+            best = self.best(SIMILAR_AMONG)
+            self._learn(alike=alike(vectors, self.pool, best, self.checks, self.signals.context))
 
     def without_dates(self, dates: DatePhrases) -> Scores:
         """Score without date phrases: the time of a relation is in the relation."""
         index, pool, words = self.indexes.lexical, self.pool, self.words
         if index is None or not dates.days:
-            return pool.fused
-        best = {pool.ids[place]: place for place in ranked(pool.ids, pool.fused, SEEDS)}
+            return self.fused()
+        best = {pool.ids[place]: place for place in self.best(SEEDS)}
         among = replace(self.plan.prefilter, ids=frozenset(best))
         alone = index.search(dates.rest, filter=among, limit=len(best), heed_names=self.plan.uses_names)
         if len(alone.terms) < LEAST_ASKED and not alone.named:
-            return pool.fused
+            return self.fused()
         lexical, coverage = pool.lexical.copy(), pool.coverage.copy()
         # A name may consist of stop words, whose ceiling is 0.
         scale = words.ceiling / alone.ceiling if alone.ceiling > 0 else 0.0
         for hit in alone.hits:
             place = best[hit.record_id]
             lexical[place], coverage[place] = scale * hit.score, hit.coverage
-        undated = self._evidence(lexical, coverage, None, has_vector=not np.isnan(pool.cosine).all())
-        certain: Scores = np.maximum(pool.fused, undated)
+        certain: Scores = np.maximum(self.fused(), self._score(lexical, coverage, None))
         return certain
 
-    def _learn(self, signals: Signals) -> None:
-        self.signals = signals
-        self.fuse()
+    def _learn(self, **signals: Any) -> None:
+        if any(found is not None for found in signals.values()):
+            self.signals, self._fused = replace(self.signals, **signals), None
 
-    def _evidence(self, lexical: Scores, coverage: Scores, date_share: Scores | None, *, has_vector: bool) -> Scores:
-        is_code = self._code()
-        signals = replace(self.signals, is_code=is_code, is_scattered=self._scattered(is_code))
-        signals = replace(signals, date_share=date_share, passages=self._passages(), asks=self.plan.asks)
-        return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, signals=signals)
+    def _score(self, lexical: Scores, coverage: Scores, date_share: Scores | None) -> Scores:
+        signals = replace(self.signals, date_share=date_share)
+        ceiling = self.words.ceiling
+        return fuse(lexical, coverage, self.pool.cosine, ceiling=ceiling, dense=self.has_vector, signals=signals)
 
-    def _passages(self) -> NDArray[np.int64] | None:
-        vectors, ids = self.indexes.vectors, self.pool.ids
-        if vectors is not None and (self._counts is None or len(self._counts) != len(ids)):
-            self._counts = np.array(vectors.passage_counts(ids), np.int64)
-        return self._counts
-
-    def _code(self) -> NDArray[np.bool_] | None:
-        index, ids = self.indexes.lexical, self.pool.ids
-        if index is not None and (self._is_code is None or len(self._is_code) != len(ids)):
-            self._is_code = np.array(index.code_among(ids), np.bool_)
-        return self._is_code
+    def _describe(self) -> None:
+        """Note what each candidate is, code or not, and how long."""
+        vectors, index, ids, signals = self.indexes.vectors, self.indexes.lexical, self.pool.ids, self.signals
+        passages, is_code = signals.passages, signals.is_code
+        if vectors is not None and (passages is None or len(passages) != len(ids)):
+            passages = np.array(vectors.passage_counts(ids), np.int64)
+        if index is not None and (is_code is None or len(is_code) != len(ids)):
+            is_code = np.array(index.code_among(ids), np.bool_)
+        self.signals = replace(signals, passages=passages, is_code=is_code, is_scattered=self._scattered(is_code))
 
     def _scattered(self, is_code: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
         index, question, pool = self.indexes.lexical, self.words.question, self.pool
@@ -146,19 +155,15 @@ class Rescorer:
         return is_code & ~has_phrase
 
 
-def _match_dates(
-    index: LexicalIndex, plan: Plan, pool: Pool, words: LexicalResult, dates: DatePhrases, measure: Measure
-) -> None:
+def _match_dates(index: LexicalIndex, evidence: Evidence, dates: DatePhrases, measure: Measure) -> None:
     """Note the share of the query matched by time alone; add records of the named days."""
-    if words.ceiling <= 0:
-        return
-    uses_names = plan.uses_names
+    plan, pool, words = evidence.plan, evidence.pool, evidence.words
+    uses_names, best = plan.uses_names, [pool.ids[place] for place in evidence.best(DATED_AMONG)]
     found = index.happened_in(dates.days, dates.rest, filter=plan.prefilter, limit=BROUGHT, heed_names=uses_names)
     known = set(pool.ids)
     new = [each for each in found if each not in known]
     added = pool.add(new)
     pool.measure(measure(new))
-    best = [pool.ids[place] for place in ranked(pool.ids, pool.fused, DATED_AMONG)]
     dated = index.happened(dict.fromkeys([*best, *found]), dates.spans)
     among = replace(plan.prefilter, ids=frozenset(dated))
     alone = index.search(dates.rest, filter=among, limit=max(len(dated), 1), heed_names=uses_names)
