@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.datasets import READERS, Collection, read_own
-from evals.datasets.collection import UNREADABLE
+from evals.datasets.collection import readable
 from evals.harness.arms import Arm, chosen
 from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
@@ -93,10 +93,8 @@ def _public(name: str, options: Options) -> Collection:
     path = _data(options) / folder
     if not path.is_dir():
         raise EngrainError(f"{path.parent} holds no folder {folder}.")
-    try:
+    with readable(path, name):
         found = reader(path)
-    except UNREADABLE as error:
-        raise EngrainError(f"{path} cannot be read as {name}: {type(error).__name__} {error}.") from error
     if not found.texts or not found.questions:
         raise EngrainError(f"{path} holds {len(found.texts)} texts and {len(found.questions)} questions of {name}.")
     return found
