@@ -101,6 +101,10 @@ class Collection:
         unanswered = tuple(draw.sample(unanswerable, min(len(unanswerable), limit)))
         return replace(self, questions=questions, texts=texts, is_sample=True, unanswered=unanswered)
 
+    def without_speakers(self) -> "Collection":
+        texts = tuple(replace(text, speaker=None) for text in self.texts)
+        return replace(self, texts=texts, remarks=(*self.remarks, "without speakers"))
+
     @property
     def halves(self) -> "list[Collection]":
         """Split into questions with and without an answer."""

@@ -42,7 +42,7 @@ def prepare(options: Options) -> Prepared:
         measure=lambda journal: _measure(journal, options, collections, arms),
         command={
             "sets": [collection.name for collection in collections], "arms": [arm.name for arm in arms],
-            "limit": options.limit,
+            "limit": options.limit, "without_speakers": options.without_speakers,
         },
         settings=settings,
     )  # fmt: skip
@@ -55,6 +55,7 @@ def read_collections(options: Options) -> list[Collection]:
         EngrainError: A set is missing or damaged, or there is none.
     """
     found = [read_own(Path(name)) if _is_file(name) else _public(name, options) for name in _names(options)]
+    found = [each.without_speakers() for each in found] if options.without_speakers else found
     names = [collection.name for collection in found]
     if len(set(names)) < len(names):
         raise EngrainError(f"Two of the sets have one name: {', '.join(names)}.")
