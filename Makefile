@@ -61,9 +61,9 @@ $(VENV)/.eval: $(VENV)/.run
 eval: $(VENV)/.eval ## Measure retrieval on labelled data; fail below a floor or above the limit of time. DATA=… names the folder.
 	$(BIN)/engrain eval --strict $(if $(DATA),--data "$(DATA)")
 
-gate: $(VENV)/.eval ## Measure retrieval on the set in this repository; fail where it fell beyond noise.
-	$(BIN)/engrain eval --set evals/sets/workshop.jsonl --name gate --afresh
-	$(BIN)/engrain eval gate evals/sets/workshop-baseline.jsonl
+gate: $(VENV)/.eval ## Measure retrieval on two sets in this repository; fail where it fell beyond noise.
+	$(BIN)/engrain eval --set evals/sets/workshop.jsonl,evals/sets/assistant.jsonl --name gate --afresh
+	$(BIN)/engrain eval gate evals/sets/baseline.jsonl
 
 docs: $(VENV)/.dev ## Write the generated reference anew.
 	$(BIN)/engrain reference --write docs/reference

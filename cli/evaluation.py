@@ -54,6 +54,7 @@ def _add_suite(suite: str, summary: str) -> None:
         ] = "fast",
         limit: Annotated[int | None, typer.Option(min=1, help="Questions of each set, drawn by a fixed seed.")] = None,
         concurrency: Annotated[int, typer.Option(min=1, max=64, help="Questions that are asked at once.")] = 1,
+        without_speakers: Annotated[bool, typer.Option("--without-speakers", help="Do not store who spoke.")] = False,
         strict: Annotated[bool, typer.Option("--strict", help="Fail if a floor or a time limit is missed.")] = False,
         setting: Annotated[
             list[str] | None, typer.Option(help="NAME=VALUE: a setting of the server that is started.")
@@ -70,7 +71,8 @@ def _add_suite(suite: str, summary: str) -> None:
 
         options = Options(
             data=data, sets=_words(sets), arms=tuple(ARMS) if arms == "all" else _words(arms), limit=limit,
-            concurrency=concurrency, server=_settings(setting), runs=runs, name=name, afresh=afresh, strict=strict,
+            concurrency=concurrency, server=_settings(setting), without_speakers=without_speakers, runs=runs, name=name,
+            afresh=afresh, strict=strict,
         )  # fmt: skip
         raise typer.Exit(run_suite(suite, options, typer.echo))
 

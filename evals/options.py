@@ -22,6 +22,7 @@ class Options:
     concurrency: int = 1
     server: Mapping[str, str] = field(default_factory=dict)
     """Settings by full name."""
+    without_speakers: bool = False
     runs: Path | None = None
     name: str = ""
     afresh: bool = False
@@ -31,5 +32,7 @@ class Options:
 
     def changed(self) -> set[str]:
         default = Options()
-        names = (field.name for field in dataclasses.fields(self))
-        return {name for name in names if getattr(self, name) != getattr(default, name)}
+        return {name for name in NAMES if getattr(self, name) != getattr(default, name)}
+
+
+NAMES = frozenset(field.name for field in dataclasses.fields(Options))

@@ -4,7 +4,6 @@ DuckDB reads them: `SELECT * FROM read_json('<folder>/*/cases.jsonl', filename =
 """
 
 import fcntl
-import hashlib
 import json
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ from typing import Any, Self, TextIO
 
 import platformdirs
 
+from evals.datasets.collection import json_lines
 from evals.machine import library_versions, machine, model_digest
 from evals.results import Case, Part
 from evals.settings_snapshot import settings_snapshot
@@ -78,12 +78,6 @@ def new_record(suite: str, command: Mapping[str, Any], data: Mapping[str, str], 
     )
 
 
-def digest_of(labels: Iterable[Any]) -> str:
-    """Hash data classes in order."""
-    said = json.dumps([asdict(each) for each in labels], default=sorted)
-    return hashlib.sha256(said.encode()).hexdigest()
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
@@ -114,7 +108,7 @@ class Journal:
         self.folder, self.record = folder, record
         self._file = _locked(folder / CASES)
         _cut_torn_line(folder / CASES)
-        self.cases = {case.key: case for case in _cases(json_rows(folder / CASES))}
+        self.cases = {case.key: case for case in _cases(json_lines(folder / CASES))}
         self.parts = {(part["set"], part["arm"]): Part(**part) for part in record.parts}
         notes = folder / NOTES
         self._notes: dict[str, Any] = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}
@@ -245,7 +239,7 @@ def read_run(name: str, runs: Path) -> Run:
 def _read(folder: Path, record: Record) -> Run:
     try:
         parts = [Part(**part) for part in record.parts]
-        return Run(folder.name, record, _cases(json_rows(folder / CASES)), parts, record.data)
+        return Run(folder.name, record, _cases(json_lines(folder / CASES)), parts, record.data)
     except (OSError, ValueError, TypeError) as error:
         raise EngrainError(f"{folder} cannot be read: {error}. Remove it and measure again.") from error
 
@@ -266,18 +260,13 @@ def read_baseline(path: Path) -> Run:
         EngrainError: It is none.
     """
     try:
-        header, *rows = json_rows(path)
+        header, *rows = json_lines(path)
         cases, measures = _cases(rows), header["measures"]
         arms = {(case.set, case.arm): case.unit for case in cases}
         parts = [Part(*key, unit, None, measures[key[0]]) for key, unit in arms.items()]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise EngrainError(f"{path} is no baseline: {type(error).__name__} {error}.") from error
     return Run(path.name, None, cases, parts, header["data"])
-
-
-def json_rows(path: Path) -> list[dict[str, Any]]:
-    """Read JSON Lines; only newlines end a line, as texts may hold U+2028."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 def _cases(rows: Iterable[Mapping[str, Any]]) -> list[Case]:

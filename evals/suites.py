@@ -8,7 +8,7 @@ from evals import report
 from evals.gate import missed
 from evals.harness.run import prepare as prepare_retrieval
 from evals.history.run import prepare as prepare_history
-from evals.options import Options
+from evals.options import NAMES, Options
 from evals.packs.run import prepare as prepare_packs
 from evals.reflection.run import prepare as prepare_reflection
 from evals.reflection.scoring import details as reflection_details
@@ -33,9 +33,7 @@ class Suite:
 
 COMMON = frozenset({"runs", "name", "afresh"})
 SUITES: Mapping[str, Suite] = {
-    "retrieval": Suite(
-        prepare_retrieval, COMMON | {"data", "sets", "arms", "limit", "concurrency", "server", "strict"}
-    ),
+    "retrieval": Suite(prepare_retrieval, NAMES),
     "history": Suite(prepare_history, COMMON | {"data", "server"}),
     "packs": Suite(prepare_packs, COMMON | {"server"}),
     "reflection": Suite(prepare_reflection, COMMON | {"server"}, reflection_details),

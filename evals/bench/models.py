@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from evals.bench.texts import Record
-from stores.embedding import Embedder, EmbeddingSpec, build_embedder
+from stores.embedding.builtin import BuiltinEmbedder
 from stores.embedding.late import LateEncoder
 from stores.embedding.workers import Workers
 from stores.errors import EngrainError
@@ -14,7 +14,7 @@ from tools.runtime.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    embedder: Embedder
+    embedder: BuiltinEmbedder
     reader: LateEncoder
 
     def read(self, texts: Sequence[Record]) -> None:
@@ -31,11 +31,8 @@ class Models:
 
 @contextmanager
 def bare_models() -> Iterator[Models]:
-    settings = Settings()
-    workers = Workers(settings.reading_threads)
-    embedder = build_embedder(EmbeddingSpec(), workers)
-    if embedder is None:
-        raise EngrainError("There is no embedder to compare with.")
+    workers = Workers(Settings().reading_threads)
+    embedder = BuiltinEmbedder(workers)
     reader = LateEncoder(workers)
     try:
         embedder.embed_query("load the model")

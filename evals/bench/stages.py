@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import cycle, pairwise
 from pathlib import Path
 
@@ -36,13 +36,11 @@ KINDS: tuple[tuple[str, dict[str, str]], ...] = (
 """Types and metadata of the records, in turn: one for each facet of context packs."""
 
 
-@contextmanager
-def bench_server(data: Path, settings: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+def bench_server(data: Path, settings: Mapping[str, str] | None = None) -> AbstractContextManager[ServerProcess]:
     unset = {name: "" for name in os.environ if name.startswith(PREFIX)}
     # If this is set, every start compiles a thousand modules.
     unset["PYTHONDONTWRITEBYTECODE"] = ""
-    with server_process(data, environ={**unset, f"{PREFIX}RATE_LIMIT_ENABLED": "false", **(settings or {})}) as server:
-        yield server
+    return server_process(data, environ={**unset, f"{PREFIX}RATE_LIMIT_ENABLED": "false", **(settings or {})})
 
 
 def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path]) -> None:

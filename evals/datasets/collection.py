@@ -6,17 +6,18 @@ import hashlib
 import json
 import random
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from evals.results import SEPARATION, beside
+from stores.errors import EngrainError
 
-UNREADABLE = (
+_UNREADABLE = (
     OSError, EOFError, zlib.error, csv.Error, LookupError, ValueError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
-"""Errors of torn, damaged or foreign files."""
 Door = Literal["recall", "search"]
 """Raw memories and recall, or bulk entities and search."""
 DISTRACTORS_EACH = 20
@@ -100,6 +101,10 @@ class Collection:
         unanswered = tuple(draw.sample(unanswerable, min(len(unanswerable), limit)))
         return replace(self, questions=questions, texts=texts, is_sample=True, unanswered=unanswered)
 
+    def without_speakers(self) -> "Collection":
+        texts = tuple(replace(text, speaker=None) for text in self.texts)
+        return replace(self, texts=texts, remarks=(*self.remarks, "without speakers"))
+
     @property
     def halves(self) -> "list[Collection]":
         """Split into questions with and without an answer."""
@@ -118,13 +123,22 @@ class Collection:
         return found
 
     def digest(self) -> str:
-        sha = hashlib.sha256()
-        for each in (self.name, self.unit, self.door, self.entity_type, *self.texts):
-            sha.update(repr(each).encode("utf-8", "surrogatepass"))
-        for question in self.questions:
-            plain = replace(question, grades=dict(sorted(question.grades.items())))
-            sha.update(repr(plain).encode("utf-8", "surrogatepass"))
-        return sha.hexdigest()
+        return digest_of([*self.texts, *self.questions])
+
+
+def digest_of(labels: Iterable[Any]) -> str:
+    """Hash data classes in order."""
+    said = json.dumps([asdict(each) for each in labels], default=sorted)
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+@contextmanager
+def readable(path: Path, name: str) -> Iterator[None]:
+    """Raise an `EngrainError` for the errors of torn, damaged or foreign files."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise EngrainError(f"{path} cannot be read as {name}: {type(error).__name__} {error}.") from error
 
 
 def first_of(folder: Path, names: Sequence[str]) -> Path:

@@ -54,6 +54,7 @@ class TextLine(_Line):
     thread_id: Id | None = None
     ordinal: int | float | None = None
     captured_at: str | None = None
+    speaker: Id | None = None
 
     @field_validator("captured_at")
     @classmethod

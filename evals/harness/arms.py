@@ -1,14 +1,19 @@
-"""Arms: ways of asking, by options that any client or operator has."""
+"""Arms: ways of asking, by options that any client or operator has, and a reference that needs no server."""
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from evals.client import Client
-from evals.datasets.collection import Collection, Door
+from evals.datasets.collection import Collection, Door, Question
+from stores.embedding.builtin import BuiltinEmbedder, Vectors
+from stores.embedding.workers import Workers
 from stores.errors import EngrainError
 
 LIMIT = 10
@@ -30,7 +35,7 @@ class Answer:
     """Reasons by failed part of the search."""
 
 
-Asker = Callable[[Client, Collection, str], Answer]
+Asker = Callable[[Client, Collection, Question], Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,14 @@ class Arm:
     scores: bool = True
     """Scores compare between questions."""
 
+    def ask(self, client: Client, collection: Collection, question: Question) -> Answer:
+        """Ask, and ask again while a part of the search fails.
 
-def _as_whole(ask: Asker) -> Asker:
-    @wraps(ask)
-    def asked(client: Client, collection: Collection, query: str) -> Answer:
+        Raises:
+            EngrainError: It has failed for two minutes.
+        """
         start = time.monotonic()
-        while (answer := ask(client, collection, query)).faults:
+        while (answer := self.doors[collection.door](client, collection, question)).faults:
             if time.monotonic() - start > FAULTY_S:
                 faults = ", ".join(f"{name} ({why})" for name, why in sorted(answer.faults.items()))
                 raise EngrainError(
@@ -60,66 +67,71 @@ def _as_whole(ask: Asker) -> Asker:
             time.sleep(_AGAIN_S)
         return answer
 
-    return asked
 
-
-@_as_whole
-def _recall(client: Client, _: Collection, query: str) -> Answer:
-    answer = client.post("/api/memory/raw/recall", {"query": query, "limit": LIMIT})
+def _recall(client: Client, _: Collection, question: Question) -> Answer:
+    answer = client.post("/api/memory/raw/recall", {"query": question.text, "limit": LIMIT})
     return _answer(answer["memories"], "raw_content", client.took_ms, answer["degraded"])
 
 
 def searched(options: Mapping[str, Any] = _NOTHING, *, text: str = "content") -> Asker:
     """Ask through search with these options; `text` is the field of a hit to keep."""
 
-    @_as_whole
-    def ask(client: Client, collection: Collection, query: str) -> Answer:
-        body = {"query": query, "limit": LIMIT, **_among(collection), **options}
+    def ask(client: Client, collection: Collection, question: Question) -> Answer:
+        body = {"query": question.text, "limit": LIMIT, **_among(collection), **options}
         return _found(client.post("/api/search", body), text, client.took_ms)
 
     return ask
 
 
-@_as_whole
-def _mcp(client: Client, collection: Collection, query: str) -> Answer:
-    answer = client.tool("search", {"query": query, "limit": LIMIT, **_among(collection)})
+def _mcp(client: Client, collection: Collection, question: Question) -> Answer:
+    answer = client.tool("search", {"query": question.text, "limit": LIMIT, **_among(collection)})
     return _found(answer, "content", client.took_ms)
 
 
-@_as_whole
-def _naive(client: Client, collection: Collection, query: str) -> Answer:
+def _naive(client: Client, collection: Collection, question: Question) -> Answer:
     types = ["raw_memory"] if collection.door == "recall" else [collection.entity_type]
     evidence = {"types": types, "limit": LIMIT, "retrieval_mode": "naive"}
-    answer = client.post("/api/context/pack", {"goal": query, "limit": 1, "evidence": evidence})
+    answer = client.post("/api/context/pack", {"goal": question.text, "limit": 1, "evidence": evidence})
     return _found(answer["evidence"], "content", None)
 
 
-def _lane(name: str) -> Asker:
-    @_as_whole
-    def ask(client: Client, collection: Collection, query: str) -> Answer:
-        texts: dict[int, tuple[str, str]] = {}
-        faults: dict[str, str] = {}
-        offset, more = 0, True
-        while more and not set(range(1, LIMIT + 1)) <= texts.keys():
-            page = client.post(
-                "/api/search",
-                {
-                    "query": query, "limit": _PAGE, "offset": offset, "include_retrieval_diagnostics": True,
-                    "boost_recent": False, "record_exposure": False,
-                    **_among(collection),
-                },
-            )  # fmt: skip
-            faults |= _faults(page)
-            details = page["filters"]["graph_retrieval"]["source_details"]
-            for hit in page["results"]:
-                rank = details.get(hit["id"], {}).get("ranks", {}).get(name)
-                if rank is not None:
-                    texts[rank] = (hit["id"], hit["content"])
-            offset, more = offset + _PAGE, page["has_more"]
-        best = [texts[rank] for rank in sorted(texts)[:LIMIT]]
-        return Answer(tuple(one for one, _ in best), tuple(text for _, text in best), None, faults=faults)
+def _dense(client: Client, collection: Collection, question: Question) -> Answer:
+    body = {
+        "query": question.text, "limit": _PAGE, "include_retrieval_diagnostics": True, "boost_recent": False,
+        "record_exposure": False, **_among(collection),
+    }  # fmt: skip
+    texts: dict[int, tuple[str, str]] = {}
+    faults: dict[str, str] = {}
+    offset, more = 0, True
+    while more and not set(range(1, LIMIT + 1)) <= texts.keys():
+        page = client.post("/api/search", {**body, "offset": offset})
+        faults |= _faults(page)
+        details = page["filters"]["graph_retrieval"]["source_details"]
+        for hit in page["results"]:
+            rank = details.get(hit["id"], {}).get("ranks", {}).get("vector")
+            if rank is not None:
+                texts[rank] = (hit["id"], hit["content"])
+        offset, more = offset + _PAGE, page["has_more"]
+    best = [texts[rank] for rank in sorted(texts)[:LIMIT]]
+    return Answer(tuple(one for one, _ in best), tuple(text for _, text in best), None, faults=faults)
 
-    return ask
+
+def _first256(_: Client, collection: Collection, question: Question) -> Answer:
+    texts = [text for text in collection.texts if text.haystack == question.haystack]
+    vectors = _beginnings(tuple(f"{text.name}\n{text.content}".lstrip() for text in texts))
+    scores = vectors @ _embedder().embed_query(question.text)
+    best = [texts[number] for number in np.argsort(-scores, kind="stable")[:LIMIT]]
+    return Answer(tuple(text.id for text in best), tuple(text.content for text in best), None, float(scores.max()))
+
+
+@cache
+def _beginnings(texts: tuple[str, ...]) -> Vectors:
+    return _embedder().embed_documents(texts)
+
+
+@cache
+def _embedder() -> BuiltinEmbedder:
+    return BuiltinEmbedder(Workers(os.cpu_count() or 1))
 
 
 def _among(collection: Collection) -> dict[str, Any]:
@@ -139,24 +151,20 @@ def _answer(hits: Sequence[Mapping[str, Any]], text: str, took_ms: float | None,
     return Answer(tuple(hit["id"] for hit in hits), tuple(hit[text] for hit in hits), took_ms, score, faults)
 
 
+def _both(ask: Asker) -> Mapping[Door, Asker]:
+    return {"recall": ask, "search": ask}
+
+
 _PLAIN = searched()
 _ALL: tuple[Arm, ...] = (
     Arm("fast", "as any client gets it", {"recall": _recall, "search": _PLAIN}),
     Arm("search", "raw memories through search instead of recall", {"recall": _PLAIN}),
-    Arm("mcp", "the tool search, over MCP", {"recall": _mcp, "search": _mcp}),
-    Arm("naive", "words and meaning joined by ranks alone", {"recall": _naive, "search": _naive}, scores=False),
-    Arm(
-        "dense", "the order of the lane for meaning alone",
-        dict.fromkeys(("recall", "search"), _lane("vector")), scores=False,
-    ),
-    Arm(
-        "without-graph", "use_enhanced=false; raw memories through search",
-        dict.fromkeys(("recall", "search"), searched({"use_enhanced": False})),
-    ),
-    Arm(
-        "without-recency", "boost_recent=false; raw memories through search",
-        dict.fromkeys(("recall", "search"), searched({"boost_recent": False})),
-    ),
+    Arm("mcp", "the tool search, over MCP", _both(_mcp)),
+    Arm("naive", "words and meaning joined by ranks alone", _both(_naive), scores=False),
+    Arm("dense", "the order of the lane for meaning alone", _both(_dense), scores=False),
+    Arm("first256", "meaning of the first 256 tokens alone, computed beside the server", _both(_first256)),
+    Arm("without-graph", "use_enhanced=false; raw memories through search", _both(searched({"use_enhanced": False}))),
+    Arm("without-recency", "boost_recent=false; raw memories through search", _both(searched({"boost_recent": False}))),
     Arm(
         "lexical", "words alone: a server without a model for meaning", {"recall": _recall, "search": _PLAIN},
         {"ENGRAIN_EMBEDDING_PROVIDER": "none"},

@@ -40,13 +40,13 @@ class Asking:
         for questions in _batches(asked):
             with Client(self.address) as client:
                 for haystack in dict.fromkeys(question.haystack for question in questions):
-                    self._ask(client, haystack, _WARM_UP)
+                    self._ask(client, Question("", haystack, _WARM_UP, {}))
             for question, answer in self._answers(questions):
                 journal.add(self._case(question, answer, texts))
 
-    def _ask(self, client: Client, haystack: str, query: str) -> Answer:
-        client.present(self.places[haystack].token)
-        return self.arm.doors[self.collection.door](client, self.collection, query)
+    def _ask(self, client: Client, question: Question) -> Answer:
+        client.present(self.places[question.haystack].token)
+        return self.arm.ask(client, self.collection, question)
 
     def _answers(self, questions: Sequence[Question]) -> Iterator[tuple[Question, Answer]]:
         local = threading.local()
@@ -56,7 +56,7 @@ class Asking:
                 client: Client | None = getattr(local, "client", None)
                 if client is None:
                     client = local.client = clients.enter_context(Client(self.address))
-                return question, self._ask(client, question.haystack, question.text)
+                return question, self._ask(client, question)
 
             if self.concurrency == 1:
                 yield from map(ask, questions)

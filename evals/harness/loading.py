@@ -44,13 +44,13 @@ def _stored(client: Client, place: Place, collection: Collection, texts: Sequenc
     ids: dict[str, str] = {}
     if collection.door == "recall":
         for text in texts:
-            memory = {"raw_content": text.content, "title": text.name, "metadata": _hints(text)}
+            memory = {"raw_content": text.content, "title": text.name, "metadata": hints(text)}
             ids[client.post("/api/memory/raw", memory)["id"]] = text.id
     else:
         for batch in batches(texts):
             entities = [
                 {"name": text.name, "content": text.content, "entity_type": collection.entity_type,
-                 "metadata": _hints(text)} for text in batch
+                 "metadata": hints(text)} for text in batch
             ]  # fmt: skip
             made = client.post("/api/entities/bulk", {"entities": entities})
             ids |= {entity["id"]: text.id for entity, text in zip(made["entities"], batch, strict=True)}
@@ -62,7 +62,7 @@ def batches(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
     batch: list[Text] = []
     size = 0
     for text in texts:
-        own = len(encoded({"name": text.name, "content": text.content, **_hints(text)}))
+        own = len(encoded({"name": text.name, "content": text.content, **hints(text)}))
         if batch and (len(batch) == BULK_LIMIT or size + own > BATCH_BYTES):
             yield batch
             batch, size = [], 0
@@ -72,8 +72,9 @@ def batches(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
         yield batch
 
 
-def _hints(text: Text) -> Mapping[str, object]:
-    hints = {
+def hints(text: Text) -> Mapping[str, object]:
+    """Return the metadata to store, without what is absent."""
+    found = {
         "thread_id": text.thread_id, "ordinal": text.ordinal, "captured_at": text.captured_at, "speaker": text.speaker,
     }  # fmt: skip
-    return {name: value for name, value in hints.items() if value is not None}
+    return {name: value for name, value in found.items() if value is not None}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.datasets import READERS, Collection, read_own
-from evals.datasets.collection import UNREADABLE
+from evals.datasets.collection import readable
 from evals.harness.arms import Arm, chosen
 from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
@@ -42,7 +42,7 @@ def prepare(options: Options) -> Prepared:
         measure=lambda journal: _measure(journal, options, collections, arms),
         command={
             "sets": [collection.name for collection in collections], "arms": [arm.name for arm in arms],
-            "limit": options.limit,
+            "limit": options.limit, "without_speakers": options.without_speakers,
         },
         settings=settings,
     )  # fmt: skip
@@ -55,6 +55,7 @@ def read_collections(options: Options) -> list[Collection]:
         EngrainError: A set is missing or damaged, or there is none.
     """
     found = [read_own(Path(name)) if _is_file(name) else _public(name, options) for name in _names(options)]
+    found = [each.without_speakers() for each in found] if options.without_speakers else found
     names = [collection.name for collection in found]
     if len(set(names)) < len(names):
         raise EngrainError(f"Two of the sets have one name: {', '.join(names)}.")
@@ -93,10 +94,8 @@ def _public(name: str, options: Options) -> Collection:
     path = _data(options) / folder
     if not path.is_dir():
         raise EngrainError(f"{path.parent} holds no folder {folder}.")
-    try:
+    with readable(path, name):
         found = reader(path)
-    except UNREADABLE as error:
-        raise EngrainError(f"{path} cannot be read as {name}: {type(error).__name__} {error}.") from error
     if not found.texts or not found.questions:
         raise EngrainError(f"{path} holds {len(found.texts)} texts and {len(found.questions)} questions of {name}.")
     return found

@@ -2,8 +2,8 @@
 
 import os
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,13 +14,11 @@ from tools.runtime.launch import ServerProcess, server_process
 _OWN = {"LOG_LEVEL": "warning", "RATE_LIMIT_ENABLED": "false", "ACCESS_TOKEN_EXPIRE_MINUTES": "1440"}
 
 
-@contextmanager
-def served(folder: Path, settings: Mapping[str, str]) -> Iterator[ServerProcess]:
+def served(folder: Path, settings: Mapping[str, str]) -> AbstractContextManager[ServerProcess]:
     """Serve a data folder with these settings, without the user's environment."""
     blank = {name: "" for name in os.environ if name.startswith(PREFIX)}
     own = {f"{PREFIX}{name}": value for name, value in _OWN.items()}
-    with server_process(folder, environ={**blank, **own, **settings}) as server:
-        yield server
+    return server_process(folder, environ={**blank, **own, **settings})
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def read_project(log: Path) -> Project:
     """Read a log.
 
     Raises:
-        ValueError: It is empty. Torn files raise one of `UNREADABLE`.
+        ValueError: It is empty. Torn files raise other errors: see `readable`.
     """
     project = Project(project_of(log), tuple(map(_commit, oldest_first(log))))
     if not project.commits:

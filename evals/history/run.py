@@ -4,11 +4,10 @@ import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from evals.client import Client, progress
 from evals.datasets import Collection, Text
-from evals.datasets.collection import UNREADABLE
+from evals.datasets.collection import readable
 from evals.dated_records import DatedRecords
 from evals.harness.arms import Arm, searched
 from evals.harness.asking import Asking, close_part
@@ -41,19 +40,15 @@ def prepare(options: Options) -> Prepared:
     logs = sorted(folder.glob(PATTERN)) if folder is not None else []
     if not logs:
         raise EngrainError(f"There are no logs {PATTERN} in {folder or 'shared/data'}. Give --data PATH.")
-    projects = [_read(log) for log in logs]
+    projects = []
+    for log in logs:
+        with readable(log, "a log"):
+            projects.append(read_project(log))
     collections = _collections(projects)
     return Prepared(
         data={log.name: hashlib.sha256(log.read_bytes()).hexdigest() for log in logs},
         measure=lambda journal: _measure(journal, options, projects, collections),
     )
-
-
-def _read(log: Path) -> Project:
-    try:
-        return read_project(log)
-    except UNREADABLE as error:
-        raise EngrainError(f"{log} cannot be read as a log: {type(error).__name__} {error}.") from error
 
 
 def _collections(projects: Sequence[Project]) -> list[Collection]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from evals.runs import json_rows
+from evals.datasets.collection import json_lines
 from tools.packs.facets import Intent, Layer, facets_of, types_of
 
 Split = Literal["dev", "test"]
@@ -51,7 +51,7 @@ class Goal:
 
 def read_records(folder: Path = FOLDER) -> list[Kept]:
     """Return the records, the oldest first."""
-    rows = [Kept(**{**row, "related": tuple(row.get("related", ()))}) for row in json_rows(folder / "records.jsonl")]
+    rows = [Kept(**{**row, "related": tuple(row.get("related", ()))}) for row in json_lines(folder / "records.jsonl")]
     return sorted(rows, key=lambda record: -record.days_ago)
 
 
@@ -62,7 +62,7 @@ def read_goals(folder: Path = FOLDER) -> list[Goal]:
         ValueError: A record is unknown or does not fit its facets.
     """
     records = {record.key: record for record in read_records(folder)}
-    return [_goal(row, records) for row in json_rows(folder / "goals.jsonl")]
+    return [_goal(row, records) for row in json_lines(folder / "goals.jsonl")]
 
 
 def _goal(row: dict[str, Any], records: dict[str, Kept]) -> Goal:

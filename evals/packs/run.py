@@ -3,12 +3,13 @@
 from functools import partial
 from typing import Any
 
+from evals.datasets.collection import digest_of
 from evals.harness.asking import close_part
 from evals.options import Options
 from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, Prepared, ask_missing, digest_of
+from evals.runs import Journal, Prepared, ask_missing
 from tools.retrieval.plan import Mode
 
 NAME = "packs"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from evals.runs import json_rows
+from evals.datasets.collection import json_lines
 from tools.reflecting.reflection import KINDS, Kind
 
 Split = Literal["dev", "test"]
@@ -51,11 +51,11 @@ def read_notes(split: Split, folder: Path = FOLDER) -> list[Note]:
     Raises:
         ValueError: A label's text is not unique in its notes, or its kind is unknown.
     """
-    return [_note(row) for row in json_rows(folder / f"notes-{split}.jsonl")]
+    return [_note(row) for row in json_lines(folder / f"notes-{split}.jsonl")]
 
 
 def read_pairs(folder: Path = FOLDER) -> dict[str, Pair]:
-    pairs = dict.fromkeys(Pair(**row) for row in json_rows(folder / "pairs.jsonl"))
+    pairs = dict.fromkeys(Pair(**row) for row in json_lines(folder / "pairs.jsonl"))
     return {f"{pair.asks}-{number}": pair for number, pair in enumerate(pairs)}
 
 

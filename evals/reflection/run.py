@@ -5,13 +5,14 @@ from functools import partial
 from typing import Any
 
 from evals.client import Client
+from evals.datasets.collection import digest_of
 from evals.harness.asking import close_part
 from evals.harness.server import opened, served
 from evals.options import Options
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import ARM, NOTES, PAIRS, note_case, pair_case
 from evals.results import Case, Part
-from evals.runs import Journal, Prepared, ask_missing, digest_of
+from evals.runs import Journal, Prepared, ask_missing
 from tools.records.entity_models import NAME_LIMIT
 
 LIMIT = 25

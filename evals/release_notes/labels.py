@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from evals.runs import json_rows
+from evals.datasets.collection import json_lines
 
 Kind = Literal["breaking", "debatable", "feature"]
 """Debatable commits count neither way."""
@@ -39,12 +39,8 @@ def read_labels(path: Path = LABELS) -> list[Project]:
         ValueError: A kind or sha is invalid.
     """
     projects: dict[tuple[str, str], list[Label]] = {}
-    for row in json_rows(path):
-        if (
-            row["label"] not in get_args(Kind)
-            or not row["commits"]
-            or any(len(sha) != LENGTH for sha in row["commits"])
-        ):
+    for row in json_lines(path):
+        if row["label"] not in get_args(Kind) or {len(sha) for sha in row["commits"]} != {LENGTH}:
             raise ValueError(f"{row['project']}: {row['word']!r} is no label.")
         label = Label(row["label"], tuple(row["commits"]), row["word"])
         projects.setdefault((row["project"], row["split"]), []).append(label)

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evals.datasets.collection import UNREADABLE
+from evals.datasets.collection import readable
 from evals.logs import log_folder
 from evals.options import Options
 from evals.release_notes.labels import LABELS, Project, read_labels
@@ -36,11 +36,8 @@ def _measure(journal: Journal, projects: Sequence[Project], logs: Mapping[str, P
     commits = 0
     with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
         for project in projects:
-            log = logs[project.name]
-            try:
-                replayed = replay(log, Path(temporary) / project.name)
-            except UNREADABLE as error:
-                raise EngrainError(f"{log} cannot be read as a log: {type(error).__name__} {error}.") from error
+            with readable(logs[project.name], "a log"):
+                replayed = replay(logs[project.name], Path(temporary) / project.name)
             notes = notes_of(replayed.folder, BEGINNING, END)
             commits += len(replayed.originals)
             for case in cases(project, list(changes_in(notes, replayed.originals)), replayed.originals):

@@ -6,8 +6,8 @@ A section without records must be reported as a gap.
 from dataclasses import dataclass
 from pathlib import Path
 
+from evals.datasets.collection import json_lines
 from evals.packs.labels import Split, read_records
-from evals.runs import json_rows
 
 FOLDER = Path(__file__).parent
 
@@ -36,7 +36,7 @@ def read_requests(folder: Path = FOLDER) -> list[SectionRequest]:
     """
     known = {record.key for record in read_records()}
     found = []
-    for row in json_rows(folder / "sections.jsonl"):
+    for row in json_lines(folder / "sections.jsonl"):
         sections = tuple(WantedSection(**{**each, "must": frozenset(each["must"])}) for each in row["sections"])
         if unknown := {key for section in sections for key in section.must} - known:
             raise ValueError(f"{row['id']} names {', '.join(sorted(unknown))}, which is no record.")

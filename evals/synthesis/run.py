@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from evals.datasets.collection import digest_of
 from evals.harness.asking import close_part
 from evals.options import Options
 from evals.packs.labels import Goal, Person, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, Prepared, ask_missing, digest_of
+from evals.runs import Journal, Prepared, ask_missing
 from evals.synthesis.labels import SectionRequest, read_requests
 from evals.synthesis.scoring import Drafted, borne_out, score
 

@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from evals.datasets import READERS, Collection
+
 SUBJECTS = {
     "retry": "Calls to other services are repeated three times with growing pauses.",
     "cache": "The build cache lies on the fast disk and is emptied every night.",
@@ -18,6 +20,10 @@ SAID = (
     ("tuesday", "Greta wants the invoices as PDF by the end of June."),
     ("tuesday", "The printer on the second floor is called Marvin."),
 )
+
+
+def read_public(name: str, folder: Path) -> Collection:
+    return READERS[name][1](folder)
 
 
 def write_lines(path: Path, lines: list[dict[str, Any]]) -> Path:
@@ -40,7 +46,7 @@ def own_lines() -> list[dict[str, Any]]:
     for haystack in ("north", "south"):
         lines += [
             {"kind": "text", "id": f"{haystack}-{place}", "haystack": haystack, "content": said, "thread_id": thread,
-             "ordinal": place, "captured_at": "2026-05-04T09:00:00+00:00"}
+             "ordinal": place, "captured_at": "2026-05-04T09:00:00+00:00", "speaker": "Ada"}
             for place, (thread, said) in enumerate(SAID)
         ]  # fmt: skip
         lines += [

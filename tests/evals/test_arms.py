@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from evals.client import Client
-from evals.datasets.collection import Collection
+from evals.datasets import Aim, Collection, Question, Text
 from evals.harness.arms import ARMS
 from stores.errors import EngrainError
 
@@ -40,7 +40,7 @@ class Opening:
 
 def ask(arm: str, faulty: float) -> tuple[str, ...]:
     client = cast("Client", Opening(faulty))
-    return ARMS[arm].doors["recall"](client, COLLECTION, "who?").ids
+    return ARMS[arm].ask(client, COLLECTION, Question("q", "", "who?", {})).ids
 
 
 @pytest.mark.parametrize("arm", ["fast", "search", "mcp", "naive", "dense"])
@@ -50,3 +50,17 @@ def test_an_answer_without_a_part_of_the_search_is_asked_for_again(arm: str, mon
     monkeypatch.setattr("evals.harness.arms.FAULTY_S", 0.0)
     with pytest.raises(EngrainError, match=r"without a part of its search: vectors? \(index_unavailable\)"):
         ask(arm, float("inf"))
+
+
+def test_first256_ranks_the_texts_of_a_haystack_by_their_beginnings() -> None:
+    trains = "Trains leave for the coast every hour. " * 40
+    texts = (
+        Text("trains", "a", trains), Text("late", "a", f"{trains} A kitten naps on the couch."),
+        Text("kitten", "a", "A kitten naps on the couch."), Text("other", "b", "Where does the cat sleep?"),
+    )  # fmt: skip
+    pets = Collection("pets", "turn", "recall", texts, (), Aim("recall@10"))
+    answer = ARMS["first256"].ask(cast("Client", None), pets, Question("q", "a", "Where does the cat sleep?", {}))
+    # Nothing after the 256th token counts, and equals keep their order.
+    assert answer.ids == ("kitten", "trains", "late")
+    assert answer.texts[0] == "A kitten naps on the couch."
+    assert 0.3 < (answer.score or 0) < 1

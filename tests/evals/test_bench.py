@@ -11,13 +11,9 @@ from evals.bench.graph import RELATIONS_EACH, draw_links
 from tools.records.entity_models import BULK_LIMIT
 
 REQUESTS = {
-    "GET entity",
-    "create, acknowledged (sync=false)",
-    "create, in every index (sync=true)",
-    "hybrid search",
-    "reflection of 20,000 characters",
-    "context pack of 24 items",
-}
+    "GET entity", "create, acknowledged (sync=false)", "create, in every index (sync=true)", "hybrid search",
+    "reflection of 20,000 characters", "context pack of 24 items",
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -34,13 +30,8 @@ def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path) -> N
     assert {"authentication by access token, more than without"} <= set(figures)
     assert {"cores", "python", "lancedb", "tantivy"} <= set(found["machine"])
     assert any("| hybrid search" in line for line in said)
-    graph = {
-        "get with its neighbours, of a large graph",
-        "related, of a large graph",
-        "traverse to depth 3",
-        "list page with filters",
-    }
-    assert graph <= set(figures)
+    of_graph = {"get with its neighbours, of a large graph", "related, of a large graph", "traverse to depth 3"}
+    assert {*of_graph, "list page with filters"} <= set(figures)
 
 
 def test_the_graph_has_its_relations_each_to_a_record_of_an_earlier_request() -> None:

@@ -11,15 +11,16 @@ from threading import Barrier
 import pytest
 
 from evals.client import Client
-from evals.datasets.collection import Text
+from evals.datasets import Collection, Question, Text
 from evals.harness.arms import ARMS, Answer, Arm
-from evals.harness.loading import batches
+from evals.harness.loading import batches, hints
+from evals.harness.run import read_collections
 from evals.metrics import MEASURES
 from evals.options import Options
 from evals.packs.labels import read_goals, read_records
 from evals.reflection.labels import SPLITS, read_notes
 from evals.runs import read_run
-from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, SUITES, run_suite
+from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import QUESTIONS, own_lines, write_lines, write_own, write_scifact
 from tools.records.entity_models import BULK_LIMIT
 
@@ -50,7 +51,7 @@ def test_memories_and_documents_are_asked_by_every_arm_and_kept(tmp_path: Path) 
     )
     for case in run.cases:
         assert set(case.values) == set(MEASURES)
-        assert (case.took_ms is None) == (case.arm in ("naive", "dense"))
+        assert (case.took_ms is None) == (case.arm in ("naive", "dense", "first256"))
         assert case.tokens
         # Everything that is found is a text of the question's own haystack.
         assert all(found.startswith(case.cluster) for found in case.found)
@@ -84,11 +85,11 @@ def test_questions_without_an_answer_are_asked_last_by_arms_whose_scores_compare
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, question: str) -> list[str]:
     fast, asked = ARMS["fast"], list[str]()
 
-    def ask(client: Client, collection: object, query: str) -> Answer:
-        asked.append(query)
-        if query == question and asked.count(query) == 1:
+    def ask(client: Client, collection: Collection, each: Question) -> Answer:
+        asked.append(each.text)
+        if each.text == question and asked.count(question) == 1:
             raise KeyboardInterrupt
-        return fast.doors["recall"](client, collection, query)  # type: ignore[arg-type]
+        return fast.doors["recall"](client, collection, each)
 
     monkeypatch.setitem(ARMS, "fast", Arm("fast", fast.summary, {"recall": ask}))  # type: ignore[misc]
     return asked
@@ -144,10 +145,10 @@ def test_questions_are_asked_at_once_and_answered_as_one_by_one(
     said: list[str] = []
     assert run_suite("retrieval", options(tmp_path), said.append) == 0, said
 
-    def ask(client: Client, collection: object, query: str) -> Answer:
-        if query != "hello" and next(numbers) < 2:
+    def ask(client: Client, collection: Collection, question: Question) -> Answer:
+        if question.text != "hello" and next(numbers) < 2:
             together.wait(30)
-        return fast.doors["recall"](client, collection, query)  # type: ignore[arg-type]
+        return fast.doors["recall"](client, collection, question)
 
     monkeypatch.setitem(ARMS, "fast", Arm("fast", fast.summary, {"recall": ask}))  # type: ignore[misc]
     assert run_suite("retrieval", options(tmp_path, concurrency=2, name="two"), said.append) == 0, said
@@ -155,6 +156,13 @@ def test_questions_are_asked_at_once_and_answered_as_one_by_one(
     alone, beside = ({case.id: case.found for case in run.cases} for run in runs)
     assert alone == beside
     assert len(alone) == 5
+
+
+def test_who_spoke_is_stored_unless_it_is_left_out(tmp_path: Path) -> None:
+    for without, speakers in ((False, {"Ada"}), (True, {None})):
+        (found,) = read_collections(options(tmp_path, without_speakers=without))
+        assert {hints(text).get("speaker") for text in found.texts} == speakers
+    assert found.remarks == ("without speakers",)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +214,3 @@ def test_texts_are_sent_as_many_at_once_as_a_server_takes() -> None:
     assert [text for batch in batches(texts) for text in batch] == texts
     short = [Text(str(number), "n", "word", "h") for number in range(BULK_LIMIT + 1)]
     assert [len(batch) for batch in batches(short)] == [BULK_LIMIT, 1]
-
-
-def test_every_suite_says_what_it_takes() -> None:
-    assert all(suite.takes >= {"runs", "name", "afresh"} for suite in SUITES.values())

@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from evals.datasets import READERS, Collection, Question, Text
+from evals.datasets import Question, Text
+from tests.evals.sets import read_public as read
 from tests.evals.sets import write_lines
 
 HEADER = "query-id\tcorpus-id\tscore\n"
-
-
-def read(name: str, folder: Path) -> Collection:
-    return READERS[name][1](folder)
 
 
 def write_beir(folder: Path, *splits: str, packed: bool = False) -> None:
