@@ -26,7 +26,7 @@ from rest_bridge.cookies import (
 )
 from rest_bridge.envelope import CLEAR_COOKIES
 from rest_bridge.mcp_discovery import base_url
-from rest_bridge.pages.refusals import error_page, wants_page
+from rest_bridge.pages.layout import error_page, wants_page
 from rest_bridge.pages.visitors import LOGIN_PATH
 from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.rate_limits import FixedWindow

@@ -15,9 +15,8 @@ from auth.one_time import new_token, token_hash
 from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
 from rest_bridge.hosts import require_own_host
-from rest_bridge.mcp_discovery import MCP_PATH, base_url
+from rest_bridge.mcp_discovery import AUTHORIZE_PATH, MCP_PATH, base_url
 from rest_bridge.oauth.authorize import Destination, checked_request, destination, only
-from rest_bridge.oauth.metadata import AUTHORIZE_PATH
 from rest_bridge.pages.endpoint import Page
 from rest_bridge.pages.forms import read_form
 from rest_bridge.pages.layout import hidden, render, text

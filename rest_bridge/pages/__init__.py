@@ -7,5 +7,5 @@ To add a page:
 3. Get the visitor from `visitors.visitor_of(scope)`; for nobody, return `visitors.to_login(scope)`.
 4. Read fields by `await forms.read_form(scope, receive)`, and call an operation of the catalogue by
    `self.operations.answer(name, scope, fields)`: rights, limits and audit are those of REST.
-5. Add a route to `routes.build_pages`.
+5. Add it to `rest_bridge.application._pages`.
 """

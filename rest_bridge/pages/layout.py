@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from starlette.responses import HTMLResponse
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, Response
+from starlette.types import Scope
+
+from rest_bridge.envelope import status_of
+from rest_bridge.request_ids import REQUEST_ID
+from stores.errors import EngrainError, RateLimited
 
 _STYLE = """
 :root{color-scheme:light dark;--ground:#f3f4f6;--card:#fff;--ink:#16181d;--soft:#5b6270;--line:#c9cdd6;--act:#1f4fd8;
@@ -97,3 +103,26 @@ def field(name: str, label: str, *, kind: str = "text", value: str = "", more: s
 
 def hidden(name: str, value: str) -> str:
     return f'<input type="hidden" name="{name}" value="{escape(value, quote=True)}">'
+
+
+def wants_page(scope: Scope) -> bool:
+    return "text/html" in Headers(scope=scope).get("accept", "").lower()
+
+
+def error_page(
+    error: EngrainError, scope: Scope, *, title: str = "That did not work", elsewhere: tuple[str, str] | None = None
+) -> Response:
+    """Show an error; `elsewhere` is a path to go on to, with its label."""
+    way_on = f'<p><a class="button" href="{text(elsewhere[0])}">{text(elsewhere[1])}</a></p>' if elsewhere else ""
+    body = (
+        f"<p>{text(error.remediation, at_most=500)}</p>{way_on}"
+        f'<p class="soft">Reference for the operator: {text(scope.get(REQUEST_ID, ""))}</p>'
+    )
+    response = render(title, body, status=status_of(error), alert=error.message)
+    if isinstance(error, RateLimited):
+        response.headers["Retry-After"] = retry_after(error)
+    return response
+
+
+def retry_after(error: RateLimited) -> str:
+    return str(getattr(error, "retry_after_s", 1))

@@ -15,9 +15,8 @@ import jsonschema_rs
 import pytest
 
 from rest_bridge.application import build_asgi
-from rest_bridge.docs_page import render_page
 from rest_bridge.health import PATHS
-from rest_bridge.openapi import build_document
+from rest_bridge.openapi import build_document, render_page
 from tests.rest_bridge.harness import Client, assert_envelope, client_of
 from tools.app import App
 from tools.catalogue import OPERATIONS

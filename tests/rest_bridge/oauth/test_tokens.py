@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 
 from auth.grants import CODE_LIFETIME
 from rest_bridge.application import build_asgi
-from rest_bridge.oauth.register import BODY_LIMIT
+from rest_bridge.oauth.endpoint import BODY_LIMIT
 from rest_bridge.websocket import POLICY_VIOLATION
 from stores.ledger import AuditQuery
 from stores.records import Organization
