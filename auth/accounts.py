@@ -12,8 +12,7 @@ from auth.grants_clients import ClientRegistry
 from auth.origin import NOWHERE, Origin
 from auth.passwords import Passwords
 from auth.policy import principal_of
-from auth.principal import Principal
-from auth.recent import Found, RecentPrincipals
+from auth.principal import Found, Principal, RecentPrincipals
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, ValidationFailed
 from stores.ledger import AuditDraft, Ledger

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from auth.grants import SCOPE, AuthorizationRequest, same_resource
-from auth.grants_clients import RegisteredClient
-from auth.grants_errors import OAuthRefused
+from auth.grants_clients import OAuthRefused, RegisteredClient
 from stores.errors import InvalidRequest
 
 STATE_LENGTH = 4096

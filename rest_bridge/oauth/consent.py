@@ -9,8 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope
 
 from auth.grants import AuthorizationRequest
-from auth.grants_clients import RegisteredClient, is_loopback
-from auth.grants_errors import OAuthRefused
+from auth.grants_clients import OAuthRefused, RegisteredClient, is_loopback
 from auth.one_time import new_token, token_hash
 from auth.origin import client_of, user_agent_of
 from auth.principal import Principal

@@ -11,8 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from auth.grants import CodeExchange, Issued, RefreshExchange
-from auth.grants_clients import RegisteredClient
-from auth.grants_errors import ClientUnknown, OAuthRefused
+from auth.grants_clients import ClientUnknown, OAuthRefused, RegisteredClient
 from auth.origin import Origin, client_of, user_agent_of
 from rest_bridge.bodies import parse_object, read_body
 from rest_bridge.envelope import Misdirected, UnsupportedMediaType, status_of

@@ -100,16 +100,6 @@ class Accounts(Store):
             append_audit(connection, self._clock(), audit)
             return after
 
-    def set_admin(self, user_id: str, is_admin: bool, audit: AuditDraft | None = None) -> None:
-        """Grant or revoke the admin right; Conflict for the last admin."""
-        with self._database.write() as connection:
-            connection.execute(lock_accounts)
-            if not is_admin:
-                require_other_admin(connection, user_id)
-            if connection.execute(update(_users).where(_users.c.id == user_id).values(is_admin=is_admin)).rowcount == 0:
-                raise _no_user(user_id)
-            append_audit(connection, self._clock(), audit)
-
     def set_password_hash(self, user_id: str, password_hash: str | None, audit: AuditDraft | None = None) -> int:
         """Replace a password; end sessions, grants and resets, but no API keys; return how many sessions."""
         with self._database.write() as connection:

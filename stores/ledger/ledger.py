@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from stores.clock import Clock, utc_now
 from stores.errors import Unavailable
@@ -130,14 +130,6 @@ class Ledger:
         if tx.wrote:
             for listener in self.on_commit:
                 listener(organization_id, tx.sequence)
-
-    def renew_epoch(self) -> str:
-        """Set a new epoch after a restore, so that every index is rebuilt."""
-        epoch = uuid4().hex
-        with self._database.write() as connection:
-            connection.execute(update(schema.meta).where(schema.meta.c.name == "epoch").values(value=epoch))
-        self.feed.epoch = epoch
-        return epoch
 
     def rights_version(self) -> int | None:
         """Return a number that grows when rights may have changed, in any process; None on PostgreSQL.

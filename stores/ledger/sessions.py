@@ -119,21 +119,6 @@ class Sessions(Store):
             append_audit(connection, now, audit)
             return True
 
-    def revoke_sessions(
-        self,
-        user_id: str,
-        *,
-        keep: str | None = None,
-        organization_id: str | None = None,
-        audit: AuditDraft | None = None,
-    ) -> int:
-        """End a user's sessions (in one organization), grants and device logins; return how many sessions."""
-        with self._database.write() as connection:
-            now = self._clock()
-            ended = end_sign_ins(connection, to_micros(now), user_id, organization_id=organization_id, keep=keep)
-            append_audit(connection, now, audit)
-            return ended
-
     def prune_sessions(self, before: datetime) -> int:
         statement = _sessions.delete().where(_sessions.c.expires_at < to_micros(before))
         with self._database.write() as connection:
@@ -146,16 +131,13 @@ def insert_session(connection: Connection, session: Session) -> None:
         connection.execute(insert(_sessions), session_values(session))
 
 
-def end_sign_ins(
-    connection: Connection, now: int, user_id: str, *, organization_id: str | None = None, keep: str | None = None
-) -> int:
+def end_sign_ins(connection: Connection, now: int, user_id: str, *, organization_id: str | None = None) -> int:
     """End a user's sessions, grants and codes; return how many sessions."""
     for table in (oauth_codes, device_logins):
         connection.execute(delete(table).where(*_owned(table, user_id, organization_id)))
     grants = update(oauth_grants).where(*_owned(oauth_grants, user_id, organization_id))
     connection.execute(grants.where(oauth_grants.c.revoked_at.is_(None)).values(revoked_at=now))
-    owned = _owned(_sessions, user_id, organization_id)
-    return _revoke(connection, now, *owned, *([] if keep is None else [_sessions.c.id != keep]))
+    return _revoke(connection, now, *_owned(_sessions, user_id, organization_id))
 
 
 def _owned(table: Table, user_id: str, organization_id: str | None) -> list[ColumnElement[bool]]:

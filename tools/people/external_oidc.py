@@ -7,11 +7,10 @@ from pydantic import Field, StringConstraints
 from auth.accounts import SignedIn
 from auth.external.addresses import LONGEST
 from auth.external.attempts import Attempt
-from auth.external.claims import role_of, vouched
 from auth.external.entry import Entrance, bound_organization
 from auth.external.oidc import OidcClient, not_signed_in
 from auth.external.provider import OidcProvider
-from auth.external.vouched import Vouched
+from auth.external.vouched import Vouched, role_of, vouched
 from auth.one_time import new_token
 from auth.rights import require_session
 from auth.sign_out import end_session
