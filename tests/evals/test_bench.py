@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.bench import Options, run_bench
+from evals.bench import Options, memory, run_bench
 from evals.bench.graph import RELATIONS_EACH, draw_links
 from tools.records.entity_models import BULK_LIMIT
 
@@ -21,10 +21,12 @@ REQUESTS = {
 
 
 @pytest.mark.slow
-def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path) -> None:
+def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in {"QUICK_MEMORIES": 30, "AGENTS": 8}.items():
+        monkeypatch.setattr(memory, name, size)
     said: list[str] = []
     report = tmp_path / "bench.json"
-    assert run_bench(Options(100, quick=True, starts=1, json_file=report), said.append) == 0, said
+    assert run_bench(Options(25, quick=True, starts=1, json_file=report), said.append) == 0, said
     found = json.loads(report.read_text())
     figures = {figure["name"]: figure for figure in found["figures"]}
     assert set(figures) > REQUESTS

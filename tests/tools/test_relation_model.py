@@ -345,7 +345,10 @@ def test_facts_are_what_a_plain_model_says(world: World) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=15, stateful_step_count=35, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=10 if ENGINE_VARIABLE not in os.environ else 4,
+            stateful_step_count=35,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )
 
