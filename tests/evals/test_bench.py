@@ -22,8 +22,8 @@ REQUESTS = {
 
 @pytest.mark.slow
 def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, size in {"QUICK_MEMORIES": 30, "AGENTS": 8}.items():
-        monkeypatch.setattr(memory, name, size)
+    monkeypatch.setattr(memory, "QUICK_MEMORIES", 30)
+    monkeypatch.setattr(memory, "AGENTS", 8)
     said: list[str] = []
     report = tmp_path / "bench.json"
     assert run_bench(Options(25, quick=True, starts=1, json_file=report), said.append) == 0, said

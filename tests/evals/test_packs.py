@@ -62,9 +62,7 @@ def test_a_damaged_goal_is_refused_by_name(tmp_path: Path, change: dict[str, lis
 
 
 @pytest.mark.slow
-def test_packs_stay_as_good_as_they_were_even_after_an_interruption(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_packs_stay_as_good_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = interrupt_at(monkeypatch, "/api/context/pack")
     said: list[str] = []
     assert run_suite("packs", Options(runs=tmp_path / "runs"), said.append) == INTERRUPTED

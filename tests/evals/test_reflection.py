@@ -87,9 +87,7 @@ def test_a_damaged_label_is_refused_with_the_name_of_its_note(
 
 
 @pytest.mark.slow
-def test_a_server_finds_what_the_rules_find_even_after_an_interruption(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_server_finds_what_the_rules_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt_at(monkeypatch, "/api/context/reflect")
     said: list[str] = []
     assert run_suite("reflection", Options(runs=tmp_path / "runs"), said.append) == INTERRUPTED
