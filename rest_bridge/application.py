@@ -19,7 +19,6 @@ from starlette.websockets import WebSocketClose
 from auth.principal import Principal
 from rest_bridge import health
 from rest_bridge.authentication import Authentication
-from rest_bridge.browser_rules import standing_rules
 from rest_bridge.envelope import HANDLERS, Faults, no_such_path, refusal
 from rest_bridge.lazy_mcp import LazyMcp
 from rest_bridge.log_socket import LogSocket
@@ -42,9 +41,9 @@ from rest_bridge.oauth.endpoint import Registration, Revocation, TokenEndpoint
 from rest_bridge.openapi import Document, build_document, render_page
 from rest_bridge.pages.device import DevicePage
 from rest_bridge.pages.endpoint import Operations, Page
+from rest_bridge.pages.layout import LOGIN_PATH
 from rest_bridge.pages.login import Home, LoginPage
-from rest_bridge.pages.visitors import LOGIN_PATH
-from rest_bridge.request_ids import RequestIds, log_exchange
+from rest_bridge.request_ids import RequestIds, log_exchange, standing_rules
 from rest_bridge.routes import build_routes
 from rest_bridge.websocket import EventSocket
 from tools.app import App

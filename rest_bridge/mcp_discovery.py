@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from auth.grants import SCOPE
 from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
-from rest_bridge.hosts import require_own_host
+from rest_bridge.envelope import require_own_host
 from stores.errors import AuthenticationRequired
 from stores.records import JsonObject
 from tools.runtime.settings import Settings

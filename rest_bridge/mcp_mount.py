@@ -20,8 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Authenticate, Credential
 from rest_bridge.bodies import read_body
-from rest_bridge.envelope import refusal
-from rest_bridge.hosts import misdirected, own_hosts, require_own_host
+from rest_bridge.envelope import misdirected, own_hosts, refusal, require_own_host, shown_header
 from rest_bridge.mcp_discovery import challenge
 from stores.errors import (
     AuthenticationRequired,
@@ -182,10 +181,6 @@ def transport_security(settings: Settings) -> TransportSecuritySettings:
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*origins, *settings.cors_origins])
 
 
-_SHOWN = 100
-"""Characters of a header's value that a message repeats."""
-
-
 def enveloping(scope: Scope, receive: Receive, send: Send) -> Send:
     """Give refusals that are not JSON our envelope; keep status, headers and JSON-RPC errors."""
     replaced = False
@@ -210,23 +205,19 @@ def _refused(scope: Scope, status: int) -> EngrainError:
     return _REASONS[status](scope) if status in _REASONS else EngrainError("/mcp refused it.", code="api_error")
 
 
-def _shown(scope: Scope, header: str) -> str:
-    return repr(Headers(scope=scope).get(header, "")[:_SHOWN])
-
-
 _REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
     400: lambda scope: InvalidRequest(
-        f"The Content-Type is {_shown(scope, 'content-type')}, and /mcp takes JSON.",
+        f"The Content-Type is {shown_header(scope, 'content-type')}, and /mcp takes JSON.",
         remediation="Send the JSON-RPC message with `Content-Type: application/json`.",
     ),
     403: lambda scope: Forbidden(
-        f"Pages of {_shown(scope, 'origin')} may not use /mcp.",
+        f"Pages of {shown_header(scope, 'origin')} may not use /mcp.",
         code="cross_origin_refused",
         remediation="Add the page's origin to ENGRAIN_CORS_ORIGINS.",
     ),
     405: lambda scope: MethodNotAllowed(f"{scope['method']} is not a method of /mcp in this revision of the protocol."),
     406: lambda scope: EngrainError(
-        f"The Accept header is {_shown(scope, 'accept')}, and /mcp answers with JSON or a stream.",
+        f"The Accept header is {shown_header(scope, 'accept')}, and /mcp answers with JSON or a stream.",
         code="api_error",
         remediation="Send `Accept: application/json, text/event-stream`.",
     ),

@@ -9,7 +9,7 @@ import typer
 
 from cli.reference import command_page, error_page
 from cli.reference.markdown import MARK, code, fields_table, in_words, result_table, spoken, table
-from rest_bridge.events import EVENT_NAMES
+from rest_bridge.websocket import EVENT_NAMES
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation, Tool
 from tools.frame.tool_schemas import input_schema, output_schema

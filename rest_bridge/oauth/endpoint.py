@@ -13,12 +13,10 @@ from starlette.types import Receive, Scope, Send
 from auth.grants import CodeExchange, Issued, RefreshExchange
 from auth.grants_clients import ClientUnknown, OAuthRefused, RegisteredClient
 from auth.origin import Origin, client_of, user_agent_of
-from rest_bridge.bodies import parse_object, read_body
-from rest_bridge.envelope import Misdirected, UnsupportedMediaType, status_of
-from rest_bridge.hosts import require_own_host
-from rest_bridge.pages.forms import read_form
-from rest_bridge.rate_limits import FixedWindow
+from rest_bridge.bodies import parse_object, read_body, read_form
+from rest_bridge.envelope import Misdirected, UnsupportedMediaType, require_own_host, status_of
 from rest_bridge.request_ids import REQUEST_ID
+from rest_bridge.routes import FixedWindow
 from stores.errors import EngrainError, InvalidRequest, PayloadTooLarge, RateLimited, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App

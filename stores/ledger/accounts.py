@@ -13,7 +13,7 @@ from stores.ledger.account_tables import password_resets
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
 from stores.ledger.external_identities import insert_link
-from stores.ledger.sessions import end_sign_ins
+from stores.ledger.sessions import replace_password
 from stores.ledger.store import Store, clashing
 from stores.records import ExternalIdentity, JsonObject, Organization, User
 
@@ -123,13 +123,6 @@ class Accounts(Store):
             statement = update(_users).where(_users.c.id == user_id).values(preferences=dump_json(merged))
             connection.execute(statement)
             return merged
-
-
-def replace_password(connection: Connection, now: int, user_id: str, password_hash: str | None) -> int:
-    """Implement `Accounts.set_password_hash` in a transaction; the user is locked."""
-    connection.execute(update(_users).where(_users.c.id == user_id).values(password_hash=password_hash))
-    connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
-    return end_sign_ins(connection, now, user_id)
 
 
 def require_other_admin(connection: Connection, user_id: str) -> None:

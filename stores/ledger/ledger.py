@@ -15,7 +15,6 @@ from stores.ledger.audit import Audit
 from stores.ledger.delete_user import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
-from stores.ledger.expiry import Expiry
 from stores.ledger.external_identities import Links
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
@@ -30,13 +29,12 @@ from stores.ledger.members import Members
 from stores.ledger.memories import MemoryReads
 from stores.ledger.migrating import migrate
 from stores.ledger.projects import ProjectMembers
+from stores.ledger.reclaiming import Resets
 from stores.ledger.relation_history import EndReads
 from stores.ledger.relations import RelationReads
-from stores.ledger.resets import Resets
-from stores.ledger.sessions import Sessions
+from stores.ledger.sessions import Expiry, Sessions
 from stores.ledger.spaces import Spaces
-from stores.ledger.task_counts import RelationCountReads, TaskCountReads
-from stores.ledger.task_histories import TaskHistoryReads
+from stores.ledger.task_counts import RelationCountReads, TaskCountReads, TaskHistoryReads
 from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction

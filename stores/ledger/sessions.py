@@ -1,14 +1,24 @@
-"""Sessions: families of refresh tokens of which the latest is valid."""
+"""Sessions: families of refresh tokens of which the latest is valid; removal of expired credentials."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, exists, insert, or_, select, update
 
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.account_rows import SESSION_COLUMNS, session_values, to_session
-from stores.ledger.account_tables import device_logins, oauth_codes, oauth_grants
+from stores.ledger.account_tables import (
+    device_logins,
+    invitations,
+    oauth_clients,
+    oauth_codes,
+    oauth_grants,
+    oauth_tokens,
+    password_resets,
+    tickets,
+    users,
+)
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import to_micros
 from stores.ledger.store import Store, clashing
@@ -152,3 +162,39 @@ def _alive(session_id: str, now: datetime) -> list[ColumnElement[bool]]:
 def _revoke(connection: Connection, now: int, *which: ColumnElement[bool]) -> int:
     statement = update(_sessions).where(*which, _sessions.c.revoked_at.is_(None)).values(revoked_at=now)
     return connection.execute(statement).rowcount
+
+
+REMEMBERED = timedelta(days=30)
+"""Ended credentials are kept this long, to recognise a replay."""
+
+UNUSED = timedelta(days=90)
+"""Clients without a grant are deleted after this time."""
+
+
+class Expiry(Store):
+    def prune_expired(self) -> int:
+        """Delete expired credentials; return how many rows."""
+        now = self._clock()
+        at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
+        granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))
+        coded = exists(select(oauth_codes.c.code_hash).where(oauth_codes.c.client_id == oauth_clients.c.id))
+        over: list[tuple[Table, ColumnElement[bool]]] = [
+            (tickets, tickets.c.expires_at < at),
+            (device_logins, device_logins.c.expires_at < at),
+            (password_resets, password_resets.c.expires_at < at),
+            (invitations, invitations.c.expires_at < before),
+            (oauth_tokens, oauth_tokens.c.expires_at < before),
+            (oauth_tokens, (oauth_tokens.c.kind == "access") & (oauth_tokens.c.expires_at < at)),
+            (oauth_codes, oauth_codes.c.expires_at < before),
+            (oauth_grants, or_(oauth_grants.c.expires_at < before, oauth_grants.c.revoked_at < before)),
+            (oauth_clients, (oauth_clients.c.last_used_at < unused) & ~granted & ~coded),
+        ]
+        with self._database.write() as connection:
+            return sum(connection.execute(delete(table).where(which)).rowcount for table, which in over)
+
+
+def replace_password(connection: Connection, now: int, user_id: str, password_hash: str | None) -> int:
+    """Implement `Accounts.set_password_hash` in a transaction; the user is locked."""
+    connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
+    connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
+    return end_sign_ins(connection, now, user_id)
