@@ -9,15 +9,15 @@ from datetime import datetime
 from auth.api_keys import Keys, is_api_key
 from auth.grants import ClientGrants, is_client_token
 from auth.grants_clients import ClientRegistry
+from auth.one_time import token_hash
 from auth.origin import NOWHERE, Origin
 from auth.passwords import Passwords
 from auth.policy import principal_of
-from auth.principal import Principal
-from auth.recent import Found, RecentPrincipals
+from auth.principal import Found, Principal, RecentPrincipals
 from auth.tokens import Tokens
-from stores.errors import AuthenticationRequired, Conflict, Forbidden, ValidationFailed
-from stores.ledger import AuditDraft, Ledger
-from stores.records import Identity, JsonObject, Organization, Role, Session, User
+from stores.errors import AuthenticationRequired, Conflict, Forbidden, InvalidRequest, ValidationFailed
+from stores.ledger import AuditDraft, Ledger, address_key
+from stores.records import Identity, Invitation, JsonObject, Organization, Role, Session, User
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -263,3 +263,31 @@ def checked_email(email: str) -> str:
             details={"field": "body.email", "expected": "e-mail address"},
         )
     return email
+
+
+def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation:
+    invitation = accounts.ledger.invitations.by_token(token_hash(token))
+    if invitation is None:
+        raise InvalidRequest(
+            "The invitation is not valid, was used or revoked, or has expired.", remediation="Ask for a new invitation."
+        )
+    if address_key(invitation.email) != address_key(email.strip()):
+        raise InvalidRequest(
+            "The invitation is for another e-mail address.",
+            remediation="Use the account of the address that was invited.",
+        )
+    return invitation
+
+
+def enter(accounts: Accounts, user: User, token: str, audit: AuditDraft, origin: Origin) -> SignedIn:
+    """Accept an invitation and start a session in its organization."""
+    invitation = accounts.ledger.invitations.accept(token_hash(token), user.id, audit)
+    return accounts.start(user, origin, organization_id=invitation.organization_id)
+
+
+def accept(
+    accounts: Accounts, session_id: str, user_id: str, token: str, audit: AuditDraft, origin: Origin
+) -> SignedIn:
+    """Accept an invitation and move the session to its organization."""
+    invitation = accounts.ledger.invitations.accept(token_hash(token), user_id, audit)
+    return accounts.switch(session_id, invitation.organization_id, origin=origin)

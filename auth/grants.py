@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from auth.grants_clients import RegisteredClient
-from auth.grants_errors import OAuthRefused
+from auth.grants_clients import OAuthRefused, RegisteredClient
 from auth.one_time import token_hash
 from auth.origin import NOWHERE, Origin
 from auth.policy import principal_of

@@ -10,10 +10,25 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from auth.grants_errors import ClientUnknown, OAuthRefused
 from auth.one_time import new_token, token_hash
+from stores.errors import InvalidRequest
 from stores.ledger import Ledger, OAuthClient
 from stores.records import JsonObject
+
+
+class OAuthRefused(InvalidRequest):
+    """400 with an error code of OAuth (RFC 6749, 7591, 8707)."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message, code=code)
+
+
+class ClientUnknown(OAuthRefused):
+    """401: there is no such client, or its secret is wrong."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("invalid_client", message)
+
 
 AUTH_METHODS = ("none", "client_secret_post", "client_secret_basic")
 GRANT_TYPES = ("authorization_code", "refresh_token")

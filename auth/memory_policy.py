@@ -10,6 +10,7 @@ from typing import cast
 
 from auth.policy import ADMINS, MemoryScope, Visibility, may_read, no_contributor, no_project
 from auth.principal import Principal
+from auth.spaces import memory_keys, place_of
 from auth.visibility import (
     diary_key,
     entity_key,
@@ -23,6 +24,8 @@ from auth.visibility import (
 )
 from stores.errors import Forbidden, InvalidRequest
 from stores.records import ORGANIZATION, Entity
+from stores.space_access import LETTING_IN
+from stores.spaces import MemorySpace
 
 KEYED: Mapping[MemoryScope, Callable[[str], str]] = {
     "project": members_key,
@@ -163,3 +166,32 @@ def may_change_memory(principal: Principal, memory: Entity) -> bool:
 def may_erase_memory(principal: Principal, memory: Entity) -> bool:
     """Return True for its author, owners and admins; the caller can read it."""
     return principal.role != "viewer" and (principal.user_id == memory.principal_id or principal.role in ADMINS)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    allowed: bool
+    reason: str
+
+
+COUNTED = ("project", "team", "shared")
+
+
+def counted_keys(space: MemorySpace) -> frozenset[str]:
+    is_counted = space.state == "active" and space.memory_scope in COUNTED
+    return memory_keys(place_of(space)) if is_counted else frozenset()
+
+
+def verdict(space: MemorySpace, target: Principal | None, target_type: str) -> Verdict:
+    """Predict if a target could read a space as its member.
+
+    `target` is None for an agent, and for nonmembers of the organization.
+    """
+    scope = space.memory_scope
+    if space.state == "disabled":
+        return Verdict(allowed=False, reason=space.disabled_reason or "scope_not_enabled")
+    if target is None and target_type == "user":
+        return Verdict(allowed=False, reason="unverified_membership")
+    if scope in LETTING_IN or (target is not None and memory_keys(place_of(space)) & target.memories):
+        return Verdict(allowed=True, reason=READ_REASONS[cast("MemoryScope", scope)])
+    return Verdict(allowed=False, reason="principal_mismatch" if scope == "private" else "unverified_membership")

@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 import typer
 
 from cli.client import CommandFailed, device, guarded, open_client
-from cli.client.address import is_in_clear
 from cli.client.client import Client, checked_token
 from cli.client.credentials import Credential
 from cli.client.failure import ExitCode, NotLoggedIn, Refused, Unreachable, shown, understanding, warn
-from cli.client.server import JsonObject
+from cli.client.server import JsonObject, is_in_clear
 
 
 def run_login(

@@ -21,8 +21,7 @@ from evals.results import Case, Part
 from evals.settings_snapshot import settings_snapshot
 from stores.errors import EngrainError
 from tools.runtime.client_settings import PREFIX
-from tools.runtime.revision import commit
-from tools.runtime.version import VERSION
+from tools.runtime.version import VERSION, commit
 
 RECORD, CASES, NOTES, SERVERS = "run.json", "cases.jsonl", "notes.json", "servers"
 LATEST = "latest"

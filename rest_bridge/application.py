@@ -1,39 +1,59 @@
 """Composition root of the HTTP surface: all routes and middleware."""
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import cache
 from typing import Any
+from urllib.parse import quote
 
 from pydantic_core import to_json
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route, WebSocketRoute
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from auth.principal import Principal
 from rest_bridge import health
 from rest_bridge.authentication import Authentication
-from rest_bridge.browser_rules import standing_rules
-from rest_bridge.docs_page import render_page
-from rest_bridge.envelope import HANDLERS, Faults
+from rest_bridge.envelope import HANDLERS, Faults, no_such_path, refusal
 from rest_bridge.lazy_mcp import LazyMcp
 from rest_bridge.log_socket import LogSocket
-from rest_bridge.mcp_discovery import MCP_PATH, base_url
+from rest_bridge.mcp_discovery import (
+    AUTHORIZE_PATH,
+    MCP_PATH,
+    REGISTER_PATH,
+    RESOURCE_METADATA_PATHS,
+    REVOKE_PATH,
+    SERVER_METADATA_PATHS,
+    TOKEN_PATH,
+    Metadata,
+    base_url,
+    resource_metadata,
+    server_metadata,
+)
 from rest_bridge.metrics import Metrics, MetricsPage
-from rest_bridge.oauth.routes import build_oauth
-from rest_bridge.openapi import Document, build_document
-from rest_bridge.pages.routes import build_pages
-from rest_bridge.request_ids import RequestIds, log_exchange
+from rest_bridge.oauth.consent import ConsentPage
+from rest_bridge.oauth.endpoint import Registration, Revocation, TokenEndpoint
+from rest_bridge.openapi import Document, build_document, render_page
+from rest_bridge.pages.device import DevicePage
+from rest_bridge.pages.endpoint import Operations, Page
+from rest_bridge.pages.layout import LOGIN_PATH
+from rest_bridge.pages.login import Home, LoginPage
+from rest_bridge.request_ids import RequestIds, log_exchange, standing_rules
 from rest_bridge.routes import build_routes
-from rest_bridge.unmatched import Unmatched
 from rest_bridge.websocket import EventSocket
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation
+from tools.people.device import PAGE as DEVICE_PATH
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 
+_DENIAL = "websocket.http.response"
 _OF_MCP = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID")
 
 
@@ -67,10 +87,10 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             Document(lambda: render_page(document()).encode(), "text/html").at("/api/docs"),
             Route("/metrics", MetricsPage(app, metrics), methods=["GET"]),
             *api,
-            *build_pages(app, api),
+            *_pages(app, api),
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
             WebSocketRoute("/api/logs/stream", LogSocket(app, authenticate)),
-            *build_oauth(app, api),
+            *_oauth(app),
             Route(MCP_PATH, mcp),
         ],
         middleware=[
@@ -109,3 +129,57 @@ def _cors(origins: Iterable[str]) -> list[Middleware]:
             ],
         )
     ]
+
+
+def _pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:
+    operations = Operations(api)
+    pages: dict[str, type[Page]] = {
+        "/": Home,
+        LOGIN_PATH: LoginPage,
+        DEVICE_PATH: DevicePage,
+        AUTHORIZE_PATH: ConsentPage,
+    }
+    return [Route(path, page(app, operations), methods=list(page.methods)) for path, page in pages.items()]
+
+
+def _oauth(app: App) -> list[Route]:
+    described = [(RESOURCE_METADATA_PATHS, resource_metadata), (SERVER_METADATA_PATHS, server_metadata)]
+    return [
+        *(
+            Route(path, Metadata(app.settings, describe), methods=["GET"])
+            for paths, describe in described
+            for path in paths
+        ),
+        Route(REGISTER_PATH, Registration(app), methods=["POST"]),
+        Route(TOKEN_PATH, TokenEndpoint(app), methods=["POST"]),
+        Route(REVOKE_PATH, Revocation(app), methods=["POST"]),
+    ]
+
+
+class Unmatched:
+    def __init__(self, routes: Sequence[BaseRoute]) -> None:
+        self.routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            denies = _DENIAL in scope.get("extensions", {})
+            answer = refusal(no_such_path({**scope, "method": "GET"}), scope) if denies else WebSocketClose()
+            await answer(scope, receive, send)
+            return
+        meant = self.meant(scope)
+        if meant is None:
+            raise HTTPException(404)
+        # Without the host: what a client sends as its name is not to be believed.
+        query = scope["query_string"].decode("ascii", "replace")
+        location = quote(meant) + (f"?{query}" if query else "")
+        await Response(None, 307, {"Location": location})(scope, receive, send)
+
+    def meant(self, scope: Scope) -> str | None:
+        path: str = scope["path"]
+        other = path.rstrip("/") if path.endswith("/") else f"{path}/"
+        # Two slashes at the beginning would name another host.
+        if not other or other.startswith("//"):
+            return None
+        at_other = {**scope, "path": other}
+        found = any(route.matches(at_other)[0] is not Match.NONE for route in self.routes)
+        return other if found else None

@@ -1,11 +1,14 @@
-"""Error envelope: HTTP statuses of our errors, and the answer."""
+"""Error envelope: HTTP statuses of our errors, and the answer; host names of this server."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 from pydantic_core import to_json
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -26,6 +29,7 @@ from stores.errors import (
     Unavailable,
     ValidationFailed,
 )
+from tools.runtime.settings import Settings
 
 log = structlog.get_logger()
 
@@ -193,3 +197,39 @@ def _log_fault(scope: Scope) -> None:
         user_id=principal.user_id if principal else None,
         organization_id=principal.organization_id if principal else None,
     )
+
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_PORT = re.compile(r"(:\d{1,5})?", re.ASCII)
+_SHOWN = 100
+"""Characters of a header's value that a message repeats."""
+
+
+def own_hosts(settings: Settings) -> list[str] | None:
+    """Return the host names, valid with any port; `None` if `*` accepts any."""
+    if "*" in settings.allowed_hosts:
+        return None
+    public = urlsplit(settings.base_url).netloc if settings.base_url else None
+    names = [*_LOOPBACK, *settings.allowed_hosts, *([public] if public else [])]
+    if settings.host not in ("0.0.0.0", "::"):  # noqa: S104  (compared with, not listened on)
+        names.append(f"[{settings.host}]" if ":" in settings.host else settings.host)
+    return names
+
+
+def require_own_host(scope: Scope, settings: Settings) -> None:
+    """Refuse a request with a foreign Host header, against DNS rebinding."""
+    names = own_hosts(settings)
+    given = Headers(scope=scope).get("host", "")
+    if names is not None and not any(
+        given.startswith(name) and _PORT.fullmatch(given, len(name)) is not None for name in names
+    ):
+        raise misdirected(scope)
+
+
+def misdirected(scope: Scope) -> Misdirected:
+    return Misdirected(f"The Host header is {shown_header(scope, 'host')}, which is no name of this server.")
+
+
+def shown_header(scope: Scope, name: str) -> str:
+    """Quote the beginning of a header for a message."""
+    return repr(Headers(scope=scope).get(name, "")[:_SHOWN])

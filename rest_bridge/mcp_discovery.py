@@ -1,21 +1,29 @@
-"""Discovery of the authorization server by MCP clients (RFC 9728)."""
+"""Discovery by MCP clients: the protected resource (RFC 9728) and the authorization server (RFC 8414)."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 from pydantic_core import to_json
 from starlette.datastructures import URL
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rest_bridge.hosts import require_own_host
+from auth.grants import SCOPE
+from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
+from rest_bridge.envelope import require_own_host
 from stores.errors import AuthenticationRequired
+from stores.records import JsonObject
 from tools.runtime.settings import Settings
 
 MCP_PATH = "/mcp"
 ROOT_METADATA_PATH = "/.well-known/oauth-protected-resource"
 METADATA_PATH = ROOT_METADATA_PATH + MCP_PATH
 RESOURCE_METADATA_PATHS = (METADATA_PATH, ROOT_METADATA_PATH)
+AUTHORIZE_PATH = "/authorize"
+TOKEN_PATH = "/token"  # noqa: S105 - a path
+REGISTER_PATH = "/register"
+REVOKE_PATH = "/revoke"
+SERVER_METADATA = "/.well-known/oauth-authorization-server"
+SERVER_METADATA_PATHS = (SERVER_METADATA, SERVER_METADATA + MCP_PATH)
 
 
 def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
@@ -42,21 +50,45 @@ def base_url(scope: Scope, settings: Settings) -> str:
     return address.rstrip("/")
 
 
-class ResourceMetadata:
-    """OAuth description of `/mcp` as a protected resource (RFC 9728)."""
+class Metadata:
+    """Serve a document that describes this server; the address of a request goes into it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, describe: Callable[[str], JsonObject]) -> None:
         self.settings = settings
+        self.describe = describe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         require_own_host(scope, self.settings)
-        address = base_url(scope, self.settings)
-        document: Mapping[str, Any] = {
-            "resource": address + MCP_PATH,
-            "resource_name": "Engrain",
-            "authorization_servers": [address],
-            "bearer_methods_supported": ["header"],
-            "scopes_supported": ["mcp"],
-        }
+        document = self.describe(base_url(scope, self.settings))
         headers = {"Cache-Control": "no-store"}
         await Response(to_json(document), 200, headers, "application/json")(scope, receive, send)
+
+
+def resource_metadata(address: str) -> JsonObject:
+    return {
+        "resource": address + MCP_PATH,
+        "resource_name": "Engrain",
+        "authorization_servers": [address],
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": ["mcp"],
+    }
+
+
+def server_metadata(issuer: str) -> JsonObject:
+    methods = list(AUTH_METHODS)
+    return {
+        "issuer": issuer,
+        "authorization_endpoint": issuer + AUTHORIZE_PATH,
+        "token_endpoint": issuer + TOKEN_PATH,
+        "registration_endpoint": issuer + REGISTER_PATH,
+        "revocation_endpoint": issuer + REVOKE_PATH,
+        "scopes_supported": [SCOPE],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": list(GRANT_TYPES),
+        "token_endpoint_auth_methods_supported": [*methods],
+        "revocation_endpoint_auth_methods_supported": [*methods],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+        "protected_resources": [issuer + MCP_PATH],
+    }

@@ -1,10 +1,12 @@
 """MCP over streamable HTTP at `/mcp`: rights, sessions, and calls without a session."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
@@ -18,10 +20,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Authenticate, Credential
 from rest_bridge.bodies import read_body
-from rest_bridge.hosts import own_hosts, require_own_host
+from rest_bridge.envelope import misdirected, own_hosts, refusal, require_own_host, shown_header
 from rest_bridge.mcp_discovery import challenge
-from rest_bridge.mcp_refusals import enveloping
-from rest_bridge.mcp_streams import Revocable, holding
+from stores.errors import (
+    AuthenticationRequired,
+    EngrainError,
+    Forbidden,
+    InvalidRequest,
+    MethodNotAllowed,
+    PayloadTooLarge,
+    Unavailable,
+)
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
 
@@ -170,3 +179,117 @@ def transport_security(settings: Settings) -> TransportSecuritySettings:
     hosts = [pattern for name in names for pattern in (name, f"{name}:*")]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*origins, *settings.cors_origins])
+
+
+def enveloping(scope: Scope, receive: Receive, send: Send) -> Send:
+    """Give refusals that are not JSON our envelope; keep status, headers and JSON-RPC errors."""
+    replaced = False
+
+    async def pass_on(message: Message) -> None:
+        nonlocal replaced
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            headers = Headers(raw=message["headers"])
+            replaced = not headers.get("content-type", "").startswith("application/json")
+            if replaced:
+                kept = {name: value for name, value in headers.items() if not name.startswith("content-")}
+                response = refusal(_refused(scope, message["status"]), scope, kept)
+                response.status_code = message["status"]
+                await response(scope, receive, send)
+        if not replaced:
+            await send(message)
+
+    return pass_on
+
+
+def _refused(scope: Scope, status: int) -> EngrainError:
+    return _REASONS[status](scope) if status in _REASONS else EngrainError("/mcp refused it.", code="api_error")
+
+
+_REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
+    400: lambda scope: InvalidRequest(
+        f"The Content-Type is {shown_header(scope, 'content-type')}, and /mcp takes JSON.",
+        remediation="Send the JSON-RPC message with `Content-Type: application/json`.",
+    ),
+    403: lambda scope: Forbidden(
+        f"Pages of {shown_header(scope, 'origin')} may not use /mcp.",
+        code="cross_origin_refused",
+        remediation="Add the page's origin to ENGRAIN_CORS_ORIGINS.",
+    ),
+    405: lambda scope: MethodNotAllowed(f"{scope['method']} is not a method of /mcp in this revision of the protocol."),
+    406: lambda scope: EngrainError(
+        f"The Accept header is {shown_header(scope, 'accept')}, and /mcp answers with JSON or a stream.",
+        code="api_error",
+        remediation="Send `Accept: application/json, text/event-stream`.",
+    ),
+    413: lambda scope: PayloadTooLarge("The message is larger than what /mcp takes."),
+    421: misdirected,
+}
+
+
+RECHECK_S = 2.0
+"""Interval of checking the credential."""
+
+Holds = Callable[[], Awaitable[bool]]
+
+
+def holding(authenticate: Authenticate, token: str) -> Holds:
+    """Return a check that a token is valid; it counts as valid while the store is unavailable."""
+
+    async def holds() -> bool:
+        try:
+            await authenticate(token)
+        except (AuthenticationRequired, Forbidden):
+            return False
+        except Unavailable:
+            return True
+        return True
+
+    return holds
+
+
+class Revocable:
+    """Serve a request while its credential is valid; then disconnect."""
+
+    def __init__(self, app: ASGIApp, holds: Holds) -> None:
+        self.app = app
+        self.holds = holds
+        self.over = anyio.Event()
+        self.is_open = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def watched(message: Message) -> None:
+            self.is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+            await send(message)
+
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch)
+            try:
+                await self.app(scope, lambda: self._heard(receive), watched)
+            except Exception as error:  # noqa: BLE001 - raised again, outside of the group
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        if self.is_open and self.over.is_set():
+            with suppress(OSError):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _watch(self) -> None:
+        while await self.holds():  # noqa: ASYNC110 - nobody tells
+            await anyio.sleep(RECHECK_S)
+        self.over.set()
+
+    async def _heard(self, receive: Receive) -> Message:
+        heard: Message = {"type": "http.disconnect"}
+
+        async def hear() -> None:
+            nonlocal heard
+            heard = await receive()
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hear)
+            await self.over.wait()
+            tasks.cancel_scope.cancel()
+        return heard

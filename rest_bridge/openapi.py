@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from html import escape
 from http import HTTPStatus
 from typing import Any
 
@@ -15,7 +16,6 @@ from rest_bridge.bodies import FORM
 from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
-from rest_bridge.schemas import hoisted, referenced, without_titles
 from tools.frame.operation import Operation, Redirect, Route
 from tools.runtime.threads import in_thread
 
@@ -129,7 +129,7 @@ def _schemas(operations: Sequence[Operation]) -> tuple[Models, dict[str, Schema]
     if clashing := [name for name in definitions if "__" in name]:
         # pydantic keeps models of one name apart by their modules' paths; readers of the document could not.
         raise ValueError(f"different models have one name: {', '.join(sorted(clashing))}")
-    return models, hoisted(definitions)
+    return models, {name: without_titles(schema) for name, schema in definitions.items()}
 
 
 def _operation(operation: Operation, route: Route, models: Models, schemas: dict[str, Schema]) -> Schema:
@@ -258,3 +258,59 @@ class Document:
 
     def at(self, path: str) -> StarletteRoute:
         return StarletteRoute(path, self, methods=["GET"])
+
+
+def render_page(document: Mapping[str, Any]) -> str:
+    info = document["info"]
+    title = escape(f"{info['title']} {info['version']}")
+    rows = "".join(
+        f'<tr id="{escape(operation["operationId"])}"><td>{method.upper()}</td><td><code>{escape(path)}</code></td>'
+        f"<td>{escape(operation['summary'])}</td></tr>"
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+    )
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: API</title></head><body>'
+        f"<h1>{title}</h1><p>{escape(info['description'])}</p>"
+        '<p>Fields, answers and errors are in <a href="/api/openapi.json">/api/openapi.json</a>, which any OpenAPI '
+        "viewer can show.</p>"
+        f"<table><tr><th>Method</th><th>Path</th><th>Operation</th></tr>{rows}</table></body></html>"
+    )
+
+
+_NAMED = ("properties", "$defs", "patternProperties", "dependentSchemas")
+"""Keywords whose keys are names that somebody chose, not keywords."""
+
+
+def without_titles(schema: Any) -> Any:
+    """Drop the titles that pydantic makes of field names."""
+    if isinstance(schema, list):
+        return [without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: without_titles(field) for name, field in value.items()} if key in _NAMED else _value(key, value)
+        for key, value in schema.items()
+        if key != "title"
+    }
+
+
+def _value(key: str, value: Any) -> Any:
+    return value if key in ("default", "const", "enum", "examples") else without_titles(value)
+
+
+def referenced(document: Any, schemas: Mapping[str, Schema]) -> set[str]:
+    """Find the components that the document's paths refer to, transitively."""
+    found: set[str] = set()
+    pending: list[Any] = [document["paths"]]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, list):
+            pending.extend(node)
+        elif isinstance(node, dict):
+            pending.extend(node.values())
+            name = str(node.get("$ref", "")).removeprefix(_PREFIX)
+            if name in schemas and name not in found:
+                found.add(name)
+                pending.append(schemas[name])
+    return found

@@ -1,7 +1,9 @@
-"""REST endpoints of catalogue entries."""
+"""REST endpoints of catalogue entries, and their rate limits."""
 
+import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -24,12 +26,10 @@ from rest_bridge.cookies import (
     session_cookie,
     setting_headers,
 )
-from rest_bridge.envelope import CLEAR_COOKIES
+from rest_bridge.envelope import CLEAR_COOKIES, LimitReached
 from rest_bridge.mcp_discovery import base_url
-from rest_bridge.pages.refusals import error_page, wants_page
-from rest_bridge.pages.visitors import LOGIN_PATH
+from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
 from rest_bridge.query_strings import Coercion, read_query
-from rest_bridge.rate_limits import FixedWindow
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from stores.records import JsonObject
@@ -38,6 +38,51 @@ from tools.frame.execute import execute
 from tools.frame.operation import Call, Operation, Outcome, Redirect, Request, Route
 from tools.frame.parsing import parse_json, refusal, refuse_unstorable
 from tools.runtime.threads import in_thread
+
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600}
+
+
+class FixedWindow:
+    """Rate limit in fixed windows, per caller and process; forgets all callers when a window ends."""
+
+    def __init__(self, tries: int, seconds: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.tries = tries
+        self.seconds = seconds
+        self.clock = clock
+        self.window = -1
+        self.counts: dict[str, int] = {}
+
+    @classmethod
+    def parse(cls, rate: str, clock: Callable[[], float] = time.monotonic) -> "FixedWindow":
+        match = re.fullmatch(r"(\d+)/(second|minute|hour)", rate)
+        if match is None:
+            raise ValueError(f"not a rate: {rate!r}")
+        return cls(int(match[1]), _SECONDS[match[2]], clock)
+
+    def take(self, caller: str) -> None:
+        now = self.clock()
+        window = int(now // self.seconds)
+        if window != self.window:
+            self.window, self.counts = window, {}
+        caller = one_caller(caller)
+        count = self.counts[caller] = self.counts.get(caller, 0) + 1
+        if count > self.tries:
+            left = max(1, int((window + 1) * self.seconds - now) + 1)
+            raise LimitReached(f"More than {self.tries} tries in {self.seconds} seconds.", retry_after_s=left)
+
+
+def one_caller(name: str) -> str:
+    """Return the address to count: for IPv6 the /64, all of which one machine has."""
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return name
+    if isinstance(address, ipaddress.IPv4Address):
+        return name
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return f"{ipaddress.IPv6Address(int(address) >> 64 << 64)}/64"
+
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024

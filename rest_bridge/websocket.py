@@ -2,19 +2,50 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import anyio
+from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from auth.principal import Principal
 from rest_bridge.authentication import Authenticate, presented, require_principal
-from rest_bridge.events import EVENT_NAMES, frame
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, Unavailable
 from tools.app import App
 from tools.runtime.events import Event, Subscription
+
+EVENT_NAMES = (
+    "entity_created",
+    "entity_updated",
+    "entity_deleted",
+    "entity_pending",
+    "note_created",
+    "note_pending",
+    "permission_changed",
+    "source_import_updated",
+    "raw_capture_changed",
+    "crawl_started",
+    "crawl_progress",
+    "crawl_complete",
+    "crawl_sync_complete",
+    "search_complete",
+    "graph_updated",
+    "health_update",
+    "backup_started",
+    "backup_complete",
+    "backup_failed",
+    "question_answered",
+)
+"""Topics that the interface names. Not all of them happen here; subscribing to one that does not is no error."""
+
+
+def frame(name: str, data: Mapping[str, Any], at: datetime) -> str:
+    """Make the text frame of an event; `at` is aware."""
+    return to_json({"event": name, "data": data, "timestamp": at.isoformat()}).decode()
+
 
 POLICY_VIOLATION = 1008
 TRY_AGAIN_LATER = 1013

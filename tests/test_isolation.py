@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -255,34 +256,30 @@ def test_every_read_operation_is_covered_here() -> None:
     assert reads == set(READS)
 
 
+RECORDS = pytest.mark.parametrize(("kind", "linked"), [("note", False), ("task", True)])
 records = st.tuples(st.sampled_from(TYPES), st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
-def test_a_private_record_shows_to_its_author_alone(
-    world: World, record: tuple[str, list[str]], linked: bool, serial: int
-) -> None:
+@RECORDS
+def test_a_private_record_shows_to_its_author_alone(world: World, kind: str, linked: bool) -> None:
     readers = (world.colleague, world.admin, world.stranger)
-    query, hidden = hide(world, {"memory_scope": "private"}, readers, (*record, linked, serial))
+    query, hidden = hide(world, {"memory_scope": "private"}, readers, kind, linked)
     assert hidden in hits(world, world.author, query)
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
-def test_team_records_are_isolated(world: World, record: tuple[str, list[str]], linked: bool, serial: int) -> None:
+@RECORDS
+def test_team_records_are_isolated(world: World, kind: str, linked: bool) -> None:
     readers = (world.outsider, world.admin, world.stranger, world.narrowed, world.spaced)
     scope = {"memory_scope": "team", "scope_key": world.team_id}
-    query, hidden = hide(world, scope, readers, (*record, linked, serial))
+    query, hidden = hide(world, scope, readers, kind, linked)
     for member in (world.author, world.colleague):
         assert hidden in hits(world, member, query)
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
-def test_space_records_are_isolated(world: World, record: tuple[str, list[str]], linked: bool, serial: int) -> None:
+@RECORDS
+def test_space_records_are_isolated(world: World, kind: str, linked: bool) -> None:
     readers = (world.outsider, world.admin, world.stranger, world.narrowed)
-    query, hidden = hide(world, dict(SHARED), readers, (*record, linked, serial))
+    query, hidden = hide(world, dict(SHARED), readers, kind, linked)
     for member in (world.author, world.colleague, world.spaced):
         assert hidden in hits(world, member, query)
 
@@ -343,11 +340,8 @@ def hits(world: World, reader: Person, query: str) -> set[str]:
     return {hit["id"] for hit in world.run(reader.call, "search", query=query, limit=50)["results"]}
 
 
-def hide(
-    world: World, scope: dict[str, str], readers: tuple[Person, ...], record: tuple[str, list[str], bool, int]
-) -> tuple[str, str]:
-    kind, words, linked, serial = record
-    secret = f"secret{serial}x"
+def hide(world: World, scope: dict[str, str], readers: tuple[Person, ...], kind: str, linked: bool) -> tuple[str, str]:
+    words, secret = WORDS[:3], f"secret{uuid4().hex}x"
     public = world.run(world.author.call, "create_entity", name=" ".join(words), entity_type=kind, sync=True)
     world.run(tokens_made, world.author)
     query = f"{secret} {' '.join(words)}"

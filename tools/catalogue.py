@@ -2,25 +2,20 @@
 
 from types import MappingProxyType
 
-from tools.entities import change, create, entities, ingest, resolve, slices
+from tools.entities import change, create, entities, ingest, slices
 from tools.frame.operation import Operation
 from tools.memory import captures, memories, remember, spaces
 from tools.packs import context
 from tools.people import (
     access_preview,
     account,
-    admin,
     api_keys,
     audit,
     device,
     external,
-    external_oidc,
-    grants,
     invitations,
     membership,
     organizations,
-    password_reset,
-    profile,
     sessions,
     teams,
 )
@@ -32,11 +27,10 @@ from tools.synthesis import operations as synthesis
 from tools.work import epics, manage, notes, project_metrics, task_moves, tasks
 
 _MODULES = (
-    account, api_keys, profile, sessions, device, grants, external, external_oidc, password_reset, organizations,
-    membership, invitations, teams, audit, admin, search, context, citations, create, entities, change, tasks,
-    task_moves, notes, epics, manage, explore, neighbors, slices, resolve, project_metrics, relations, end_relation,
-    temporal, ingest, reflect, synthesis, memories, remember, promotion, promotion_drain, captures, spaces,
-    access_preview, logs,
+    account, api_keys, sessions, device, external, organizations, membership, invitations, teams, audit, search,
+    context, citations, create, entities, change, tasks, task_moves, notes, epics, manage, explore, neighbors,
+    slices, project_metrics, relations, end_relation, temporal, ingest, reflect, synthesis, memories, remember,
+    promotion, promotion_drain, captures, spaces, access_preview, logs,
 )  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = tuple(each for module in _MODULES for each in module.OPERATIONS)
 

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from cli.client.address import DEFAULT, server_address
 from cli.client.credentials import Credential, CredentialFile, Credentials
 from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
-from cli.client.server import JsonObject, Server
+from cli.client.server import DEFAULT, JsonObject, Server, server_address
 from cli.signals import put_off
 from tools.runtime.client_settings import ClientSettings, read_client_settings
 

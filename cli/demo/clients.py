@@ -1,9 +1,10 @@
 """REST and MCP clients of the demo."""
 
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -11,6 +12,10 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
+
+from stores.errors import Unavailable
+from tools.runtime.launch import server_process
+from tools.runtime.settings import PREFIX
 
 TIMEOUT_S = 120.0
 
@@ -99,3 +104,31 @@ class AgentClient:
         if result.is_error:
             raise DemoFailed(f"The MCP tool {tool} answered: {text}")
         return Answer(dict(result.structured_content or {}), ms, text)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    address: str
+    pid: int
+    start_s: float
+
+
+@contextmanager
+def running_server(folder: Path, environ: Mapping[str, str]) -> Iterator[RunningServer]:
+    """Run `engrain serve` on a folder and a free port until the block ends.
+
+    Raises:
+        DemoFailed: It stopped or was not ready in time.
+    """
+    started = time.monotonic()
+    try:
+        with server_process(folder, environ=without_settings(environ)) as server:
+            yield RunningServer(server.address, server.process.pid, time.monotonic() - started)
+    except Unavailable as error:
+        raise DemoFailed(error.message) from None
+
+
+def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Blank the user's settings: the demo must not write into a real database."""
+    blank = {name: "" for name in environ if name.startswith(PREFIX)}
+    return blank | {f"{PREFIX}LOG_LEVEL": "warning"}

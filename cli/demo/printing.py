@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from cli.demo.questions import Question
+from cli.demo.corpus import Question
 
 WIDTH = 100
 SHOWN = 2

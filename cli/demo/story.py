@@ -13,10 +13,18 @@ from typing import Any
 import typer
 
 from cli.demo import knowledge, printing
-from cli.demo.clients import AgentClient, Answer, DemoFailed, RestClient
-from cli.demo.corpus import Corpus, folder_corpus, own_corpus
-from cli.demo.questions import AGENT_QUESTION, KNOWLEDGE, OFF_TOPIC, REPOSITORY, Question, questions_from
-from cli.demo.server import RunningServer, running_server
+from cli.demo.clients import AgentClient, Answer, DemoFailed, RestClient, RunningServer, running_server
+from cli.demo.corpus import (
+    AGENT_QUESTION,
+    KNOWLEDGE,
+    OFF_TOPIC,
+    REPOSITORY,
+    Corpus,
+    Question,
+    folder_corpus,
+    own_corpus,
+    questions_from,
+)
 from cli.signals import run_interruptible
 from evals.stopping import stoppable
 

@@ -1,20 +1,220 @@
-"""The reference pages: written into a folder, or compared with it."""
+"""The reference pages: made of the catalogue and the settings, written into a folder, or compared with it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from cli.reference import command_page, error_page, event_page, setting_page, tool_page, word_page
-from cli.reference.markdown import MARK
+from cli.reference import command_page, error_page
+from cli.reference.markdown import MARK, code, fields_table, in_words, result_table, spoken, table
+from rest_bridge.websocket import EVENT_NAMES
+from tools.catalogue import OPERATIONS
+from tools.frame.operation import Operation, Tool
+from tools.frame.tool_schemas import input_schema, output_schema
+from tools.mcp_server import RESOURCES
+from tools.records.entity_types import (
+    COMPLEXITIES,
+    ENTITY_TYPES,
+    PRIORITIES,
+    PROJECT_VISIBILITIES,
+    RELATIONSHIP_TYPES,
+    STATUSES,
+)
+from tools.runtime.client_settings import DESCRIPTIONS, ClientSettings
+from tools.runtime.settings import PREFIX, Settings
+
+TOOLS = """\
+# MCP tools
+
+Every tool is served at `/mcp` (streamable HTTP). Unknown arguments are refused and the nearest known one is named. A
+tool's answer is a text for the model and the same as structured content; a refusal is a result with `isError` and a
+text that says what to change. How to connect an agent: [Connecting agents](../guide/mcp.md)."""
+
+
+def tools_page() -> str:
+    offered = [(operation, operation.tool) for operation in OPERATIONS if operation.tool is not None]
+    listed = [_tool(operation, tool) for operation, tool in offered if tool.listed]
+    unlisted = [_tool(operation, tool) for operation, tool in offered if not tool.listed]
+    parts = [TOOLS, *listed]
+    if unlisted:
+        parts += ["## Tools that are not listed", "They can be called and are not in `tools/list`.", *unlisted]
+    parts += ["## Resources", *[f"- {code(each.uri)}: {each.description}" for each in RESOURCES]]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tool(operation: Operation, tool: Tool) -> str:
+    arguments = input_schema(operation.request, tool.omit, tool.omit_values)
+    answer = output_schema(operation.result, tool.omit_result)
+    parts = [f"## {operation.name}", f"*{tool.title}.* {operation.description}", _tool_facts(operation, tool)]
+    if arguments["properties"]:
+        parts += [fields_table(arguments)]
+    if answer.get("properties"):
+        parts += ["Answer:", result_table(answer)]
+    return "\n\n".join(parts)
+
+
+def _tool_facts(operation: Operation, tool: Tool) -> str:
+    nature = "reads only" if tool.read_only else "deletes" if tool.destructive else "writes"
+    roles = sorted(operation.roles or (), key=("owner", "admin", "member", "viewer").index)
+    who = spoken([role.capitalize() for role in roles]) or "anybody"
+    return f"It {nature}; may be called by {who}; needs the scope {code(f'api:{operation.scope}')}."
+
+
+EVENTS = """\
+# Events
+
+`GET /api/ws` upgrades to a WebSocket. Authenticate the handshake as any request (bearer header, or the session cookie
+from a page of an allowed origin); a handshake that is not accepted is closed with 1008 and the reason. Only events of
+records that the caller may read are sent, and no event carries text of a record.
+
+```json
+{"event": "entity_created", "data": {"id": "pattern_0a1b2c3d4e5f", "entity_type": "pattern"},
+ "timestamp": "2026-01-31T12:00:00+00:00"}
+```
+
+| The client sends | The server answers |
+| --- | --- |
+| `{"type": "ping"}` | the event `pong` |
+| `{"type": "subscribe", "topics": ["entity_created"]}` | the event `subscribed` with the known topics; none means all |
+| `{"type": "pong"}` or `{"type": "heartbeat_ack"}` | nothing: it is the answer to `heartbeat` |
+| anything else | the event `error` with a `message` |
+
+Every 30 seconds the server sends `heartbeat`. A client that does not answer within 10 seconds is closed with 1008; one
+that does not keep up is closed with 1013 and should reconnect and read what it missed.
+
+`GET /api/logs/stream` is a socket of the same kind for owners of the organization. Its one event is `log`; `data` is an
+entry as `GET /api/logs` gives it, and `?service=` and `?level=` narrow what is sent."""
+
+EVENT_MEANINGS = {
+    "entity_pending": "An entity was stored with `sync=false` and is durable; the indexes do not show it yet.",
+    "entity_created": "An entity is stored and every healthy index shows it.",
+    "entity_updated": "An entity has changed. Of a task or epic `data` has the `status` and `priority` that are new, "
+    "and the `action` that changed it.",
+    "entity_deleted": "An entity is gone, with all its revisions.",
+    "note_pending": "A note on a task was stored and is durable; the indexes do not show it yet. `data` has the "
+    "`task_id`. The event `entity_pending` tells the same.",
+    "note_created": "A note on a task is stored and every healthy index shows it. `data` has the `task_id`.",
+    "raw_capture_changed": "A raw memory was captured, reviewed or erased; `data` has the `action`, and its "
+    "`review_state` and `capture_surface`. Only who may read the memory hears of it.",
+    "permission_changed": "Somebody's membership or role changed; `data` names the `user_id` and the `change_type`.",
+}
+
+
+def events_page() -> str:
+    caused: dict[str, list[str]] = {}
+    for operation in OPERATIONS:
+        for event in operation.events:
+            caused.setdefault(event, []).append(code(operation.name))
+    sections = [
+        f"## {event}\n\n{EVENT_MEANINGS[event]} Caused by {spoken(caused[event], 'and')}."
+        for event in EVENT_NAMES
+        if event in caused
+    ]
+    reserved = [code(event) for event in EVENT_NAMES if event not in caused]
+    rest = f"Clients may subscribe to these names; nothing causes them in this version: {', '.join(reserved)}."
+    return "\n\n".join([EVENTS, *sections, "## Reserved names", rest]) + "\n"
+
+
+SETTINGS = """\
+# Settings
+
+Settings are environment variables. A value that a setting cannot have stops the start with a sentence that says what to
+do; an unknown `ENGRAIN_*` name is a warning with the nearest known one; an empty value counts as unset. Options of the
+command line win over the environment.
+
+`ENGRAIN_URL` and `ENGRAIN_TOKEN`, at the end, are for the commands that talk to a server; the server does not read
+them. All others are the server's."""
+
+NEVER_SHOWN = " A secret: it is never shown in messages."
+
+
+def settings_page() -> str:
+    properties = Settings.model_json_schema()["properties"]
+    server = [_setting(name, properties[name]) for name in Settings.model_fields]
+    client = [_client_setting(each.name, is_secret=not each.repr) for each in fields(ClientSettings)]
+    return "\n\n".join([SETTINGS, *server, *client]) + "\n"
+
+
+def _client_setting(name: str, *, is_secret: bool) -> str:
+    facts = f"Type: text. Default: unset.{NEVER_SHOWN if is_secret else ''}"
+    return f"## {PREFIX}{name.upper()}\n\n{DESCRIPTIONS[name]}\n\n{facts}"
+
+
+def _setting(name: str, schema: dict[str, Any]) -> str:
+    field = Settings.model_fields[name]
+    variants = [option for option in schema.get("anyOf", [schema]) if option != {"type": "null"}]
+    kind = "text, comma-separated" if variants[0].get("type") == "array" else in_words(variants[0])
+    facts = [
+        f"Type: {kind.replace('string', 'text')}.",
+        f"Default: {_setting_default(field.get_default(), field.default_factory)}.",
+    ]
+    if not field.repr:
+        facts.append(NEVER_SHOWN.strip())
+    return f"## {PREFIX}{name.upper()}\n\n{field.description}\n\n{' '.join(facts)}"
+
+
+def _setting_default(value: object, factory: object) -> str:
+    if factory is not None:
+        return "`engrain` in the platform's folder for user data"
+    if value is None or value == ():
+        return "unset"
+    return code(str(value).lower() if isinstance(value, bool) else value)
+
+
+TYPE_MEANINGS = {
+    "episode": "What was learned at some time: an insight, a discovery, a debugging note. The default.",
+    "pattern": "A coding pattern.",
+    "procedure": "A guide in steps.",
+    "guide": "Standards of a project.",
+    "note": "A note without a form.",
+    "rule": "A guideline that is to be followed.",
+    "template": "A template for code.",
+    "topic": "A grouping of ideas.",
+    "task": "A piece of work.",
+    "epic": "An initiative that groups tasks.",
+    "project": "What epics and tasks belong to.",
+    "source": "Where documents come from.",
+    "document": "One chunk of an ingested document.",
+    "decision": "What was decided, and why.",
+    "error_pattern": "A failure that comes back, with its cause and its cure.",
+}
+
+
+def words_page() -> str:
+    types = [[code(name), TYPE_MEANINGS.get(name, "")] for name in ENTITY_TYPES if name in TYPE_MEANINGS]
+    others = [code(name) for name in ENTITY_TYPES if name not in TYPE_MEANINGS]
+    states = [[code(kind), ", ".join(map(code, words)), code(words[0])] for kind, words in STATUSES.items()]
+    return (
+        "\n\n".join(
+            [
+                "# Words",
+                "## Entity types",
+                table(["Type", "What it is"], types),
+                f"Also accepted: {', '.join(others)}.",
+                "## Relationship types",
+                "In `related_to` one may stand before an id: `supersedes:<id>`. A plain id means `RELATED_TO`.",
+                ", ".join(code(name) for name in sorted(RELATIONSHIP_TYPES)) + ".",
+                "## States",
+                "In `metadata.status` of the types that have a workflow. `archived` is final for tasks and epics.",
+                table(["Type", "States", "Default"], states),
+                f"Tasks and epics have `metadata.priority`, by default the first: {', '.join(map(code, PRIORITIES))}.",
+                f"Tasks have `metadata.complexity`, by default the first: {', '.join(map(code, COMPLEXITIES))}.",
+                f"Projects have `metadata.visibility`, by default `org`: {', '.join(map(code, PROJECT_VISIBILITIES))}.",
+            ]
+        )
+        + "\n"
+    )
+
 
 PAGES: Mapping[str, tuple[str, Callable[[typer.Typer], str]]] = {
-    "tools.md": ("MCP tools", lambda _: tool_page.page()),
-    "events.md": ("Events of the WebSocket", lambda _: event_page.page()),
-    "settings.md": ("Settings", lambda _: setting_page.page()),
+    "tools.md": ("MCP tools", lambda _: tools_page()),
+    "events.md": ("Events of the WebSocket", lambda _: events_page()),
+    "settings.md": ("Settings", lambda _: settings_page()),
     "errors.md": ("Error codes, with remediation", lambda _: error_page.page()),
     "commands.md": ("The `engrain` command line", command_page.page),
-    "words.md": ("Entity types, relationship types and states", lambda _: word_page.page()),
+    "words.md": ("Entity types, relationship types and states", lambda _: words_page()),
 }
 
 

@@ -1,28 +1,26 @@
 """`/authorize`: consent of a person to a program, for one organization."""
 
-from dataclasses import asdict
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from html import escape
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
-from auth.grants import AuthorizationRequest
-from auth.grants_clients import RegisteredClient, is_loopback
-from auth.grants_errors import OAuthRefused
+from auth.grants import SCOPE, AuthorizationRequest, same_resource
+from auth.grants_clients import OAuthRefused, RegisteredClient, is_loopback
 from auth.one_time import new_token, token_hash
 from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
-from rest_bridge.hosts import require_own_host
-from rest_bridge.mcp_discovery import MCP_PATH, base_url
-from rest_bridge.oauth.authorize import Destination, checked_request, destination, only
-from rest_bridge.oauth.metadata import AUTHORIZE_PATH
+from rest_bridge.bodies import read_form
+from rest_bridge.envelope import require_own_host
+from rest_bridge.mcp_discovery import AUTHORIZE_PATH, MCP_PATH, base_url
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.forms import read_form
-from rest_bridge.pages.layout import hidden, render, text
+from rest_bridge.pages.layout import LOGIN_PATH, hidden, render, see, text, to_login, visitor_of
 from rest_bridge.pages.login import AGAIN
-from rest_bridge.pages.visitors import LOGIN_PATH, see, to_login, visitor_of
 from rest_bridge.query_strings import read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
@@ -152,3 +150,96 @@ def form_target(redirect_uri: str) -> str:
     # A policy cannot name an IPv6 address.
     nameable = parts.scheme in ("http", "https") and "[" not in parts.netloc
     return f"{parts.scheme}://{parts.netloc}" if nameable else f"{parts.scheme}:"
+
+
+STATE_LENGTH = 4096
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+"""The base64url of a SHA-256 (RFC 7636, section 4.2)."""
+_ONCE = ("response_type", "code_challenge", "code_challenge_method", "scope", "response_mode")
+
+Query = Mapping[str, Sequence[str]]
+
+
+class NotSentBack(InvalidRequest):
+    """400: a browser was sent here by a program whose redirect address is not known."""
+
+    code = "unknown_client"
+    default_remediation = "Remove the connection to Engrain in the program and add it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The redirect URI for the answer to a client, with state and issuer."""
+
+    redirect_uri: str
+    state: str | None
+    issuer: str
+
+    def refused(self, error: str, description: str) -> str:
+        return self._with({"error": error, "error_description": description})
+
+    def allowed(self, code: str) -> str:
+        return self._with({"code": code})
+
+    def _with(self, answer: Mapping[str, str]) -> str:
+        # `iss` against mix-ups of servers (RFC 9207).
+        state = {} if self.state is None else {"state": self.state}
+        joint = "&" if "?" in self.redirect_uri else "?"
+        return f"{self.redirect_uri}{joint}{urlencode({**answer, **state, 'iss': self.issuer})}"
+
+
+def only(query: Query, name: str) -> str | None:
+    """Return a parameter's only value; None if absent, empty or repeated."""
+    values = query.get(name, ())
+    return values[0] if len(values) == 1 and values[0] else None
+
+
+def destination(client: RegisteredClient | None, query: Query, issuer: str) -> Destination:
+    if client is None:
+        raise NotSentBack("The program that sent you here is not known to this server, or not any more.")
+    redirect_uri = None
+    if len(query.get("redirect_uri", ())) <= 1:
+        redirect_uri = client.redirect_uri(only(query, "redirect_uri"))
+    if redirect_uri is None:
+        raise NotSentBack("The program that sent you here wants the answer at an address that is not its own.")
+    state = only(query, "state")
+    return Destination(redirect_uri, state if state is None or len(state) <= STATE_LENGTH else None, issuer)
+
+
+def checked_request(client: RegisteredClient, target: Destination, query: Query, resource: str) -> AuthorizationRequest:
+    """Check an authorization request for the only resource that there is."""
+    for name in ("state", *_ONCE):
+        if len(query.get(name, ())) > 1:
+            raise OAuthRefused("invalid_request", f"{name} comes more than once.")
+    if only(query, "state") != target.state:
+        raise OAuthRefused("invalid_request", f"state is longer than {STATE_LENGTH} characters.")
+    if only(query, "response_type") != "code":
+        raise OAuthRefused("unsupported_response_type", "response_type is code.")
+    if only(query, "response_mode") not in (None, "query"):
+        raise OAuthRefused("invalid_request", "response_mode is query.")
+    _require_scope(only(query, "scope"))
+    if not all(same_resource(asked, resource) for asked in query.get("resource", ()) if asked):
+        raise OAuthRefused("invalid_target", f"The only resource here is {resource}.")
+    return AuthorizationRequest(
+        client_id=client.id,
+        redirect_uri=target.redirect_uri,
+        redirect_uri_explicit=only(query, "redirect_uri") is not None,
+        code_challenge=_challenge(query),
+        resource=resource,
+        state=target.state,
+    )
+
+
+def _challenge(query: Query) -> str:
+    challenge = only(query, "code_challenge")
+    # Without a method it would be `plain`, which protects nothing.
+    if challenge is None or only(query, "code_challenge_method") != "S256":
+        raise OAuthRefused("invalid_request", "PKCE is required: code_challenge with code_challenge_method S256.")
+    if not _CHALLENGE.fullmatch(challenge):
+        raise OAuthRefused("invalid_request", "code_challenge is the base64url of a SHA-256, 43 characters.")
+    return challenge
+
+
+def _require_scope(asked: str | None) -> None:
+    if asked is not None and SCOPE not in asked.split():
+        raise OAuthRefused("invalid_scope", f"The only scope is {SCOPE}.")

@@ -1,20 +1,26 @@
 """Base of the endpoints that clients post to, with OAuth errors."""
 
+import base64
+from collections.abc import Mapping
 from typing import ClassVar
+from urllib.parse import unquote_plus
 
 from pydantic_core import to_json
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from auth.grants_errors import ClientUnknown, OAuthRefused
-from auth.origin import client_of
-from rest_bridge.envelope import Misdirected, UnsupportedMediaType, status_of
-from rest_bridge.hosts import require_own_host
-from rest_bridge.rate_limits import FixedWindow
+from auth.grants import CodeExchange, Issued, RefreshExchange
+from auth.grants_clients import ClientUnknown, OAuthRefused, RegisteredClient
+from auth.origin import Origin, client_of, user_agent_of
+from rest_bridge.bodies import parse_object, read_body, read_form
+from rest_bridge.envelope import Misdirected, UnsupportedMediaType, require_own_host, status_of
 from rest_bridge.request_ids import REQUEST_ID
+from rest_bridge.routes import FixedWindow
 from stores.errors import EngrainError, InvalidRequest, PayloadTooLarge, RateLimited, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
+from tools.runtime.threads import in_thread
 
 UNCACHED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 _MALFORMED = (InvalidRequest, ValidationFailed, UnsupportedMediaType, PayloadTooLarge, Misdirected)
@@ -73,3 +79,121 @@ def _word(error: EngrainError) -> str:
 
 def answered(body: JsonObject, status: int = 200) -> Response:
     return Response(to_json(body), status, UNCACHED, "application/json")
+
+
+class TokenEndpoint(ClientEndpoint):
+    """Issue tokens for a code or a refresh token."""
+
+    rate = "300/minute"
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
+        given = await read_form(scope, receive)
+        client = await authenticated(self.app, scope, given)
+        grants, origin = self.app.accounts.grants, origin_of(scope)
+        match required(given, "grant_type"):
+            case "authorization_code":
+                issued = await in_thread(grants.redeem, client, _code(given), origin)
+            case "refresh_token":
+                issued = await in_thread(grants.refresh, client, _refresh(given), origin)
+            case _:
+                raise OAuthRefused(
+                    "unsupported_grant_type", "The grant types are authorization_code and refresh_token."
+                )
+        return answered(_body_of(issued))
+
+
+class Revocation(ClientEndpoint):
+    """Revoke the grant of a token (RFC 7009)."""
+
+    rate = "300/minute"
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
+        """Revoke it; the answer is the same if there is nothing to revoke."""
+        given = await read_form(scope, receive)
+        client = await authenticated(self.app, scope, given)
+        await in_thread(self.app.accounts.grants.revoke, client, required(given, "token"), origin_of(scope))
+        return Response(None, 200, UNCACHED)
+
+
+def origin_of(scope: Scope) -> Origin:
+    """Return the origin of a request for the audit log."""
+    return Origin(scope[REQUEST_ID], client_of(scope), user_agent_of(scope))
+
+
+async def authenticated(app: App, scope: Scope, given: Mapping[str, str]) -> RegisteredClient:
+    client_id, secret = given.get("client_id"), given.get("client_secret")
+    header = ", ".join(Headers(scope=scope).getlist("authorization"))
+    if header[:6].lower() == "basic ":
+        named, presented = _basic(header[6:])
+        if secret is not None or client_id not in (None, named):
+            raise OAuthRefused("invalid_request", "The client says in two ways who it is.")
+        client_id, secret = named, presented or None
+    if client_id is None:
+        raise ClientUnknown("client_id is missing.")
+    return await in_thread(app.accounts.clients.authenticate, client_id, secret)
+
+
+def _basic(encoded: str) -> tuple[str, str]:
+    try:
+        named, separator, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except ValueError:
+        named, separator, secret = "", "", ""
+    if not separator:
+        raise ClientUnknown("The Authorization header is not well-formed.")
+    return unquote_plus(named), unquote_plus(secret)
+
+
+def required(given: Mapping[str, str], name: str) -> str:
+    if name not in given:
+        raise OAuthRefused("invalid_request", f"{name} is missing.")
+    return given[name]
+
+
+def _code(given: Mapping[str, str]) -> CodeExchange:
+    return CodeExchange(
+        code=required(given, "code"),
+        code_verifier=required(given, "code_verifier"),
+        redirect_uri=given.get("redirect_uri"),
+        resource=given.get("resource"),
+    )
+
+
+def _refresh(given: Mapping[str, str]) -> RefreshExchange:
+    scope = given.get("scope")
+    scopes = None if scope is None else frozenset(scope.split())
+    return RefreshExchange(required(given, "refresh_token"), scopes, given.get("resource"))
+
+
+def _body_of(issued: Issued) -> JsonObject:
+    answer: JsonObject = {
+        "access_token": issued.access_token,
+        "token_type": "Bearer",
+        "expires_in": issued.expires_in,
+        "scope": " ".join(issued.grant.scopes),
+    }
+    return answer if issued.refresh_token is None else {**answer, "refresh_token": issued.refresh_token}
+
+
+BODY_LIMIT = 32 * 1024
+
+
+class Registration(ClientEndpoint):
+    """Register any program: people decide about its rights."""
+
+    rate = "60/hour"
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
+        body = await read_body(scope, receive, BODY_LIMIT)
+        try:
+            described = parse_object(body, Headers(scope=scope).get("content-type"))
+        except ValidationFailed as error:
+            raise OAuthRefused("invalid_client_metadata", error.message) from None
+        client, secret = await in_thread(self.app.accounts.clients.register, described)
+        return answered(_registered(client, secret, int(self.app.clock().timestamp())), 201)
+
+
+def _registered(client: RegisteredClient, secret: str | None, now: int) -> JsonObject:
+    answer: JsonObject = {"client_id": client.id, "client_id_issued_at": now, **client.metadata}
+    if secret is not None:
+        answer |= {"client_secret": secret, "client_secret_expires_at": 0}
+    return answer

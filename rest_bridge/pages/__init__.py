@@ -4,8 +4,8 @@ To add a page:
 
 1. Subclass `endpoint.Page`: `show` answers GET, `submit` POST from this site; an `EngrainError` becomes the error page.
 2. Make the HTML with `layout.render(title, body)`, and pass whatever comes from outside through `layout.text`.
-3. Get the visitor from `visitors.visitor_of(scope)`; for nobody, return `visitors.to_login(scope)`.
-4. Read fields by `await forms.read_form(scope, receive)`, and call an operation of the catalogue by
+3. Get the visitor from `layout.visitor_of(scope)`; for nobody, return `layout.to_login(scope)`.
+4. Read fields by `await bodies.read_form(scope, receive)`, and call an operation of the catalogue by
    `self.operations.answer(name, scope, fields)`: rights, limits and audit are those of REST.
-5. Add a route to `routes.build_pages`.
+5. Add it to `rest_bridge.application._pages`.
 """

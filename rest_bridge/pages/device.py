@@ -9,11 +9,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope
 
 from auth.principal import Principal
+from rest_bridge.bodies import parse_pairs, read_form
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.forms import parse_pairs, read_form
-from rest_bridge.pages.layout import field, hidden, render, text
+from rest_bridge.pages.layout import LOGIN_PATH, field, hidden, render, see, text, to_login, visitor_of
 from rest_bridge.pages.login import AGAIN
-from rest_bridge.pages.visitors import LOGIN_PATH, see, to_login, visitor_of
 from stores.errors import EngrainError, NotFound, ValidationFailed
 from tools.people.device import PAGE
 

@@ -1,12 +1,21 @@
-"""Layout of pages, and headers against framing, scripts and caching."""
+"""Layout of pages, error pages, visitors, and headers against framing, scripts and caching."""
 
 import base64
 import hashlib
 import re
 from collections.abc import Iterable
 from html import escape
+from urllib.parse import quote
 
-from starlette.responses import HTMLResponse
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import Scope
+
+from auth.principal import Principal
+from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
+from rest_bridge.envelope import status_of
+from rest_bridge.request_ids import REQUEST_ID
+from stores.errors import EngrainError, RateLimited
 
 _STYLE = """
 :root{color-scheme:light dark;--ground:#f3f4f6;--card:#fff;--ink:#16181d;--soft:#5b6270;--line:#c9cdd6;--act:#1f4fd8;
@@ -97,3 +106,59 @@ def field(name: str, label: str, *, kind: str = "text", value: str = "", more: s
 
 def hidden(name: str, value: str) -> str:
     return f'<input type="hidden" name="{name}" value="{escape(value, quote=True)}">'
+
+
+def wants_page(scope: Scope) -> bool:
+    return "text/html" in Headers(scope=scope).get("accept", "").lower()
+
+
+def error_page(
+    error: EngrainError, scope: Scope, *, title: str = "That did not work", elsewhere: tuple[str, str] | None = None
+) -> Response:
+    """Show an error; `elsewhere` is a path to go on to, with its label."""
+    way_on = f'<p><a class="button" href="{text(elsewhere[0])}">{text(elsewhere[1])}</a></p>' if elsewhere else ""
+    body = (
+        f"<p>{text(error.remediation, at_most=500)}</p>{way_on}"
+        f'<p class="soft">Reference for the operator: {text(scope.get(REQUEST_ID, ""))}</p>'
+    )
+    response = render(title, body, status=status_of(error), alert=error.message)
+    if isinstance(error, RateLimited):
+        response.headers["Retry-After"] = retry_after(error)
+    return response
+
+
+def retry_after(error: RateLimited) -> str:
+    return str(getattr(error, "retry_after_s", 1))
+
+
+LOGIN_PATH = "/login"
+NEXT_LIMIT = 16 * 1024
+# Visible ASCII without a backslash, which browsers read as a slash.
+_PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
+
+
+def visitor_of(scope: Scope) -> Principal | None:
+    """Return the caller of the session cookie; other credentials are no visitor's."""
+    principal: Principal | None = scope.get(PRINCIPAL)
+    credential: Credential | None = scope.get(CREDENTIAL)
+    if principal is None or principal.session_id is None or credential is None or credential.source != "cookie":
+        return None
+    return principal
+
+
+def local_path(wanted: str | None) -> str | None:
+    """Return a path of this server to go on to; None for any other."""
+    if wanted is None or len(wanted) > NEXT_LIMIT or not _PATH.fullmatch(wanted):
+        return None
+    return wanted
+
+
+def to_login(scope: Scope) -> RedirectResponse:
+    """Redirect to the login page, and back here afterwards."""
+    query = scope.get("query_string", b"").decode("latin-1")
+    here = scope["path"] + (f"?{query}" if query else "")
+    return see(f"{LOGIN_PATH}?next={quote(here, safe='')}")
+
+
+def see(address: str) -> RedirectResponse:
+    return RedirectResponse(address, 303, {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})

@@ -8,13 +8,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope
 
 from auth.principal import Principal
+from rest_bridge.bodies import parse_pairs, read_form
 from rest_bridge.envelope import status_of
-from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.forms import parse_pairs, read_form
-from rest_bridge.pages.layout import field, hidden, render, text
-from rest_bridge.pages.operations import cookies_of
-from rest_bridge.pages.refusals import retry_after
-from rest_bridge.pages.visitors import LOGIN_PATH, local_path, see, visitor_of
+from rest_bridge.pages.endpoint import Page, cookies_of
+from rest_bridge.pages.layout import LOGIN_PATH, field, hidden, local_path, render, retry_after, see, text, visitor_of
 from stores.errors import AuthenticationRequired, Forbidden, RateLimited, ValidationFailed
 from stores.ledger.external_identities import CODEHOST
 from stores.records import JsonObject

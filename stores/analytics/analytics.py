@@ -16,7 +16,7 @@ from stores.analytics.query import Activity, ActivityQuery
 from stores.errors import EngrainError, NotFound, Unavailable
 from stores.ledger import Ledger
 from stores.ledger.engine import in_chunks
-from stores.ledger.task_histories import TASK
+from stores.ledger.task_counts import TASK
 from stores.records import Position
 
 if TYPE_CHECKING:

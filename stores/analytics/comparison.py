@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stores.ledger import Ledger
 from stores.ledger.engine import in_chunks
-from stores.ledger.task_histories import TaskHistory
+from stores.ledger.task_counts import TaskHistory
 
 if TYPE_CHECKING:
     from stores.analytics.file import AnalyticsFile

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from stores.analytics.query import Activity, ActivityQuery, Uses
-from stores.ledger.task_histories import Move, TaskHistory
+from stores.ledger.task_counts import Move, TaskHistory
 from stores.records import Position
 
 SCHEMA = "1"

@@ -21,14 +21,12 @@ from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, conte
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
-from stores.ledger.relation_history import EarlierEnd
+from stores.ledger.relation_history import SINGLE_VALUED, EarlierEnd, End, MayEnd
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import RotationRefusal
-from stores.ledger.successions import SINGLE_VALUED, End, MayEnd
-from stores.ledger.task_counts import AssigneeTally, TaskTally
-from stores.ledger.task_histories import Move, TaskHistory
+from stores.ledger.task_counts import AssigneeTally, Move, TaskHistory, TaskTally
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
 from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES

@@ -13,7 +13,7 @@ from stores.ledger.account_tables import password_resets
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
 from stores.ledger.external_identities import insert_link
-from stores.ledger.sessions import end_sign_ins
+from stores.ledger.sessions import replace_password
 from stores.ledger.store import Store, clashing
 from stores.records import ExternalIdentity, JsonObject, Organization, User
 
@@ -100,16 +100,6 @@ class Accounts(Store):
             append_audit(connection, self._clock(), audit)
             return after
 
-    def set_admin(self, user_id: str, is_admin: bool, audit: AuditDraft | None = None) -> None:
-        """Grant or revoke the admin right; Conflict for the last admin."""
-        with self._database.write() as connection:
-            connection.execute(lock_accounts)
-            if not is_admin:
-                require_other_admin(connection, user_id)
-            if connection.execute(update(_users).where(_users.c.id == user_id).values(is_admin=is_admin)).rowcount == 0:
-                raise _no_user(user_id)
-            append_audit(connection, self._clock(), audit)
-
     def set_password_hash(self, user_id: str, password_hash: str | None, audit: AuditDraft | None = None) -> int:
         """Replace a password; end sessions, grants and resets, but no API keys; return how many sessions."""
         with self._database.write() as connection:
@@ -133,13 +123,6 @@ class Accounts(Store):
             statement = update(_users).where(_users.c.id == user_id).values(preferences=dump_json(merged))
             connection.execute(statement)
             return merged
-
-
-def replace_password(connection: Connection, now: int, user_id: str, password_hash: str | None) -> int:
-    """Implement `Accounts.set_password_hash` in a transaction; the user is locked."""
-    connection.execute(update(_users).where(_users.c.id == user_id).values(password_hash=password_hash))
-    connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
-    return end_sign_ins(connection, now, user_id)
 
 
 def require_other_admin(connection: Connection, user_id: str) -> None:

@@ -10,9 +10,9 @@ from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import dump_json, from_micros, optional_micros, to_micros
 from stores.ledger.engine import in_chunks
+from stores.ledger.relation_history import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import Values
-from stores.ledger.successions import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
 from stores.ledger.writing import Entry, Writes
 from stores.records import ChangeOperation, JsonObject, Relation
 

@@ -13,8 +13,7 @@ from stores.ledger import schema
 from stores.ledger.damage import Read, apart, sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks, naming_damage
-from stores.ledger.inserting import insert_rows
-from stores.ledger.json_sql import as_json, listed
+from stores.ledger.json_sql import as_json, insert_rows, listed
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     REMAINS,

@@ -13,9 +13,7 @@ from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, check_text, dump_json, optional_micros, to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry
 from stores.ledger.engine import in_chunks
-from stores.ledger.relations import NO_LIMIT, STATES, RelationDraft, between, to_relation, touching_now
-from stores.ledger.rows import Values
-from stores.ledger.successions import (
+from stores.ledger.relation_history import (
     SINGLE_VALUED,
     End,
     MayEnd,
@@ -25,6 +23,8 @@ from stores.ledger.successions import (
     succeeded_at,
     told_between,
 )
+from stores.ledger.relations import NO_LIMIT, STATES, RelationDraft, between, to_relation, touching_now
+from stores.ledger.rows import Values
 from stores.ledger.writing import Entry
 from stores.records import Entity, JsonObject, Relation
 

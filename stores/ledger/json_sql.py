@@ -1,9 +1,27 @@
-"""JSON in SQL: many values in or out of a query as one text."""
+"""Many values in one statement: JSON in SQL, and bulk inserts."""
 
 from collections.abc import Sequence
+from functools import cache
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, column, func, select
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    column,
+    func,
+    insert,
+    select,
+)
+
+from stores.ledger.rows import Values
 
 
 def as_json(dialect: str, columns: Sequence[ColumnElement[Any]]) -> ColumnElement[str]:
@@ -24,3 +42,30 @@ def listed(dialect: str, name: str) -> Select[Any]:
     else:
         found = func.json_array_elements_text(cast(texts, JSON)).table_valued(column("value", Text))
     return select(found.c.value)
+
+
+ROWS = 64
+"""Rows per statement on SQLite, below its limit on parameters."""
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+    """Insert rows with the same columns.
+
+    SQLite's driver releases the GIL for each statement, so many rows share one.
+    """
+    if not rows:
+        return
+    if connection.dialect.name != "sqlite":
+        connection.execute(insert(table), rows)
+        return
+    names = tuple(rows[0])
+    cells = itemgetter(*names)
+    for start in range(0, len(rows), ROWS):
+        some = rows[start : start + ROWS]
+        connection.exec_driver_sql(_statement(table, names, len(some)), tuple(chain.from_iterable(map(cells, some))))
+
+
+@cache
+def _statement(table: Table, names: Sequence[str], count: int) -> str:
+    row = f"({', '.join('?' * len(names))})"
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([row] * count)}"  # noqa: S608 - of ours

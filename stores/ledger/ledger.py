@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from stores.clock import Clock, utc_now
 from stores.errors import Unavailable
@@ -15,7 +15,6 @@ from stores.ledger.audit import Audit
 from stores.ledger.delete_user import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
-from stores.ledger.expiry import Expiry
 from stores.ledger.external_identities import Links
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
@@ -30,13 +29,12 @@ from stores.ledger.members import Members
 from stores.ledger.memories import MemoryReads
 from stores.ledger.migrating import migrate
 from stores.ledger.projects import ProjectMembers
+from stores.ledger.reclaiming import Resets
 from stores.ledger.relation_history import EndReads
 from stores.ledger.relations import RelationReads
-from stores.ledger.resets import Resets
-from stores.ledger.sessions import Sessions
+from stores.ledger.sessions import Expiry, Sessions
 from stores.ledger.spaces import Spaces
-from stores.ledger.task_counts import RelationCountReads, TaskCountReads
-from stores.ledger.task_histories import TaskHistoryReads
+from stores.ledger.task_counts import RelationCountReads, TaskCountReads, TaskHistoryReads
 from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
@@ -130,14 +128,6 @@ class Ledger:
         if tx.wrote:
             for listener in self.on_commit:
                 listener(organization_id, tx.sequence)
-
-    def renew_epoch(self) -> str:
-        """Set a new epoch after a restore, so that every index is rebuilt."""
-        epoch = uuid4().hex
-        with self._database.write() as connection:
-            connection.execute(update(schema.meta).where(schema.meta.c.name == "epoch").values(value=epoch))
-        self.feed.epoch = epoch
-        return epoch
 
     def rights_version(self) -> int | None:
         """Return a number that grows when rights may have changed, in any process; None on PostgreSQL.

@@ -1,14 +1,24 @@
-"""Sessions: families of refresh tokens of which the latest is valid."""
+"""Sessions: families of refresh tokens of which the latest is valid; removal of expired credentials."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, exists, insert, or_, select, update
 
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.account_rows import SESSION_COLUMNS, session_values, to_session
-from stores.ledger.account_tables import device_logins, oauth_codes, oauth_grants
+from stores.ledger.account_tables import (
+    device_logins,
+    invitations,
+    oauth_clients,
+    oauth_codes,
+    oauth_grants,
+    oauth_tokens,
+    password_resets,
+    tickets,
+    users,
+)
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import to_micros
 from stores.ledger.store import Store, clashing
@@ -119,21 +129,6 @@ class Sessions(Store):
             append_audit(connection, now, audit)
             return True
 
-    def revoke_sessions(
-        self,
-        user_id: str,
-        *,
-        keep: str | None = None,
-        organization_id: str | None = None,
-        audit: AuditDraft | None = None,
-    ) -> int:
-        """End a user's sessions (in one organization), grants and device logins; return how many sessions."""
-        with self._database.write() as connection:
-            now = self._clock()
-            ended = end_sign_ins(connection, to_micros(now), user_id, organization_id=organization_id, keep=keep)
-            append_audit(connection, now, audit)
-            return ended
-
     def prune_sessions(self, before: datetime) -> int:
         statement = _sessions.delete().where(_sessions.c.expires_at < to_micros(before))
         with self._database.write() as connection:
@@ -146,16 +141,13 @@ def insert_session(connection: Connection, session: Session) -> None:
         connection.execute(insert(_sessions), session_values(session))
 
 
-def end_sign_ins(
-    connection: Connection, now: int, user_id: str, *, organization_id: str | None = None, keep: str | None = None
-) -> int:
+def end_sign_ins(connection: Connection, now: int, user_id: str, *, organization_id: str | None = None) -> int:
     """End a user's sessions, grants and codes; return how many sessions."""
     for table in (oauth_codes, device_logins):
         connection.execute(delete(table).where(*_owned(table, user_id, organization_id)))
     grants = update(oauth_grants).where(*_owned(oauth_grants, user_id, organization_id))
     connection.execute(grants.where(oauth_grants.c.revoked_at.is_(None)).values(revoked_at=now))
-    owned = _owned(_sessions, user_id, organization_id)
-    return _revoke(connection, now, *owned, *([] if keep is None else [_sessions.c.id != keep]))
+    return _revoke(connection, now, *_owned(_sessions, user_id, organization_id))
 
 
 def _owned(table: Table, user_id: str, organization_id: str | None) -> list[ColumnElement[bool]]:
@@ -170,3 +162,39 @@ def _alive(session_id: str, now: datetime) -> list[ColumnElement[bool]]:
 def _revoke(connection: Connection, now: int, *which: ColumnElement[bool]) -> int:
     statement = update(_sessions).where(*which, _sessions.c.revoked_at.is_(None)).values(revoked_at=now)
     return connection.execute(statement).rowcount
+
+
+REMEMBERED = timedelta(days=30)
+"""Ended credentials are kept this long, to recognise a replay."""
+
+UNUSED = timedelta(days=90)
+"""Clients without a grant are deleted after this time."""
+
+
+class Expiry(Store):
+    def prune_expired(self) -> int:
+        """Delete expired credentials; return how many rows."""
+        now = self._clock()
+        at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
+        granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))
+        coded = exists(select(oauth_codes.c.code_hash).where(oauth_codes.c.client_id == oauth_clients.c.id))
+        over: list[tuple[Table, ColumnElement[bool]]] = [
+            (tickets, tickets.c.expires_at < at),
+            (device_logins, device_logins.c.expires_at < at),
+            (password_resets, password_resets.c.expires_at < at),
+            (invitations, invitations.c.expires_at < before),
+            (oauth_tokens, oauth_tokens.c.expires_at < before),
+            (oauth_tokens, (oauth_tokens.c.kind == "access") & (oauth_tokens.c.expires_at < at)),
+            (oauth_codes, oauth_codes.c.expires_at < before),
+            (oauth_grants, or_(oauth_grants.c.expires_at < before, oauth_grants.c.revoked_at < before)),
+            (oauth_clients, (oauth_clients.c.last_used_at < unused) & ~granted & ~coded),
+        ]
+        with self._database.write() as connection:
+            return sum(connection.execute(delete(table).where(which)).rowcount for table, which in over)
+
+
+def replace_password(connection: Connection, now: int, user_id: str, password_hash: str | None) -> int:
+    """Implement `Accounts.set_password_hash` in a transaction; the user is locked."""
+    connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
+    connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
+    return end_sign_ins(connection, now, user_id)

@@ -1,6 +1,8 @@
-"""Counts of visible records and relations."""
+"""Counts of visible records and relations, and histories of tasks."""
 
-from collections.abc import Mapping
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,7 +10,8 @@ from sqlalchemy import BindParameter, and_, bindparam, func, select
 
 from stores.ledger import schema
 from stores.ledger.damage import sound
-from stores.ledger.encoding import key_of, to_micros
+from stores.ledger.encoding import from_micros, key_of, to_micros
+from stores.ledger.engine import in_chunks
 from stores.ledger.relations import holds, present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
@@ -122,3 +125,78 @@ def _spelt(label: str, entity: Entity | None) -> str:
     names = entity.metadata.get("assignees") if entity is not None else None
     texts = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
     return next((name for name in texts if key_of(name) == label), label)
+
+
+TASK = "task"
+
+_revisions = schema.entities
+_past = schema.entity_revisions
+_ids = select(_revisions.c.id).where(
+    _revisions.c.organization_id == bindparam("organization"), _revisions.c.type_key == TASK
+)
+_current = select(
+    *(_revisions.c[name] for name in ("id", "project_id", "visibility", "created_at")),
+    *(_revisions.c[name] for name in ("revision", "status_key", "updated_at")),
+).where(
+    _revisions.c.organization_id == bindparam("organization"),
+    _revisions.c.id.in_(bindparam("ids", expanding=True)),
+    _revisions.c.type_key == TASK,
+)
+_earlier = select(_past.c.id, _past.c.revision, _past.c.metadata, _past.c.valid_from).where(
+    _past.c.organization_id == bindparam("organization"), _past.c.id.in_(bindparam("ids", expanding=True))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    revision: int
+    status: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHistory:
+    id: str
+    project_id: str | None
+    visibility: str
+    created_at: datetime
+    moves: tuple[Move, ...]
+    """In order; begins with the initial status."""
+
+
+class TaskHistoryReads(Store):
+    """Reads of histories. The caller checks permissions."""
+
+    def task_ids(self, organization_id: str) -> list[str]:
+        return [row[0] for row in self._all(_ids, {"organization": organization_id})]
+
+    def task_histories(self, organization_id: str, task_ids: Iterable[str]) -> list[TaskHistory]:
+        return [each for ids in in_chunks(task_ids) for each in self._histories(organization_id, ids)]
+
+    def _histories(self, organization_id: str, ids: list[str]) -> list[TaskHistory]:
+        values = {"organization": organization_id, "ids": ids}
+        # Keyed by revision: one replaced between the two reads is in both.
+        stated: defaultdict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
+        with self._database.read() as connection:
+            rows = connection.execute(_current, values).all()
+            for row in connection.execute(_earlier, values):
+                stated[row.id][row.revision] = (_status(row.metadata), row.valid_from)
+        for row in rows:
+            stated[row.id][row.revision] = (row.status_key, row.updated_at)
+        return [
+            TaskHistory(row.id, row.project_id, row.visibility, from_micros(row.created_at), _moves(stated[row.id]))
+            for row in rows
+        ]
+
+
+def _status(metadata: str) -> str:
+    status = json.loads(metadata).get("status")
+    return key_of(status) if isinstance(status, str) else ""
+
+
+def _moves(stated: dict[int, tuple[str, int]]) -> tuple[Move, ...]:
+    found: list[Move] = []
+    for revision, (status, at) in sorted(stated.items()):
+        if not found or found[-1].status != status:
+            found.append(Move(revision, status, from_micros(at)))
+    return tuple(found)

@@ -11,7 +11,7 @@ from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import check_id, check_keys, dump_json, to_micros
 from stores.ledger.engine import insert_or_skip
-from stores.ledger.inserting import insert_rows
+from stores.ledger.json_sql import insert_rows
 from stores.ledger.rows import Values
 from stores.ledger.store import clashing
 from stores.records import ChangeOperation, JsonObject, Kind

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from auth.external.addresses import Destinations, is_safe_to_call
 from auth.external.attempts import LIFETIME, Attempt, Attempts
-from auth.external.claims import role_of, vouched
 from auth.external.provider import OidcProvider
+from auth.external.vouched import role_of, vouched
 from stores.clock import utc_now
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest
 from stores.ledger import Ledger

@@ -12,8 +12,7 @@ import pytest
 
 from auth.accounts import Accounts
 from auth.grants import GRANT_LIFETIME, AuthorizationRequest, CodeExchange, Issued, RefreshExchange
-from auth.grants_clients import RegisteredClient, check_redirect_uri, checked_metadata
-from auth.grants_errors import ClientUnknown, OAuthRefused
+from auth.grants_clients import ClientUnknown, OAuthRefused, RegisteredClient, check_redirect_uri, checked_metadata
 from auth.passwords import Passwords
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from cli.demo import corpus as corpora
-from cli.demo.clients import DemoFailed
-from cli.demo.corpus import Corpus, Text, folder_corpus, own_corpus
+from cli.demo.clients import DemoFailed, without_settings
+from cli.demo.corpus import Corpus, Text, folder_corpus, own_corpus, questions_from
 from cli.demo.knowledge import RECORDS
-from cli.demo.questions import questions_from
-from cli.demo.server import without_settings
 from cli.demo.story import batches
 from tools.entities.create import EntityFields
 

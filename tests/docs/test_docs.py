@@ -11,8 +11,8 @@ from cli.reference import pages
 from cli.reference.command_page import commands
 from cli.reference.error_page import codes
 from cli.reference.writing import run_reference
-from rest_bridge.events import EVENT_NAMES
 from rest_bridge.health import PATHS
+from rest_bridge.websocket import EVENT_NAMES
 from tools.catalogue import OPERATIONS
 from tools.retrieval.alike import AMONG as ALIKE_AMONG
 from tools.retrieval.alike import NEAREST

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.bench import Options, run_bench
+from evals.bench import Options, memory, run_bench
 from evals.bench.graph import RELATIONS_EACH, draw_links
 from tools.records.entity_models import BULK_LIMIT
 
@@ -17,10 +17,12 @@ REQUESTS = {
 
 
 @pytest.mark.slow
-def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path) -> None:
+def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "QUICK_MEMORIES", 30)
+    monkeypatch.setattr(memory, "AGENTS", 8)
     said: list[str] = []
     report = tmp_path / "bench.json"
-    assert run_bench(Options(100, quick=True, starts=1, json_file=report), said.append) == 0, said
+    assert run_bench(Options(25, quick=True, starts=1, json_file=report), said.append) == 0, said
     found = json.loads(report.read_text())
     figures = {figure["name"]: figure for figure in found["figures"]}
     assert set(figures) > REQUESTS

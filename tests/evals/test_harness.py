@@ -17,8 +17,6 @@ from evals.harness.loading import batches, hints
 from evals.harness.run import read_collections
 from evals.metrics import MEASURES
 from evals.options import Options
-from evals.packs.labels import read_goals, read_records
-from evals.reflection.labels import SPLITS, read_notes
 from evals.runs import read_run
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import QUESTIONS, own_lines, write_lines, write_own, write_scifact
@@ -109,33 +107,6 @@ def test_an_interrupted_run_is_resumed_and_asks_nothing_twice(tmp_path: Path, mo
     }  # fmt: skip
     assert len(read_run("latest", tmp_path / "runs").cases) == 5
     assert not list((tmp_path / "runs").rglob("servers"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("suite", "path"), [("packs", "/api/context/pack"), ("reflection", "/api/context/reflect")])
-def test_other_suites_are_resumed_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suite: str, path: str
-) -> None:
-    sent: list[str] = []
-    plain = Client.post
-
-    def post(client: Client, to: str, body: object) -> object:
-        sent.append(to)
-        if sent.count(path) == 11 and to == path:
-            raise KeyboardInterrupt
-        return plain(client, to, body)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Client, "post", post)
-    said: list[str] = []
-    wanted = Options(runs=tmp_path, server=WORDS)
-    assert run_suite(suite, wanted, said.append) == INTERRUPTED
-    assert run_suite(suite, wanted, said.append) == 0, said
-    assert "Resuming" in said[1]
-    expected = 2 * len(read_goals()) if suite == "packs" else sum(len(read_notes(split)) for split in SPLITS)
-    cases = [case for case in read_run("latest", tmp_path).cases if case.set != "reflection-pairs"]
-    assert len({case.key for case in cases}) == len(cases) == expected
-    # Records are stored once: the projects, then one by one as of their days.
-    assert sent.count("/api/entities/bulk") == (1 + len(read_records()) if suite == "packs" else 0)
 
 
 def test_questions_are_asked_at_once_and_answered_as_one_by_one(

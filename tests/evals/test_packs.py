@@ -11,7 +11,8 @@ from evals.options import Options
 from evals.packs.labels import FOLDER, SPLITS, read_goals, read_records
 from evals.report import summaries
 from evals.runs import read_run
-from evals.suites import run_suite
+from evals.suites import INTERRUPTED, run_suite
+from tests.evals.sets import interrupt_at
 from tools.packs.facets import FACETS, Intent, Layer, types_of
 
 LEAST_RECALL = {"dev": 0.96, "test": 0.91}
@@ -61,12 +62,19 @@ def test_a_damaged_goal_is_refused_by_name(tmp_path: Path, change: dict[str, lis
 
 
 @pytest.mark.slow
-def test_packs_stay_as_good_as_they_were(tmp_path: Path) -> None:
+def test_interrupted_packs_stay_as_good_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = interrupt_at(monkeypatch, "/api/context/pack")
     said: list[str] = []
+    assert run_suite("packs", Options(runs=tmp_path / "runs"), said.append) == INTERRUPTED
     assert run_suite("packs", Options(runs=tmp_path / "runs"), said.append) == 0, said
+    assert "Resuming" in said[1]
+    # Records are stored once: the projects, then one by one as of their days.
+    assert sent.count("/api/entities/bulk") == 1 + len(read_records())
+    run = read_run("latest", tmp_path / "runs")
+    assert len({case.key for case in run.cases}) == len(run.cases) == 2 * len(read_goals())
     figures = {
         (summary.part.arm, figure.category, figure.measure): figure.interval
-        for summary in summaries(read_run("latest", tmp_path / "runs"))
+        for summary in summaries(run)
         for figure in summary.figures
     }
     for split in SPLITS:

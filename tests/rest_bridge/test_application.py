@@ -15,9 +15,8 @@ import jsonschema_rs
 import pytest
 
 from rest_bridge.application import build_asgi
-from rest_bridge.docs_page import render_page
 from rest_bridge.health import PATHS
-from rest_bridge.openapi import build_document
+from rest_bridge.openapi import build_document, render_page
 from tests.rest_bridge.harness import Client, assert_envelope, client_of
 from tools.app import App
 from tools.catalogue import OPERATIONS
@@ -198,7 +197,7 @@ def test_schemathesis_finds_no_difference_from_the_document(fuzzed: ServerProces
     bearer = f"Bearer {signed_up.json()['access_token']}"
     fuzz(
         *(fuzzed, tmp_path, "--header", f"Authorization: {bearer}"),
-        *("--exclude-operation-id-regex", f"^({'|'.join(ENDING)})$", "--max-examples", "10"),
+        *("--exclude-operation-id-regex", f"^({'|'.join(ENDING)})$", "--max-examples", "3"),
     )
     still = httpx2.get(f"{fuzzed.address}/api/auth/me", headers={"Authorization": bearer}, trust_env=False)
     assert still.status_code == 200, "a call ended the session, and the rest was fuzzed without one"
@@ -207,7 +206,7 @@ def test_schemathesis_finds_no_difference_from_the_document(fuzzed: ServerProces
 @pytest.mark.slow
 def test_schemathesis_finds_no_difference_where_a_call_ends_its_session(fuzzed: ServerProcess, tmp_path: Path) -> None:
     shutil.copy(Path(__file__).with_name("fresh_sessions.py"), tmp_path)
-    options = ("--include-operation-id-regex", f"^({'|'.join(ENDING)})$", "--max-examples", "5")
+    options = ("--include-operation-id-regex", f"^({'|'.join(ENDING)})$", "--max-examples", "3")
     fuzz(fuzzed, tmp_path, *options, hooks="fresh_sessions")
     with closing(sqlite3.connect(tmp_path / "data" / "ledger.sqlite")) as ledger:
         done = {action for (action,) in ledger.execute("SELECT DISTINCT action FROM audit_entries")}

@@ -193,7 +193,7 @@ async def test_the_person_chooses_one_of_its_organizations(client: Client, ada: 
 async def test_what_ends_all_sign_ins_ends_an_approval(client: Client, ada: Person, app: App) -> None:
     device = await start(client)
     await decide(client, ada, device)
-    app.ledger.people.revoke_sessions(ada.user_id)
+    app.ledger.people.set_password_hash(ada.user_id, "new")
     assert_envelope(await ask(client, device), 400, "expired_token")
 
 

@@ -12,8 +12,7 @@ from tests.rest_bridge.harness import Client, client_of, settings_at
 from tests.rest_bridge.notes import Notes
 from tools.app import App, open_app
 from tools.runtime.log_ring import LogRing
-from tools.runtime.revision import commit
-from tools.runtime.version import VERSION
+from tools.runtime.version import VERSION, commit
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 
 from rest_bridge.application import build_asgi
-from rest_bridge.mcp_discovery import RESOURCE_METADATA_PATHS
-from rest_bridge.mcp_streams import RECHECK_S
-from rest_bridge.oauth.metadata import SERVER_METADATA_PATHS
+from rest_bridge.mcp_discovery import RESOURCE_METADATA_PATHS, SERVER_METADATA_PATHS
+from rest_bridge.mcp_mount import RECHECK_S
 from tests.rest_bridge.harness import (
     BASE,
     Client,

@@ -4,7 +4,7 @@ import pytest
 
 from rest_bridge.application import build_asgi
 from rest_bridge.envelope import LimitReached
-from rest_bridge.rate_limits import FixedWindow
+from rest_bridge.routes import FixedWindow
 from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, opened, settings_at
 from tests.rest_bridge.notes import Notes
 

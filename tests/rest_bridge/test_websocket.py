@@ -13,10 +13,9 @@ from websockets.exceptions import ConnectionClosed
 
 from auth.principal import Principal
 from rest_bridge.authentication import Authentication
-from rest_bridge.events import EVENT_NAMES
 from rest_bridge.request_ids import RequestIds
 from rest_bridge.server import Server, configuration
-from rest_bridge.websocket import EventSocket
+from rest_bridge.websocket import EVENT_NAMES, EventSocket
 from stores.records import ORGANIZATION, EntityDraft
 from tests.rest_bridge.harness import Person, listening, sign_up
 from tools.app import App

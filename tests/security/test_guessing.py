@@ -12,7 +12,7 @@ import pytest
 
 from auth.passwords import Passwords
 from rest_bridge.envelope import LimitReached
-from rest_bridge.rate_limits import FixedWindow
+from rest_bridge.routes import FixedWindow
 from rest_bridge.server import Server, configuration
 from stores.errors import InvalidSetting
 from tests.people import PASSWORD, Person

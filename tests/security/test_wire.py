@@ -6,7 +6,7 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from rest_bridge import protocol
+from rest_bridge import server
 from tests.people import Person
 from tests.rest_bridge.test_server import Wire
 from tests.security.harness import SOON, World
@@ -162,7 +162,7 @@ async def test_a_handshake_that_cannot_be_read_is_answered_and_hung_up_on(world:
     ids=["nothing", "a word", "half a head", "the next one"],
 )
 async def test_unfinished_heads_time_out(world: World, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(server, "HEAD_TIMEOUT_S", 0.2)
     async with await anyio.connect_tcp("127.0.0.1", world.port) as stream:
         await stream.send(sent)
         with anyio.fail_after(SOON), suppress(anyio.EndOfStream):
@@ -171,7 +171,7 @@ async def test_unfinished_heads_time_out(world: World, monkeypatch: pytest.Monke
 
 
 async def test_a_body_may_take_longer_than_a_head(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(server, "HEAD_TIMEOUT_S", 0.2)
     async with await anyio.connect_tcp("127.0.0.1", world.port) as stream:
         await stream.send(head("Content-Length: 2", path="/api/auth/local/login"))
         with anyio.move_on_after(0.6):

@@ -9,7 +9,6 @@ from tools.app import App
 from tools.entities.entities import entity_views
 from tools.frame.json_values import without_none
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
-from tools.records.cycles import WORK
 from tools.records.entity_models import (
     BULK_LIMIT,
     Assignees,
@@ -26,6 +25,7 @@ from tools.records.entity_models import (
     entity_view,
 )
 from tools.records.entity_types import EntityType
+from tools.records.linking import WORK
 from tools.records.receipts import receipt
 from tools.records.storing import store, until_visible
 from tools.runtime.threads import in_thread

@@ -1,15 +1,16 @@
-"""Reading entities: list and get."""
+"""Reading entities: list, get, and resolve a prefix of an id."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
-from stores.errors import NotFound
+from stores.errors import Conflict, NotFound
 from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
@@ -24,7 +25,7 @@ from tools.records.entity_models import (
     entity_view,
     split_list,
 )
-from tools.records.entity_types import EntityType
+from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.references import without_hidden
 from tools.runtime.threads import in_thread
 
@@ -227,6 +228,61 @@ def entity_text(view: EntityView) -> str:
     return "\n".join(part for part in [head, view.description, view.content, *related] if part)
 
 
+SHOWN = 10
+_HEX = re.compile(r"[0-9a-f]{4,12}")
+
+
+class ResolveRequest(Request):
+    """A short id."""
+
+    prefix: Annotated[str, StringConstraints(min_length=4, max_length=200)] = Field(
+        description="How the id begins, at least 4 characters; of `pattern_0a1b2c3d4e5f` also the digits alone: `0a1b`."
+    )
+
+
+class Resolved(Result):
+    """The one record that a short id stands for."""
+
+    id: str
+    entity_type: str
+    name: str
+
+
+async def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
+    """Find the record whose id begins with a prefix, in any case of letters; a whole id stands for itself.
+
+    If several readable ids do, the refusal (409) names them in `details.actual`.
+    """
+    prefix = request.prefix.lower()
+    prefixes = [prefix]
+    if _HEX.fullmatch(prefix):
+        prefixes += [f"{entity_type}_{prefix}" for entity_type in ENTITY_TYPES]
+    found = await in_thread(
+        app.ledger.records.readable_with_prefix,
+        call.caller.organization_id,
+        prefixes,
+        visibility=call.caller.visible,
+        limit=SHOWN + 1,
+    )
+    whole = [each for each in found if each.id == prefix]
+    match whole or found:
+        case [entity]:
+            return Resolved.of(entity)
+        case several:
+            raise _unresolved(request.prefix, several)
+
+
+def _unresolved(prefix: str, found: list[Entity]) -> NotFound | Conflict:
+    if not found:
+        return NotFound(f"There is no record whose id begins with {prefix}.")
+    several = f"more than {SHOWN}" if len(found) > SHOWN else str(len(found))
+    return Conflict(
+        f"{prefix} stands for {several} records: {', '.join(each.id for each in found[:SHOWN])}.",
+        remediation="Send more characters of the id.",
+        details={"field": "path.prefix", "actual": [each.id for each in found[:SHOWN]], "expected": "one record"},
+    )
+
+
 OPERATIONS = (
     Operation(
         list_entities,
@@ -238,4 +294,5 @@ OPERATIONS = (
         route=Route("GET", "/api/entities/{entity_id}", errors=(404,)),
         tool=Tool("Read an entity", read_only=True, render=entity_text),
     ),
+    Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=(404, 409))),
 )

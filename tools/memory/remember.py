@@ -26,11 +26,11 @@ from tools.records.linking import Link, record, related
 from tools.records.memory_models import RawMemoryFields
 from tools.records.receipts import capture_receipt
 from tools.records.storing import store_in, until_visible
-from tools.reflecting.reflection.sentences import sentences
+from tools.reflecting.reflection.layout import sentences
 from tools.runtime.threads import in_thread
 from tools.search.search import SearchRequest, search
 from tools.search.similar import Similar, similar
-from tools.work.active_task import active_task
+from tools.work.tasks import active_task
 
 SURFACE = "remember"
 SAME_LIMIT = 20

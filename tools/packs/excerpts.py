@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tools.reflecting.reflection.sentences import sentences
+from tools.reflecting.reflection.layout import sentences
 
 MORE = " …"
 """Ellipsis; counts as part of the length."""

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import Field
 
+from auth.memory_policy import Verdict, counted_keys, verdict
 from auth.policy import ADMINS, principal_of
 from auth.principal import Principal
-from auth.space_preview import Verdict, counted_keys, verdict
 from auth.spaces import memory_keys, place_of
 from stores.errors import InvalidRequest
 from stores.ledger import CaptureQuery

@@ -1,4 +1,4 @@
-"""Sign-in by a code host, and helpers of all sign-ins by redirect."""
+"""Sign-in by redirect: a code host, or an OpenID Connect provider."""
 
 from functools import partial
 from typing import Annotated
@@ -6,16 +6,23 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.accounts import SignedIn
-from auth.external.addresses import LONGEST_PLACE
+from auth.external.addresses import LONGEST, LONGEST_PLACE
 from auth.external.attempts import LIFETIME, Attempt
 from auth.external.codehost import CodeHost, codehost_refused
-from auth.external.entry import Entrance
+from auth.external.entry import Entrance, bound_organization
+from auth.external.oidc import OidcClient, not_signed_in
+from auth.external.provider import OidcProvider
+from auth.external.vouched import Vouched, role_of, vouched
 from auth.one_time import new_token
-from stores.errors import InvalidRequest, NotFound
+from auth.rights import require_session
+from auth.sign_out import end_session
+from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, NotFound
+from stores.ledger import AuditDraft
 from stores.ledger.external_identities import CODEHOST
+from stores.records import JsonObject, Role
 from tools.app import App
-from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Operation, Redirect, Request, Route
-from tools.runtime.announcements import renew_account
+from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Operation, Redirect, Request, Route, Run
+from tools.runtime.announcements import MemberChange, announce_member, renew_account
 from tools.runtime.threads import in_thread
 
 STATE_COOKIE = "engrain_oauth_state"
@@ -122,6 +129,170 @@ def _state_cookie(value: str) -> Cookie:
     return Cookie(name=STATE_COOKIE, value=value, lifetime_s=int(LIFETIME.total_seconds()) if value else 0)
 
 
+Issuer = Annotated[str, StringConstraints(max_length=LONGEST)]
+ProviderName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class OidcRequest(Request):
+    """Start a sign-in by an OpenID Connect provider."""
+
+    provider: ProviderName = Field(description="The provider's name.")
+    redirect: Place | None = Field(
+        None, description="Where the browser goes in the end: a path of this server, or a page of the frontend."
+    )
+    next: Place | None = Field(None, description="The same; `redirect` wins.")
+
+
+class OidcCallbackRequest(CallbackRequest):
+    """Callback parameters of a provider."""
+
+    provider: ProviderName = Field(description="The provider's name.")
+    iss: Issuer | None = Field(None, description="The provider's issuer (RFC 9207).")
+
+
+async def oidc_login(app: App, call: Call, request: OidcRequest) -> Redirect:
+    """Begin to sign in by an OpenID Connect provider: the browser goes there."""
+    client = _client(app, request.provider)
+    goes_to = _destination(app, request)
+    # Checked before the person signs in there for nothing.
+    await in_thread(bound_organization, app.accounts, client.provider)
+    return await _leave(app, call, client, Attempt(_name(client), goes_to, _callback_url(app, call, client)))
+
+
+async def oidc_refresh(app: App, call: Call, request: OidcRequest) -> Redirect:
+    """Replace the session by a fresh one without a word to the person, if the provider still knows the browser.
+
+    It answers 404 unless silent refresh is switched on for the provider.
+    """
+    client = _client(app, request.provider)
+    if not client.provider.silent_refresh:
+        raise NotFound(
+            f"The provider {client.provider.name} does not refresh sessions silently.",
+            code="oidc_silent_refresh_disabled",
+            remediation="Sign in again when the session ends, or ask the operator to set silent_refresh_enabled.",
+        )
+    session_id = require_session(call.caller)
+    goes_to = _destination(app, request)
+    attempt = Attempt(
+        _name(client), goes_to, _callback_url(app, call, client), session_id=session_id, user_id=call.caller.user_id
+    )
+    return await _leave(app, call, client, attempt)
+
+
+async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> Redirect:
+    """End the sign-in by an OpenID Connect provider: the account gets the role that the provider claims.
+
+    The account is found by the provider's subject, linked by its verified address, or made. The session is one in the
+    provider's organization, and has no refresh token. Whom the provider gives no role any more is no member any more.
+    """
+    client = _client(app, request.provider)
+    attempt, held = await return_of(app, call, _name(client), request.state)
+    await client.require_sender(request.iss)
+    if request.error:
+        if request.error not in BACK_TO_LOG_IN:
+            raise not_signed_in(request.error)
+        return back_to_log_in(app, attempt, held, request.error)
+    try:
+        entered = await _admit(app, call, client, attempt, code_of(request))
+    except (AuthenticationRequired, Forbidden) as error:
+        await in_thread(_note_refusal, app, call, client.provider, error.code)
+        raise
+    if entered is None:
+        return back_to_log_in(app, attempt, held, "login_required")
+    signed, before = entered
+    await _announce(app, signed, before)
+    return arrive(attempt, held, signed, Cookie(name=REFRESH_COOKIE, value="", lifetime_s=0))
+
+
+async def _admit(
+    app: App, call: Call, client: OidcClient, attempt: Attempt, code: str
+) -> tuple[SignedIn, Role | None] | None:
+    claims = await client.claims(attempt, code, frozenset({"email", client.provider.role_claim}))
+    person = vouched(client.provider, claims)
+    try:
+        role = role_of(client.provider, claims)
+    except Forbidden:
+        await _dismiss(app, call, client.provider, person)
+        raise
+    return await in_thread(_enter, app, call, client, attempt, (person, role))
+
+
+async def _dismiss(app: App, call: Call, provider: OidcProvider, person: Vouched) -> None:
+    entrance = Entrance(app.accounts, provider.name, call.origin)
+    ended = await in_thread(entrance.dismiss, provider, person)
+    if ended is not None:
+        member, organization = ended
+        await announce_member(app, organization.id, member.user.id, "org_member_removed", member.role)
+
+
+def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> None:
+    organization = app.ledger.people.organization_by_slug(provider.organization_slug)
+    details: JsonObject = {"provider": provider.name, "reason": reason}
+    home = organization.id if organization else None
+    app.ledger.audit.append(AuditDraft("session.refuse", home, None, None, details, call.origin.described()))
+
+
+def _enter(
+    app: App, call: Call, client: OidcClient, attempt: Attempt, claimed: tuple[Vouched, Role]
+) -> tuple[SignedIn, Role | None] | None:
+    person, role = claimed
+    if attempt.session_id is not None and attempt.user_id is not None:
+        known = app.ledger.people.user_by_link(person.link_provider, person.subject)
+        replaced = app.ledger.people.session(attempt.session_id)
+        if known is None or known.id != attempt.user_id or replaced is None or replaced.revoked_at is not None:
+            return None
+    entered = Entrance(app.accounts, client.provider.name, call.origin).by_oidc(client.provider, person, role)
+    if attempt.session_id is not None and attempt.user_id is not None:
+        end_session(app.accounts, attempt.session_id, attempt.user_id, call.origin)
+    return entered
+
+
+async def _announce(app: App, signed: SignedIn, before: Role | None) -> None:
+    identity = signed.identity
+    if before != identity.role:
+        change: MemberChange = "org_member_added" if before is None else "org_role_changed"
+        await announce_member(app, identity.organization.id, identity.user.id, change, identity.role)
+    await renew_account(app, identity.user.id)
+
+
+async def _leave(app: App, call: Call, client: OidcClient, attempt: Attempt) -> Redirect:
+    state, _ = new_token()
+    return await leave(app, call, attempt, state, await client.authorize_url(attempt, state))
+
+
+def _client(app: App, name: str) -> OidcClient:
+    client = app.providers.oidc.get(name)
+    if client is None:
+        raise NotFound(
+            "There is no sign-in provider of that name.",
+            code="oidc_provider_not_found",
+            remediation="List them with GET /api/auth/providers.",
+        )
+    return client
+
+
+def _name(client: OidcClient) -> str:
+    return f"oidc:{client.provider.name}"
+
+
+def _callback_url(app: App, call: Call, client: OidcClient) -> str:
+    base = app.settings.oidc.redirect_uri_base if app.settings.oidc else ""
+    return f"{(base or call.server()).rstrip('/')}/api/auth/oidc/{client.provider.name}/callback"
+
+
+def _destination(app: App, request: OidcRequest) -> str:
+    # Both are checked, so that an invalid one is refused even if unused.
+    other = app.providers.destinations.checked(request.next, "query.next")
+    wanted = app.providers.destinations.checked(request.redirect, "query.redirect")
+    return wanted if request.redirect else other
+
+
+def _entry(run: Run, errors: frozenset[int] = frozenset(), rate: str | None = RATE) -> Operation:
+    path = f"/api/auth/oidc/{{provider}}/{run.__name__.removeprefix('oidc_')}"
+    route = Route("GET", path, status=302, tag="account", rate=rate, errors=errors | {400, 502})
+    return Operation(run, roles=None, route=route)
+
+
 OPERATIONS = (
     Operation(
         codehost_login,
@@ -135,4 +306,7 @@ OPERATIONS = (
             "GET", "/api/auth/codehost/callback", status=302, tag="account", errors=(400, 401, 403, 404, 409, 502)
         ),
     ),
+    _entry(oidc_login),
+    _entry(oidc_refresh, frozenset({401, 403})),
+    _entry(oidc_callback, frozenset({401, 403, 409}), None),
 )

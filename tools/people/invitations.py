@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from auth.accounts import SignedIn, checked_email
-from auth.invitations import accept, require_invitation
+from auth.accounts import SignedIn, accept, checked_email, require_invitation
 from auth.one_time import new_token
 from auth.rights import require_may_give, require_session
 from stores.records import Invitation, JsonObject, Organization, Role

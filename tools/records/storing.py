@@ -15,9 +15,8 @@ from tools.records.containment import stated_links
 from tools.records.derivation import link, narrowed, source_of
 from tools.records.entity_models import BackgroundJobs, EntityFields
 from tools.records.linking import Link, record, related
-from tools.records.progress import update_epics
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
-from tools.records.workflow import moved, with_defaults, workflow_fields
+from tools.records.workflow import moved, update_epics, with_defaults, workflow_fields
 from tools.runtime.threads import in_thread
 
 SYNC_TIMEOUT_S = 20.0

@@ -13,8 +13,8 @@ from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.records.entity_types import EntityType
 from tools.reflecting.reflection import CERTAIN, KINDS, Duplicate, Kind, contradicts, duplicates_of
+from tools.reflecting.reflection.similarity import terms
 from tools.reflecting.reflection.stating import as_said, stated
-from tools.reflecting.reflection.terms import terms
 from tools.retrieval.plan import Plan
 
 NEAR = 10

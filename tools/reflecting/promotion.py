@@ -18,20 +18,18 @@ from tools.records.linking import require_linkable
 from tools.records.receipts import capture_receipt
 from tools.reflecting.duplicates import OPPOSING, Comparison, compare
 from tools.reflecting.promotion_policy import (
+    THRESHOLD,
     Action,
     Considered,
+    ExceptionReason,
     InputScope,
     Outcome,
     PromoteRequest,
-    Threshold,
-    consider,
-)
-from tools.reflecting.promotion_review import (
-    THRESHOLD,
-    ExceptionReason,
     PromotionReason,
     Review,
     Standing,
+    Threshold,
+    consider,
     exceptions_of,
 )
 from tools.reflecting.promotion_writing import (

@@ -15,8 +15,15 @@ from tools.frame.operation import WRITERS, Call, Operation, Result, Route
 from tools.records.entity_models import Label
 from tools.reflecting.candidates import Candidate
 from tools.reflecting.promotion import AutoReview, AutoReviewRequest, Judgement, again, apply, judge, review_of
-from tools.reflecting.promotion_policy import Action, Outcome, PromotionFields, Threshold
-from tools.reflecting.promotion_review import THRESHOLD, ExceptionReason, archivable
+from tools.reflecting.promotion_policy import (
+    THRESHOLD,
+    Action,
+    ExceptionReason,
+    Outcome,
+    PromotionFields,
+    Threshold,
+    archivable,
+)
 from tools.reflecting.promotion_writing import write_archive
 from tools.runtime.threads import in_thread
 

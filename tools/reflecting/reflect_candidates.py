@@ -18,7 +18,7 @@ from tools.records.entity_models import EntityId, Label, MutationReceipt, Relate
 from tools.records.linking import Target, referred, require_target
 from tools.reflecting.duplicates import OPPOSING, STATING, Known, Relationship
 from tools.reflecting.reflection import Finding, Kind
-from tools.work.active_task import active_task
+from tools.work.tasks import active_task
 
 NOTES_LIMIT = 500_000
 TITLE_LIMIT = 300

@@ -12,9 +12,8 @@ from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.frame.dates import optional_moment
 from tools.frame.operation import WRITERS, Call, Request, Route, Tool, mutation
-from tools.records.cycles import refuse_cycles
 from tools.records.entity_models import EntityId
-from tools.records.linking import may_end_facts
+from tools.records.linking import may_end_facts, refuse_cycles
 from tools.records.storing import until_visible
 from tools.relations.relations import (
     REFUSALS,

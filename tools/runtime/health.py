@@ -9,8 +9,7 @@ from stores.embedding import WatchedEmbedder
 from stores.errors import EngrainError
 from stores.indexer import IndexStatus
 from tools.app import App
-from tools.runtime.revision import commit
-from tools.runtime.version import VERSION
+from tools.runtime.version import VERSION, commit
 
 OPEN_MCP = "/mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off): whoever reaches it is the first admin."
 _WORST = ("ready", "catching_up", "degraded", "rebuilding", "failed")

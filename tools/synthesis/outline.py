@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tools.packs.facets import Facet
 from tools.people.organizations import slug_of
-from tools.reflecting.reflection.terms import stem, terms
+from tools.reflecting.reflection.similarity import stem, terms
 from tools.synthesis.models import PlanRequest, RequiredSection
 from tools.synthesis.templates import EVERYTHING, EXTENTS, LISTED, OPEN, TEMPLATES
 from tools.text.plain import one_line

@@ -11,7 +11,7 @@ from tools.packs.context_models import PackItem
 from tools.packs.excerpts import excerpt
 from tools.packs.facets import FACETS, SHELVES, Facet
 from tools.packs.selection import DONE
-from tools.reflecting.reflection.sensitivity import sensitivity_flags
+from tools.reflecting.reflection.finding import sensitivity_flags
 from tools.search.search import ORIGINS, Origin
 from tools.synthesis.models import SourceView
 from tools.synthesis.outline import Section

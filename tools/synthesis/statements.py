@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tools.packs.facets import Facet
-from tools.reflecting.reflection.layout import Block, blocks
-from tools.reflecting.reflection.sentences import sentences
-from tools.reflecting.reflection.similarity import groups
-from tools.reflecting.reflection.terms import Terms, overlap, terms
+from tools.reflecting.reflection.layout import Block, blocks, sentences
+from tools.reflecting.reflection.similarity import Terms, groups, overlap, terms
 from tools.synthesis.models import Gap, Verification
 from tools.synthesis.sources import Pack, Source
 from tools.synthesis.templates import Extent

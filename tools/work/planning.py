@@ -15,8 +15,8 @@ from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Request, Result
-from tools.records.cycles import shortest_path
 from tools.records.entity_models import EntityId, Label
+from tools.records.linking import shortest_path
 from tools.runtime.threads import in_thread
 from tools.search.similar import alike
 from tools.work.work_changes import MOST_HOURS, no_such

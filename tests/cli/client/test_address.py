@@ -2,8 +2,8 @@
 
 import pytest
 
-from cli.client.address import is_in_clear, is_local, server_address
 from cli.client.failure import CommandFailed, ExitCode
+from cli.client.server import is_in_clear, is_local, server_address
 
 
 @pytest.mark.parametrize(

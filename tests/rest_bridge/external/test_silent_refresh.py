@@ -75,7 +75,7 @@ async def test_a_session_that_was_ended_meanwhile_is_not_revived(
 ) -> None:
     mine = await user_id(browser)
     link = await browser.to_provider(REFRESH)
-    app.ledger.people.revoke_sessions(mine)
+    app.ledger.people.set_password_hash(mine, "new")
     answer = await browser.get(link)
     assert parse_qs(urlsplit(answer.headers["location"]).query)["error"] == ["login_required"]
     assert app.ledger.people.sessions(mine) == []

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from rest_bridge.application import build_asgi
-from rest_bridge.pages.forms import FORM_LIMIT
+from rest_bridge.bodies import FORM_LIMIT
 from tests.people import PASSWORD, Person
 from tests.rest_bridge.harness import Client, client_of, opened
 from tools.app import App

@@ -323,7 +323,7 @@ def little_room() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", FOLLOWERS)
 def test_where_no_room_is_left_no_record_is_to_blame(world: World, name: IndexName) -> None:
-    text = " ".join(f"word{number}" for number in range(3_000))
+    text = " ".join(f"word{number}" for number in range(300))
     world.write(*[draft(f"e{at}{'x' * 300}", f"{text} {at}") for at in range(400)])
     feed = Feed(world.ledger, ORG, batch_changes=1_000, batch_characters=10**9)
     batch = feed.read(feed.origin())

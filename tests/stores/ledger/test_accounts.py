@@ -121,17 +121,6 @@ def test_preferences_are_merged_and_keep_null(ledger: Ledger, second: Ledger) ->
     assert ledger.people.preferences(BOB) == {str(number): number for number in range(12)}
 
 
-def test_the_last_admin_stays(ledger: Ledger) -> None:
-    with pytest.raises(Conflict, match="last admin"):
-        ledger.people.set_admin(ANN, False)
-    ledger.people.set_admin(BOB, True, audit=deed("admin.grant", None))
-    ledger.people.set_admin(ANN, False)
-    assert [ledger.people.user(each).is_admin for each in (ANN, BOB)] == [False, True]  # type: ignore[union-attr]
-    assert actions(ledger, None) == ["admin.grant"]
-    with pytest.raises(NotFound):
-        ledger.people.set_admin("nobody", True)
-
-
 def test_an_account_may_begin_with_a_link(ledger: Ledger, clock: SteppingClock) -> None:
     link = ExternalIdentity("oidc:acme", "sub-1", "u3", "u3@example.org", clock.now)
     created = ledger.people.create_account(person("u3"), organization("o3"), link, deed("user.create", None))

@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from stores.ledger import AuthorizationCode, DeviceLogin, Grant, Ledger, OAuthClient, TokenPair
-from stores.ledger.expiry import REMEMBERED, UNUSED
+from stores.ledger.sessions import REMEMBERED, UNUSED
 from stores.records import ApiKey, Invitation
 from tests.stores.ledger.samples import ANN, ORG, SteppingClock
 

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, create_engine
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from stores.ledger.pool import ReaderPool
+from stores.ledger.engine import ReaderPool
 
 OPENED: list[sqlite3.Connection] = []
 

@@ -35,13 +35,11 @@ def test_a_session_that_is_over_is_not_rotated(ledger: Ledger, session: Session)
     assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.created_at) == "ended"
 
 
-def test_all_sessions_of_a_user_end_but_the_one_to_keep(ledger: Ledger, session: Session) -> None:
+def test_a_new_password_ends_all_sessions_of_its_user(ledger: Ledger, session: Session) -> None:
     ledger.people.create_session(replace(session, id="s2"))
     ledger.people.create_session(replace(session, id="bobs", user_id=BOB))
-    assert ledger.people.revoke_sessions(ANN, keep="s2") == 1
+    assert ledger.people.set_password_hash(ANN, "new") == 2
     assert ledger.people.identity(ANN, ORG, "s1") is None
-    assert ledger.people.identity(ANN, ORG, "s2") is not None
-    assert ledger.people.revoke_sessions(ANN) == 1
     bobs = ledger.people.session("bobs")
     assert bobs.revoked_at is None
 
@@ -68,11 +66,12 @@ def test_a_user_sees_the_sessions_that_hold_the_newest_first(
     assert ledger.people.sessions(ANN) == [newer, session]
 
 
-def test_the_sessions_of_one_organization_end_alone(ledger: Ledger, session: Session) -> None:
-    ledger.people.create_session(replace(session, id="elsewhere", organization_id=OTHER))
-    assert ledger.people.revoke_sessions(ANN, organization_id=ORG, audit=deed("session.revoke_all")) == 1
-    assert [each.id for each in ledger.people.sessions(ANN)] == ["elsewhere"]
-    assert actions(ledger) == ["session.revoke_all"]
+def test_a_membership_that_ends_takes_the_sessions_of_its_organization_alone(ledger: Ledger, session: Session) -> None:
+    ledger.people.add_membership(BOB, ORG, "viewer")
+    for where in (ORG, OTHER):
+        ledger.people.create_session(replace(session, id=f"in {where}", user_id=BOB, organization_id=where))
+    ledger.people.drop_member(BOB, ORG)
+    assert [each.id for each in ledger.people.sessions(BOB)] == [f"in {OTHER}"]
 
 
 def test_a_switched_session_holds_in_the_other_organization_with_new_tokens_only(

@@ -6,7 +6,7 @@ from stores.errors import Conflict
 from tests.people import Person
 from tools.catalogue import OPERATIONS, by_name
 from tools.frame.execute import body_hash
-from tools.people.profile import UpdateProfileRequest
+from tools.people.account import UpdateProfileRequest
 
 pytestmark = pytest.mark.anyio
 

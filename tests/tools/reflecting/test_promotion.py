@@ -10,7 +10,7 @@ from stores.errors import Conflict, EngrainError, Forbidden, NotFound
 from tests.people import Person, caught_up, lag, person
 from tests.tools.queue import DECIDED, noted, waiting
 from tools.app import App
-from tools.reflecting.promotion_review import (
+from tools.reflecting.promotion_policy import (
     ExceptionReason,
     Input,
     PromotionReason,

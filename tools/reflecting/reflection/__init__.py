@@ -2,8 +2,7 @@
 
 from tools.reflecting.reflection.contradiction import contradicts
 from tools.reflecting.reflection.extract import extract
-from tools.reflecting.reflection.finding import KINDS, SENSITIVITIES, Finding, Kind, Sensitivity
-from tools.reflecting.reflection.sensitivity import sensitivity_flags
+from tools.reflecting.reflection.finding import KINDS, SENSITIVITIES, Finding, Kind, Sensitivity, sensitivity_flags
 from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, duplicates_of
 
 __all__ = [

@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-from tools.reflecting.reflection.phrases import lower, mask
-from tools.reflecting.reflection.sentences import sentences
-from tools.reflecting.reflection.signals import signals
-from tools.reflecting.reflection.similarity import similarity
+from tools.reflecting.reflection.cues import lower, mask
+from tools.reflecting.reflection.layout import sentences
+from tools.reflecting.reflection.similarity import STOP_WORDS, Terms, overlap, similarity, stem, terms
 from tools.reflecting.reflection.stating import UNSETTLED, Stated, stated
-from tools.reflecting.reflection.terms import STOP_WORDS, Terms, overlap, stem, terms
+from tools.reflecting.reflection.words import signals
 
 _SENTENCES = 40
 _BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-+*•>#]|[0-9]{1,3}[.)])[ \t])")

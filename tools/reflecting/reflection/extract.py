@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from tools.reflecting.reflection.finding import CEILINGS, Finding, Kind
+from tools.reflecting.reflection.finding import CEILINGS, Finding, Kind, sensitivity_flags
 from tools.reflecting.reflection.judging import judge, read
-from tools.reflecting.reflection.layout import Block, blocks
-from tools.reflecting.reflection.sensitivity import sensitivity_flags
-from tools.reflecting.reflection.sentences import sentences
+from tools.reflecting.reflection.layout import Block, blocks, sentences
 from tools.reflecting.reflection.similarity import groups
-from tools.reflecting.reflection.stating import as_rejected
-from tools.reflecting.reflection.titles import tags_of, title_of
+from tools.reflecting.reflection.stating import as_rejected, tags_of, title_of
 
 SENTENCE_LIMIT = 1_200
 """Characters; anything longer is data, not prose."""

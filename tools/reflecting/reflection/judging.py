@@ -4,13 +4,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.reflecting.reflection.cues import CLEAR, FAIR, SURE, hits
-from tools.reflecting.reflection.finding import CEILINGS, CUED, Kind
+from tools.reflecting.reflection.cues import CLEAR, FAIR, SURE, hits, mask, words_of
+from tools.reflecting.reflection.finding import CEILINGS, CUED, Kind, word_set
 from tools.reflecting.reflection.layout import Block
-from tools.reflecting.reflection.phrases import mask, words_of
-from tools.reflecting.reflection.signals import IMPERATIVES, PEOPLE_DO, THINGS_DO, quotations, signals
-from tools.reflecting.reflection.wordlist import word_set
-from tools.reflecting.reflection.words import NOTHING, Announced, announced, day_of, label_of
+from tools.reflecting.reflection.words import (
+    IMPERATIVES,
+    NOTHING,
+    PEOPLE_DO,
+    THINGS_DO,
+    Announced,
+    announced,
+    day_of,
+    label_of,
+    quotations,
+    signals,
+)
 
 FLOOR = 0.62
 _ORDER: tuple[Kind, ...] = ("decision", "task", "artifact", "procedure", "plan", "idea", "claim")

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from tools.reflecting.reflection.finding import CEILINGS, KINDS, TITLE_LIMIT, Finding, Kind
-from tools.reflecting.reflection.phrases import mask
-from tools.reflecting.reflection.sensitivity import sensitivity_flags
-from tools.reflecting.reflection.signals import signals
-from tools.reflecting.reflection.similarity import groups
-from tools.reflecting.reflection.stating import stated
-from tools.reflecting.reflection.terms import terms
-from tools.reflecting.reflection.titles import tags_of, title_of
+from tools.reflecting.reflection.cues import mask
+from tools.reflecting.reflection.finding import CEILINGS, KINDS, TITLE_LIMIT, Finding, Kind, sensitivity_flags
+from tools.reflecting.reflection.similarity import groups, terms
+from tools.reflecting.reflection.stating import stated, tags_of, title_of
+from tools.reflecting.reflection.words import signals
 
 Flaw = Literal["unknown_kind", "no_such_span", "not_stated", "doubtful", "overlapping", "too_many"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)

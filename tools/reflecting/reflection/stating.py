@@ -1,9 +1,9 @@
-"""Statements without their labels."""
+"""Statements without their labels, and their titles and tags."""
 
 import re
 from typing import NamedTuple
 
-from tools.reflecting.reflection.wordlist import word_set
+from tools.reflecting.reflection.finding import TITLE_LIMIT, Kind, word_set
 from tools.reflecting.reflection.words import REJECTED, Context, label_of
 
 _MARKS = re.compile(r"[ \t]*+(?:(?:[-+*•>#]++|[0-9]{1,3}[.)]|\[[ xX~-]?\])(?:[ \t]++|$))+")
@@ -52,3 +52,62 @@ def as_rejected(content: str) -> str:
 
 def as_said(title: str, content: str) -> str:
     return as_rejected(content) if stated(title).is_rejected else content
+
+
+_MARKUP = re.compile(r"\*\*|__|`|^[#>\s]{1,12}|^\d{1,3}[.)] |\[([^\[\]\n]{1,120})\]\([^()\s]{1,400}\)")
+_FILLER = re.compile(
+    r"(?:(?:ok(?:ay)?|so|and|but|yes|yeah|well|hm+|aha?|then|also)[,:]?\s+){1,3}|"
+    r"(?:we|i|they|the team)\s+(?:have\s+)?(?:decided|agreed)\s+(?:that\s+|to\s+)?|(?:it\s+)?turn(?:s|"
+    r"ed)\s+out\s+(?:that\s+)?|"
+    r"(?:we|i)\s+(?:found|noticed|learned)\s+(?:out\s+)?that\s+|please\s+",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[,;:]\s|\s[–—-]\s|\s(?:because|since|so that|which)\s")
+
+TAGS: dict[str, str] = {
+    "api": r"apis?|endpoints?|rest|graphql|webhooks?|grpc",
+    "build": r"ci|build|builds|pipeline|pipelines|compile|compiler|linker",
+    "database": r"database|databases|db|sql|postgres|postgresql|mysql|sqlite|index|indexes|migration|migrations|"
+    r"schema|tables?",
+    "deployment": r"deploy|deploys|deployed|deployment|rollback|release|releases|rollout|kubernetes|docker|helm",
+    "documentation": r"docs|documentation|readme|adr|runbook|changelog",
+    "network": r"dns|tls|certificate|certificates|proxy|firewall|timeout|timeouts",
+    "performance": r"latency|p50|p95|p99|slow|slower|faster|throughput|memory|cpu|oom|cache|caching|benchmark",
+    "security": r"security|auth|authentication|authorization|oauth|saml|sso|permission|permissions|encryption|"
+    r"vulnerability|csp",
+    "testing": r"tests?|testing|flaky|regression|pytest|coverage|e2e",
+    "incident": r"incident|outage|page|paged|alert|alerts|post-mortem|postmortem|on-call",
+}
+_DETECTED = {tag: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE) for tag, words in TAGS.items()}
+
+
+def title_of(content: str, *, is_rejected: bool = False) -> str:
+    """Return a title of at most 120 characters, without markup, label and opening words.
+
+    It is cut at a clause. “Rejected” stays, and is put in front if `is_rejected`.
+    """
+    text = " ".join(_MARKUP.sub(lambda found: found[1] or "", content[:600]).split())
+    label = label_of(text)
+    said_no = stated(text).is_rejected
+    if label and label[1] < len(text) and not said_no:
+        text = text[label[1] :]
+    filler = _FILLER.match(text)
+    text = text[filler.end() :] if filler and len(text) - filler.end() > 3 else text
+    text = text.strip(" .;,:–—") or " ".join(content[:TITLE_LIMIT].split())
+    if is_rejected and not said_no:
+        text = f"{PREFIX}{text}"
+    if len(text) > TITLE_LIMIT:
+        text = _cut(text)
+    return text[:1].upper() + text[1:] if text[:1].upper() != "ẞ" and len(text[:1].upper()) == 1 else text
+
+
+def _cut(text: str) -> str:
+    ends = [match.start() for match in _CLAUSE.finditer(text, 40, TITLE_LIMIT)]
+    if ends:
+        return text[: ends[-1]].rstrip(" ,;:")
+    space = text.rfind(" ", 40, TITLE_LIMIT - 2)
+    return text[: space if space > 0 else TITLE_LIMIT - 2].rstrip(" ,;:") + " …"
+
+
+def tags_of(kind: Kind, content: str) -> tuple[str, ...]:
+    return ("reflection", kind, *(tag for tag, pattern in _DETECTED.items() if pattern.search(content)))

@@ -3,9 +3,8 @@
 import pytest
 
 from tools.reflecting.reflection import KINDS, extract
-from tools.reflecting.reflection.cues import ROWS, Row
+from tools.reflecting.reflection.cues import ROWS, Row, compile_phrase
 from tools.reflecting.reflection.finding import CEILINGS
-from tools.reflecting.reflection.phrases import compile_phrase
 
 KEPT = {
     "decision": [

@@ -3,7 +3,7 @@
 import pytest
 
 from tools.reflecting.reflection import extract
-from tools.reflecting.reflection.sensitivity import sensitivity_flags
+from tools.reflecting.reflection.finding import sensitivity_flags
 
 FLAGGED = {
     "password": ("the login is pentest / password: Sommer2024!", ("credential",)),

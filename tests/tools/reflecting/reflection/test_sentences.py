@@ -1,6 +1,6 @@
 import pytest
 
-from tools.reflecting.reflection.sentences import sentences
+from tools.reflecting.reflection.layout import sentences
 
 CASES = {
     "two": ("It works. Ship it.", ["It works.", "Ship it."]),

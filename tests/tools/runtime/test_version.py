@@ -3,7 +3,7 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from tools.runtime.revision import ROOT, commit
+from tools.runtime.version import ROOT, commit
 
 AUTHOR = pygit2.Signature("A", "a@localhost.test", 0, 0)
 
@@ -75,4 +75,4 @@ def test_a_checkout_that_cannot_be_read_or_has_no_commit_has_none(tmp_path: Path
 
 
 def test_the_checkout_of_the_running_code_is_looked_at() -> None:
-    assert (ROOT / "tools" / "runtime" / "revision.py").is_file()
+    assert (ROOT / "tools" / "runtime" / "version.py").is_file()

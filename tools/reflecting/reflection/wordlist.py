@@ -1,5 +1,0 @@
-"""Word lists."""
-
-
-def word_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
