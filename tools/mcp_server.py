@@ -148,6 +148,7 @@ class Toolbox:
             raise AuthenticationRequired("Authentication is required.")
         if operation.tool is not None:
             _refuse_rest_only(operation.name, operation.tool, arguments)
+            arguments = {**operation.tool.defaults, **arguments}
         request = parse(operation.request, dict(arguments), strict_names=True, where="arguments")
         key = getattr(request, "idempotency_key", None)
         scope = _scope(context)
@@ -198,7 +199,7 @@ def describe(operation: Operation, tool: Tool) -> types.Tool:
         name=operation.name,
         title=tool.title,
         description=operation.description,
-        input_schema=input_schema(operation.request, tool.omit, tool.omit_values),
+        input_schema=input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults),
         output_schema=output_schema(operation.result, tool.omit_result | RECEIPTS),
         annotations=types.ToolAnnotations(
             title=tool.title,

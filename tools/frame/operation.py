@@ -141,6 +141,8 @@ class Tool:
     """Request fields that exist over REST only."""
     omit_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Values by field that exist over REST only."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Values of arguments that are left out, where they differ from those of REST."""
     omit_result: frozenset[str] = frozenset()
     """Result fields that the output schema leaves out."""
     render: Callable[[Any], str] | None = None

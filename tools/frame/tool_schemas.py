@@ -19,7 +19,10 @@ _NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 
 def input_schema(
-    model: type[BaseModel], omit: frozenset[str], omit_values: Mapping[str, frozenset[str]] = _NOTHING
+    model: type[BaseModel],
+    omit: frozenset[str],
+    omit_values: Mapping[str, frozenset[str]] = _NOTHING,
+    defaults: Mapping[str, Any] = _NOTHING,
 ) -> Schema:
     """Make the schema of a tool's arguments, without null for optional ones."""
     schema = _plain(model.model_json_schema(mode="validation"), ("title", *_LENGTHS), offer_null=False)
@@ -31,6 +34,8 @@ def input_schema(
             **properties[name],
             "enum": [each for each in properties[name]["enum"] if each not in words],
         }
+    for name, value in defaults.items():
+        properties[name] = {**properties[name], "default": value}
     found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     if required := [name for name in schema.get("required", ()) if name in properties]:
         found["required"] = required

@@ -150,6 +150,7 @@ class RecallRequest(ScopedFields):
         description='What to recall, in plain words; exact identifiers and "quoted phrases" work too.'
     )
     limit: int = Field(10, ge=1, le=50, description="Most memories.")
+    min_score: float = Field(0, ge=0, le=1, description="Least score of a memory.")
 
 
 class RecalledMemory(RawMemoryView):
@@ -198,6 +199,7 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
         depth=DEPTH,
         sight=caller.visible,
         expand=False,
+        min_score=request.min_score,
     )
     ranking = retrieve(app, plan)
     reason = READ_REASONS[place.memory_scope]

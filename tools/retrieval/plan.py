@@ -13,6 +13,8 @@ from stores.records import Entity, IndexFilter
 Mode = Literal["fast", "naive"]
 """`naive` is a control: reciprocal rank fusion."""
 
+AGENTS_SCORE = 0.05
+"""Least score of the hits that agents get: `docs/experiments/other-kinds.md`."""
 LANE_DEPTH = 456
 """Candidates per lane."""
 ENOUGH = 50

@@ -22,7 +22,7 @@ from tools.records.entity_models import EntityId, Label, Labels
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import memory_place
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
-from tools.retrieval.plan import DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
+from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
 from tools.search.exposure import exposed, stamp
@@ -53,6 +53,7 @@ class SearchRequest(Request):
     as_of: Date | None = Field(None, description="Answer from what was valid at this moment.")
     limit: int = Field(10, ge=1, le=50, description="Most results.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Results to skip.")
+    min_score: float = Field(0, ge=0, le=1, description="Least score of a result.")
     include_content: bool = Field(True, description="Whether results carry content.")
     content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per result.")
     include_documents: bool = Field(True, description="Whether to search documentation chunks.")
@@ -204,6 +205,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         newest_first=request.boost_recent,
         boost_cited=app.settings.usage_signal and as_of is None,
         decay_days=request.temporal_decay_days or DECAY_DAYS,
+        min_score=request.min_score,
         mode=mode,
     )
 
@@ -341,6 +343,8 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
         "pool_limit": POOL_LIMIT,
         **faults(ranking),
     }
+    if request.min_score > 0:
+        filters["min_score"] = request.min_score
     if plan is not None and plan.expand and not plan.is_naive:
         detailed_from = request.offset if request.include_retrieval_diagnostics else None
         filters["graph_retrieval"] = graph_retrieval(ranking, detailed_from=detailed_from)
@@ -381,6 +385,12 @@ OPERATIONS = (
     Operation(
         search,
         route=Route("POST", "/api/search", tag="search", errors=frozenset({400})),
-        tool=Tool("Search the memory", read_only=True, omit=REST_ONLY, render=search_text),
+        tool=Tool(
+            "Search the memory",
+            read_only=True,
+            omit=REST_ONLY,
+            defaults={"min_score": AGENTS_SCORE},
+            render=search_text,
+        ),
     ),
 )
