@@ -34,6 +34,8 @@ class Rider(Protocol):
 
     def wake(self) -> None: ...
 
+    def note_outage(self) -> None: ...
+
 
 class EmbedderSource:
     """Embedder, made at its first use."""
@@ -134,7 +136,7 @@ class EmbeddingWorker:
         rider, works, slices = found
         # Look for another turn afterwards.
         self._woken = True
-        if any(each.work.item.interactive for each in slices):
+        if any(each.work.interactive for each in slices):
             self._tokens_from = time.monotonic() + self._options.late_after_s
         texts = [text for each in slices for text in each.texts]
         try:
@@ -177,7 +179,7 @@ class EmbeddingWorker:
             rested = [at for rider in self._riders if (at := rider.works.wake_rested()) is not None]
             self._rested_at = min(rested, default=None)
             for rider in self._riders:
-                if rider.works.has_done:
+                if rider.works.calls:
                     rider.wake()
 
     def _next(self, *, interactive: bool) -> tuple[Rider, EmbeddingQueue, list[Slice]] | None:
@@ -192,7 +194,8 @@ class EmbeddingWorker:
 
     def _succeeded(self, rider: Rider, works: EmbeddingQueue, slices: list[Slice], vectors: "Vectors") -> None:
         recovered, self._failures, self.outage = bool(self.outage), 0, ""
-        if works.deliver(slices, vectors):
+        works.deliver(slices, vectors)
+        if works.calls:
             rider.wake()
         if recovered:
             self._tell_all()
@@ -210,4 +213,4 @@ class EmbeddingWorker:
         with self._signal:
             riders = list(self._riders)
         for rider in riders:
-            rider.wake()
+            rider.note_outage()
