@@ -188,9 +188,6 @@ class EmbeddingQueue:
     def is_refused(self, record_id: str) -> bool:
         return record_id in self._refusals
 
-    def waiting(self, *, interactive: bool) -> int:
-        return len(self._ready[interactive])
-
     def awaits(self, *, interactive: bool) -> bool:
         """Return whether records are queued or at the model."""
         with self._lock:

@@ -167,17 +167,11 @@ class OpenOrganization:
     def lend(self) -> Iterator[OpenIndexes]:
         if self.vectors is not None:
             self.vectors.wait_settled(VECTORS_TIMEOUT_S)
-        lexical, graph = self.lexical.acquire(), self.graph.acquire()
-        vectors = self.vectors.acquire() if self.vectors is not None else None
-        held = {"lexical": lexical, "graph": graph, "vectors": vectors}
-        opening = {lane.name: OPENING for lane in self.lanes if held[lane.name] is None}
+        held = {lane.name: lane.acquire() for lane in self.lanes}
+        opening = {name: OPENING for name, handle in held.items() if handle is None}
+        open_ = {name: handle.index for name, handle in held.items() if handle is not None}
         try:
-            yield OpenIndexes(
-                lexical.index if lexical else None,
-                graph.index if graph else None,
-                vectors.index if vectors else None,
-                opening | self.degraded(),
-            )
+            yield OpenIndexes(open_.get("lexical"), open_.get("graph"), open_.get("vectors"), opening | self.degraded())
         finally:
             for handle in held.values():
                 if handle is not None:

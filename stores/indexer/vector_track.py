@@ -13,7 +13,7 @@ from stores.indexer.folders import Watermark, marker
 from stores.indexer.handle import Handle
 from stores.indexer.refusals import Refusal, divide, is_of_the_machine
 from stores.indexer.surroundings import ModelUnavailable, Surroundings, describe, log, log_refused
-from stores.indexer.token_lane import TokenLane
+from stores.indexer.token_queue import TokenQueue
 from stores.indexer.track import FOREVER, Track
 from stores.records import Change, Position
 from stores.vectors import VectorIndex, VectorState
@@ -54,7 +54,7 @@ class VectorTrack(Track[VectorIndex]):
         if mode:
             self._refill(mode)
             log.info("index_refill", organization_id=around.organization_id, index="vectors", reason=objection or mode)
-        self.tokens = TokenLane(around, handle, worker.wake)
+        self.tokens = TokenQueue(around, handle, worker.wake)
         worker.join_in(self)
 
     def note_outage(self) -> None:

@@ -25,7 +25,7 @@ FURTHER_PASSAGES = 2
 """For each encoded in parallel: together they take a third longer than alone."""
 
 
-class TokenLane:
+class TokenQueue:
     """`turn` is called by one thread, everything else by any."""
 
     def __init__(self, around: Surroundings, handle: Handle[VectorIndex], wake: Callable[[], None]) -> None:
