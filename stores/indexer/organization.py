@@ -18,7 +18,7 @@ from stores.indexer.lane import Lane
 from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus
 from stores.indexer.surroundings import Surroundings
-from stores.indexer.vector_adapter import VectorAdapter
+from stores.indexer.vector_track import VectorAdapter
 from stores.indexer.waits import Missing, Waits
 from stores.ledger import Ledger
 from stores.lexical import LexicalIndex, layout

@@ -1,8 +1,9 @@
-"""Generation of the vectors: records go through the embedding worker, and are committed in groups."""
+"""Vectors of one organization: records go through the embedding worker, and are committed in groups."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from stores.embedding import Passage
 from stores.indexer.backlog import Progress
@@ -10,19 +11,63 @@ from stores.indexer.embedding_queue import EmbeddingQueue, Work
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark, marker
-from stores.indexer.handle import Handle
+from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.refusals import Refusal, divide, is_of_the_machine
+from stores.indexer.status import IndexName
 from stores.indexer.surroundings import ModelUnavailable, Surroundings, describe, log, log_refused
 from stores.indexer.token_queue import TokenQueue
 from stores.indexer.track import FOREVER, Track
 from stores.records import Change, Position
-from stores.vectors import VectorIndex, VectorState
+from stores.tokens import TokenStore
+from stores.vectors import ModelChanged, VectorIndex, VectorState
 from stores.vectors.passages import ranges
 
 MISSING, ALL = "missing", "all"
 READ_CHANGES = 500
 SELDOM = 20
 """Factor on the rest of records that the index refused."""
+
+
+class VectorAdapter:
+    name: IndexName = "vectors"
+    in_place = True
+
+    def __init__(self, worker: EmbeddingWorker) -> None:
+        self._worker = worker
+
+    @property
+    def outage(self) -> str:
+        return self._worker.outage
+
+    def open(self, folder: Path, around: Surroundings, *, clean: bool) -> "VectorTrack":
+        """Open a generation, or a fresh one where another model made it.
+
+        Raises:
+            ModelUnavailable: The model cannot be loaded or reached.
+        """
+        try:
+            index = self._opened(folder, around)
+        except ModelChanged as change:
+            log.info("embedding_model_changed", organization_id=around.organization_id, reason=str(change))
+            folder = around.files.start(self.name, incomplete=True)
+            around.files.sweep(self.name, [folder], damaged=False)
+            index = self._opened(folder, around)
+        with closing_on_error(index):
+            return VectorTrack(Handle(index, folder), around, self._worker, clean=clean)
+
+    def _opened(self, folder: Path, around: Surroundings) -> VectorIndex:
+        with _reaching_model():
+            embedder = self._worker.source.get()
+            dimension = embedder.dimension
+        budget, late = around.options.vector_budget_mb, self._worker.late
+        index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
+        if late is None:
+            # Deleted records would stay in it.
+            TokenStore.remove(folder)
+        else:
+            with closing_on_error(index):
+                index.tokens = TokenStore.open(folder, model=late.model, width=late.width)
+        return index
 
 
 class VectorTrack(Track[VectorIndex]):
@@ -276,7 +321,7 @@ class VectorTrack(Track[VectorIndex]):
     def _divide(self, text: str) -> Sequence[Passage]:
         if not text:
             return []
-        with reaching_model():
+        with _reaching_model():
             return self._worker.source.get().split(text)
 
 
@@ -285,8 +330,7 @@ def _newest(works: Sequence[Work]) -> list[Work]:
 
 
 @contextmanager
-def reaching_model() -> Iterator[None]:
-    """Raise the model's faults as such, to tell them from an index's."""
+def _reaching_model() -> Iterator[None]:
     try:
         yield
     except Exception as error:
