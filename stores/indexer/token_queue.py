@@ -54,13 +54,12 @@ class TokenQueue:
                 known = _without_superfluous(self._store, held)
             missing = [each for each, revision in held.items() if known.get(each) != revision]
         self._waiting = OrderedDict.fromkeys(missing)
-        self._is_lost = self._store is not None and bool(self._store.fault)
-        """All records wait because the file cannot be used."""
 
     def __len__(self) -> int:
         with self._lock:
-            self._check_fault()
-            return len(self._waiting)
+            # The next turn makes a file anew that cannot be used; all records wait for it.
+            is_lost = self._store is not None and bool(self._store.fault)
+            return len(self._handle.index.contents() if is_lost else self._waiting)
 
     def let_go(self) -> None:
         with self._lock:
@@ -91,7 +90,6 @@ class TokenQueue:
             # A file that cannot be made again now has a fault then: the next turn tries it.
             with suppress(sqlite3.Error, OSError):
                 self._store.mend(anew=True)
-            self._is_lost = bool(self._store.fault)
             self._restart(self._handle.index.contents())
         self._wake()
 
@@ -201,13 +199,9 @@ class TokenQueue:
     def _mend(self, index: VectorIndex, store: TokenStore) -> None:
         store.mend()
         with self._lock:
-            self._is_lost, self._is_new = False, True
+            self._is_new = True
+            self._restart(index.contents())
         _without_superfluous(store, index.contents())
-
-    def _check_fault(self) -> None:
-        if self._store is not None and self._store.fault and not self._is_lost:
-            self._is_lost = True
-            self._restart(self._handle.index.contents())
 
     def _restart(self, record_ids: Iterable[str]) -> None:
         self._current, self.refused = None, {}
