@@ -20,16 +20,10 @@ class IndexBatch:
     """Reasons by deleted record that the ledger has and cannot read."""
 
 
-class Index(Protocol):
+class StoredIndex(Protocol):
     """Derived store. Reads from any thread, everything else from the writer's."""
 
     name: str
-
-    def position(self) -> Position | None:
-        """Last applied position; None for a fresh index."""
-
-    def apply(self, batch: IndexBatch) -> None:
-        """Make the batch visible and advance the position, in one commit."""
 
     @property
     def erasable(self) -> int:
@@ -38,10 +32,20 @@ class Index(Protocol):
     def contents(self) -> Mapping[str, int]:
         """Return the revision of every entity, by id."""
 
-    def prepare(self) -> None:
-        """Prepare for reads, a moment after the last write."""
-
     def compact(self) -> None:
         """Reclaim space in a quiet moment; erases deleted text from disk."""
 
     def close(self) -> None: ...
+
+
+class Index(StoredIndex, Protocol):
+    """Index that applies batches."""
+
+    def position(self) -> Position | None:
+        """Last applied position; None for a fresh index."""
+
+    def apply(self, batch: IndexBatch) -> None:
+        """Make the batch visible and advance the position, in one commit."""
+
+    def prepare(self) -> None:
+        """Prepare for reads, a moment after the last write."""

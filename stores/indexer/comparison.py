@@ -3,14 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol, runtime_checkable
 
+from stores.index import StoredIndex
 from stores.indexer.feed import reading
 from stores.ledger import Ledger
 
 PAGE = 1_000
-
-
-class Comparable(Protocol):
-    def contents(self) -> Mapping[str, int]: ...
 
 
 @runtime_checkable
@@ -19,7 +16,7 @@ class HoldsRelations(Protocol):
 
 
 def differences(
-    ledger: Ledger, organization_id: str, index: Comparable, after: int, awaited: Collection[str] = ()
+    ledger: Ledger, organization_id: str, index: StoredIndex, after: int, awaited: Collection[str] = ()
 ) -> list[str]:
     """Describe each record that is missing, superfluous or stale.
 

@@ -15,7 +15,7 @@ from stores.embedding import Embedder
 from stores.indexer.embedding_queue import EmbeddingQueue, Slice
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.options import IndexerOptions
-from stores.indexer.token_lane import TokenLane
+from stores.indexer.token_queue import TokenQueue
 from stores.indexer.vector_cache import TokenCache, VectorCache
 from stores.processor import yield_to_others
 
@@ -30,9 +30,11 @@ class Rider(Protocol):
     def works(self) -> EmbeddingQueue: ...
 
     @property
-    def tokens(self) -> TokenLane: ...
+    def tokens(self) -> TokenQueue: ...
 
     def wake(self) -> None: ...
+
+    def note_outage(self) -> None: ...
 
 
 class EmbedderSource:
@@ -131,10 +133,10 @@ class EmbeddingWorker:
         if found is None:
             self._token_turn()
             return
-        rider, works, slices = found
+        rider, slices = found
         # Look for another turn afterwards.
         self._woken = True
-        if any(each.work.item.interactive for each in slices):
+        if any(each.work.interactive for each in slices):
             self._tokens_from = time.monotonic() + self._options.late_after_s
         texts = [text for each in slices for text in each.texts]
         try:
@@ -142,9 +144,9 @@ class EmbeddingWorker:
             if len(vectors) != len(texts):
                 raise ValueError(f"{len(vectors)} vectors came for {len(texts)} texts")
         except Exception as error:  # noqa: BLE001  # a remote model may fail in any way; the words go on
-            self._failed(works, slices, error)
+            self._failed(rider, slices, error)
             return
-        self._succeeded(rider, works, slices, vectors)
+        self._succeeded(rider, slices, vectors)
 
     @property
     def token_label(self) -> str:
@@ -177,37 +179,37 @@ class EmbeddingWorker:
             rested = [at for rider in self._riders if (at := rider.works.wake_rested()) is not None]
             self._rested_at = min(rested, default=None)
             for rider in self._riders:
-                if rider.works.has_done:
+                if rider.works.calls:
                     rider.wake()
 
-    def _next(self, *, interactive: bool) -> tuple[Rider, EmbeddingQueue, list[Slice]] | None:
+    def _next(self, *, interactive: bool) -> tuple[Rider, list[Slice]] | None:
         with self._signal:
             for rider in self._riders:
-                works = rider.works
-                if works.waiting(interactive=interactive):
+                slices = rider.works.take(interactive=interactive, passages=self._options.passages_per_turn)
+                if slices:
                     self._put_last(rider)
-                    size = self._options.passages_per_turn
-                    return rider, works, works.take(interactive=interactive, passages=size)
+                    return rider, slices
         return None
 
-    def _succeeded(self, rider: Rider, works: EmbeddingQueue, slices: list[Slice], vectors: "Vectors") -> None:
+    def _succeeded(self, rider: Rider, slices: list[Slice], vectors: "Vectors") -> None:
         recovered, self._failures, self.outage = bool(self.outage), 0, ""
-        if works.deliver(slices, vectors):
+        rider.works.deliver(slices, vectors)
+        if rider.works.calls:
             rider.wake()
         if recovered:
             self._tell_all()
 
-    def _failed(self, works: EmbeddingQueue, slices: list[Slice], error: Exception) -> None:
+    def _failed(self, rider: Rider, slices: list[Slice], error: Exception) -> None:
         if any(not each.work.failures for each in slices):
             self._failures += 1
             self._not_before = time.monotonic() + self._options.pause_s(self._failures)
             self.outage = f"the embedding model does not answer: {error}"
         log.warning("embedding_failed", failures=self._failures, records=len(slices), error=str(error))
-        works.fail(slices, str(error), self._options.pause_s)
+        rider.works.fail(slices, str(error), self._options.pause_s)
         self._tell_all()
 
     def _tell_all(self) -> None:
         with self._signal:
             riders = list(self._riders)
         for rider in riders:
-            rider.wake()
+            rider.note_outage()

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from stores.embedding import Passage
-from stores.indexer.lane import describe
 from stores.indexer.refusals import is_of_the_machine
+from stores.indexer.surroundings import describe
 from stores.indexer.vector_cache import TokenCache, digest_of
 from stores.records import Entity
 from stores.tokens import PassageTokens, TokenRecord, Tokens

@@ -36,7 +36,7 @@ class Watermark:
     erasable: int = 0
     """Deleted or replaced records still in its files."""
 
-    def contains(self, sequence: int) -> bool:
+    def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
         return sequence <= self.sequence or any(first <= sequence <= last for first, last in self.applied)
 
     def pending(self, head: int) -> int:
@@ -110,6 +110,14 @@ class OrganizationFolder:
         taken = [int(entry.name[:4]) for entry in parent.iterdir() if entry.name[:4].isdigit()]
         folder = parent / f"{max(taken, default=0) + 1:04d}"
         folder.mkdir()
+        return folder
+
+    def start(self, name: IndexName, *, incomplete: bool) -> Path:
+        """Make a fresh generation the serving one."""
+        folder = self.fresh(name)
+        if incomplete:
+            marker(folder).touch()
+        self.point(name, folder)
         return folder
 
     def point(self, name: IndexName, generation: Path) -> None:

@@ -4,18 +4,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
+from stores.index import StoredIndex
 
-class Closable(Protocol):
-    def close(self) -> None: ...
-
-
-T = TypeVar("T", bound=Closable)
+T = TypeVar("T", bound=StoredIndex)
 
 
 @contextmanager
-def closing_on_error(index: Closable) -> Iterator[None]:
+def closing_on_error(index: StoredIndex) -> Iterator[None]:
     try:
         yield
     except BaseException:

@@ -50,15 +50,8 @@ class Indexer:
         turns = EmbeddingWorker(EmbedderSource(embedder), options, late) if embedder is not None else None
         self._turns = turns
         self._builders = ThreadPoolExecutor(BUILDERS, "index-builder")
-        self._shared = Shared(
-            ledger=ledger,
-            options=options,
-            clock=clock,
-            builders=self._builders,
-            room=Room(options.graph_budget_mb * 1_000_000),
-            turns=turns,
-            progressed=self._progressed,
-        )
+        room = Room(options.graph_budget_mb * 1_000_000)
+        self._shared = Shared(ledger, options, clock, self._builders, room, turns, self._progressed)
         self._registry = Registry(self._make, options)
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
         self._waiting_is_over = False

@@ -1,87 +1,48 @@
-"""Thread of one index: wakes, takes a step, sleeps, fails and tries again."""
+"""Thread of one index: opens it, follows the feed, rebuilds it, fails and tries again."""
 
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
-from concurrent.futures import Executor, Future
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Collection
+from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Generic
 
-import structlog
+from stores.indexer.feed import FeedGap, LedgerUnreadable
+from stores.indexer.folders import Watermark
+from stores.indexer.handle import Handle, T, closing_on_error
+from stores.indexer.rebuild import Rebuild
+from stores.indexer.status import IndexStatus, State
+from stores.indexer.surroundings import Interrupted, ModelUnavailable, Surroundings, describe, log
+from stores.indexer.track import FOREVER, Adapter, Track
 
-from stores.indexer.feed import Feed, LedgerUnreadable
-from stores.indexer.folders import OrganizationFolder, Watermark
-from stores.indexer.handle import Handle
-from stores.indexer.options import IndexerOptions
-from stores.indexer.status import IndexName, IndexStatus, State
-from stores.ledger import Ledger
-
-log = structlog.get_logger("indexer")
-
-FOREVER = 3600.0
 WAIT_FOR_READERS_S = 5.0
-COMPACTION_SHARE = 20.0
-GATHER_SHARE = 10.0
-"""In multiples of the last commit's time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Dependencies of the lanes of one organization."""
-
-    organization_id: str
-    ledger: Ledger
-    feed: Feed
-    files: OrganizationFolder
-    options: IndexerOptions
-    builders: Executor
-    clean: bool
-    """The last stop was clean; otherwise indexes are compared with the ledger."""
-    clock: Callable[[], datetime]
-    progressed: Callable[[], None]
-    hurried: Callable[[], bool]
-    """Somebody waits for a write."""
-
-
-class Interrupted(Exception):  # not a fault: the lane is closing
-    """The organization is being closed."""
-
-
-class ModelUnavailable(Exception):  # the model is at fault, no index is
-    """The embedding model cannot be loaded or reached."""
-
-
-class Lane(ABC):
+class Lane(Generic[T]):
     """One index of one organization and the thread that writes it. Thread-safe."""
 
-    name: IndexName
-
-    def __init__(self, around: Surroundings) -> None:
-        self._around = around
+    def __init__(self, adapter: Adapter[T], around: Surroundings) -> None:
+        self.name = adapter.name
+        self._adapter = adapter
+        self._around = replace(around, wake=self.wake, closing=threading.Event())
         self._lock = threading.Lock()
         self._signal = threading.Event()
-        self._deaf_until = 0.0
-        self._closing = threading.Event()
         self._settled = threading.Event()
         self._state: State = "catching_up"
         self._detail = ""
         self._failures = 0
         self._trouble = ""
+        """Reason of the last failure, until the change at which it failed is passed."""
         self._retry_at = 0.0
         self._postponed = 0
-        self._commits = 0
-        self._commit_s = 0.0
-        self._compact_not_before = 0.0
-        self._last_work_at = around.clock()
         self._verified = around.clean
         self._reported: BaseException | None = None
-        self._asking: list[Future[None]] = []
-        self._promised: list[Future[None]] = []
+        self._serving: Track[T] | None = None
+        self._follows = False
+        self._rebuild = Rebuild(adapter, self._around)
+        self._leaving: Handle[T] | None = None
         self._final: Watermark | None = None
-        self._leaving: Handle[Any] | None = None
         self._thread = threading.Thread(target=self._run, name=f"{self.name} {around.organization_id}", daemon=True)
 
     def start(self) -> None:
@@ -90,11 +51,12 @@ class Lane(ABC):
     def wake(self) -> None:
         """Look at the feed: at once where somebody waits, else once writes have gathered."""
         # Waking at every single write would cost requests more than the write itself.
-        if time.monotonic() >= self._deaf_until or self._around.hurried():
+        track = self._serving
+        if track is None or time.monotonic() >= track.deaf_until or self._around.hurried():
             self._signal.set()
 
     def stop(self) -> None:
-        self._closing.set()
+        self._around.closing.set()
         self._signal.set()
 
     def join(self, timeout_s: float) -> bool:
@@ -105,121 +67,104 @@ class Lane(ABC):
         """Wait until the index is open or known to be unusable for now."""
         return self._settled.wait(timeout_s)
 
+    def acquire(self) -> Handle[T] | None:
+        with self._lock:
+            track = self._serving
+            return track.handle if track is not None and track.readable and track.handle.acquire() else None
+
+    def rebuild(self) -> "Future[None]":
+        """Rebuild the index from the ledger; the present one serves until then."""
+        done = self._rebuild.request()
+        self._signal.set()
+        return done
+
+    def report(self, error: BaseException) -> None:
+        self._reported = error
+        self._signal.set()
+
     @property
     def recorded(self) -> Watermark | None:
         """Watermark on disk; None where it cannot be relied on."""
         with self._lock:
-            return self._final or self._recorded()
+            return self._final or (self._following.recorded() if self._following is not None else None)
 
     @property
     def reason(self) -> str:
         """Reason why search lacks this index or part of it; empty when it is whole."""
         with self._lock:
-            return self._objection()
+            track = self._following
+            if self._state == "failed":
+                return self._detail
+            if track is None:
+                return f"rebuilding: {self._detail}" if self._settled.is_set() else ""
+            # It was reopened, and has not passed the change at which it failed.
+            trouble = f"it failed: {self._trouble}" if self._trouble else ""
+            return track.hindrance or trouble or track.left_out
 
     def status(self, head: int) -> IndexStatus:
         with self._lock:
-            final = self._final
-            watermark = final.sequence if final is not None else self._watermark()
-            pending = final.pending(head) if final is not None else self._pending(head)
+            track, progress = self._serving, self._final or self._following
+            pending = progress.pending(head) if progress is not None else head
             state = self._state
             if state in ("ready", "catching_up") and self._settled.is_set():
                 state = "catching_up" if pending else "ready"
-            detail = self._detail or self._left_out() or self._remark()
-            refused = len(self._refused())
+            watermark = progress.sequence if progress is not None else 0
+            detail = self._detail or (track.remark if track is not None else "")
+            refused = len(track.refused()) if track is not None else 0
             return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, detail, refused)
-
-    def report(self, error: BaseException) -> None:
-        with self._lock:
-            self._reported = error
-        self._signal.set()
 
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
         with self._lock:
-            return self._contains(sequence, record_ids) if self._final is None else self._final.contains(sequence)
+            progress = self._final or self._following
+            return progress is not None and progress.contains(sequence, record_ids)
 
     @property
     def waitable(self) -> bool:
         """Changes will get into this index by themselves."""
         with self._lock:
-            return self._state != "failed" and (self._final is not None or self._hopeful())
+            hopeful = (self._follows or not self._settled.is_set()) and not self._adapter.outage
+            return self._state != "failed" and (self._final is not None or hopeful)
 
     @property
-    def erases(self) -> bool:
-        """Deleted or replaced records are still in its files."""
-        recorded = self.recorded
-        return recorded is not None and recorded.erasable > 0
-
-    @property
-    @abstractmethod
-    def busy(self) -> bool: ...
-
-    def rebuild(self) -> "Future[None]":
-        """Rebuild the index from the ledger; the present one serves until then."""
-        done: Future[None] = Future()
+    def busy(self) -> bool:
         with self._lock:
-            self._asking.append(done)
-        self._signal.set()
-        return done
+            return self._state in ("catching_up", "rebuilding") or (self._serving is not None and self._serving.busy)
 
-    @abstractmethod
-    def differences(self) -> list[str]: ...
+    @property
+    def tidies(self) -> bool:
+        """Token vectors are missing, or deleted records are still in its files."""
+        with self._lock:
+            return self._following is not None and self._following.tidies
 
-    def _why_absent(self) -> list[str]:
-        return [f"it cannot be used: {self._detail}"] if self._state == "failed" else []
+    def differences(self) -> list[str]:
+        with self._lock:
+            track = self._following
+            if track is None or not track.handle.acquire():
+                return [f"it cannot be used: {self._detail}"] if self._state == "failed" else []
+        try:
+            refused = sorted(track.refused().items())
+            found = [f"{why.kind} {each} cannot be {track.verb}: {why.reason}" for each, why in refused]
+            return found + track.differences()
+        finally:
+            track.handle.release()
 
-    @abstractmethod
-    def _step(self) -> float: ...
-
-    @abstractmethod
-    def _release(self) -> Path | None: ...
-
-    @abstractmethod
-    def _contains(self, sequence: int, record_ids: Collection[str]) -> bool: ...
-
-    @abstractmethod
-    def _hopeful(self) -> bool: ...
-
-    @abstractmethod
-    def _recorded(self) -> Watermark | None: ...
-
-    @abstractmethod
-    def _watermark(self) -> int: ...
-
-    @abstractmethod
-    def _pending(self, head: int) -> int: ...
-
-    @abstractmethod
-    def _refused(self) -> Collection[str]: ...
-
-    @abstractmethod
-    def _left_out(self) -> str: ...
-
-    def _remark(self) -> str:
-        return ""
-
-    def _objection(self) -> str:
-        if self._state == "failed":
-            return self._detail
-        # It was reopened, and has not passed the change at which it failed.
-        return self._hindrance() or (f"it failed: {self._trouble}" if self._trouble else self._left_out())
-
-    @abstractmethod
-    def _hindrance(self) -> str: ...
+    @property
+    def _following(self) -> Track[T] | None:
+        return self._serving if self._follows else None
 
     def _run(self) -> None:
-        while not self._closing.is_set():
+        while not self._around.closing.is_set():
             delay = self._guarded_step()
-            if delay > 0 and not self._closing.is_set():
+            if delay > 0 and not self._around.closing.is_set():
                 self._signal.wait(delay)
             self._signal.clear()
         self._finish()
 
     def _guarded_step(self) -> float:
         try:
-            wait = self._retry_at - time.monotonic()
-            if wait > 0:
-                return wait
+            wait_s = self._retry_at - time.monotonic()
+            if wait_s > 0:
+                return wait_s
             delay = self._step()
             self._postponed = 0
             return delay
@@ -228,14 +173,161 @@ class Lane(ABC):
         except LedgerUnreadable as error:
             return self._postpone(str(error))
         except ModelUnavailable as error:
-            self._guarded_release()
-            self._set("failed", str(error))
-            self._settled.set()
-            self._around.progressed()
+            self._release()
+            self._give_up(str(error))
             return self._postpone(str(error))
         except BaseException as error:  # noqa: BLE001  # the thread's edge: no panic may end it in silence
             self._fail(error)
             return 0.0
+
+    def _step(self) -> float:
+        error, self._reported = self._reported, None
+        if error is not None:
+            raise error
+        is_closed = self._serving is None and not self._rebuild.runs
+        if is_closed and (not self._rebuild.due or self._adapter.in_place):
+            self._open()
+        delay = min(self._advance_rebuild(), self._advance_serving())
+        deaf_s = self._serving.deaf_until - time.monotonic() if self._serving is not None else 0.0
+        return min(delay, deaf_s) if deaf_s > 0 else delay
+
+    def _open(self) -> None:
+        around, files = self._around, self._around.files
+        if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
+            raise TimeoutError("Searches still hold the index that failed.")
+        folder = files.current(self.name)
+        is_recent = folder is None and around.feed.reaches_back(around.options.replay_at_most)
+        if folder is None and (is_recent or self._adapter.in_place):
+            folder = files.start(self.name, incomplete=bool(self._failures) or not is_recent)
+        files.sweep(self.name, [folder] if folder else [], damaged=False)
+        if folder is None:
+            self._rebuild.due = "it is missing"
+        else:
+            self._adopt(folder)
+        self._settle()
+        around.progressed()
+
+    def _adopt(self, folder: Path) -> None:
+        try:
+            track = self._adapter.open(folder, self._around, clean=self._verified and not self._failures)
+        except (OSError, LedgerUnreadable, ModelUnavailable):
+            raise  # The files may be whole.
+        except Exception:
+            self._around.files.set_aside(self.name, folder)
+            raise
+        with closing_on_error(track.handle.index):
+            objection = track.objection()
+        self._set("rebuilding" if track.refilling else "catching_up")
+        self._rebuild.due = objection or self._rebuild.due
+        track.serves = True
+        with self._lock:
+            self._serving, self._follows = track, objection is None
+
+    def _settle(self) -> None:
+        if self._serving is None or self._serving.readable:
+            self._settled.set()
+
+    def _advance_serving(self) -> float:
+        track = self._following
+        if track is None:
+            return FOREVER
+        try:
+            delay = track.advance()
+        except FeedGap as gap:
+            log.info("feed_gap", organization_id=self._around.organization_id, index=self.name, reason=str(gap))
+            if self._adapter.in_place:
+                self._release()  # It finds out what is missing when it is opened.
+            else:
+                self._follows, self._rebuild.due = False, str(gap)
+            return 0.0
+        self._end_refill(track)
+        if delay == FOREVER:
+            self._caught_up(track)
+            delay = track.quiet()
+        if delay == 0.0:
+            self._progressed()
+        return delay
+
+    def _end_refill(self, track: Track[T]) -> None:
+        if self._adapter.in_place and self._state == "rebuilding" and not track.refilling:
+            self._set("catching_up")
+            self._rebuild.answer()
+            self._around.progressed()
+
+    def _caught_up(self, track: Track[T]) -> None:
+        if not self._verified:
+            found = [] if self._adapter.in_place else track.differences()
+            self._verified = True
+            if found:
+                self._rebuild.due = f"it differed from the ledger after an unclean stop: {found[0]}"
+        self._trouble = ""
+        if self._state == "catching_up":
+            self._around.files.sweep(self.name, [track.handle.folder])
+            self._set("ready")
+            self._around.progressed()
+
+    def _progressed(self) -> None:
+        self._settle()
+        self._failures, self._trouble = 0, ""
+        self._around.progressed()
+
+    def _advance_rebuild(self) -> float:
+        rebuild = self._rebuild
+        if rebuild.is_building:
+            return FOREVER
+        try:
+            rebuild.take_built()
+            return self._begin_rebuild() if rebuild.successor is None else self._catch_up(rebuild.successor)
+        except Interrupted:
+            raise
+        except Exception as error:
+            if isinstance(error, LedgerUnreadable) and rebuild.successor is not None:
+                raise
+            self._put_off(error)  # What serves goes on serving.
+            return 0.0
+
+    def _begin_rebuild(self) -> float:
+        rebuild = self._rebuild
+        if not rebuild.due or rebuild.pause_s > 0:
+            return rebuild.pause_s if rebuild.due else FOREVER
+        reason, rebuild.due = rebuild.due, ""
+        log.info("index_rebuild", organization_id=self._around.organization_id, index=self.name, reason=reason)
+        if self._adapter.in_place and self._serving is not None:
+            self._serving.fill()
+            self._set("rebuilding")
+            return 0.0
+        self._set("rebuilding", reason)
+        rebuild.begin()
+        self._around.progressed()
+        return FOREVER
+
+    def _catch_up(self, track: Track[T]) -> float:
+        delay, files, old = track.advance(), self._around.files, self._serving
+        if delay == 0.0 and (old is None or not self._follows or track.sequence < old.sequence):
+            self._progressed()
+            return 0.0
+        files.point(self.name, track.handle.folder)
+        track.serves = True
+        with self._lock:
+            self._serving, self._follows, self._rebuild.successor = track, True, None
+        self._set("ready")
+        self._verified = True
+        if old is not None:
+            old.retire(lambda: files.sweep(self.name, [track.handle.folder]))
+        else:
+            files.sweep(self.name, [track.handle.folder])
+        self._rebuild.answer()
+        self._progressed()
+        return 0.0
+
+    def _put_off(self, error: Exception) -> None:
+        self._failures += 1
+        self._log_failure(error)
+        self._rebuild.put_off(error, self._around.options.pause_s(self._failures))
+        if not self._follows:
+            self._set("failed", describe(error))
+        self._around.files.sweep(self.name, [self._serving.handle.folder] if self._serving is not None else [])
+        self._around.progressed()
 
     def _postpone(self, reason: str) -> float:
         with self._lock:
@@ -250,11 +342,14 @@ class Lane(ABC):
         self._failures += 1
         self._retry_at = time.monotonic() + self._around.options.pause_s(self._failures)
         self._log_failure(error)
-        folder = self._guarded_release()
+        folder = self._release()
         if folder is not None and self._failures > 1:
             self._around.files.set_aside(self.name, folder)
         self._trouble = describe(error)
-        self._set("failed", self._trouble)
+        self._give_up(self._trouble)
+
+    def _give_up(self, detail: str) -> None:
+        self._set("failed", detail)
         self._settled.set()
         self._around.progressed()
 
@@ -262,99 +357,34 @@ class Lane(ABC):
         organization_id, failures = self._around.organization_id, self._failures
         log.error("index_failed", organization_id=organization_id, index=self.name, failures=failures, exc_info=error)
 
-    def _raise_reported(self) -> None:
+    def _release(self) -> Path | None:
+        # A rebuild beside it goes on: its result serves next.
         with self._lock:
-            error, self._reported = self._reported, None
-        if error is not None:
-            raise error
-
-    def _guarded_release(self) -> Path | None:
-        try:
-            return self._release()
-        except Exception:  # closing what is broken may break, too
-            log.exception("index_not_closed", organization_id=self._around.organization_id, index=self.name)
+            track, self._serving, self._follows = self._serving, None, False
+        if track is None:
             return None
-
-    def _retire(self, handle: Handle[Any]) -> Path:
-        self._leaving = handle
-        handle.retire()
-        handle.wait_closed(WAIT_FOR_READERS_S)
-        return handle.folder
-
-    def _wait_for_readers(self) -> None:
-        if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
-            raise TimeoutError("Searches still hold the index that failed.")
+        self._leaving = track.handle
+        try:
+            track.retire()
+        except Exception:  # noqa: BLE001  # closing what is broken may break, too
+            log.exception("index_not_closed", organization_id=self._around.organization_id, index=self.name)
+        track.handle.wait_closed(WAIT_FOR_READERS_S)
+        return track.handle.folder
 
     def _finish(self) -> None:
         self._settled.set()
+        track, final = self._following, None
+        if track is not None:
+            try:
+                final = track.finish()
+            except Exception as error:  # noqa: BLE001  # the feed brings it again
+                self._log_failure(error)
+                final = track.recorded()
         with self._lock:
-            self._final = self._recorded()
-        self._guarded_release()
-        self._answer(Interrupted("The organization was closed."))
-
-    def _asked_to_rebuild(self) -> bool:
-        with self._lock:
-            new, self._asking = self._asking, []
-            self._promised += new
-        return bool(new)
-
-    def _answer(self, error: BaseException | None = None) -> None:
-        with self._lock:
-            promised, self._promised = self._promised, []
-            if isinstance(error, Interrupted):
-                promised, self._asking = promised + self._asking, []
-        for done in promised:
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
+            self._final = final
+        self._release()
+        self._rebuild.end()
 
     def _set(self, state: State, detail: str = "") -> None:
         with self._lock:
             self._state, self._detail = state, detail
-
-    def _took(self, seconds: float) -> None:
-        self._commit_s = seconds
-
-    def _unhurried_s(self) -> float:
-        options = self._around.options
-        return max(options.gather_unhurried_s, min(GATHER_SHARE * self._commit_s, options.gather_deferred_s))
-
-    def _erase_soon(self, erasable: int) -> None:
-        if erasable:
-            self._commits += 1
-            self._last_work_at -= timedelta(seconds=self._around.options.quiet_s)
-
-    def _done(self) -> None:
-        self._failures, self._trouble = 0, ""
-        self._advanced()
-
-    def _advanced(self) -> None:
-        self._commits += 1
-        self._last_work_at = self._around.clock()
-        self._around.progressed()
-
-    def _compaction_due(self, commits: int | None = None) -> bool:
-        if not self._commits or time.monotonic() < self._compact_not_before:
-            return False
-        quiet_s = (self._around.clock() - self._last_work_at).total_seconds()
-        return quiet_s >= self._around.options.quiet_s or (commits is not None and self._commits >= commits)
-
-    def _compact(self, compact: Callable[[], None]) -> None:
-        begin = time.monotonic()
-        compact()
-        end = time.monotonic()
-        self._commits, self._compact_not_before = 0, end + COMPACTION_SHARE * (end - begin)
-
-    def _rest(self) -> float:
-        return max(self._around.options.quiet_s, 0.01) if self._commits else FOREVER
-
-
-def log_refused(organization_id: str, index: IndexName, kind: str, record_id: str, reason: str) -> None:
-    # Not as `organization_id`: its owners read those lines, and the record may be somebody's own.
-    log.error("record_refused", organization=organization_id, index=index, kind=kind, id=record_id, reason=reason)
-
-
-def describe(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__

@@ -7,17 +7,18 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from stores.graph import GraphIndex, Room
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import Feed
-from stores.indexer.feed_lane import FeedLane
+from stores.indexer.feed_adapters import GraphAdapter, LexicalAdapter
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
-from stores.indexer.lane import Lane, Surroundings
-from stores.indexer.makers import GraphMaker, LexicalMaker
+from stores.indexer.lane import Lane
 from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus
-from stores.indexer.vector_lane import VectorLane
+from stores.indexer.surroundings import Surroundings
+from stores.indexer.vector_track import VectorAdapter
 from stores.indexer.waits import Missing, Waits
 from stores.ledger import Ledger
 from stores.lexical import LexicalIndex, layout
@@ -67,22 +68,14 @@ class OpenOrganization:
             batch_changes=options.batch_changes, batch_characters=options.batch_characters,
         )  # fmt: skip
         around = Surroundings(
-            organization_id=organization_id,
-            ledger=shared.ledger,
-            feed=feed,
-            files=files,
-            options=options,
-            builders=shared.builders,
-            clean=files.mark_open(),
-            clock=shared.clock,
-            progressed=self._progressed,
-            hurried=lambda: len(self.waits) > 0,
-        )
+            organization_id, shared.ledger, feed, files, options, shared.builders, files.mark_open(), shared.clock,
+            progressed=self._progressed, hurried=lambda: len(self.waits) > 0,
+        )  # fmt: skip
         self.waits = Waits(self._missing)
-        self.lexical = FeedLane("lexical", LexicalMaker(), around)
-        self.graph = FeedLane("graph", GraphMaker(options.graph_engine, shared.clock, shared.room), around)
-        self.vectors = VectorLane(around, shared.turns) if shared.turns is not None else None
-        self.lanes: tuple[Lane, ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
+        self.lexical = Lane(LexicalAdapter(), around)
+        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.room), around)
+        self.vectors = Lane(VectorAdapter(shared.turns), around) if shared.turns is not None else None
+        self.lanes: tuple[Lane[Any], ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
         self.head = 0
         self.opened_at = self.used_at = time.monotonic()
         self._lock = threading.Lock()
@@ -124,8 +117,7 @@ class OpenOrganization:
 
     @property
     def _tidies(self) -> bool:
-        encodes = self.vectors is not None and bool(self.vectors.tokens)
-        return encodes or any(lane.erases for lane in self.lanes)
+        return any(lane.tidies for lane in self.lanes)
 
     @property
     def _works(self) -> bool:
@@ -138,7 +130,7 @@ class OpenOrganization:
         if self.vectors is None:
             self._files.sweep("vectors", ())
 
-    def lane(self, name: IndexName) -> Lane | None:
+    def lane(self, name: IndexName) -> Lane[Any] | None:
         return next((lane for lane in self.lanes if lane.name == name), None)
 
     def wait_settled(self, timeout_s: float) -> bool:
@@ -175,17 +167,11 @@ class OpenOrganization:
     def lend(self) -> Iterator[OpenIndexes]:
         if self.vectors is not None:
             self.vectors.wait_settled(VECTORS_TIMEOUT_S)
-        lexical, graph = self.lexical.acquire(), self.graph.acquire()
-        vectors = self.vectors.acquire() if self.vectors is not None else None
-        held = {"lexical": lexical, "graph": graph, "vectors": vectors}
-        opening = {lane.name: OPENING for lane in self.lanes if held[lane.name] is None}
+        held = {lane.name: lane.acquire() for lane in self.lanes}
+        opening = {name: OPENING for name, handle in held.items() if handle is None}
+        open_ = {name: handle.index for name, handle in held.items() if handle is not None}
         try:
-            yield OpenIndexes(
-                lexical.index if lexical else None,
-                graph.index if graph else None,
-                vectors.index if vectors else None,
-                opening | self.degraded(),
-            )
+            yield OpenIndexes(open_.get("lexical"), open_.get("graph"), open_.get("vectors"), opening | self.degraded())
         finally:
             for handle in held.values():
                 if handle is not None:

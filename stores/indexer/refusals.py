@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeVar
 from stores.index import Index, IndexBatch
 from stores.indexer.feed import LedgerUnreadable
 from stores.indexer.folders import refusals_of, write
-from stores.indexer.lane import Interrupted, describe
+from stores.indexer.surroundings import Interrupted, describe
 from stores.records import Entity, Position, Relation
 
 T = TypeVar("T")
@@ -75,12 +75,9 @@ class Refusals:
             self.put_off()
         return new
 
-    def sentences(self) -> list[str]:
-        return [f"{why.kind} {each} cannot be indexed: {why.reason}" for each, why in sorted(self.book.items())]
 
-
-def summary(reasons: Collection[str], *, verb: str = "indexed") -> str:
-    return f"{len(reasons)} record(s) cannot be {verb}: {next(iter(reasons))}" if reasons else ""
+def summary(refused: Mapping[str, Refusal], verb: str) -> str:
+    return f"{len(refused)} record(s) cannot be {verb}: {next(iter(refused.values())).reason}" if refused else ""
 
 
 def _read(file: Path) -> dict[str, Refusal]:

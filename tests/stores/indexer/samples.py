@@ -229,7 +229,7 @@ class World:
 
     def queued(self, *, interactive: bool, org: str = ORG) -> int:
         organization = self.indexer._registry.get(org)
-        return organization.vectors.works.waiting(interactive=interactive)
+        return len(organization.vectors._serving.works._ready[interactive])
 
     def tokens(self, *record_ids: str, org: str = ORG) -> dict[str, int]:
         with self.indexer.indexes(org) as open_:

@@ -13,7 +13,7 @@ from itertools import islice
 
 from stores.indexer.encoding import Encoding, TokenEncoder, Unencodable
 from stores.indexer.handle import Handle
-from stores.indexer.lane import Surroundings, describe, log, log_refused
+from stores.indexer.surroundings import Surroundings, describe, log, log_refused
 from stores.indexer.vector_cache import TokenCache, digest_of
 from stores.records import Entity, searchable_text
 from stores.tokens import TokenRecord, TokenStore, TokensUnusable
@@ -25,53 +25,45 @@ FURTHER_PASSAGES = 2
 """For each encoded in parallel: together they take a third longer than alone."""
 
 
-class TokenLane:
+class TokenQueue:
     """`turn` is called by one thread, everything else by any."""
 
-    def __init__(self, around: Surroundings, wake: Callable[[], None]) -> None:
+    def __init__(self, around: Surroundings, handle: Handle[VectorIndex], wake: Callable[[], None]) -> None:
+        """Records whose vectors are missing or outdated wait."""
         self._around = around
+        self._handle = handle
         self._wake = wake
         self._lock = threading.Lock()
-        self._handle: Handle[VectorIndex] | None = None
-        self._store: TokenStore | None = None
-        self._waiting: OrderedDict[str, None] = OrderedDict()
+        self._store: TokenStore | None = handle.index.tokens
         self._under_way: set[str] = set()
         """Being encoded, and unchanged since."""
         self._current: Encoding | None = None
         """The record at which the last turn ended."""
-        self._is_lost = False
-        """All records wait because the file cannot be used."""
         self._is_new = False
         """The file was made again and holds nothing yet."""
         self.refused: Mapping[str, str] = {}
         """Reasons by record that the model cannot encode. Replaced whole."""
         self.rests_until = 0.0
         self.trouble = ""
+        missing: Iterable[str] = ()
+        if self._store is not None:
+            held = handle.index.contents()
+            known: Mapping[str, int] = {}
+            self._store.on_fault = wake
+            with suppress(TokensUnusable):
+                known = _without_superfluous(self._store, held)
+            missing = [each for each, revision in held.items() if known.get(each) != revision]
+        self._waiting = OrderedDict.fromkeys(missing)
 
     def __len__(self) -> int:
         with self._lock:
-            self._check_fault()
-            return len(self._waiting)
-
-    def adopt(self, handle: Handle[VectorIndex]) -> None:
-        """Follow an index; records whose vectors are missing or outdated wait."""
-        store, held = handle.index.tokens, handle.index.contents()
-        known: Mapping[str, int] = {}
-        if store is not None:
-            store.on_fault = self._wake
-            with suppress(TokensUnusable):
-                known = _without_superfluous(store, held)
-        with self._lock:
-            self._handle, self._store = handle, store
-            self._is_lost, self._is_new = store is not None and bool(store.fault), False
-            self.rests_until, self.trouble = 0.0, ""
-            missing = [each for each, revision in held.items() if known.get(each) != revision]
-            self._restart(missing if store is not None else ())
-        self._wake()
+            # The next turn makes a file anew that cannot be used; all records wait for it.
+            is_lost = self._store is not None and bool(self._store.fault)
+            return len(self._handle.index.contents() if is_lost else self._waiting)
 
     def let_go(self) -> None:
         with self._lock:
-            self._handle = self._store = None
+            self._store = None
             self._restart(())
 
     def follow(self, changed: Iterable[str], deleted: Iterable[str]) -> None:
@@ -93,12 +85,11 @@ class TokenLane:
 
     def begin_again(self) -> None:
         with self._lock:
-            if self._store is None or self._handle is None:
+            if self._store is None:
                 return
             # A file that cannot be made again now has a fault then: the next turn tries it.
             with suppress(sqlite3.Error, OSError):
                 self._store.mend(anew=True)
-            self._is_lost = bool(self._store.fault)
             self._restart(self._handle.index.contents())
         self._wake()
 
@@ -123,7 +114,7 @@ class TokenLane:
             TokensUnusable: The file fails again although it is new.
         """
         handle, store, before = self._handle, self._store, len(self)
-        if handle is None or store is None or not handle.acquire():
+        if store is None or not handle.acquire():
             return
         try:
             if store.fault:
@@ -208,13 +199,9 @@ class TokenLane:
     def _mend(self, index: VectorIndex, store: TokenStore) -> None:
         store.mend()
         with self._lock:
-            self._is_lost, self._is_new = False, True
+            self._is_new = True
+            self._restart(index.contents())
         _without_superfluous(store, index.contents())
-
-    def _check_fault(self) -> None:
-        if self._store is not None and self._store.fault and not self._is_lost and self._handle is not None:
-            self._is_lost = True
-            self._restart(self._handle.index.contents())
 
     def _restart(self, record_ids: Iterable[str]) -> None:
         self._current, self.refused = None, {}

@@ -1,0 +1,337 @@
+"""Vectors of one organization: records go through the embedding worker, and are committed in groups."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from stores.embedding import Passage
+from stores.indexer.backlog import Progress
+from stores.indexer.embedding_queue import EmbeddingQueue, Work
+from stores.indexer.embedding_worker import EmbeddingWorker
+from stores.indexer.feed import reading
+from stores.indexer.folders import Watermark, marker
+from stores.indexer.handle import Handle, closing_on_error
+from stores.indexer.refusals import Refusal, divide, is_of_the_machine
+from stores.indexer.status import IndexName
+from stores.indexer.surroundings import ModelUnavailable, Surroundings, describe, log, log_refused
+from stores.indexer.token_queue import TokenQueue
+from stores.indexer.track import FOREVER, Track
+from stores.records import Change, Position
+from stores.tokens import TokenStore
+from stores.vectors import ModelChanged, VectorIndex, VectorState
+from stores.vectors.passages import ranges
+
+MISSING, ALL = "missing", "all"
+READ_CHANGES = 500
+SELDOM = 20
+"""Factor on the rest of records that the index refused."""
+
+
+class VectorAdapter:
+    name: IndexName = "vectors"
+    in_place = True
+
+    def __init__(self, worker: EmbeddingWorker) -> None:
+        self._worker = worker
+
+    @property
+    def outage(self) -> str:
+        return self._worker.outage
+
+    def open(self, folder: Path, around: Surroundings, *, clean: bool) -> "VectorTrack":
+        """Open a generation, or a fresh one where another model made it.
+
+        Raises:
+            ModelUnavailable: The model cannot be loaded or reached.
+        """
+        try:
+            index = self._opened(folder, around)
+        except ModelChanged as change:
+            log.info("embedding_model_changed", organization_id=around.organization_id, reason=str(change))
+            folder = around.files.start(self.name, incomplete=True)
+            around.files.sweep(self.name, [folder], damaged=False)
+            index = self._opened(folder, around)
+        with closing_on_error(index):
+            return VectorTrack(Handle(index, folder), around, self._worker, clean=clean)
+
+    def _opened(self, folder: Path, around: Surroundings) -> VectorIndex:
+        with _reaching_model():
+            embedder = self._worker.source.get()
+            dimension = embedder.dimension
+        budget, late = around.options.vector_budget_mb, self._worker.late
+        index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
+        if late is None:
+            # Deleted records would stay in it.
+            TokenStore.remove(folder)
+        else:
+            with closing_on_error(index):
+                index.tokens = TokenStore.open(folder, model=late.model, width=late.width)
+        return index
+
+
+class VectorTrack(Track[VectorIndex]):
+    verb = "embedded"
+
+    def __init__(
+        self, handle: Handle[VectorIndex], around: Surroundings, worker: EmbeddingWorker, *, clean: bool
+    ) -> None:
+        """Compare the index with the ledger after an unclean stop."""
+        super().__init__(handle, around)
+        self.wake = around.wake
+        self.compact_after = around.options.compact_after_commits
+        self._worker = worker
+        self._buffer: list[Work] = []
+        self._buffered_at = 0.0
+        self._marker = marker(handle.folder)
+        """Stands beside the files until all records are in them."""
+        self._is_refilling = False
+        self._stored = handle.index.state()
+        head, objection = around.feed.head(), self._objection_to(self._stored)
+        asked = self._marker.read_text("utf-8") or MISSING if self._marker.exists() else ""
+        mode = ALL if objection else asked or ("" if clean else MISSING)
+        # A refill brings at least the state of the head.
+        progress = Progress(head.sequence if mode else 0, frozenset())
+        if self._stored is not None and not objection:
+            progress = Progress(self._stored.position.sequence, self._stored.applied)
+        self._epoch = head.epoch
+        self.works = EmbeddingQueue(progress, around.options.backlog_limit)
+        if mode:
+            self._refill(mode)
+            log.info("index_refill", organization_id=around.organization_id, index="vectors", reason=objection or mode)
+        self.tokens = TokenQueue(around, handle, worker.wake)
+        worker.join_in(self)
+
+    def note_outage(self) -> None:
+        self._around.progressed()
+        self.wake()
+
+    def fill(self) -> None:
+        self._refill(ALL)
+        self.tokens.begin_again()
+
+    def advance(self) -> float:
+        self._scan()
+        self._read()
+        self._collect()
+        self._end_refill_if_done()
+        wait = self._due_in()
+        if wait > 0:
+            return wait
+        self._commit()
+        return 0.0
+
+    def finish(self) -> Watermark | None:
+        self._worker.leave(self)
+        self._collect()
+        if self._buffer:
+            self._commit()
+        self._store_progress()
+        return self.recorded()
+
+    def retire(self, then: Callable[[], None] = lambda: None) -> None:
+        self._worker.leave(self)
+        self.tokens.let_go()
+        super().retire(then)
+
+    @property
+    def sequence(self) -> int:
+        return self.works.sequence
+
+    def recorded(self) -> Watermark | None:
+        if self._stored is None:
+            return None
+        sequence, applied = self._stored.position.sequence, ranges(self._stored.applied)
+        complete = not self._is_refilling and not self.tokens
+        return Watermark(sequence, applied, complete, len(self.refused()), self.handle.index.erasable)
+
+    def refused(self) -> Mapping[str, Refusal]:
+        failing = {} if self._worker.outage else self.works.failing.copy()
+        return {each: Refusal("entity", why) for each, why in {**self.tokens.refused, **failing}.items()}
+
+    def pending(self, head: int) -> int:
+        # A record may wait in both.
+        return max(self.works.pending(head), len(self.tokens))
+
+    def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
+        return self.works.contains(sequence, record_ids)
+
+    @property
+    def busy(self) -> bool:
+        return not self.works.idle or bool(self._buffer)
+
+    @property
+    def tidies(self) -> bool:
+        return super().tidies or bool(self.tokens)
+
+    @property
+    def refilling(self) -> str:
+        return self.works.refilled if self._is_refilling else ""
+
+    @property
+    def hindrance(self) -> str:
+        return self._worker.outage if self.works.failing else super().hindrance
+
+    @property
+    def remark(self) -> str:
+        return self.refilling or self.left_out or self.tokens.trouble
+
+    def awaited(self) -> Collection[str]:
+        return self.works.awaited()
+
+    def differences(self) -> list[str]:
+        return self.tokens.differences() + super().differences()
+
+    def _refill(self, mode: str) -> None:
+        self._marker.write_text(mode, "utf-8")
+        with reading():
+            expected = self._around.ledger.records.revisions(self._around.organization_id)
+        held = self.handle.index.contents()
+        gone = [each for each in held if each not in expected]
+        self.works.refill(
+            gone + [each for each, revision in expected.items() if mode == ALL or held.get(each) != revision]
+        )
+        self._is_refilling = True
+
+    def _end_refill_if_done(self) -> None:
+        if not self._is_refilling or not self.works.is_refilled:
+            return
+        self._store_progress()
+        self._is_refilling = False
+        if self.works.lacking:
+            self._marker.write_text(MISSING, "utf-8")
+        else:
+            self._marker.unlink(missing_ok=True)
+
+    def _scan(self) -> None:
+        works, before, scanned = self.works, self.works.sequence, self.works.scanned
+        while changes := self._changes_after(works.scanned):
+            works.scan(changes)
+            if len(changes) < READ_CHANGES:
+                break
+        while works.wants_more:
+            works.catch_up(self._changes_after(works.reached))
+        if works.scanned > scanned:
+            self.deaf_until = time.monotonic() + self._around.options.gather_scans_s
+        if works.sequence != before:
+            self._worked()
+            self._around.progressed()
+
+    def _changes_after(self, sequence: int) -> list[Change]:
+        return self._around.feed.changes(Position(self._epoch, sequence, ""), READ_CHANGES)
+
+    def _read(self) -> None:
+        while works := self.works.next_records():
+            read = self._around.feed.entities([work.record_id for work in works])
+            for work in works:
+                work.take_in(read, self._divide)
+                if not self.works.is_refused(work.record_id):
+                    work.vectors = self._worker.remembered.recall(work.texts()) or []
+                self.works.add(work)
+            self._worker.wake()
+
+    def _collect(self) -> None:
+        done = self.works.collect()
+        if done and not self._buffer:
+            self._buffered_at = time.monotonic()
+        self._buffer += done
+        for work in done:
+            self._worker.remembered.keep(work.texts(), work.vectors)
+
+    def _due_in(self) -> float:
+        options = self._around.options
+        if not self._buffer:
+            return FOREVER
+        if len(self._buffer) >= options.commit_records:
+            return 0.0
+        interactive = any(work.interactive for work in self._buffer)
+        limit = options.commit_after_s if interactive else options.commit_deferred_after_s
+        if not self.works.awaits(interactive=True) and (interactive or not self.works.awaits(interactive=False)):
+            limit = self._unhurried_s() if interactive and not self._around.hurried() else 0.0
+        return max(0.0, self._buffered_at + limit - time.monotonic())
+
+    def _commit(self) -> None:
+        begin = time.monotonic()
+        if damaged := [(work, work.unreadable) for work in _newest(self._buffer) if work.unreadable]:
+            self._leave_out(damaged)
+        state = self._state_with(self._buffer)
+        try:
+            self._write(self._buffer, state)
+        except Exception as error:
+            if is_of_the_machine(error):
+                raise
+            self._leave_out(divide(_newest(self._buffer), self._try, describe(error)))
+            state = self._state_with(self._buffer)
+            self._write(self._buffer, state)
+        self._commit_s = time.monotonic() - begin
+        done, self._buffer = self._buffer, []
+        self.works.commit(done)
+        self._stored = state
+        self.tokens.follow((work.record_id for work in done), [work.record_id for work in done if work.entity is None])
+        self._end_refill_if_done()
+        self._worked()
+
+    def _try(self, works: Sequence[Work]) -> None:
+        self._write(works, self._state_with([]))
+
+    def _write(self, works: Sequence[Work], state: VectorState) -> None:
+        newest = _newest(works)
+        records = [record for work in newest if (record := work.record()) is not None]
+        self.handle.index.replace(records, [work.record_id for work in newest if work.entity is None], state)
+
+    def _leave_out(self, refused: Sequence[tuple[Work, str]]) -> None:
+        gone = {work.record_id for work, _ in refused}
+        # Remove outdated versions; an index that refuses that is damaged.
+        self.handle.index.replace([], list(gone), self._state_with([]))
+        self.tokens.follow([], gone)
+        self._buffer = [work for work in self._buffer if work.record_id not in gone]
+        for work, reason in refused:
+            if self.works.refuse(work, reason, lambda refusals: SELDOM * self._around.options.pause_s(refusals)):
+                log_refused(self._around.organization_id, "vectors", "entity", work.record_id, reason)
+        self._worker.wake()
+
+    def _compact(self) -> None:
+        self._store_progress()
+        super()._compact()
+
+    def _store_progress(self) -> None:
+        state = self._state_with([])
+        if state != self._stored:
+            self.handle.index.replace([], [], state)
+            self._stored = state
+
+    def _state_with(self, works: Sequence[Work]) -> VectorState:
+        progress = self.works.after(works)
+        position = self._around.feed.position(progress.prefix)
+        batch = position.batch
+        if progress.applied:
+            batch += "+" + self._around.feed.position(max(progress.applied)).batch
+        return VectorState(Position(self._epoch, progress.prefix, batch), progress.applied)
+
+    def _objection_to(self, state: VectorState | None) -> str | None:
+        if state is None:
+            return None
+        feed, (batch, _, newest) = self._around.feed, state.position.batch.partition("+")
+        position = Position(state.position.epoch, state.position.sequence, batch)
+        objection = feed.objection(position)
+        if objection is None and state.applied:
+            objection = feed.objection(Position(position.epoch, max(state.applied), newest))
+        return objection
+
+    def _divide(self, text: str) -> Sequence[Passage]:
+        if not text:
+            return []
+        with _reaching_model():
+            return self._worker.source.get().split(text)
+
+
+def _newest(works: Sequence[Work]) -> list[Work]:
+    return list({work.record_id: work for work in works}.values())
+
+
+@contextmanager
+def _reaching_model() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise ModelUnavailable(f"the embedding model is not available: {describe(error)}") from error

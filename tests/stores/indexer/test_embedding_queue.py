@@ -1,0 +1,131 @@
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stores.indexer.backlog import Progress
+from stores.indexer.embedding_queue import EmbeddingQueue, Work
+from stores.records import Change, Kind
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def queue(limit: int = 10) -> EmbeddingQueue:
+    return EmbeddingQueue(Progress(0, frozenset()), limit)
+
+
+def change(sequence: int, record_id: str, *, deferred: bool = False, kind: Kind = "entity") -> Change:
+    return Change("o", sequence, kind, record_id, "update", 1, "x", "organization", "u", "b", deferred, {}, NOW)
+
+
+def take(works: EmbeddingQueue, most: int = 99) -> list[Work]:
+    taken = works.next_records()[:most]  # Without text they are done at once.
+    for work in taken:
+        works.add(work)
+    return taken
+
+
+def finish(works: EmbeddingQueue, done: Sequence[Work] | None = None) -> Progress:
+    done = works.collect() if done is None else done
+    progress = works.after(done)
+    works.commit(done)
+    return progress
+
+
+def ids(works: Sequence[Work]) -> list[str]:
+    return [work.record_id for work in works]
+
+
+def test_an_interactive_change_is_taken_before_the_deferred_ones_and_counts_as_applied_alone() -> None:
+    works = queue()
+    works.scan([change(1, "a", deferred=True), change(2, "b")])
+    assert ids(take(works)) == ["b"]
+    assert finish(works) == Progress(0, frozenset({2}))
+    assert works.contains(2, [])
+    assert works.contains(2, ["b"])
+    assert not works.contains(2, ["a"])
+    assert not works.contains(1, [])
+    assert works.pending(2) == 1
+
+
+def test_an_interactive_change_lifts_a_record_out_of_the_deferred_queue() -> None:
+    works = queue()
+    works.scan([change(1, "a", deferred=True), change(2, "a")])
+    assert [work.interactive for work in take(works)] == [True]
+    assert finish(works) == Progress(2, frozenset())
+
+
+def test_a_record_on_its_way_is_queued_again_only_when_it_is_back() -> None:
+    works = queue()
+    works.scan([change(1, "a")])
+    assert ids(works.next_records()) == ["a"], "reading it may fail"
+    take(works)
+    works.scan([change(2, "a")])
+    assert take(works) == []
+    first = works.collect()
+    assert ids(take(works)) == ["a"]
+    assert finish(works, first) == Progress(1, frozenset())
+    assert finish(works) == Progress(2, frozenset())
+
+
+def test_an_import_beyond_the_limit_stays_in_the_feed_and_does_not_hide_what_comes_after() -> None:
+    feed = [change(at, f"e{at}", deferred=True) for at in range(1, 31)] + [change(31, "urgent")]
+    works = queue()
+    works.scan(feed)
+    assert ids(take(works)) == ["urgent"]
+    assert not works.contains(20, [])
+    assert not works.contains(31, ["e20"])
+    done: list[str] = []
+    while taken := take(works, 4):
+        done += ids(taken)
+        finish(works)
+        if works.wants_more:
+            works.catch_up(feed[works.reached : works.reached + 7])
+    assert done == [f"e{at}" for at in range(1, 31)]
+
+
+def test_a_refused_record_rests_unless_a_newer_change_of_it_waits() -> None:
+    works = queue()
+    works.scan([change(1, "a")])
+    take(works)
+    (work,) = works.collect()
+    assert works.refuse(work, "no reason", lambda _: 99.0)
+    assert works.failing == {"a": "no reason"}
+    assert works.awaited() == {"a"}
+    works.scan([change(2, "a")])
+    assert works.failing == {}
+    assert not works.refuse(work, "no reason", lambda _: 99.0)
+    take(works)
+    assert finish(works) == Progress(2, frozenset())
+    assert works.idle
+
+
+@given(st.data())
+def test_whatever_the_order_nothing_is_lost_and_nothing_counts_before_it_is_done(data: st.DataObject) -> None:
+    records, kinds = st.sampled_from("abcdef"), st.sampled_from(["entity", "entity", "relation"])
+    drawn = data.draw(st.lists(st.tuples(records, st.booleans(), kinds), max_size=30))
+    feed = [change(at, each, deferred=slow, kind=kind) for at, (each, slow, kind) in enumerate(drawn, start=1)]  # type: ignore[arg-type]
+    works, read, seen_at = queue(data.draw(st.integers(1, 5))), 0, dict[str, int]()
+    while read < len(feed) or not works.idle:
+        action = data.draw(st.integers(0, 3)) if read < len(feed) else 3
+        if action == 0 or (action == 3 and read < len(feed)):
+            step = data.draw(st.integers(1, 6))
+            works.scan(feed[read : read + step])
+            read = min(read + step, len(feed))
+        if action in (1, 3):
+            if works.wants_more:
+                works.catch_up(feed[works.reached : works.reached + 3])
+            for work in take(works, 2):
+                seen_at[work.record_id] = read
+        if action >= 2:
+            done = works.collect()
+            if done and data.draw(st.booleans()):
+                works.refuse(done.pop(), "no reason", lambda _: 0.0)
+            assert finish(works, done).prefix == works.sequence
+            works.wake_rested()
+        for each in feed[:read]:
+            if each.kind == "entity" and works.contains(each.sequence, [each.record_id]):
+                assert seen_at.get(each.record_id, 0) >= each.sequence
+    assert works.sequence == len(feed)
+    assert works.pending(len(feed)) == 0
