@@ -18,6 +18,7 @@ from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation, Request, Result
 from tools.frame.operation import Tool as ToolEntry
 from tools.mcp_server import INSTRUCTIONS, build_mcp_server, describe
+from tools.retrieval.plan import AGENTS_SCORE
 from tools.runtime.version import VERSION
 
 pytestmark = pytest.mark.anyio
@@ -232,3 +233,12 @@ async def test_errors_use_argument_names(
     assert refused.is_error
     assert words in text_of(refused)
     assert "body." not in text_of(refused)
+
+
+async def test_agents_get_defaults_of_their_own_and_may_replace_them(app: App, ada: Principal) -> None:
+    async with talking(app, OPERATIONS, ada) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["search"].input_schema["properties"]["min_score"]["default"] == AGENTS_SCORE
+        for given, used in (({}, AGENTS_SCORE), ({"min_score": 0.5}, 0.5)):
+            found = await client.call_tool("search", {"query": "deploys", **given})
+            assert found.structured_content is not None and found.structured_content["filters"]["min_score"] == used

@@ -34,7 +34,7 @@ log = structlog.get_logger("search")
 
 @dataclass(slots=True, eq=False)
 class Evidence:
-    """What is known of the candidates; every step adds to it, and later steps look at the best so far."""
+    """Knowledge of the candidates; every step adds to it, and later steps look at the best so far."""
 
     indexes: OpenIndexes
     plan: Plan

@@ -30,6 +30,19 @@ async def names(person: Person, query: str, **fields: Any) -> list[str]:
     return [hit["name"] for hit in (await person.call("search", query=query, **fields))["results"]]
 
 
+async def test_hits_below_the_least_score_are_neither_shown_nor_counted(owner: Person) -> None:
+    await store(owner)
+    found = await owner.call("search", query="how often do we repeat a call?")
+    scores = [hit["score"] for hit in found["results"]]
+    assert found["total"] == len(scores) > 2
+    for least in (scores[1], 1.0):
+        page = await owner.call("search", query="how often do we repeat a call?", min_score=least)
+        assert [hit["score"] for hit in page["results"]] == [score for score in scores if score >= least]
+        assert page["total"] == len(page["results"]) and page["filters"]["min_score"] == least
+    with pytest.raises(ValidationFailed, match="min_score"):
+        await owner.call("search", query="call", min_score=1.1)
+
+
 async def test_found_by_words_by_identifier_and_by_meaning(owner: Person) -> None:
     await store(owner)
     assert (await names(owner, "exponential backoff"))[0] == "Retry policy"
