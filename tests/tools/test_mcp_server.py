@@ -241,4 +241,4 @@ async def test_agents_get_defaults_of_their_own_and_may_replace_them(app: App, a
         assert tools["search"].input_schema["properties"]["min_score"]["default"] == AGENTS_SCORE
         for given, used in (({}, AGENTS_SCORE), ({"min_score": 0.5}, 0.5)):
             found = await client.call_tool("search", {"query": "deploys", **given})
-            assert found.structured_content is not None and found.structured_content["filters"]["min_score"] == used
+            assert (found.structured_content or {})["filters"]["min_score"] == used

@@ -126,7 +126,7 @@ class UpdateEntityRequest(Request):
     metadata: JsonObject | None = Field(
         None,
         description="Merged key by key into the metadata. Null is stored; only the `status`, `priority`, `complexity` "
-        "and `visibility` of tasks, epics and projects refuse it, because they always have one of their words. "
+        "and `visibility` of tasks, epics and projects refuse it. "
         "`project_id` null leaves the project; send `memory_scope` with it to say who may read the record then.",
     )
     expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")

@@ -123,9 +123,7 @@ class GetEntityRequest(Request):
     include_summary: bool = Field(True, description="Whether to add the entity's neighbours in the graph.")
     related_limit: int = Field(5, ge=0, le=50, description="Most neighbours shown.")
     as_of: Date | None = Field(
-        None,
-        description="As it was at this moment: ISO date or time, or relative like 7d (that long ago). "
-        "Without it: as it is.",
+        None, description="As it was at this moment: ISO date or time, or relative like 7d. Without it: as it is."
     )
 
 

@@ -62,7 +62,7 @@ class ContextRequest(Request):
     )
     agent_id: Label | None = Field(None, description="The agent that asks, for the record of what was returned.")
     limit: int = Field(24, ge=1, le=50, description="Most items; the layer may allow fewer.")
-    min_score: float = Field(0, ge=0, le=1, description="Least score of an item, and of evidence.")
+    min_score: float = Field(0, ge=0, le=1, description="Least score of an item.")
     include_related: bool = Field(True, description="Whether items name records that are linked to them.")
     related_limit: int = Field(3, ge=0, le=5, description="Most related records of an item.")
     audit: bool = Field(False, description="Whether items carry all metadata, and how they were found.")

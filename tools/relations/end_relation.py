@@ -38,17 +38,13 @@ class EndRelationRequest(Request):
         description="Until when it was true: an ISO 8601 date or time, or how long ago (`7d`, `2w`). Default: now. "
         "The moment at which it began says that it was never true.",
     )
-    withdraw: bool = Field(
-        False,
-        description="Take back an end that was announced and has not come, instead: the fact has none any more. "
-        "Without `invalid_at`.",
-    )
+    withdraw: bool = Field(False, description="Take back an announced end that has not come; without `invalid_at`.")
     reason: Fact | None = Field(None, description="Why; kept in its provenance.")
     sync: bool = Field(True, description=SYNC)
 
 
 async def end_relation(app: App, call: Call, request: EndRelationRequest) -> RelationWritten:
-    """Say that a fact is not true any more. It is kept, with its end, for questions about the past.
+    """End a fact: it is kept, with its end, for questions about the past.
 
     A fact that was ended before is answered as it is. An end that lies ahead is announced; it can be changed, or taken
     back with `withdraw`, until it comes.

@@ -71,7 +71,7 @@ class Expanded(Result):
 
 
 async def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
-    """Show what is linked to entities that you found: neighbours in the graph, with relationship and direction."""
+    """Show the graph neighbours of entities, with relationship and direction."""
     return await in_thread(_expand, app, call, request)
 
 

@@ -30,14 +30,10 @@ class TemporalRequest(Request):
     )
     entity_id: EntityId | None = Field(None, description="Only facts from or to this entity.")
     as_of: Date | None = Field(
-        None,
-        description="Answer as at this moment: ISO date or time, or relative like 7d (that long ago). "
-        "Without it: the present.",
+        None, description="Answer as at this moment: ISO date or time, or relative like 7d. Without it: the present."
     )
     known_at: Date | None = Field(
-        None,
-        description="For `as_of`: answer from what was known at this moment, such as 0d for today's knowledge of then. "
-        "Without it: from what was known at `as_of`.",
+        None, description="For `as_of`: answer from what was known at this moment; 0d for today. Default: `as_of`."
     )
     include_expired: bool = Field(False, description="Whether a history also shows facts that had ended by then.")
     limit: int = Field(50, ge=1, le=LIMIT, description="Most facts; the latest known come first.")
