@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 VOLATILE = ("operation_id", "message_key", "stage_timings_ms", "updated_at", "revision")
 BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
 GOOD: dict[str, dict[str, Any]] = {
-    "search": {"query": "jitter", "boost_recent": False},
+    "search": {"query": "jitter", "boost_recent": False, "min_score": 0.01},
     "context": {"goal": "Retry with less jitter", "limit": 5},
     "synthesis_plan": {"goal": "Retry with less jitter"},
     "synthesis_draft": {"goal": "Retry with less jitter", "output_type": "report", "output_format": "json"},

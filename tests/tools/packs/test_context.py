@@ -305,7 +305,7 @@ async def test_agents_get_the_text_and_no_reviews(owner: Person) -> None:
     arguments = tool.input_schema["properties"]
     assert arguments.keys() == {
         "goal", "intent", "layer", "domain", "project", "agent_id", "limit", "include_related", "related_limit",
-        "audit", "markdown_token_budget",
+        "audit", "min_score", "markdown_token_budget",
     }  # fmt: skip
     assert "review" not in arguments["intent"]["enum"]
     assert "general" in arguments["intent"]["enum"]
