@@ -314,9 +314,7 @@ def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, doubt: Doubt) 
         return
     # After ordering, since it may make two scores equal.
     first = best[0]
-    # A date may match by time alone.
-    is_sure = pool.is_named[first] or pool.date_share[first] > 0
-    weakest = None if is_sure else doubt.weakest.get(pool.ids[first])
+    weakest = None if pool.is_named[first] else doubt.weakest.get(pool.ids[first])
     shown = doubted(scores, float(scores[first]), doubt.unknown, weakest)
     ranking.best = [pool.candidate(place, float(shown[place])) for place in best if shown[place] >= plan.min_score]
     if plan.min_score > 0:
