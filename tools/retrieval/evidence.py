@@ -94,7 +94,7 @@ class Evidence:
             log.warning("tokens_not_compared", organization_id=self.plan.organization_id, detail=str(error))
             return
         if found is not None:
-            self.weakest = found.weakest
+            self.weakest = {} if self.signals.is_unread else found.weakest
             self._learn(token_match=found.better)
 
     def add_similar(self) -> None:

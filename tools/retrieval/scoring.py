@@ -166,7 +166,7 @@ def beyond_chance(coverage: Scores, rarities: Sequence[float], passages: Counts)
     idf = np.array(rarities, np.float64)
     if not len(coverage) or not idf.sum() > 0:
         return coverage
-    absent = 1.0 - np.exp(-idf)
+    absent, passages = 1.0 - np.exp(-idf), np.minimum(passages, MOST_PASSAGES)
     expected = np.array([idf @ (absent - absent ** max(n, 1)) for n in range(passages.max() + 1)])[passages] / idf.sum()
     beyond: Scores = np.maximum((coverage - expected) / (1.0 - expected), 0.0)
     return beyond
