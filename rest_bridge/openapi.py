@@ -17,6 +17,7 @@ from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from tools.frame.operation import Operation, Redirect, Route
+from tools.frame.tool_schemas import references
 from tools.runtime.threads import in_thread
 
 Schema = dict[str, Any]
@@ -107,7 +108,7 @@ def build_document(
     }
     if server is not None:
         document["servers"] = [{"url": server}]
-    kept = referenced(document, schemas)
+    kept = references(document["paths"], schemas)
     document["components"]["schemas"] = {name: schemas[name] for name in sorted(kept)}
     return document
 
@@ -297,20 +298,3 @@ def without_titles(schema: Any) -> Any:
 
 def _value(key: str, value: Any) -> Any:
     return value if key in ("default", "const", "enum", "examples") else without_titles(value)
-
-
-def referenced(document: Any, schemas: Mapping[str, Schema]) -> set[str]:
-    """Find the components that the document's paths refer to, transitively."""
-    found: set[str] = set()
-    pending: list[Any] = [document["paths"]]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, list):
-            pending.extend(node)
-        elif isinstance(node, dict):
-            pending.extend(node.values())
-            name = str(node.get("$ref", "")).removeprefix(_PREFIX)
-            if name in schemas and name not in found:
-                found.add(name)
-                pending.append(schemas[name])
-    return found

@@ -79,11 +79,11 @@ def _folded(schema: Schema, *, offer_null: bool) -> Schema:
 
 
 def _compacted(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    counts = _references(schema, definitions)
+    counts = references(schema, definitions)
     inline = {
         name
         for name, definition in definitions.items()
-        if (counts[name] == 1 or len(str(definition)) < _SHORT) and name not in _references(definition, definitions)
+        if (counts[name] == 1 or len(str(definition)) < _SHORT) and name not in references(definition, definitions)
     }
     found = _inlined(schema, definitions, inline)
     kept = {name: _inlined(definitions[name], definitions, inline) for name in counts if name not in inline}
@@ -109,7 +109,8 @@ def _inlined(node: Any, definitions: Mapping[str, Schema], inline: set[str]) -> 
     return found
 
 
-def _references(schema: Any, definitions: Mapping[str, Schema]) -> Counter[str]:
+def references(schema: Any, definitions: Mapping[str, Schema]) -> Counter[str]:
+    """Count the references to each definition, transitively."""
     counts: Counter[str] = Counter()
     pending = [schema]
     while pending:
@@ -118,7 +119,7 @@ def _references(schema: Any, definitions: Mapping[str, Schema]) -> Counter[str]:
             pending.extend(node)
         elif isinstance(node, dict):
             pending.extend(node.values())
-            if name := _referred(node):
+            if (name := _referred(node)) in definitions:
                 counts[name] += 1
                 if counts[name] == 1:
                     pending.append(definitions[name])
