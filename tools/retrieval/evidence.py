@@ -94,8 +94,15 @@ class Evidence:
             log.warning("tokens_not_compared", organization_id=self.plan.organization_id, detail=str(error))
             return
         if found is not None:
-            self.weakest = {} if self.signals.is_unread else found.weakest
+            self.weakest = {} if self.signals.is_unread else self._doubtful(found.weakest)
             self._learn(token_match=found.better)
+
+    def _doubtful(self, weakest: Mapping[str, float]) -> Mapping[str, float]:
+        # A short text that holds every word is exact.
+        held, passages, ids = self.pool.coverage + self.pool.date_share, self.signals.passages, self.pool.ids
+        is_short = np.ones(len(ids), np.bool_) if passages is None else passages <= 1
+        exact = {ids[place] for place in np.flatnonzero(is_short & (held >= HELD_WHOLLY))}
+        return {each: match for each, match in weakest.items() if each not in exact}
 
     def add_similar(self) -> None:
         vectors = self.indexes.vectors
