@@ -14,6 +14,7 @@ from stores.errors import ValidationFailed
 from stores.event_times import CAPTURED_AT, recent_at
 from stores.language.wording import comparable
 from stores.ledger import schema
+from stores.ledger.columns import KeyText
 from stores.ledger.damage import DAMAGE
 from stores.ledger.encoding import check_text, dump_json, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import Database
@@ -184,7 +185,6 @@ _SORT_COLUMNS = {
 
 _PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
 
-_FEW_COLUMNS: tuple[ColumnElement[Any], ...] = (column("id"), func.count().over().label("total"))
 _FEW_ORDERS: Mapping[str, tuple[ColumnElement[Any], ...]] = {
     "asc": (column("place"), column("id")),
     "desc": (column("place").desc(), column("id").desc()),
@@ -217,13 +217,10 @@ class Listing(StatusReads):
         with self._database.read() as connection:
             if query.search:
                 return _page_first(connection, query, matching)
-            few = connection.execute(_few(query, matching)).all()
-            if not few and query.offset == 0:
-                return [], 0
-            if few and few[0].total <= FEW:
-                return [row.id for row in few], few[0].total
             total = _count(connection, matching)
-            return (_page(connection, query, matching) if query.offset < total else []), total
+            if query.offset >= total:
+                return [], total
+            return (_few if total <= FEW else _page)(connection, query, matching), total
 
     def _labelled(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int] | None:
         for kind, words, others in (
@@ -241,10 +238,12 @@ class Listing(StatusReads):
         return None
 
 
-def _few(query: EntityQuery, matching: ColumnElement[bool]) -> Select[Any]:
-    found = select(_table.c.id, _SORT_COLUMNS[query.sort_by].label("place")).where(matching).limit(FEW + 1).subquery()
+def _few(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[str]:
+    # The inner limit makes SQLite sort the matches instead of walking the index of the order.
+    found = select(_table.c.id, _SORT_COLUMNS[query.sort_by].label("place")).where(matching).limit(FEW).subquery()
     order = _FEW_ORDERS[query.sort_order]
-    return select(*_FEW_COLUMNS).select_from(found).order_by(*order).limit(query.limit).offset(query.offset)
+    page = select(column("id", KeyText)).select_from(found).order_by(*order)
+    return list(connection.execute(page.limit(query.limit).offset(query.offset)).scalars())
 
 
 def _count(connection: Connection, matching: ColumnElement[bool]) -> int:
