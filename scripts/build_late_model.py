@@ -149,7 +149,6 @@ class LateGraph(GraphParts):
         return self.node("DynamicQuantizeMatMul", [states, *weight], f"{name}/product", FUSED)
 
     def _add_and_norm(self, name: str, residual: str, states: str) -> str:
-        # Not the fused SkipLayerNormalization: it takes four times as long, a tenth of the whole model.
         weight, shift, bias = (
             self._tensor(f"{name}.{part}") for part in ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")
         )

@@ -145,9 +145,11 @@ class BertGraph(GraphParts):
         return self.node("MatMul", [states, self._weight(f"{name}.weight", transposed=True)], f"{name}/product")
 
     def _add_and_norm(self, name: str, residual: str, states: str, output: str) -> str:
-        parts = ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")
-        inputs = [residual, states, *(self._weight(f"{name}.{part}") for part in parts)]
-        return self.node("SkipLayerNormalization", inputs, output, FUSED, epsilon=EPSILON)
+        weight, shift, bias = (
+            self._weight(f"{name}.{part}") for part in ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")
+        )
+        added = self.node("Add", [self.node("Add", [states, bias], f"{name}/biased"), residual], f"{name}/added")
+        return self.node("LayerNormalization", [added, weight, shift], output, epsilon=EPSILON, axis=-1)
 
     def _pool(self) -> None:
         # The mean and the sum differ by a factor, which the normalisation removes.

@@ -34,7 +34,13 @@ def open_session(name: str) -> "InferenceSession":
     options.enable_mem_pattern = False
     # By path: a session opened from bytes keeps them in memory beside its weights.
     with shipped_file(name) as path:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            str(path),
+            options,
+            providers=["CPUExecutionProvider"],
+            # The fused operator takes four times as long as its parts.
+            disabled_optimizers=["SkipLayerNormFusion"],
+        )
 
 
 class OnDemand(Generic[Model]):

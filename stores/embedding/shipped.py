@@ -14,7 +14,7 @@ MODEL_FILE = "all-MiniLM-L6-v2-int8.onnx"
 LATE_MODEL_FILE = "answerai-colbert-small-v1-int8-128.onnx"
 VOCABULARY_FILE = "vocab.txt"
 SHA256 = {
-    MODEL_FILE: "0d0cba3b548e27b87add133a26e4a619fadae0a693a1dd6c19a4a24acf6fff20",
+    MODEL_FILE: "c91ee36db29a3a26ee245cde43beaef9d07fe12f04e25faadade25d5f6849405",
     LATE_MODEL_FILE: "7f05bfcf55be2fce0b4f24c6a793f1edb0b78d0cc218ec3d38329b84fe298b04",
     VOCABULARY_FILE: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
