@@ -15,7 +15,7 @@ from stores.indexer import OpenIndexes
 from stores.lexical import LexicalIndex, LexicalResult
 from tools.retrieval import late_interaction
 from tools.retrieval.alike import AMONG as SIMILAR_AMONG
-from tools.retrieval.alike import alike
+from tools.retrieval.alike import near_one_another
 from tools.retrieval.checks import Checks
 from tools.retrieval.date_phrases import DatePhrases
 from tools.retrieval.late_interaction import AMONG, AMONG_BY_WORDS, QueryTokens
@@ -108,7 +108,8 @@ class Evidence:
         vectors = self.indexes.vectors
         if vectors is not None and self.has_vector and self.plan.rescores:
             best = self.best(SIMILAR_AMONG)
-            self._learn(alike=alike(vectors, self.pool, best, self.checks, self.signals.context))
+            alike, near = near_one_another(vectors, self.pool, best, self.checks, self.signals.context)
+            self._learn(alike=alike, near=near if self.plan.asks else None)
 
     def without_dates(self, dates: DatePhrases) -> Scores:
         """Score without date phrases: the time of a relation is in the relation."""
