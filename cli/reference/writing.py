@@ -45,7 +45,7 @@ def tools_page() -> str:
 
 
 def _tool(operation: Operation, tool: Tool) -> str:
-    arguments = input_schema(operation.request, tool.omit, tool.omit_values)
+    arguments = input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults)
     answer = output_schema(operation.result, tool.omit_result)
     parts = [f"## {operation.name}", f"*{tool.title}.* {operation.description}", _tool_facts(operation, tool)]
     if arguments["properties"]:

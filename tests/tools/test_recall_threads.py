@@ -233,6 +233,31 @@ async def test_whom_the_question_is_about_speaks_first(member: Person, settings:
     assert speakers != turned or not settings.late_interaction
 
 
+async def test_what_the_named_speaker_says_is_no_doubtful_answer(member: Person) -> None:
+    await fill(member)
+    for at, (speaker, text) in enumerate(
+        [("Ravi", "A bakery opens in the old mill."), ("Ines", "Then we meet there.")]
+    ):
+        metadata = {"thread_id": "mill", "ordinal": at, "speaker": speaker}
+        await member.call("store_raw_memory", raw_content=text, metadata=metadata, sync=True)
+    found = await recalled(member, "What did Ravi say about the bakery in the old mill?")
+    assert max(score for score, _ in found.values()) > 0.5
+
+
+async def test_the_filtered_are_compared_token_by_token(
+    member: Person, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AMONG", "AMONG_BY_WORDS"):
+        monkeypatch.setattr(f"tools.retrieval.evidence.{name}", 3)
+    for number in range(6):
+        await say(member, f"Xavier keeps the printer toner of Lisbon in room {number}.", number)
+    asked = await say(member, "The printer is out of toner.", 1, thread="other")
+    await tokens_made(member)
+    page = await member.call("search", query="Where does Xavier keep the toner in Lisbon?", thread_id="other")
+    assert [each["id"] for each in page["results"]] == [asked]
+    assert page["results"][0]["score"] < 0.3 or not settings.late_interaction
+
+
 async def test_unreadable_speakers_do_not_change_the_order(owner: Person, member: Person, settings: Settings) -> None:
     await fill(member)
     await plans(member)

@@ -182,7 +182,8 @@ def _rank(app: App, call: Call, request: ContextRequest, query: str, keep: Keep)
     ranking = retrieve(app, plan)
     leading: Sequence[Option] = ()
     if request.led_by is not None and "active_work" in request.facets:
-        leading = leading_tasks(app, call.caller, request.led_by, {each.id: each.score for each in ranking.best})
+        tasks = leading_tasks(app, call.caller, request.led_by, {each.id: each.score for each in ranking.best})
+        leading = [each for each in tasks if each.score >= request.min_score]
     others = list(_options(request, ranking, {each.id for each in leading}))
     kept = others if plan.is_naive else keep(others)
     return _Ranked(plan, ranking, [*leading, *kept])

@@ -15,7 +15,7 @@ from stores.indexer import OpenIndexes
 from stores.lexical import LexicalIndex, LexicalResult
 from tools.retrieval import late_interaction
 from tools.retrieval.alike import AMONG as SIMILAR_AMONG
-from tools.retrieval.alike import near_one_another
+from tools.retrieval.alike import alike
 from tools.retrieval.checks import Checks
 from tools.retrieval.date_phrases import DatePhrases
 from tools.retrieval.late_interaction import AMONG, AMONG_BY_WORDS, QueryTokens
@@ -63,7 +63,7 @@ class Evidence:
         return self._fused
 
     def best(self, count: int) -> list[int]:
-        return ranked(self.pool.ids, self.fused(), count)
+        return self._ranked(self.fused(), count)
 
     def add_dates(self, dates: DatePhrases, measure: Measure) -> None:
         index = self.indexes.lexical
@@ -79,6 +79,8 @@ class Evidence:
         known, pool = len(self.pool.ids), self.pool
         context = thread_context(index, self.plan, pool, self.best(DEEP), self.checks, self.words)
         pool.measure(measure(pool.ids[known:]))
+        if context is not None:
+            pool.threaded = frozenset(pool.ids[place] for place in np.flatnonzero(context.is_threaded))
         self._learn(context=context)
 
     def add_tokens(self, query: Future[QueryTokens] | None, ranking: Ranking) -> None:
@@ -86,7 +88,7 @@ class Evidence:
             return
         pool, signals = self.pool, replace(self.signals, date_share=self.pool.date_share)
         words = by_words(pool.lexical, pool.coverage, self.words.ceiling, signals)
-        places = [*self.best(AMONG), *ranked(pool.ids, words, AMONG_BY_WORDS)]
+        places = [*self.best(AMONG), *self._ranked(words, AMONG_BY_WORDS)]
         try:
             found = late_interaction.compare(self.indexes, self.plan, pool, places, self.checks, query)
         except (EmbeddingFailed, sqlite3.Error) as error:
@@ -98,18 +100,20 @@ class Evidence:
             self._learn(token_match=found.better)
 
     def _doubtful(self, weakest: Mapping[str, float]) -> Mapping[str, float]:
-        # A short text that holds every word is exact.
+        # A short text that holds every word is exact; the text of a speaker need not hold the name.
         held, passages, ids = self.pool.coverage + self.pool.date_share, self.signals.passages, self.pool.ids
         is_short = np.ones(len(ids), np.bool_) if passages is None else passages <= 1
-        exact = {ids[place] for place in np.flatnonzero(is_short & (held >= HELD_WHOLLY))}
-        return {each: match for each, match in weakest.items() if each not in exact}
+        is_sure, context = is_short & (held >= HELD_WHOLLY), self.signals.context
+        if context is not None and context.is_spoken is not None:
+            is_sure |= context.is_spoken
+        sure = {ids[place] for place in np.flatnonzero(is_sure)}
+        return {each: match for each, match in weakest.items() if each not in sure}
 
     def add_similar(self) -> None:
         vectors = self.indexes.vectors
         if vectors is not None and self.has_vector and self.plan.rescores:
             best = self.best(SIMILAR_AMONG)
-            alike, near = near_one_another(vectors, self.pool, best, self.checks, self.signals.context)
-            self._learn(alike=alike, near=near if self.plan.asks else None)
+            self._learn(alike=alike(vectors, self.pool, best, self.checks, self.signals.context))
 
     def without_dates(self, dates: DatePhrases) -> Scores:
         """Score without date phrases: the time of a relation is in the relation."""
@@ -129,6 +133,15 @@ class Evidence:
             lexical[place], coverage[place] = scale * hit.score, hit.coverage
         certain: Scores = np.maximum(self.fused(), self._score(lexical, coverage, None))
         return certain
+
+    def _ranked(self, scores: Scores, count: int) -> list[int]:
+        """Rank what the filter on memories passes; other filters are applied in the lanes."""
+        ids = self.pool.ids
+        if self.plan.imported.wants_nothing:
+            return ranked(ids, scores, count)
+        passed = self.checks.found(ids)
+        among = [place for place, each in enumerate(ids) if each in passed]
+        return [among[at] for at in ranked([ids[place] for place in among], scores[among], count)]
 
     def _learn(self, **signals: Any) -> None:
         if any(found is not None for found in signals.values()):

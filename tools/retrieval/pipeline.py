@@ -18,8 +18,10 @@ from stores.language.moments import Span
 from stores.language.script import is_latin
 from stores.lexical import LexicalHits, LexicalResult
 from stores.records import RAW_MEMORY
-from stores.vectors import DenseHits, Vector
+from stores.vectors import DenseHits, Vector, VectorIndex
 from tools.app import App
+from tools.retrieval.alike import AMONG as DIVERSE_AMONG
+from tools.retrieval.alike import diversified
 from tools.retrieval.checks import Checks, unwanted
 from tools.retrieval.date_phrases import DatePhrases, date_phrases
 from tools.retrieval.evidence import Evidence
@@ -120,7 +122,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
             _lift_cited(app, plan, pool)
             _note_dated(indexes, pool, dates.spans)
             doubt = Doubt(0.0 if past is not None else words.unknown, evidence.weakest)
-            _rank(plan, pool, times, ranking, doubt)
+            _rank(plan, pool, times, ranking, doubt, indexes.vectors)
     return ranking
 
 
@@ -298,7 +300,7 @@ class Doubt(NamedTuple):
     """Match of the query's worst token, by record."""
 
 
-def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, doubt: Doubt) -> None:
+def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, doubt: Doubt, vectors: VectorIndex | None) -> None:
     scores = pool.fused
     if plan.boost_recent and not plan.is_naive:
         age_s = plan.now.timestamp() - times.recent_us / 1_000_000
@@ -308,15 +310,22 @@ def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, doubt: Doubt) 
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
-    best = ranked(pool.ids, scores, plan.wanted, newest=times if plan.newest_first and not plan.is_naive else ())
+    newest = times if plan.newest_first and not plan.is_naive else ()
+    best = ranked(pool.ids, scores, max(plan.wanted, DIVERSE_AMONG), newest=newest)
     if plan.is_naive or not best:
-        ranking.best = [pool.candidate(place, float(scores[place])) for place in best]
+        ranking.best = [pool.candidate(place, float(scores[place])) for place in best[: plan.wanted]]
         return
+    if vectors is not None and plan.asks:
+        order = diversified(vectors, pool, best, scores)
+        scores[order] = scores[best]
+        best = order
     # After ordering, since it may make two scores equal.
     first = best[0]
     weakest = None if pool.is_named[first] else doubt.weakest.get(pool.ids[first])
     shown = doubted(scores, float(scores[first]), doubt.unknown, weakest)
-    ranking.best = [pool.candidate(place, float(shown[place])) for place in best if shown[place] >= plan.min_score]
+    ranking.best = [
+        pool.candidate(place, float(shown[place])) for place in best[: plan.wanted] if shown[place] >= plan.min_score
+    ]
     if plan.min_score > 0:
         pool.keep(np.flatnonzero(shown >= plan.min_score))
         _count(pool, ranking)

@@ -42,6 +42,8 @@ class Pool:
         self.ranks["vector"][near] = np.arange(1, len(dense) + 1)
         self.date_share: Scores = np.zeros(size)
         self.fused: Scores = np.zeros(size)
+        self.threaded: frozenset[str] = frozenset()
+        """Records with neighbours in a thread, of the best."""
         self.usage: Scores | None = None
         self.dated: Scores | None = None
 

@@ -75,7 +75,7 @@ SPOKEN = 0.25
 ALIKE_SHARE = 0.4
 REPEATED = 0.05
 """Penalty for a candidate like a better one, times their cosine."""
-WEAKEST = ((0.5, 0.05), (0.6, 0.2), (0.7, 0.5), (0.85, 1.0))
+WEAKEST = ((0.5, 0.1), (0.6, 0.2), (0.7, 0.5), (0.85, 1.0))
 """Piecewise linear map from the worst token match of the best record to the greatest score."""
 UNKNOWN = 0.7
 """Penalty if the query is an unknown name with a number, from the share `MOSTLY` on."""
@@ -102,15 +102,6 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Near:
-    """Candidates in threads, best first."""
-
-    places: NDArray[np.int64]
-    nearness: Scores
-    """(places, places): cosines, at least 0."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Signals:
     """Evidence beside the lanes; one row per record, None if unknown."""
 
@@ -121,7 +112,6 @@ class Signals:
     is_scattered: NDArray[np.bool_] | None = None
     """Code that holds every word, but not as a phrase."""
     alike: Alike | None = None
-    near: Near | None = None
     date_share: Scores | None = None
     unrelated: float = BACKGROUND
     is_unread: bool = False
@@ -166,8 +156,7 @@ def fuse(
         evidence = _with_tokens(evidence, telling * signals.token_match, signals, is_code)
     if signals.alike is not None:
         evidence = _smoothed(evidence, signals.alike, held * density < HELD_WHOLLY)
-    scores = calibrated(np.maximum(evidence, _exact(held, density, evidence, signals)))
-    return scores if signals.near is None else diversified(scores, signals.near)
+    return calibrated(np.maximum(evidence, _exact(held, density, evidence, signals)))
 
 
 def beyond_chance(coverage: Scores, rarities: Sequence[float], passages: Counts) -> Scores:
@@ -259,17 +248,6 @@ def _reordered(evidence: Scores, order: Scores, among: NDArray[np.bool_]) -> Sco
     places = np.flatnonzero(among)
     turned = evidence.copy()
     turned[places[np.argsort(-order[places], kind="stable")]] = np.sort(evidence[places])[::-1]
-    return turned
-
-
-def diversified(scores: Scores, near: Near) -> Scores:
-    """Order candidates by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998); the scores change hands."""
-    left, nearest = scores[near.places], np.zeros(len(near.places))
-    turned, given = scores.copy(), np.sort(left)[::-1]
-    for score in given:
-        chosen = int((left - REPEATED * nearest).argmax())
-        turned[near.places[chosen]], left[chosen] = score, -np.inf
-        nearest = np.maximum(nearest, near.nearness[chosen])
     return turned
 
 

@@ -170,6 +170,8 @@ async def test_the_work_of_a_project_leads_whatever_the_goal(owner: Person) -> N
     work = next(section["items"] for section in wide["sections"] if section["facet"] == "active_work")
     assert [item["id"] in tasks for item in work[:5]] == [True] * 5
     assert work[5]["id"] == near
+    sure = await owner.call("context", goal=GOAL, project=place, min_score=0.9)
+    assert not items(sure).keys() & set(tasks)
     assert {item["reason"].partition(",")[0].rstrip(".") for item in work[:5]} <= {
         "The project is at work on it",
         "It is work of the project that is blocked",

@@ -13,9 +13,9 @@ from stores.vectors.passages import Vector
 from tests.people import Person
 from tests.stores.vectors.test_index import DIMENSION, opened, record, state
 from tools.app import App
-from tools.retrieval.alike import NEAREST, near_one_another
+from tools.retrieval.alike import NEAREST, alike, diversified
 from tools.retrieval.pool import Pool
-from tools.retrieval.scoring import Alike, Near, Scores, Signals, ThreadContext, diversified, fuse
+from tools.retrieval.scoring import Alike, Scores, Signals, ThreadContext, fuse
 from tools.runtime.settings import Settings
 
 anyio = pytest.mark.anyio
@@ -93,7 +93,7 @@ def pool_of(scores: Mapping[str, float]) -> Pool:
 def held_against(
     vectors: VectorIndex, pool: Pool, allowed: Collection[str], context: ThreadContext | None = None
 ) -> Any:
-    return near_one_another(vectors, pool, range(len(pool.ids)), cast(Any, Everybody(allowed)), context)
+    return alike(vectors, pool, range(len(pool.ids)), cast(Any, Everybody(allowed)), context)
 
 
 def toward(*numbers: float) -> Vector:
@@ -114,7 +114,7 @@ def test_each_takes_over_from_those_that_it_is_most_like(vectors: VectorIndex, m
     }  # fmt: skip
     stored_as(monkeypatch, vectors, kept)
     pool = pool_of(dict.fromkeys([*kept, "without a vector"], 0.5))
-    found, _ = held_against(vectors, pool, [*kept, "without a vector"])
+    found = held_against(vectors, pool, [*kept, "without a vector"])
     ids = [pool.ids[place] for place in found.places]
     assert sorted(ids) == sorted(kept)
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
@@ -129,26 +129,27 @@ def test_each_takes_over_from_those_that_it_is_most_like(vectors: VectorIndex, m
 def test_what_the_caller_may_not_read_lends_nothing(vectors: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     stored_as(monkeypatch, vectors, {each: toward(1, at) for at, each in enumerate("abc")})
     pool = pool_of(dict.fromkeys("abc", 0.5))
-    found, _ = held_against(vectors, pool, "ab")
+    found = held_against(vectors, pool, "ab")
     assert sorted(pool.ids[place] for place in found.places) == ["a", "b"]
-    assert held_against(vectors, pool, "a") == (None, None)
+    assert held_against(vectors, pool, "a") is None
 
 
-def test_threaded_records_are_compared_among_themselves(vectors: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored_as(monkeypatch, vectors, {each: toward(1, at) for at, each in enumerate("abcd")})
-    pool = pool_of(dict.fromkeys("abcd", 0.5))
-    context = ThreadContext(np.array([each in "bd" for each in pool.ids]), np.zeros(4))
-    alike, near = held_against(vectors, pool, "abcd", context)
-    assert sorted(pool.ids[place] for place in alike.places) == ["a", "c"]
-    assert sorted(pool.ids[place] for place in near.places) == ["b", "d"]
-    assert held_against(vectors, pool, "acb", context)[1] is None, "b has nothing to repeat"
+def test_threaded_records_are_left_to_their_thread(vectors: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored_as(monkeypatch, vectors, {each: toward(1, at) for at, each in enumerate("abc")})
+    pool = pool_of(dict.fromkeys("abc", 0.5))
+    context = ThreadContext(np.array([each == "b" for each in pool.ids]), np.zeros(3))
+    found = held_against(vectors, pool, "abc", context)
+    assert sorted(pool.ids[place] for place in found.places) == ["a", "c"]
 
 
-def test_a_repetition_comes_after_something_new() -> None:
-    scores = np.array([0.7, 0.68, 0.66, 0.3, 0.9])
-    nearness = np.array([[1.0, 0.95, 0.1, 0.9], [0.95, 1.0, 0.1, 0.9], [0.1, 0.1, 1.0, 0.1], [0.9, 0.9, 0.1, 1.0]])
-    found = diversified(scores, Near(np.arange(4), nearness))
-    assert found.tolist() == [0.7, 0.66, 0.68, 0.3, 0.9], "the second repeats the first; the fourth is too weak to gain"
+def test_in_threads_a_repetition_comes_after_something_new(
+    vectors: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_as(monkeypatch, vectors, {"a": toward(1), "x": toward(1), "b": toward(1), "c": toward(0, 1), "d": toward(1)})
+    pool = pool_of({"a": 0.7, "x": 0.69, "b": 0.68, "c": 0.66, "d": 0.3})
+    pool.threaded = frozenset("abcd")
+    order = diversified(vectors, pool, range(5), pool.fused)
+    assert [pool.ids[place] for place in order] == ["a", "x", "c", "b", "d"], "x is in no thread and keeps its rank"
 
 
 KITS = {
@@ -176,5 +177,5 @@ async def test_alike_memories_lift_each_other(app: App, owner: Person, monkeypat
         return [each["name"] for each in found["results"]]
 
     assert set((await order())[:3]) == set(KITS)
-    monkeypatch.setattr("tools.retrieval.evidence.near_one_another", lambda *_: (None, None))
+    monkeypatch.setattr("tools.retrieval.evidence.alike", lambda *_: None)
     assert (await order())[1] == "Train", "which holds more words of the question than the kits do"
