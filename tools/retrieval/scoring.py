@@ -18,7 +18,7 @@ Scores = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Score = TypeVar("Score", float, Scores)
 
-BM25_WEIGHT = 0.6
+BM25_WEIGHT = 0.45
 """As a share of the BM25 ceiling; the cosine has weight 1."""
 COVERAGE_WEIGHT = 0.35
 HELD_ONCE = 1 / 2.2
