@@ -308,7 +308,7 @@ def test_a_reindex_ends_where_a_record_cannot_be_embedded(world: World) -> None:
     world.restart()
     world.settle()
     assert world.indexer.check(ORG) == []
-    assert not list((world.indexes / ORG).rglob("*.incomplete"))
+    until(lambda: not list((world.indexes / ORG).rglob("*.incomplete")))
 
 
 @contextmanager
