@@ -173,11 +173,6 @@ def _added_fields(request: AddRequest) -> EntityFields:
     )
 
 
-def _added_text(added: Added) -> str:
-    similar = [f"- similar ({hit.score:.2f}): {hit.id} {hit.name}" for hit in added.conflicts]
-    return "\n".join([f"{added.message}: {added.id}", *similar])
-
-
 OPERATIONS = (
     mutation(
         create_entity,
@@ -194,7 +189,7 @@ OPERATIONS = (
     mutation(
         add,
         roles=WRITERS,
-        tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity"}), render=_added_text),
+        tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity", "success"})),
         events=("entity_created",),
     ),
 )

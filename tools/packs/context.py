@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
@@ -344,6 +344,16 @@ def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted:
     return Evidence(**{**shown, "filters": filters}, retrieval_arm="naive" if is_naive else None)
 
 
+def _for_agents(pack: ContextPack) -> dict[str, Any]:
+    audited = [
+        item.model_dump(exclude={"content", "related", "quality"})
+        for section in pack.sections
+        for item in section.items
+        if "retrieval_signals" in item.metadata
+    ]
+    return {"markdown": pack.markdown.rstrip(), "audit": audited or None}
+
+
 OPERATIONS = (
     Operation(
         context,
@@ -353,9 +363,7 @@ OPERATIONS = (
             read_only=True,
             omit=frozenset({"record_exposure", "evidence"}),
             omit_values={"intent": frozenset({"review"})},
-            # Its text says all of them.
-            omit_result=frozenset({"evidence", "usage_metadata", "sections"}),
-            render=lambda pack: pack.markdown,
+            answer=_for_agents,
         ),
     ),
 )

@@ -204,9 +204,12 @@ OPERATIONS = (
         tool=Tool(
             "Reflect on session notes",
             read_only=False,
-            # Its text says all of it.
-            omit_result=frozenset({"candidates"}),
-            render=lambda pack: pack.markdown + pack.usage_hint,
+            # The markdown says the rest.
+            answer=lambda pack: {
+                "markdown": pack.markdown.rstrip(),
+                "source_id": pack.source_id,
+                "usage_hint": pack.usage_hint,
+            },
         ),
         mutates=True,
         events=("entity_pending", "entity_created", "raw_capture_changed"),

@@ -39,7 +39,9 @@ class SearchRequest(Request):
     query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
         description='What to find, in plain words; exact identifiers and "quoted phrases" work too.'
     )
-    types: Annotated[list[SearchType], Field(max_length=50)] | None = Field(None, description="Only these types.")
+    types: Annotated[list[SearchType], Field(max_length=50)] | None = Field(
+        None, description="Only these types: those of `add`, or raw_memory."
+    )
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
     status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
@@ -276,7 +278,13 @@ def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Cand
         organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY]
     )
     found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
-    return [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
+    authors = app.ledger.people.names(entity.principal_id for _, entity in kept if entity.principal_id)
+    results = [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
+    for result, (_, entity) in zip(results, kept, strict=True):
+        speaker = entity.metadata.get("speaker") if entity.entity_type == RAW_MEMORY else None
+        result.metadata["author"] = speaker or authors.get(entity.principal_id or "")
+        result.metadata["updated_at"] = entity.updated_at.isoformat()
+    return results
 
 
 def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonObject | None) -> SearchResult:
@@ -365,20 +373,33 @@ REST_ONLY = frozenset({
 })  # fmt: skip
 
 
-def search_text(response: SearchResponse) -> str:
+def for_agents(response: SearchResponse) -> dict[str, Any]:
+    """Show who said what, and when, with the passage that matched."""
     faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
-    missing = [f"Not all could be searched: {', '.join(faults)}."] if faults else []
-    if not response.results:
-        return "\n".join(["Nothing found.", *missing])
-    lines = [f"{len(response.results)} of {response.total} hits", *missing]
-    for hit in response.results:
-        path = hit.metadata.get("heading_path")
-        name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
-        origin = f" — {hit.source}, {hit.url}" if hit.source else ""
-        lines.append(f"{hit.score:.2f} {hit.id} [{hit.type}] {name}{origin}")
-        if hit.content:
-            lines.append("  " + " ".join(hit.content.split()))
-    return "\n".join(lines)
+    return {
+        "not_searched": faults or None,
+        "results": [_hit_for_agents(hit) for hit in response.results],
+        "total": response.total,
+        "has_more": response.has_more,
+    }
+
+
+def _hit_for_agents(hit: SearchResult) -> JsonObject:
+    path, matched = hit.metadata.get("heading_path"), hit.metadata.get("passage")
+    name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
+    text = matched.get("text", "") if isinstance(matched, dict) else hit.content
+    return {
+        "id": hit.id,
+        "type": hit.type,
+        "name": name,
+        "score": round(hit.score, 2),
+        "source": hit.source,
+        "url": hit.url,
+        "status": hit.metadata.get("status"),
+        "by": hit.metadata.get("author"),
+        "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
+        "content": str(text).removeprefix(f"{hit.name}\n").strip(),
+    }
 
 
 OPERATIONS = (
@@ -389,8 +410,8 @@ OPERATIONS = (
             "Search the memory",
             read_only=True,
             omit=REST_ONLY,
-            defaults={"min_score": AGENTS_SCORE},
-            render=search_text,
+            defaults={"min_score": AGENTS_SCORE, "content_max_chars": 400},
+            answer=for_agents,
         ),
     ),
 )

@@ -312,7 +312,7 @@ async def test_agents_get_the_text_and_no_reviews(owner: Person) -> None:
     assert "review" not in arguments["intent"]["enum"]
     assert "general" in arguments["intent"]["enum"]
     assert f"`{ids['decision']}`" in answer.content[0].text  # type: ignore[union-attr]  # it is text
-    assert answer.structured_content["total_items"] == 7  # type: ignore[index]  # always an object
+    assert answer.structured_content == {"markdown": answer.content[0].text}  # type: ignore[union-attr]  # it is text
     assert refused.is_error
     assert misplaced.is_error
 
