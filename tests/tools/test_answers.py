@@ -190,3 +190,27 @@ async def test_prompts_are_offered_as_commands(owner: Person) -> None:
             await client.get_prompt("recall")
         with pytest.raises(MCPError, match="There are recall, wrap_up"):
             await client.get_prompt("say")
+
+
+async def test_every_write_says_who_can_read_it(owner: Person) -> None:
+    project = (await owner.call("create_entity", name="Billing", entity_type="project", sync=True))["id"]
+    hidden = {"visibility": "private"}
+    secret = await owner.call("create_entity", name="Hush", entity_type="project", metadata=hidden, sync=True)
+    everybody = f"everybody in organization {owner.signed.identity.organization.name}"
+    note, notes = {"title": "t", "content": "Retries wait."}, {"content": "We decided to wait.", "persist": True}
+    for tool, arguments, readers in (
+        ("add", note, everybody),
+        ("add", note | {"project": project}, f"{everybody}, as the project Billing ({project})"),
+        ("add", note | {"project": secret["id"]}, f"members of project Hush ({secret['id']})"),
+        ("add", note | {"metadata": {"memory_scope": "private"}}, "private: only you; to share it"),
+        ("remember", note, "private: only you; to share it"),
+        ("remember", note | {"project": project}, f"members of project Billing ({project})"),
+        ("remember", note | {"memory_scope": "organization"}, everybody),
+        ("reflect", notes, "private: only you; to share it"),
+        ("reflect", notes | {"project": project}, f"members of project Billing ({project})"),
+        ("reflect", notes | {"memory_scope": "organization"}, everybody),
+    ):
+        answer, _ = await asked(owner, tool, **arguments)
+        assert str(answer["readable_by"]).startswith(readers), (tool, arguments)
+    found = await owner.call("search", query="decided to wait", memory_scope="organization")
+    assert {"organization"} & {each["metadata"].get("memory_scope") for each in found["results"]}

@@ -13,7 +13,8 @@ from tools.runtime.health import readiness
 from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
-from tools.search.search import SearchResponse, for_agents
+from tools.search.answers import for_agents
+from tools.search.search import SearchResponse
 
 pytestmark = pytest.mark.anyio
 PATIENCE_S = 30

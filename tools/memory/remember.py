@@ -25,6 +25,7 @@ from tools.records.derivation import REMEMBERED
 from tools.records.entity_models import CONTENT_LIMIT, EntityFields
 from tools.records.linking import Link, record, related
 from tools.records.memory_models import RawMemoryFields
+from tools.records.readers import readable_by
 from tools.records.receipts import capture_receipt
 from tools.records.storing import store_in, until_visible
 from tools.reflecting.reflection.layout import sentences
@@ -83,6 +84,7 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
         entity_type=kept.entity.entity_type,
         memory_scope=kept.entity.memory_scope,
         scope_key=kept.entity.scope_key,
+        readable_by=await in_thread(readable_by, app, call.caller, kept.entity.visibility),
         active_task_id=kept.task.id if kept.task is not None else None,
         conflicts=others,
         probe_rehearsal=await _rehearsed(app, call, request.probes or (), kept.entity.id),

@@ -25,6 +25,7 @@ from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive
 from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
+from tools.search.answers import for_agents
 from tools.search.exposure import exposed, stamp
 
 SearchType = Literal[EntityType, "raw_memory"]
@@ -371,35 +372,6 @@ REST_ONLY = frozenset({
     "reference_time", "as_of", "offset", "include_raw_memory", "participants", "labels",
     "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",
 })  # fmt: skip
-
-
-def for_agents(response: SearchResponse) -> dict[str, Any]:
-    """Show who said what, and when, with the passage that matched."""
-    faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
-    return {
-        "not_searched": faults or None,
-        "results": [_hit_for_agents(hit) for hit in response.results],
-        "total": response.total,
-        "has_more": response.has_more,
-    }
-
-
-def _hit_for_agents(hit: SearchResult) -> JsonObject:
-    path, matched = hit.metadata.get("heading_path"), hit.metadata.get("passage")
-    name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
-    text = matched.get("text", "") if isinstance(matched, dict) else hit.content
-    return {
-        "id": hit.id,
-        "type": hit.type,
-        "name": name,
-        "score": round(hit.score, 2),
-        "source": hit.source,
-        "url": hit.url,
-        "status": hit.metadata.get("status"),
-        "by": hit.metadata.get("author"),
-        "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
-        "content": str(text).removeprefix(f"{hit.name}\n").strip(),
-    }
 
 
 OPERATIONS = (
