@@ -1,6 +1,7 @@
 """The verb search: one retrieval over graph, documents and raw memories."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -26,12 +27,11 @@ from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMI
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
 from tools.search.answers import for_agents
+from tools.search.distinct import ORIGINS, Distinct, Origin, distinct
 from tools.search.exposure import exposed, stamp
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
-Origin = Literal["graph", "document", "raw_memory"]
-ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
 
 
 class SearchRequest(Request):
@@ -125,14 +125,14 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
     if request.types and RAW_MEMORY not in request.types:
         memories = None
     plan = _plan(app, call, request, memories, mode)
-    ranking = Ranking()
+    ranking, page = Ranking(), Distinct()
     if plan is not None:
-        from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
-
-        ranking = retrieve(app, plan)
-    page = ranking.best[request.offset : request.offset + request.limit]
-    kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
+        ranking, page = _ranked(app, call, request, plan)
+    kept, count = page.hits, page.counted(ranking)
     results = _results(app, call, request, kept)
+    for result in results:
+        if others := page.others.get(result.id):
+            result.metadata["also_stored_as"] = [other.id for other in others]
     filters = _echo(request, plan, ranking) | (naive_arm(ranking) if mode == "naive" else {})
     if request.record_exposure:
         with ranking.timed("exposure"):
@@ -142,15 +142,15 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
     stamp(filters.get("usage_exposure", {}), [(result.id, result.metadata) for result in results])
     return SearchResponse(
         results=results,
-        total=ranking.total,
+        total=sum(count.values()),
         query=request.query,
         filters=filters,
-        graph_count=ranking.total - ranking.documents - ranking.memories,
-        document_count=ranking.documents,
-        raw_memory_count=ranking.memories,
+        graph_count=count["graph"],
+        document_count=count["document"],
+        raw_memory_count=count["raw_memory"],
         limit=request.limit,
         offset=request.offset,
-        has_more=request.offset + request.limit < ranking.total,
+        has_more=request.offset + request.limit < sum(count.values()),
     )
 
 
@@ -198,7 +198,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
             ids=said,
         ),
         now=reference or now,
-        wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
+        wanted=request.offset + max(DETAILED if request.include_retrieval_diagnostics else 0, request.limit + SPARE),
         sight=call.caller.visible,
         # The filter is for memories; without them it would starve the lanes.
         imported=imported if memories is not None else EVERYTHING,
@@ -252,23 +252,28 @@ def _types(request: SearchRequest) -> tuple[str, ...] | None:
     return None if len(kept) == len(ENTITY_TYPES) else kept
 
 
-def _kept(
-    app: App, call: Call, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
-) -> list[tuple[Candidate, Entity]]:
+def _ranked(app: App, call: Call, request: SearchRequest, plan: Plan) -> tuple[Ranking, Distinct]:
     from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - as above
 
+    ranking = retrieve(app, plan)
+    read = partial(_readable, app, call, plan)
+    page = distinct(ranking.best, read, request.offset, request.limit)
+    if not page.is_whole and len(ranking.best) == plan.wanted < POOL_LIMIT:
+        ranking = retrieve(app, replace(plan, wanted=POOL_LIMIT))
+        page = distinct(ranking.best, read, request.offset, request.limit)
+    page.hits = with_passages(app, call.caller.organization_id, page.hits, ranking.terms)
+    return ranking, page
+
+
+def _readable(app: App, call: Call, plan: Plan, ids: Sequence[str]) -> dict[str, Entity]:
     organization = call.caller.organization_id
-    ids = [candidate.id for candidate in page]
     if plan.as_of is None:
         read = app.ledger.records.entities(organization, ids)
-        kept = [(hit, read[hit.id]) for hit in page if hit.id in read and matches(read[hit.id], plan.filter)]
-    else:
-        # A revision that was private then stays private, whoever may read the record now.
-        read = app.ledger.records.entities_at(organization, ids, plan.as_of)
-        kept = [
-            (hit, read[hit.id]) for hit in page if hit.id in read and read[hit.id].visibility in plan.filter.visibility
-        ]
-    return with_passages(app, organization, kept, terms)
+        return {each: entity for each, entity in read.items() if matches(entity, plan.filter)}
+    # A revision that was private then stays private, whoever may read the record now.
+    read = app.ledger.records.entities_at(organization, ids, plan.as_of)
+    return {each: entity for each, entity in read.items() if entity.visibility in plan.filter.visibility}
 
 
 def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[SearchResult]:
@@ -368,6 +373,8 @@ ECHOED = {
     "occurred_after", "occurred_before", "use_enhanced", "boost_recent",
 }  # fmt: skip
 PASSAGE_LIMIT = 1200
+SPARE = 10
+"""Further candidates, for as many copies among those of the page."""
 REST_ONLY = frozenset({
     "reference_time", "as_of", "offset", "include_raw_memory", "participants", "labels",
     "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",

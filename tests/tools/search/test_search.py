@@ -147,8 +147,8 @@ async def test_filters_restrict_what_is_found(owner: Person) -> None:
 
 
 async def test_tags_have_no_effect_on_ranking(owner: Person) -> None:
-    twins = [{"name": "Twin", "content": "The same words."}, {"name": "Twin", "content": "The same words."}]
-    twins[1]["tags"] = ["zebra", "words"]  # type: ignore[assignment]  # a list among texts
+    said: dict[str, Any] = {"name": "Twin", "content": "The same words."}
+    twins = [said, said | {"tags": ["zebra", "words"], "metadata": {"occurred_at": "2026-01-01"}}]
     made = await owner.call("bulk_create_entities", entities=twins, sync=True)
     for query in ("zebra", "zebra words", "the same words"):
         found = await owner.call("search", query=query, boost_recent=False, include_retrieval_diagnostics=True)
