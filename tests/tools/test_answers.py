@@ -10,7 +10,7 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.people import Person, tokens_made
+from tests.people import Person, caught_up, tokens_made
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.frame.answers import answer_of, text_of
@@ -212,5 +212,6 @@ async def test_every_write_says_who_can_read_it(owner: Person) -> None:
     ):
         answer, _ = await asked(owner, tool, **arguments)
         assert str(answer["readable_by"]).startswith(readers), (tool, arguments)
-    found = await owner.call("search", query="decided to wait", memory_scope="organization")
-    assert {"organization"} & {each["metadata"].get("memory_scope") for each in found["results"]}
+    await caught_up(owner)
+    found = await owner.call("search", query="decided to wait", memory_scope="organization", types=["raw_memory"])
+    assert {each["metadata"]["memory_scope"] for each in found["results"]} == {"organization"}

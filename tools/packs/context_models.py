@@ -160,6 +160,15 @@ class Evidence(SearchResponse):
     retrieval_arm: Literal["naive"] | None = Field(None, description="`naive` where that was asked for.")
 
 
+class AlsoKnown(Result):
+    """A strong hit that no section shows."""
+
+    id: str
+    type: str
+    name: str
+    score: float
+
+
 class ContextPack(Result):
     """Knowledge compiled for a goal."""
 
@@ -170,6 +179,7 @@ class ContextPack(Result):
     domain: str | None
     project: str | None
     sections: list[PackSection] = Field(description="In the order of the intent's facets, without empty ones.")
+    also_known: list[AlsoKnown] = Field(description="Strong hits that no section shows, best first.")
     total_items: int
     usage_metadata: dict[str, UsageExposure] = Field(description="`usage_exposure`, where something was recorded.")
     usage_hint: str

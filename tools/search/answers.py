@@ -3,17 +3,30 @@
 from typing import TYPE_CHECKING, Any
 
 from stores.records import JsonObject
+from tools.retrieval.plan import DOUBTFUL, NEAREST, UNRELATED
 
 if TYPE_CHECKING:
     from tools.search.search import SearchResponse, SearchResult
 
 
+NOTHING = "Nothing here is about this."
+
+
+def doubt(best: float) -> str | None:
+    """Say of a best score that it is hardly above those of unrelated records."""
+    return f"{NOTHING} The nearest records score {best:.2f} at most." if best < DOUBTFUL else None
+
+
 def for_agents(response: "SearchResponse") -> dict[str, Any]:
     """Show who said what, and when, with the passage that matched."""
     faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
+    best = response.results[0].score if response.results and not response.offset else 1.0
+    shown = response.results[: NEAREST if best < UNRELATED else None]
+    note = None if response.results or response.offset else NOTHING
     return {
+        "note": doubt(best) or note,
         "not_searched": faults or None,
-        "results": [_hit_for_agents(hit) for hit in response.results],
+        "results": [_hit_for_agents(hit) for hit in shown],
         "total": response.total,
         "has_more": response.has_more,
     }
@@ -33,5 +46,6 @@ def _hit_for_agents(hit: "SearchResult") -> JsonObject:
         "status": hit.metadata.get("status"),
         "by": hit.metadata.get("author"),
         "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
+        "also_stored_as": hit.metadata.get("also_stored_as"),
         "content": str(text).removeprefix(f"{hit.name}\n").strip(),
     }

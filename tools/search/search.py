@@ -27,7 +27,7 @@ from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMI
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
 from tools.search.answers import for_agents
-from tools.search.distinct import ORIGINS, Distinct, Origin, distinct
+from tools.search.distinct import ORIGINS, SPARE, Distinct, Origin, distinct
 from tools.search.exposure import exposed, stamp
 
 SearchType = Literal[EntityType, "raw_memory"]
@@ -373,8 +373,6 @@ ECHOED = {
     "occurred_after", "occurred_before", "use_enhanced", "boost_recent",
 }  # fmt: skip
 PASSAGE_LIMIT = 1200
-SPARE = 10
-"""Further candidates, for as many copies among those of the page."""
 REST_ONLY = frozenset({
     "reference_time", "as_of", "offset", "include_raw_memory", "participants", "labels",
     "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",
