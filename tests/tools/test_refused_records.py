@@ -14,7 +14,7 @@ from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
 from tools.search.answers import for_agents
-from tools.search.search import SearchResponse
+from tools.search.results import SearchResponse
 
 pytestmark = pytest.mark.anyio
 PATIENCE_S = 30

@@ -1,4 +1,4 @@
-"""What agents read of a result: the structure of a tool's answer, and the text made from it.
+"""Answers for agents: the structure of a tool's answer, and the text made from it.
 
 Clients hand their model either the structure or the text, so both say the same.
 """

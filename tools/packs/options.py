@@ -1,4 +1,4 @@
-"""What may be chosen for a pack, and what is known besides."""
+"""Options of a pack, and strong hits besides."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

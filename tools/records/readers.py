@@ -1,4 +1,4 @@
-"""Who can read a record, in words: the answer of every write says it."""
+"""Readers of a record, in words: the answer of every write names them."""
 
 from auth.principal import Principal
 from tools.app import App

@@ -1,13 +1,10 @@
-"""What agents read of a search."""
+"""Search results for agents."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stores.records import JsonObject
 from tools.retrieval.plan import DOUBTFUL, NEAREST, UNRELATED
-
-if TYPE_CHECKING:
-    from tools.search.search import SearchResponse, SearchResult
-
+from tools.search.results import SearchResponse, SearchResult
 
 NOTHING = "Nothing here is about this."
 
@@ -17,7 +14,7 @@ def doubt(best: float) -> str | None:
     return f"{NOTHING} The nearest records score {best:.2f} at most." if best < DOUBTFUL else None
 
 
-def for_agents(response: "SearchResponse") -> dict[str, Any]:
+def for_agents(response: SearchResponse) -> dict[str, Any]:
     """Show who said what, and when, with the passage that matched."""
     faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
     best = response.results[0].score if response.results and not response.offset else 1.0
@@ -32,7 +29,7 @@ def for_agents(response: "SearchResponse") -> dict[str, Any]:
     }
 
 
-def _hit_for_agents(hit: "SearchResult") -> JsonObject:
+def _hit_for_agents(hit: SearchResult) -> JsonObject:
     path, matched = hit.metadata.get("heading_path"), hit.metadata.get("passage")
     name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
     text = matched.get("text", "") if isinstance(matched, dict) else hit.content

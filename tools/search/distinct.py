@@ -12,7 +12,7 @@ Origin = Literal["graph", "document", "raw_memory"]
 ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
 
 WORK = ("task", "epic", "project")
-"""What has a state of its own is no copy."""
+"""Types with a state of their own have no copies."""
 SPARE = 10
 """Candidates looked at beyond the page."""
 _TIMES = ("captured_at", "occurred_at")

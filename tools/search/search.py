@@ -17,8 +17,7 @@ from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, m
 from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.frame.dates import Date, optional_moment
-from tools.frame.json_values import StoredJson
-from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import Call, Operation, Request, Route, Tool
 from tools.records.entity_models import EntityId, Label, Labels
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import memory_place
@@ -29,6 +28,7 @@ from tools.retrieval.turns import answered
 from tools.search.answers import for_agents
 from tools.search.distinct import ORIGINS, SPARE, Distinct, Origin, distinct
 from tools.search.exposure import exposed, stamp
+from tools.search.results import SearchResponse, SearchResult
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
@@ -80,35 +80,6 @@ class SearchRequest(Request):
     temporal_decay_days: float | None = Field(None, gt=0, le=36_500, description="Days in which recency halves.")
     include_retrieval_diagnostics: bool = Field(False, description="Whether to say how each result was found.")
     record_exposure: bool = Field(True, description="Whether to record what was returned.")
-
-
-class SearchResult(Result):
-    """One hit."""
-
-    id: str
-    type: str
-    name: str
-    content: str
-    score: float
-    source: str | None
-    url: str | None
-    result_origin: Origin
-    metadata: StoredJson
-
-
-class SearchResponse(Result):
-    """One page of hits, best first."""
-
-    results: list[SearchResult]
-    total: int
-    query: str
-    filters: dict[str, Any]
-    graph_count: int
-    document_count: int
-    raw_memory_count: int
-    limit: int
-    offset: int
-    has_more: bool
 
 
 async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
