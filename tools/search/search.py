@@ -17,7 +17,7 @@ from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.frame.dates import Date, optional_moment
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
 from tools.records.entity_models import EntityId, Label, Labels
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import memory_place
@@ -33,7 +33,7 @@ Origin = Literal["graph", "document", "raw_memory"]
 ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
 
 
-class SearchRequest(Request):
+class SearchRequest(Filters):
     """A query with its filters."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
