@@ -235,6 +235,18 @@ async def test_what_is_refused_outside_the_protocol_has_the_envelope(
     assert response.headers.get("allow") == ("POST" if status == 405 else None)
 
 
+async def test_blanks_around_the_name_header_are_no_mismatch(client: Client, ada: Person) -> None:
+    meta = {f"io.modelcontextprotocol/{key}": value for key, value in (
+        ("protocolVersion", MODERN["Mcp-Protocol-Version"]), ("clientCapabilities", {}),
+    )}  # fmt: skip
+    message = call("create_note", text="x")
+    message["params"]["_meta"] = meta
+    headers = {**BOTH, **MODERN, **ada.bearer, "Mcp-Method": "tools/call", "Mcp-Name": " create_note \t"}
+    answer = await client.post("/mcp", json=message, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert not answer_in(answer)["result"].get("isError")
+
+
 async def test_what_is_refused_within_the_protocol_stays_a_message_of_it(client: Client, ada: Person) -> None:
     session = {**await open_session(client, ada), **ada.bearer}
     for refused in (
