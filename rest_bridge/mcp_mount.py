@@ -1,6 +1,7 @@
 """MCP over streamable HTTP at `/mcp`: rights, sessions, and calls without a session."""
 
 import contextlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Authenticate, Credential
-from rest_bridge.bodies import read_body
+from rest_bridge.bodies import encode_readably, parse_leniently, read_body
 from rest_bridge.envelope import misdirected, own_hosts, refusal, require_own_host, shown_header
 from rest_bridge.mcp_discovery import challenge
 from stores.errors import (
@@ -30,13 +31,17 @@ from stores.errors import (
     MethodNotAllowed,
     PayloadTooLarge,
     Unavailable,
+    ValidationFailed,
 )
+from tools.frame.parsing import refuse_unstorable
+from tools.mcp_server import UNREADABLE
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
 
 BODY_LIMIT = 8 * 1024 * 1024
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SESSION_HEADER = "mcp-session-id"
 _VERSION_HEADER = "mcp-protocol-version"
 
@@ -113,10 +118,13 @@ class McpMount:
         headers = Headers(scope=scope)
         version = headers.get(_VERSION_HEADER)
         sessionless = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
-        if scope["method"] != "POST" or _SESSION_HEADER in headers or not sessionless:
+        if scope["method"] != "POST":
             await self.managers.sessions.handle_request(scope, receive, send)
             return
-        body = await read_body(scope, receive, BODY_LIMIT)
+        scope, body = readable(_trimmed(scope), await read_body(scope, receive, BODY_LIMIT))
+        if _SESSION_HEADER in headers or not sessionless:
+            await self.managers.sessions.handle_request(scope, _replaying(body, receive), send)
+            return
         if _opens_session(body):
             manager = self.managers.sessions
         elif "text/event-stream" in headers.get("accept", ""):
@@ -147,6 +155,24 @@ def session_owner(principal: Principal) -> AuthenticatedUser:
     program = principal.key_id or principal.grant_id
     owner = f"{principal.user_id}@{principal.organization_id}{'/' + program if program else ''}"
     return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=principal.user_id))
+
+
+def _trimmed(scope: Scope) -> Scope:
+    # Blanks around the value of a header are not part of it (RFC 9110, section 5.5); the SDK compares them.
+    headers = [(name, value.strip(b" \t") if name.startswith(b"mcp-") else value) for name, value in scope["headers"]]
+    return {**scope, "headers": headers}
+
+
+def readable(scope: Scope, body: bytes) -> tuple[Scope, bytes]:
+    """Replace lone surrogates, which the SDK does not read; put the refusal that names them into the scope."""
+    if not _SURROGATE.search(body) or not isinstance(message := parse_leniently(body), dict):
+        return scope, body
+    params = message.get("params")
+    try:
+        refuse_unstorable(params.get("arguments") if isinstance(params, dict) else None, "arguments")
+    except ValidationFailed as error:
+        scope = {**scope, UNREADABLE: error}
+    return scope, encode_readably(message)
 
 
 def _opens_session(body: bytes) -> bool:

@@ -112,6 +112,19 @@ async def test_a_session_is_opened_used_and_ended(client: Client, ada: Person) -
     assert (await client.post("/mcp", json=call("own"), headers=headers)).status_code == 404
 
 
+@pytest.mark.parametrize("surrogate", [b"\\ud83d", b"\xed\xa0\xbd"])
+async def test_a_lone_surrogate_is_named_in_and_outside_of_a_session(
+    client: Client, ada: Person, surrogate: bytes
+) -> None:
+    message = json.dumps(call("create_note", text="x", tags=["a", "b?"])).encode().replace(b"b?", b"b" + surrogate)
+    for headers in (BOTH, await open_session(client, ada)):
+        answer = await client.post("/mcp", content=message, headers={**headers, **ada.bearer})
+        result = answer_in(answer)["result"]
+        assert result["isError"]
+        assert "arguments.tags.1 holds a lone surrogate" in result["content"][0]["text"]
+        assert "at character 2" in result["content"][0]["text"]
+
+
 async def test_a_session_of_another_caller_does_not_exist(client: Client, app: App, ada: Person) -> None:
     session = await open_session(client, ada)
     stranger = sign_up(app)
@@ -220,6 +233,18 @@ async def test_what_is_refused_outside_the_protocol_has_the_envelope(
     response = await client.request(method, "/mcp", content=content, headers={**headers, **ada.bearer})
     assert_envelope(response, status, code)
     assert response.headers.get("allow") == ("POST" if status == 405 else None)
+
+
+async def test_blanks_around_the_name_header_are_no_mismatch(client: Client, ada: Person) -> None:
+    meta = {f"io.modelcontextprotocol/{key}": value for key, value in (
+        ("protocolVersion", MODERN["Mcp-Protocol-Version"]), ("clientCapabilities", {}),
+    )}  # fmt: skip
+    message = call("create_note", text="x")
+    message["params"]["_meta"] = meta
+    headers = {**BOTH, **MODERN, **ada.bearer, "Mcp-Method": "tools/call", "Mcp-Name": " create_note \t"}
+    answer = await client.post("/mcp", json=message, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert not answer_in(answer)["result"].get("isError")
 
 
 async def test_what_is_refused_within_the_protocol_stays_a_message_of_it(client: Client, ada: Person) -> None:

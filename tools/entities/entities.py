@@ -15,7 +15,7 @@ from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.dates import Date, optional_moment
-from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import Call, Filters, Operation, Request, Result, Route, Tool
 from tools.records.entity_models import (
     CommaSeparated,
     EntityId,
@@ -116,7 +116,7 @@ def _views(app: App, caller: Principal, entities: Iterable[Entity], as_of: datet
     ]
 
 
-class GetEntityRequest(Request):
+class GetEntityRequest(Filters):
     """An entity to read."""
 
     entity_id: EntityId = Field(description="The entity's id.")

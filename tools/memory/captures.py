@@ -11,7 +11,7 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Nothing, Operation, Request, Result, Route, mutation
+from tools.frame.operation import WRITERS, Call, Filters, Nothing, Operation, Request, Result, Route, mutation
 from tools.memory.memories import entities_made
 from tools.memory.proposals import proposals
 from tools.records.entity_models import EntityId, Wanted
@@ -22,7 +22,7 @@ from tools.runtime.threads import in_thread
 SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
 
 
-class ListCapturesRequest(Request):
+class ListCapturesRequest(Filters):
     """Select captures."""
 
     entity_type: Wanted | None = Field(

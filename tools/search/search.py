@@ -17,7 +17,7 @@ from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, m
 from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.frame.dates import Date, optional_moment
-from tools.frame.operation import Call, Operation, Request, Route, Tool
+from tools.frame.operation import Call, Filters, Operation, Route, Tool
 from tools.records.entity_models import EntityId, Label, Labels
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import memory_place
@@ -34,7 +34,7 @@ SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
 
 
-class SearchRequest(Request):
+class SearchRequest(Filters):
     """A query with its filters."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
