@@ -43,6 +43,7 @@ from rest_bridge.pages.device import DevicePage
 from rest_bridge.pages.endpoint import Operations, Page
 from rest_bridge.pages.layout import LOGIN_PATH
 from rest_bridge.pages.login import Home, LoginPage
+from rest_bridge.prefix import Prefix
 from rest_bridge.request_ids import RequestIds, log_exchange, standing_rules
 from rest_bridge.routes import build_routes
 from rest_bridge.websocket import EventSocket
@@ -91,9 +92,11 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
             WebSocketRoute("/api/logs/stream", LogSocket(app, authenticate)),
             *_oauth(app),
-            Route(MCP_PATH, mcp),
+            # Clients do not follow a redirect of a POST.
+            *(Route(path, mcp) for path in (MCP_PATH, MCP_PATH + "/")),
         ],
         middleware=[
+            Middleware(Prefix, base_url=app.settings.base_url),
             Middleware(
                 RequestIds,
                 version=VERSION,
@@ -169,9 +172,10 @@ class Unmatched:
         meant = self.meant(scope)
         if meant is None:
             raise HTTPException(404)
-        # Without the host: what a client sends as its name is not to be believed.
+        # Relative: the host that a client names is not to be believed, and a proxy may have removed a prefix.
         query = scope["query_string"].decode("ascii", "replace")
-        location = quote(meant) + (f"?{query}" if query else "")
+        last = quote(meant.rstrip("/").rpartition("/")[2])
+        location = (f"./{last}/" if meant.endswith("/") else f"../{last}") + (f"?{query}" if query else "")
         await Response(None, 307, {"Location": location})(scope, receive, send)
 
     def meant(self, scope: Scope) -> str | None:

@@ -29,6 +29,7 @@ from rest_bridge.cookies import (
 from rest_bridge.envelope import CLEAR_COOKIES, LimitReached
 from rest_bridge.mcp_discovery import base_url
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
+from rest_bridge.prefix import public_path
 from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
@@ -86,7 +87,6 @@ def one_caller(name: str) -> str:
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
-BACK = (LOGIN_PATH, "Back to signing in")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
@@ -286,7 +286,8 @@ class PathEndpoint:
         except EngrainError as error:
             if not (endpoint.redirects and wants_page(scope)):
                 raise
-            response = error_page(error, scope, title="Signing in did not work", elsewhere=BACK)
+            back = (public_path(scope, LOGIN_PATH), "Back to signing in")
+            response = error_page(error, scope, title="Signing in did not work", elsewhere=back)
         await response(scope, receive, send)
 
 

@@ -11,12 +11,23 @@ from auth.principal import Principal
 from rest_bridge.bodies import parse_pairs, read_form
 from rest_bridge.envelope import status_of
 from rest_bridge.pages.endpoint import Page, cookies_of
-from rest_bridge.pages.layout import LOGIN_PATH, field, hidden, local_path, render, retry_after, see, text, visitor_of
+from rest_bridge.pages.layout import (
+    AGAIN,
+    LOGIN_PATH,
+    field,
+    hidden,
+    local_path,
+    render,
+    retry_after,
+    see,
+    text,
+    visitor_of,
+)
+from rest_bridge.prefix import public_path
 from stores.errors import AuthenticationRequired, Forbidden, RateLimited, ValidationFailed
 from stores.ledger.external_identities import CODEHOST
 from stores.records import JsonObject
 
-AGAIN = "again"
 _WORD = re.compile(r"[a-z_]{1,60}")
 
 
@@ -45,7 +56,7 @@ class LoginPage(Page):
             if isinstance(error, RateLimited):
                 response.headers["Retry-After"] = retry_after(error)
             return response
-        response = see(onward or LOGIN_PATH)
+        response = see(onward or public_path(scope, LOGIN_PATH))
         response.raw_headers.extend(cookies_of(answer))
         return response
 
@@ -67,7 +78,7 @@ class Home(Page):
     methods = ("GET",)
 
     async def show(self, scope: Scope) -> Response:
-        return see(LOGIN_PATH)
+        return see(public_path(scope, LOGIN_PATH))
 
 
 def _failure(word: str) -> str:
@@ -78,7 +89,7 @@ def _failure(word: str) -> str:
 def _password_form(onward: str | None, email: str) -> str:
     focus = "" if email else "autofocus"
     return (
-        f'<form method="post" action="{LOGIN_PATH}">'
+        '<form method="post">'
         + (hidden("next", onward) if onward else "")
         + field("email", "E-mail", kind="email", value=email, more=f'autocomplete="username" maxlength="254" {focus}')
         + field("password", "Password", kind="password", more='autocomplete="current-password" maxlength="1024"')
@@ -99,5 +110,5 @@ def _welcome(visitor: Principal) -> Response:
         "You are signed in",
         f"<p>As <strong>{text(visitor.user.name)}</strong> ({text(visitor.user.email)}), in the organization "
         f"<strong>{text(visitor.organization.name)}</strong>. You can close this page.</p>"
-        f'<a class="button" href="{LOGIN_PATH}?{AGAIN}=1">Sign in as somebody else</a>',
+        f'<a class="button" href="?{AGAIN}=1">Sign in as somebody else</a>',
     )
