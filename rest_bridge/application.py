@@ -41,8 +41,8 @@ from rest_bridge.oauth.endpoint import Registration, Revocation, TokenEndpoint
 from rest_bridge.openapi import Document, build_document, render_page
 from rest_bridge.pages.device import DevicePage
 from rest_bridge.pages.endpoint import Operations, Page
-from rest_bridge.pages.layout import LOGIN_PATH
-from rest_bridge.pages.login import Home, LoginPage
+from rest_bridge.pages.layout import LOGIN_PATH, SIGN_UP_PATH
+from rest_bridge.pages.login import Home, LoginPage, SignUpPage
 from rest_bridge.prefix import Prefix
 from rest_bridge.request_ids import RequestIds, log_exchange, standing_rules
 from rest_bridge.routes import build_routes
@@ -139,6 +139,7 @@ def _pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:
     pages: dict[str, type[Page]] = {
         "/": Home,
         LOGIN_PATH: LoginPage,
+        SIGN_UP_PATH: SignUpPage,
         DEVICE_PATH: DevicePage,
         AUTHORIZE_PATH: ConsentPage,
     }

@@ -133,6 +133,7 @@ def retry_after(error: RateLimited) -> str:
 
 
 LOGIN_PATH = "/login"
+SIGN_UP_PATH = "/signup"
 AGAIN = "again"
 NEXT_LIMIT = 16 * 1024
 # Visible ASCII without a backslash, which browsers read as a slash.
