@@ -89,6 +89,14 @@ class Settings(BaseModel):
         description="Timeout of a remote call in a search, in seconds; then the search uses words alone.",
     )
 
+    embedding_requests: int = Field(
+        4,
+        ge=1,
+        le=64,
+        description="Requests that a remote endpoint gets at a time for the indexes, of up to 128 texts each; fewer "
+        "while they take it longer than a second.",
+    )
+
     usage_signal: bool = Field(True, description="Rank cited records slightly higher.")
     exposure_days: int = Field(
         90, ge=0, le=3650, description="Days to keep which records a search showed to whom; 0 records nothing."
