@@ -18,6 +18,7 @@ from tools.app import App
 from tools.frame.execute import execute
 from tools.frame.operation import Call, Operation, Outcome, Tool
 from tools.frame.parsing import named_field, parse
+from tools.frame.titles import with_one_line_titles
 from tools.frame.tool_schemas import input_schema, output_schema
 from tools.runtime.health import health, readiness, stats
 from tools.runtime.threads import in_thread
@@ -213,7 +214,8 @@ def describe(operation: Operation, tool: Tool) -> types.Tool:
 
 def _answered(tool: Tool, outcome: Outcome) -> types.CallToolResult:
     body = outcome.body()
-    rendered = tool.render(outcome.result) if tool.render and outcome.result is not None else None
+    result = with_one_line_titles(outcome.result)
+    rendered = tool.render(result) if tool.render and result is not None else None
     text = rendered if rendered is not None else to_json(body).decode()
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=body)
 
