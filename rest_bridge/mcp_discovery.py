@@ -1,6 +1,7 @@
 """Discovery by MCP clients: the protected resource (RFC 9728) and the authorization server (RFC 8414)."""
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from pydantic_core import to_json
 from starlette.datastructures import URL
@@ -32,7 +33,7 @@ def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
     quoted = reason.replace("\\", "").replace('"', "'")
     header = (
         f'Bearer error="invalid_token", error_description="{quoted}", '
-        f'scope="mcp", resource_metadata="{base_url(scope, settings)}{METADATA_PATH}"'
+        f'scope="mcp", resource_metadata="{_metadata_address(base_url(scope, settings))}"'
     )
     headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode(), "Cache-Control": "no-store"}
     body = {
@@ -48,6 +49,11 @@ def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
 def base_url(scope: Scope, settings: Settings) -> str:
     address = settings.base_url or str(URL(scope=scope).replace(path="", query=""))
     return address.rstrip("/")
+
+
+def _metadata_address(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}{ROOT_METADATA_PATH}{parts.path}{MCP_PATH}"
 
 
 class Metadata:

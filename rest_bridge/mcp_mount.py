@@ -39,6 +39,7 @@ from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
 
 BODY_LIMIT = 8 * 1024 * 1024
+REMEMBERED_ENDS = 10_000
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
@@ -87,6 +88,8 @@ class McpMount:
         self.authenticate = authenticate
         self.local_principal = local_principal
         self.managers = Managers.of(server, transport_security(settings))
+        self.ended: dict[str, None] = {}
+        """Sessions that their clients ended: they answer 404, as the protocol wants it."""
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -115,24 +118,58 @@ class McpMount:
         await serve(scope, receive, enveloping(scope, receive, send))
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve in the session; a POST without one, or whose session is lost, is served alone."""
         headers = Headers(scope=scope)
-        version = headers.get(_VERSION_HEADER)
-        sessionless = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
-        if scope["method"] != "POST":
-            await self.managers.sessions.handle_request(scope, receive, send)
+        version, session, method = headers.get(_VERSION_HEADER), headers.get(_SESSION_HEADER), scope["method"]
+        body, replayed = b"", receive
+        if method == "POST":
+            scope, body = readable(_trimmed(scope), await read_body(scope, receive, BODY_LIMIT))
+            replayed = _replaying(body, receive)
+        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            await self.managers.sessions.handle_request(scope, replayed, send)
             return
-        scope, body = readable(_trimmed(scope), await read_body(scope, receive, BODY_LIMIT))
-        if _SESSION_HEADER in headers or not sessionless:
-            await self.managers.sessions.handle_request(scope, _replaying(body, receive), send)
+        if method == "POST" and session is None and not _opens_session(body):
+            await self.serve_alone(scope, body, receive, send)
             return
-        if _opens_session(body):
-            manager = self.managers.sessions
-        elif "text/event-stream" in headers.get("accept", ""):
+        # Sessions are lost in a restart, and few clients open another: their calls go on, with their own rights.
+        may_be_lost = session is not None and method in ("GET", "POST") and session not in self.ended
+        answer = Answer(send, withheld=404 if may_be_lost else None)
+        await self.managers.sessions.handle_request(scope, replayed, answer)
+        if answer.is_withheld and method == "POST":
+            await self.serve_alone(scope, body, receive, send)
+        elif answer.is_withheld:
+            await refusal(_refused(scope, 405), scope, {"Allow": "POST, DELETE"})(scope, receive, send)
+        elif session is not None and method == "DELETE" and answer.status == 200:
+            self.ended[session] = None
+            if len(self.ended) > REMEMBERED_ENDS:
+                del self.ended[next(iter(self.ended))]
+
+    async def serve_alone(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Serve one POST without a session."""
+        if "text/event-stream" in Headers(scope=scope).get("accept", ""):
             manager = self.managers.streams
         else:
             manager = self.managers.plain
             scope = _accepting_json(scope)
         await manager.handle_request(scope, _replaying(body, receive), send)
+
+
+class Answer:
+    """Pass an answer on, unless it has the withheld status."""
+
+    def __init__(self, send: Send, withheld: int | None) -> None:
+        self.send, self.withheld = send, withheld
+        self.status = 0
+
+    @property
+    def is_withheld(self) -> bool:
+        return self.status == self.withheld
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        if not self.is_withheld:
+            await self.send(message)
 
 
 def _reason(principal: Principal | None, credential: Credential | None) -> str:

@@ -273,7 +273,7 @@ def render_page(document: Mapping[str, Any]) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: API</title></head><body>'
         f"<h1>{title}</h1><p>{escape(info['description'])}</p>"
-        '<p>Fields, answers and errors are in <a href="/api/openapi.json">/api/openapi.json</a>, which any OpenAPI '
+        '<p>Fields, answers and errors are in <a href="openapi.json">/api/openapi.json</a>, which any OpenAPI '
         "viewer can show.</p>"
         f"<table><tr><th>Method</th><th>Path</th><th>Operation</th></tr>{rows}</table></body></html>"
     )

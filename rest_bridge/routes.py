@@ -30,6 +30,7 @@ from rest_bridge.cookies import (
 from rest_bridge.envelope import CLEAR_COOKIES, LimitReached
 from rest_bridge.mcp_discovery import base_url
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
+from rest_bridge.prefix import public_path
 from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
@@ -89,7 +90,6 @@ PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
 IGNORED = "engrain.ignored"
 """Names of unknown filters, which a list tells its caller."""
-BACK = (LOGIN_PATH, "Back to signing in")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
@@ -301,7 +301,8 @@ class PathEndpoint:
         except EngrainError as error:
             if not (endpoint.redirects and wants_page(scope)):
                 raise
-            response = error_page(error, scope, title="Signing in did not work", elsewhere=BACK)
+            back = (public_path(scope, LOGIN_PATH), "Back to signing in")
+            response = error_page(error, scope, title="Signing in did not work", elsewhere=back)
         await response(scope, receive, send)
 
 
