@@ -88,7 +88,6 @@ def one_caller(name: str) -> str:
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
 IGNORED = "engrain.ignored"
-"""Names of unknown filters, which a list tells its caller."""
 BACK = (LOGIN_PATH, "Back to signing in")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
