@@ -74,7 +74,7 @@ def parse_object(body: bytes, content_type: str | None) -> JsonObject:
 def parse_leniently(body: bytes) -> object:
     """Read JSON that may hold lone surrogates; None if it is none, or nested deeper than is read elsewhere."""
     try:
-        value = json.loads(body.decode(errors="surrogatepass"))
+        value: object = json.loads(body.decode(errors="surrogatepass"))
         from_json(encode_readably(value))
         return value
     except (ValueError, RecursionError):

@@ -18,6 +18,7 @@ from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from tools.frame.operation import Operation, Redirect, Route
 from tools.frame.tool_schemas import references
+from tools.records.project_names import FIELDS
 from tools.runtime.threads import in_thread
 
 Schema = dict[str, Any]
@@ -216,7 +217,7 @@ def _statuses(operation: Operation, route: Route, placement: Placement) -> set[i
     found = {405, 422, 500, 503, *route.errors}
     if operation.roles is not None or route.cookies:
         found |= {401, 403}
-    if placement.path:
+    if placement.path or set(FIELDS) & operation.request.model_fields.keys():
         found.add(404)
     if placement.query:
         found.add(431)

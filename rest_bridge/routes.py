@@ -131,8 +131,8 @@ class Endpoint:
         self.placement = Placement.of(operation, route)
         self.coercion = Coercion(operation.request.model_json_schema())
         self.redirects = issubclass(operation.result, Redirect)
-        is_list = operation.name.startswith("list_") or "limit" in operation.request.model_fields
-        self.names_ignored = is_list and operation.scope == "read"
+        pages = operation.name.startswith("list_") or "limit" in operation.request.model_fields
+        self.names_ignored = pages and operation.scope == "read"
         self.forbids = operation.request.model_config.get("extra") == "forbid"
         limited = route.rate is not None and app.settings.rate_limit_enabled
         self.limit = FixedWindow.parse(route.rate) if route.rate and limited else None

@@ -29,7 +29,6 @@ from tools.runtime.version import VERSION
 PRINCIPAL = "engrain.principal"
 REQUEST_ID = "engrain.request_id"
 UNREADABLE = "engrain.unreadable"
-"""An error about the arguments that was found before they were read."""
 
 INSTRUCTIONS = """\
 Engrain is your team's shared memory. It keeps what people and agents learned, decided and tried.

@@ -18,11 +18,9 @@ SYNONYMS: Mapping[str, str] = {
     "entity_type": "type kind types record_type", "types": "type kind entity_type entity_types record_type",
     "kind": "type entity_type types", "output_type": "type kind", "output_format": "format", "search": "q query",
     "relationship_types": "relation relations relationship", "source_id": "source from", "target_id": "target to",
-    "project": "project_id project_name projects", "project_ids": "project project_id projects",
-    "tags": "tag labels keywords", "memory_scope": "scope visibility", "language": "lang", "offset": "skip",
+    "project": "project_id project_name projects", "project_ids": "project projects", "min_score": "threshold",
     "since": "after from start_time", "until": "before end_time to", "as_of": "before at date",
-    "valid_at": "start_time since", "invalid_at": "end_time until", "min_score": "threshold score",
-    "action": "op operation command", "data": "params args arguments", "seed_query": "query", "level": "severity",
+    "action": "op operation command", "data": "params args arguments", "tags": "tag", "memory_scope": "scope",
 }  # fmt: skip
 """Our arguments, with words that other tools have for them."""
 

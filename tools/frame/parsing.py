@@ -119,7 +119,7 @@ def refusal(
     said = [_sentence(each, path, free) for path, each in reversed(found.items())]
     named = [{"field": path, "expected": _expected(each)} for path, each in reversed(found.items())]
     message = said[0] if len(said) == 1 else f"{len(said)} fields are wrong. {' '.join(said[:MOST_NAMED])}"
-    if any(each.endswith("is not an argument.") for each in said):
+    if known and any(each.endswith("is not an argument.") for each in said):
         message += f" Arguments are {', '.join(known)}."
     wrong = {each["loc"][0] for each in errors if each["loc"] and each["type"] != NO_DATE}
     example = examples(model, [name for name in known if name in wrong])

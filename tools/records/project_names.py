@@ -19,9 +19,7 @@ FIELDS = ("project", "project_id", "project_ids")
 KEYS = {"scope_key": "memory_scope", "promote_to_scope_key": "promote_to_scope"}
 """Request fields that refer to a project if another field is `project`."""
 NAMING = frozenset({*FIELDS, *KEYS, "metadata", "entities"})
-"""Request fields in which projects are named."""
 MOST = 10_000
-"""Projects that are considered, the latest first."""
 
 
 class ProjectNames:
@@ -41,8 +39,8 @@ class ProjectNames:
         if reference in self.caller.project_roles:
             return reference
         key = " ".join(reference.split()).casefold()
-        for form in (_id, _name, _slug):
-            if ids := [each.id for each in self.known if form(each) == key]:
+        for place in range(3):
+            if ids := [each.id for each in self.known if _names(each)[place] == key]:
                 return ids[0] if len(ids) == 1 else None
         return None
 
@@ -82,14 +80,10 @@ class ProjectNames:
             error.remediation = f"Use the id, unique name or slug of a project, such as {told}."
 
 
-def _id(project: Brief) -> str:
-    return project.id.casefold()
-
-
 def _name(project: Brief) -> str:
     return " ".join(project.name.split()).casefold()
 
 
-def _slug(project: Brief) -> str:
-    said = project.metadata.get("slug")
-    return said.casefold() if isinstance(said, str) and said else slug_of(project.name, project.id)
+def _names(project: Brief) -> tuple[str, str, str]:
+    slug = str(project.metadata.get("slug") or slug_of(project.name, project.id))
+    return project.id.casefold(), _name(project), slug.casefold()
