@@ -19,7 +19,7 @@ ChangeKind = Literal[
     "internal",
     "other",
 ]
-SurfaceKind = Literal["api", "command", "flag", "setting", "migration", "moved"]
+SurfaceKind = Literal["migration", "moved"]
 SurfaceEvent = Literal["added", "removed", "changed", "renamed"]
 
 Progress = Callable[..., None]
@@ -87,10 +87,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SurfaceChange:
-    """A user-visible change found in the diff.
-
-    `name` is `package.module.function(a, b=1)`, `--flag`, `SETTING` or a path; `before` is None if it was added.
-    """
+    """A user-visible file changed by the range; `before` is its earlier path, None if it was added."""
 
     kind: SurfaceKind
     change: SurfaceEvent

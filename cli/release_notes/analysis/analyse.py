@@ -9,8 +9,6 @@ from cli.release_notes.analysis.entries import MOST_DIFFED, Entry, Reader
 from cli.release_notes.analysis.identity import addresses, project_files, project_name, version_of
 from cli.release_notes.analysis.ranking import weigh
 from cli.release_notes.analysis.surface.compare import Compared, compare
-from cli.release_notes.analysis.surface.ends import Tree
-from cli.release_notes.analysis.surface.evidence import surface_evidence
 from cli.release_notes.facts import Change, FactsRequest, Progress, ReleaseFacts
 from cli.release_notes.git.history import Range, range_between
 from cli.release_notes.git.objects import Repository
@@ -53,7 +51,6 @@ def _facts(
     compared = compare(repository, older.commit, newer.commit, entries, progress)
     progress("Reading the project's changelog")
     changelog_evidence(collected, compared, entries)
-    surface_evidence(collected.drafts, compared, Tree(repository, older.commit))
     progress("Counting contributors")
     people, bots, remark = contributors(entries, repository, names, older.commit.id)
     web, comparison = addresses(repository, request, older, newer)

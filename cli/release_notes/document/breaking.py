@@ -19,14 +19,11 @@ _STEP = re.compile(
 MIGRATIONS_NAMED = 3
 NOTE_LIMIT = 800
 _PLATFORMS = {"python": "Python", "node": "Node.js", "go": "Go", "rust": "Rust", "php": "PHP", "ruby": "Ruby"}
-_INTERFACES = ("api", "command", "flag", "setting")
 
 
-def breaking(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
+def breaking(changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
     blocks = tuple(_broken(identity, change, preset) for identity, change in changes if change.breaking)
-    lost = any(each.change == "removed" and each.kind in _INTERFACES for each in facts.surface)
-    empty = "No commit says that something breaks; the preset `technical` lists what the diff takes away."
-    return Section("breaking", "Breaking changes", blocks, empty if lost else "Nothing is known to break.")
+    return Section("breaking", "Breaking changes", blocks, "Nothing is known to break.")
 
 
 def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]]) -> Section:

@@ -1,6 +1,5 @@
 """Draft the document from facts alone."""
 
-import re
 from collections.abc import Sequence
 
 from cli.release_notes.document import breaking, lists, technical
@@ -17,8 +16,6 @@ from tools.text.plain import one_line
 
 NAME_LIMIT = 80
 _UNSEEN = frozenset({"documentation", "dependency", "internal", "removal"})
-_CUT = re.compile(r"Of ([\d,]+) changes of kind (api|command|flag|setting) the first ([\d,]+) are listed\.?")
-_WHAT = {"api": "the public API", "command": "commands", "flag": "flags", "setting": "settings"}
 
 
 def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
@@ -33,7 +30,7 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
         Section("new", "What's new"),
         *lists.sections(lists.share_out(chosen), preset, leaves_out=leaves_out),
         *([technical.surface(facts)] if preset.surface else []),
-        breaking.breaking(facts, chosen, preset),
+        breaking.breaking(chosen, preset),
         breaking.migration(facts, chosen),
         installation(facts, preset),
         _known_issues(facts),
@@ -102,15 +99,5 @@ def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
         taken_back = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
         text = f"{counted(number, 'change was', 'changes were')} made and taken back within the range"
         blocks.append(Statement("reverted", text, taken_back, is_counted=True))
-    blocks += [Note(told) for remark in facts.remarks if (told := _remarked(remark, facts, preset))]
+    blocks += [Note(sentence(inert(remark))) for remark in facts.remarks]
     return Section("changelog", "Full changelog", tuple(blocks))
-
-
-def _remarked(remark: str, facts: ReleaseFacts, preset: Preset) -> str:
-    found = _CUT.fullmatch(remark)
-    if found is None:
-        return sentence(inert(remark))
-    if not preset.surface:
-        return ""
-    what = f"{found[1]} changes of {_WHAT[found[2]]}"
-    return f"The diff of {span_of(facts)} has {what}; {found[3]} of them were looked at."

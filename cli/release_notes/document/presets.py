@@ -20,7 +20,7 @@ class Preset:
         highlights, listed, other, people: Most highlights, statements per list, minor changes and names; the rest is
             counted.
         details: Parts of a message's body shown in lists.
-        surface: Show interfaces, dependencies and areas.
+        surface: Show dependencies, moved files and areas.
         cited: Commits cited per statement.
         manner: Style instruction for a language model.
     """

@@ -1,4 +1,4 @@
-"""Sections for developers: interfaces, settings, dependencies, areas."""
+"""Section for developers: database migrations, moved files, dependencies, areas."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -13,14 +13,7 @@ from tools.text.plain import one_line
 
 LISTED, AREAS = 40, 16
 NAME_LIMIT = 160
-_KINDS = (
-    ("api", "Public API"),
-    ("command", "Commands"),
-    ("flag", "Flags"),
-    ("setting", "Settings"),
-    ("migration", "Database migrations"),
-    ("moved", "Moved files"),
-)
+_KINDS = (("migration", "Database migrations"), ("moved", "Moved files"))
 _ORDER = ("removed", "renamed", "changed", "added")
 
 
@@ -32,7 +25,7 @@ def surface(facts: ReleaseFacts) -> Section:
             blocks += [Heading(heading), *_listed(kind, found)]
     blocks += _dependencies(facts.dependencies)
     blocks += _areas(facts)
-    return Section("surface", "Interfaces and dependencies", tuple(blocks), "No interface changed.", level=3)
+    return Section("surface", "Dependencies and files", tuple(blocks), "Nothing of this kind changed.", level=3)
 
 
 def _place(change: SurfaceChange) -> tuple[int, str]:

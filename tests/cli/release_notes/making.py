@@ -89,12 +89,7 @@ def facts(**changed: Any) -> ReleaseFacts:
         to_sha=sha(8),
         commits=commits,
         changes=CHANGES,
-        surface=(
-            SurfaceChange("api", "added", "looms.weave(card, *, threads=3)", "looms/weaving.py", None, (sha(1),)),
-            SurfaceChange("flag", "removed", "--shuttle", "looms/cli.py", None, (sha(2),)),
-            SurfaceChange("setting", "added", "LOOM_SHUTTLE", "looms/settings.py", None, (sha(2),)),
-            SurfaceChange("moved", "renamed", "tests/test_a.py", "tests/test_a.py", "test_a.py", (sha(8),)),
-        ),
+        surface=(SurfaceChange("moved", "renamed", "tests/test_a.py", "tests/test_a.py", "test_a.py", (sha(8),)),),
         dependencies=(DependencyChange("punch", "Python", "pyproject.toml", ">=1.4", ">=2.0", False, (sha(7),)),),
         areas=(Area("weaving", 3, 4, 120, 10), Area("docs", 2, 1, 30, 0)),
         contributors=(Contributor(ADA, 5, is_new=False), Contributor(BOB, 2, is_new=True)),

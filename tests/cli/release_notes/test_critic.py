@@ -18,7 +18,6 @@ HOLDS = {
     "a number as a word": "It needs three threads",
     "the project and version": "In looms v1.1.0, `weave` reads a Card",
     "a pull request": "Weaving came with #12",
-    "a signature of the diff": "`looms.weave(card)` takes `threads`",
 }
 FAILS = {
     "a number": ("It is 40 % faster", "40"),

@@ -4,40 +4,6 @@ import pytest
 
 from tests.cli.release_notes.comparing import Files, compared, told
 
-COMMANDS = [
-    ("a.py", "p.add_argument('--old', '-o', default=3)\n", "p.add_argument('--new')\np.add_parser('run')\n"),
-    ("c.py", "x: Annotated[int, typer.Option('--old')] = 1\n",
-     "@app.command()\ndef run(new: Annotated[int, typer.Option(help='x')] = 1, plain: int = 2): ...\n"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("path", "old", "new"), COMMANDS, ids=[row[0] for row in COMMANDS])
-def test_flags_and_commands_are_found_where_they_are_declared(tmp_path: Path, path: str, old: str, new: str) -> None:
-    _, found = compared(tmp_path, {path: old}, {path: new})
-    flags = told(found, "flag")
-    assert ("added", "--new", None) in flags
-    assert ("removed", "--old") in [(change, name) for change, name, _ in flags]
-    assert ("added", "run", None) in told(found, "command")
-
-
-@pytest.mark.parametrize(
-    ("path", "old", "new"),
-    [
-        ("a.py", "os.environ['OLD_ONE']\n", "os.getenv('NEW_ONE', 'x')\n"),
-        ("src/a.ts", "process.env.OLD_ONE\n", "process.env['NEW_ONE']\n"),
-        (".env.example", "OLD_ONE=1\n", "# NEW_ONE=\n"),
-        ("a.py", "class S(BaseSettings):\n    one: int = 1\n    model_config = SettingsConfigDict(env_prefix='OLD_')\n",
-         "class S(BaseSettings):\n    one: int = 1\n    model_config = SettingsConfigDict(env_prefix='NEW_')\n"),
-    ],
-)  # fmt: skip
-def test_settings_are_found_where_they_are_read(tmp_path: Path, path: str, old: str, new: str) -> None:
-    _, found = compared(tmp_path, {path: old}, {path: new})
-    assert [(change, name) for change, name, _ in told(found, "setting")] == [
-        ("removed", "OLD_ONE"),
-        ("added", "NEW_ONE"),
-    ]
-
-
 MANIFESTS = [
     ("pyproject.toml", '[project]\nrequires-python = ">=3.9"\ndependencies = ["A_b>=1", "gone"]\n'
      '[dependency-groups]\ndev = ["t"]\n',

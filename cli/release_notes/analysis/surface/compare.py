@@ -1,18 +1,14 @@
-"""Compare the two ends of a range: areas, APIs, settings, dependencies, migrations, moved files."""
+"""Compare the two ends of a range: areas, dependencies, database migrations, moved files."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from cli.release_notes.analysis.entries import Entry
-from cli.release_notes.analysis.paths import area, is_migration, is_published, role
-from cli.release_notes.analysis.surface import python_packages
-from cli.release_notes.analysis.surface.commands import commands_and_flags
+from cli.release_notes.analysis.paths import area, is_migration, role
 from cli.release_notes.analysis.surface.dependencies import is_manifest, stated_in
 from cli.release_notes.analysis.surface.ends import Authors, Tree, worth_reading
-from cli.release_notes.analysis.surface.names import Difference, Found, differences
-from cli.release_notes.analysis.surface.settings import is_example, settings_of
-from cli.release_notes.facts import Area, DependencyChange, Progress, SurfaceChange, SurfaceKind
+from cli.release_notes.facts import Area, DependencyChange, Progress, SurfaceChange
 from cli.release_notes.git.objects import CommitObject, Diff, Repository
 from cli.release_notes.git.text import decoded_path
 from cli.release_notes.git.trees import FileChange, between, files_of, line_counts
@@ -52,8 +48,7 @@ def compare(
     work.result.areas = _areas(repository, diff, entries)
     work.result.changelogs = list(_changelogs(work))
     work.result.dependencies = tuple(_dependencies(work))
-    surface = [*_api(work), *_command_lines(work), *_settings(work), *_migrations(work), *_moved(work)]
-    work.result.surface = tuple(surface)
+    work.result.surface = (*_migrations(work), *_moved(work))
     work.result.remarks += _remarks(work, len(diff), looked_for_renames=looked_for_renames)
     return work.result
 
@@ -122,74 +117,6 @@ def _submodule(work: _Comparison, file: FileChange) -> DependencyChange:
 def _token(name: str, after: object, before: object) -> str:
     spec = getattr(after, "spec", "any")
     return name if after is None or before is None or spec == "any" else str(spec)
-
-
-def _api(work: _Comparison) -> Iterator[SurfaceChange]:
-    python = [file for file in work.files if is_published(file.path) and file.path.endswith(".py")]
-    if python:
-        old, new = python_packages.Packages(work.old.read), python_packages.Packages(work.new.read)
-        before = old.surface(file.old_path for file in python if file.old_id is not None)
-        after = new.surface(file.path for file in python if file.new_id is not None)
-        yield from _changes(work, "api", differences(before, after))
-        if unread := len(old.unreadable | new.unreadable):
-            files, there = ("1 Python file", "it") if unread == 1 else (f"{unread:,} Python files", "them")
-            work.result.remarks.append(f"{files} could not be parsed; changes of the API in {there} are not listed.")
-
-
-def _command_lines(work: _Comparison) -> Iterator[SurfaceChange]:
-    sides = []
-    for tree, paths in _published(work):
-        commands: dict[str, Found] = {}
-        flags: dict[str, Found] = {}
-        for path in paths:
-            text = tree.read(path)
-            if text is not None:
-                more_commands, more_flags = commands_and_flags(path, text)
-                commands.update(more_commands)
-                flags.update(more_flags)
-        sides.append((commands, flags))
-    (old_commands, old_flags), (new_commands, new_flags) = sides
-    yield from _changes(work, "command", differences(old_commands, new_commands))
-    yield from _changes(work, "flag", differences(old_flags, new_flags))
-
-
-def _settings(work: _Comparison) -> Iterator[SurfaceChange]:
-    sides = []
-    for tree, paths in _published(work, also=is_example):
-        found: dict[str, Found] = {}
-        for path in paths:
-            text = tree.read(path)
-            if text is not None:
-                # A default that is written down somewhere wins over a mere mention.
-                found.update(
-                    {name: one for name, one in settings_of(path, text).items() if one.shape or name not in found}
-                )
-        sides.append(found)
-    yield from _changes(work, "setting", differences(sides[0], sides[1]))
-
-
-def _published(work: _Comparison, also: Callable[[str], bool] = lambda path: False) -> Iterator[tuple[Tree, list[str]]]:
-    yield (
-        work.old,
-        [file.old_path for file in work.files if file.old_id and (is_published(file.old_path) or also(file.old_path))],
-    )
-    yield work.new, [file.path for file in work.files if file.new_id and (is_published(file.path) or also(file.path))]
-
-
-def _changes(work: _Comparison, kind: SurfaceKind, found: Iterable[Difference]) -> Iterator[SurfaceChange]:
-    number = 0
-    for one in found:
-        number += 1
-        if number > MOST_LISTED:
-            continue
-        bare = one.name.rpartition(".")[2] if kind == "api" else one.name
-        commits = work.authors.behind((one.path, one.old.path if one.old else None), bare)
-        old, new = one.old.shape if one.old else None, one.new.shape if one.new else None
-        name = f"{one.name}{new or old or ''}" if kind == "api" else one.name
-        before = f"{one.name}{old or ''}" if kind == "api" else old
-        yield SurfaceChange(kind, one.event, name, one.path, None if one.event == "added" else before, commits)
-    if number > MOST_LISTED:
-        work.result.remarks.append(f"Of {number:,} changes of kind {kind} the first {MOST_LISTED} are listed.")
 
 
 def _migrations(work: _Comparison) -> Iterator[SurfaceChange]:
