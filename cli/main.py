@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.evaluation import group as evaluation
-from cli.release_notes.document.presets import PresetName
+from cli.release_notes.document.presets import PROVIDERS, PresetName
 
 app = typer.Typer(
     name="engrain",
@@ -37,9 +37,7 @@ class IndexName(StrEnum):
 def _provider(name: str | None) -> str | None:
     if name is None:
         return None
-    from cli.release_notes.choice import PROVIDERS, provider_named  # noqa: PLC0415 - only with the flag
-
-    if provider_named(name) is None:
+    if name.strip().lower() not in PROVIDERS:
         raise typer.BadParameter(f"there is no provider {name!r}; there are {', '.join(PROVIDERS)}")
     return name
 
