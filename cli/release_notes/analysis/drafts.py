@@ -10,7 +10,7 @@ from cli.release_notes.analysis.breaking import drops_version, is_declared, note
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import Message, read_message
 from cli.release_notes.analysis.own import Own, fragment_type, is_breaking_fragment
-from cli.release_notes.analysis.paths import is_for_users, role
+from cli.release_notes.analysis.paths import is_for_users, is_upgrade_guide, role
 from cli.release_notes.facts import Change, ChangeKind
 
 _BUMP = re.compile(
@@ -105,7 +105,7 @@ def _declares(message: Message, entry: Entry) -> bool:
 
 
 def _is_told(message: Message, entries: Sequence[Entry], paths: Sequence[str]) -> bool:
-    if message.conventional and message.kind in ("documentation", "dependency", "fix"):
+    if message.kind == "documentation" or (message.conventional and message.kind in ("dependency", "fix")):
         return False
     if drops_version(message.text):
         return True
@@ -114,7 +114,9 @@ def _is_told(message: Message, entries: Sequence[Entry], paths: Sequence[str]) -
         return False
     if not any(map(is_for_users, paths)) or (message.conventional and message.kind == "internal"):
         return False
-    return says_so(message.text, entries[0].commit.body) or removes_deprecated(message.text)
+    if any(map(is_upgrade_guide, paths)) or removes_deprecated(message.text):
+        return True
+    return says_so(message.text, entries[0].commit.body)
 
 
 def _kind(message: Message, roles: AbstractSet[str], *, aside: bool) -> ChangeKind:

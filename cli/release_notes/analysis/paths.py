@@ -49,12 +49,18 @@ _CONTRIBUTORS = re.compile(
     r"(?:^|/)(?:license|licence|authors|contributors?|contributing|security|code_of_conduct)", re.I
 )
 
+_GUIDE = re.compile(r"(?:^|/)(?:upgrad(?:e|ing)|migrat(?:e|ing|ion))(?:[-_ ][\w.-]+)?\.(?:md|rst|txt|adoc)$", re.I)
+
 
 @lru_cache(maxsize=65_536)
 def role(path: str) -> Role:
     if len(path) > 2_000:
         return "other"
     return next((kind for pattern, kind in _ORDER if pattern.search(path)), "other")
+
+
+def is_upgrade_guide(path: str) -> bool:
+    return bool(_GUIDE.search(path))
 
 
 def is_for_users(path: str) -> bool:

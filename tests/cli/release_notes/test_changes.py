@@ -115,6 +115,7 @@ def test_files_have_a_say_in_what_a_change_is(
     [
         ("Remove `Client.close()`", {"tool/a.py": "z = 1\n", "docs/a.md": "1"}, True),
         ("Remove `Client.close()`", {"tests/test_a.py": "z = 1\n"}, False),
+        ("Commit writes at once", {"tool/a.py": "z = 1\n", "docs/upgrading.rst": "1"}, True),
         ("docs: this is a breaking change", {"docs/a.md": "1"}, False),
         ("docs!: new numbering", {"docs/a.md": "1"}, True),
     ],

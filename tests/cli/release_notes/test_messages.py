@@ -133,6 +133,7 @@ def test_what_a_body_says_of_what_breaks_is_its_note(body: str, note: str | None
     ("text", "said"),
     [("Remove `Client.close()`", True), ("Removed the --force flag", True), ("Rename `a_b` to `c_d`", True),
      ("The deprecated `app` argument has been removed", True), ("New pool. This is a breaking change", True),
+     ("Replaced the `A` exception with `B`", True), ("upsert() now requires a key", True),
      ("Remove unused import of `Client`", False), ("Remove stale lock files", False), ("Raise the timeout", False),
      ("search() no longer crashes on empty input", False), ("Add support for removing rows", False),
      ("Remove the default command if it is alone", False), ("Remove `_helper` from the pool", False),
