@@ -149,8 +149,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Print the Markdown alone: no colour, no spinner.")] = False,
     update: Annotated[
-        bool,
-        typer.Option("--update", help="Also put the notes first in the file, or in the place of the same version."),
+        bool, typer.Option("--update", help="Also put the notes into the file, in the place of the same version.")
     ] = False,
     file: Annotated[
         Path | None, typer.Option("--file", help="The file of --update; RELEASE_NOTES.md by default.")

@@ -41,7 +41,9 @@ _GONE = re.compile(
     re.I,
 )
 _DEPRECATED = re.compile(
-    r"^remov(?:e|es|ed) (?:the |all |previously |long )*deprecated\b(?! (?:usage|uses?|calls?|warnings?)\b)", re.I
+    r"^remov(?:e|es|ed) (?:the |all |previously |long )*deprecated\b(?! (?:usage|uses?|calls?|warnings?)\b)"
+    r"|\bdeprecation warnings?\b.{0,20}\b(?:in)?to (?:an )?errors?\b",
+    re.I,
 )
 _CODE = re.compile(
     r"`[^`]+`|\w+\([^)]*\)|(?:^|\s)-{1,2}[a-z][\w-]+|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|\b[a-z_]\w+\.[a-z]\w+\b"
@@ -114,7 +116,9 @@ def drops_version(text: str) -> bool:
 
 
 def removes_deprecated(text: str) -> bool:
-    return bool(_DEPRECATED.match(text)) and not _HARMLESS.search(text)
+    """Return whether something deprecated goes, or is refused from now on."""
+    found = _DEPRECATED.search(text)
+    return found is not None and (found.start() > 0 or not _HARMLESS.search(text))
 
 
 def says_so(text: str, body: str = "") -> bool:

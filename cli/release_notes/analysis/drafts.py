@@ -126,7 +126,7 @@ def _kind(message: Message, roles: AbstractSet[str], *, aside: bool) -> ChangeKi
         return "internal" if roles and roles <= {"tooling", "test", "documentation"} else "dependency"
     if message.noise:
         return "internal"
-    if aside and not (message.conventional and message.kind == "feature"):
+    if aside:
         return "documentation" if roles & {"documentation", "example"} and message.kind != "internal" else "internal"
     # Work that is documented, or that somebody had asked for, is more than tidying.
     for_users = bool(message.issues or roles & {"changelog", "documentation"})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.release_notes.analysis.breaking import drops_version, is_declared, note_in, says_so
+from cli.release_notes.analysis.breaking import drops_version, is_declared, note_in, removes_deprecated, says_so
 from cli.release_notes.analysis.message import Message, read_message
 from cli.release_notes.analysis.wording import is_noise
 
@@ -152,6 +152,15 @@ def test_words_tell_that_something_public_goes_and_not_that_something_is_tidied(
 )  # fmt: skip
 def test_a_language_version_that_goes_is_heard(text: str, said: bool) -> None:
     assert drops_version(text) is said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("Remove deprecated `app` argument", True), ("Lift hooks deprecation warning to error", True),
+     ("Remove deprecated usage of `imp`", False), ("Remove deprecation warnings", False)],
+)  # fmt: skip
+def test_what_was_deprecated_goes(text: str, said: bool) -> None:
+    assert removes_deprecated(text) is said
 
 
 @pytest.mark.parametrize("size", [10, 200_000])
