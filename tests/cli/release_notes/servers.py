@@ -1,4 +1,4 @@
-"""Git over HTTP from a thread of the test: the smart protocol through Git's own program, or bare files."""
+"""Git over HTTP from a thread of the test: the smart protocol through Git's own program."""
 
 import base64
 import os
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 
@@ -83,10 +83,6 @@ class _Smart(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
 
-class _Dumb(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None: ...
-
-
 def _basic(password: str) -> str:
     return "Basic " + base64.b64encode(password.encode()).decode()
 
@@ -97,12 +93,6 @@ def smart(root: Path, password: str | None = None) -> Iterator[Served]:
     with _serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(_Smart, served))) as port:
         served.port = port
         yield served
-
-
-@contextmanager
-def dumb(root: Path) -> Iterator[Served]:
-    with _serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(_Dumb, directory=str(root)))) as port:
-        yield Served(root, port)
 
 
 @contextmanager

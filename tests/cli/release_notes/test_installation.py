@@ -14,7 +14,7 @@ INSTALLS = {
     "npm private": ("package.json", '{"name": "looms", "private": true}', "git checkout v1.1.0\nnpm install"),
     "cargo": ("Cargo.toml", '[package]\nname = "looms"\nversion = "1.1.0"', "cargo add looms@1.1.0"),
     "go": ("go.mod", "module example.org/looms\n\ngo 1.22\n", "go get example.org/looms@v1.1.0"),
-    "docker": ("Dockerfile", "FROM scratch\n", "git checkout v1.1.0\ndocker build --tag looms:1.1.0 ."),
+    "docker": ("Dockerfile", "FROM scratch\n", "git checkout v1.1.0\ndocker build --tag looms ."),
 }  # fmt: skip
 
 
