@@ -32,7 +32,7 @@ def interface(operation: Operation) -> dict[str, object]:
             "read_only": tool.read_only,
             "destructive": tool.destructive,
             "idempotent": tool.idempotent,
-            "listed": tool.listed,
+            "toolset": tool.toolset,
             "omit": sorted(tool.omit),
             **({"omit_result": sorted(tool.omit_result)} if tool.omit_result else {}),
             **{f"omit_values of {name}": sorted(words) for name, words in tool.omit_values.items()},

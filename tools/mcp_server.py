@@ -2,10 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import parse_qs
 
 import mcp_types as types
 import structlog
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -15,10 +16,12 @@ from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, ValidationFailed
 from tools.app import App
+from tools.frame.answers import answer_of, text_of
 from tools.frame.execute import execute
 from tools.frame.operation import Call, Operation, Outcome, Tool
 from tools.frame.parsing import named_field, parse
-from tools.frame.tool_schemas import input_schema, output_schema
+from tools.frame.prompts import PROMPTS, prompt_named
+from tools.frame.tool_schemas import input_schema
 from tools.runtime.health import health, readiness, stats
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
@@ -56,8 +59,11 @@ RESOURCES = (
     ),
 )
 
+CORE = "core"
+
 LASTING = CacheHint(ttl_ms=300_000)
 """Lists change with the server's version only."""
+LISTS: tuple[CacheableMethod, ...] = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 
 log = structlog.get_logger()
 
@@ -87,13 +93,15 @@ def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Calle
         title="Engrain",
         description="A memory that software teams and their coding agents share.",
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": LASTING, "resources/list": LASTING, "resources/templates/list": LASTING},
+        cache_hints=dict.fromkeys(LISTS, LASTING),
         get_tool_input_schema=tools.input_schema,
         on_list_tools=tools.list_tools,
         on_call_tool=tools.call_tool,
         on_list_resources=tools.list_resources,
         on_list_resource_templates=tools.list_resource_templates,
         on_read_resource=tools.read_resource,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
     )
 
 
@@ -110,9 +118,6 @@ class Toolbox:
                 raise ValueError(f"two tools are called {operation.name}")
             self.operations[operation.name] = operation
             self.tools[operation.name] = describe(operation, operation.tool)
-        self.listed = [
-            self.tools[name] for name, operation in self.operations.items() if operation.tool and operation.tool.listed
-        ]
         self.resources: Mapping[str, Callable[[Context], Awaitable[Any]]] = {
             "engrain://health": self._health,
             "engrain://stats": self._stats,
@@ -123,7 +128,17 @@ class Toolbox:
         return tool.input_schema if tool else None
 
     async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=self.listed)
+        """List the core and the toolsets that the address asks for, of what the caller's role may call."""
+        principal = self.caller(context)
+        wanted = _toolsets(context)
+        shown = [
+            self.tools[name]
+            for name, operation in self.operations.items()
+            if (tool := operation.tool) is not None
+            and (tool.toolset == CORE or not wanted.isdisjoint((tool.toolset, "all")))
+            and (principal is None or operation.roles is None or principal.role in operation.roles)
+        ]
+        return types.ListToolsResult(tools=shown)
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run a tool; an `EngrainError` becomes an error result."""
@@ -138,7 +153,7 @@ class Toolbox:
         except Exception:
             log.exception("internal_error", logger="mcp", tool=params.name, request_id=request_id)
             return _refused(EngrainError("Something went wrong on our side."), request_id)
-        return _answered(operation.tool, outcome)
+        return _answered(operation, operation.tool, outcome)
 
     async def _run(
         self, context: Context, operation: Operation, arguments: Mapping[str, Any], request_id: str
@@ -190,8 +205,12 @@ class Toolbox:
         return await in_thread(stats, self.app, principal.organization_id, principal.visible)
 
 
-RECEIPTS = frozenset({"mutation_receipt", "background_jobs"})
-"""Result fields for programs only: left out of output schemas."""
+async def _list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    return types.ListPromptsResult(prompts=list(PROMPTS))
+
+
+async def _get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    return prompt_named(params.name, dict(params.arguments or {}))
 
 
 def describe(operation: Operation, tool: Tool) -> types.Tool:
@@ -200,22 +219,25 @@ def describe(operation: Operation, tool: Tool) -> types.Tool:
         title=tool.title,
         description=operation.description,
         input_schema=input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults),
-        output_schema=output_schema(operation.result, tool.omit_result | RECEIPTS),
         annotations=types.ToolAnnotations(
-            title=tool.title,
             read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent or tool.read_only,
+            # The others mean something for writes only.
+            destructive_hint=None if tool.read_only else tool.destructive,
+            idempotent_hint=True if tool.idempotent and not tool.read_only else None,
             open_world_hint=False,
         ),
     )
 
 
-def _answered(tool: Tool, outcome: Outcome) -> types.CallToolResult:
-    body = outcome.body()
-    rendered = tool.render(outcome.result) if tool.render and outcome.result is not None else None
-    text = rendered if rendered is not None else to_json(body).decode()
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=body)
+def _answered(operation: Operation, tool: Tool, outcome: Outcome) -> types.CallToolResult:
+    result = outcome.result
+    if outcome.stored:
+        result = operation.result.model_validate_json(outcome.stored)
+    chosen = tool.answer(result) if tool.answer else result
+    answer = answer_of(chosen, tool.omit_result) if chosen is not None else {}
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text_of(answer))], structured_content=answer
+    )
 
 
 def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
@@ -240,6 +262,11 @@ def _refuse_rest_only(name: str, tool: Tool, arguments: Mapping[str, Any]) -> No
                 remediation=f"Use one of the other words of {argument}, or leave it out.",
                 details={"field": f"arguments.{argument}", "expected": "another word"},
             )
+
+
+def _toolsets(context: Context) -> frozenset[str]:
+    query = parse_qs(_scope(context).get("query_string", b"").decode("ascii", "replace"))
+    return frozenset(name.strip() for each in query.get("toolsets", ()) for name in each.split(","))
 
 
 def _scope(context: Context) -> Mapping[str, Any]:

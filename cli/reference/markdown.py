@@ -101,13 +101,3 @@ def _literal(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else str(value)
-
-
-def result_table(schema: Schema) -> str:
-    rows = [
-        [code(name), in_words(field), field.get("description", "")]
-        for name, field in schema.get("properties", {}).items()
-    ]
-    if not any(row[2] for row in rows):
-        return table(["Field", "Type"], [row[:2] for row in rows])
-    return table(["Field", "Type", "Meaning"], rows)

@@ -8,12 +8,13 @@ from typing import Any
 import typer
 
 from cli.reference import command_page, error_page
-from cli.reference.markdown import MARK, code, fields_table, in_words, result_table, spoken, table
+from cli.reference.markdown import MARK, code, fields_table, in_words, spoken, table
 from rest_bridge.websocket import EVENT_NAMES
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation, Tool
-from tools.frame.tool_schemas import input_schema, output_schema
-from tools.mcp_server import RESOURCES
+from tools.frame.prompts import PROMPTS
+from tools.frame.tool_schemas import input_schema
+from tools.mcp_server import CORE, RESOURCES
 from tools.records.entity_types import (
     COMPLEXITIES,
     ENTITY_TYPES,
@@ -29,29 +30,32 @@ TOOLS = """\
 # MCP tools
 
 Every tool is served at `/mcp` (streamable HTTP). Unknown arguments are refused and the nearest known one is named. A
-tool's answer is a text for the model and the same as structured content; a refusal is a result with `isError` and a
-text that says what to change. How to connect an agent: [Connecting agents](../guide/mcp.md)."""
+tool's answer is a text for the model and the same as structured content: what the REST endpoint answers, without what
+only programs need. A refusal is a result with `isError` and a text that says what to change. How to connect an agent:
+[Connecting agents](../guide/mcp.md)."""
+
+FURTHER = """\
+They can be called by everybody whose role allows it, and are in `tools/list` where the address names their set:
+`/mcp?toolsets=facts,synthesis`, or `/mcp?toolsets=all`."""
 
 
 def tools_page() -> str:
     offered = [(operation, operation.tool) for operation in OPERATIONS if operation.tool is not None]
-    listed = [_tool(operation, tool) for operation, tool in offered if tool.listed]
-    unlisted = [_tool(operation, tool) for operation, tool in offered if not tool.listed]
+    listed = [_tool(operation, tool) for operation, tool in offered if tool.toolset == CORE]
+    unlisted = [_tool(operation, tool) for operation, tool in offered if tool.toolset != CORE]
     parts = [TOOLS, *listed]
     if unlisted:
-        parts += ["## Tools that are not listed", "They can be called and are not in `tools/list`.", *unlisted]
+        parts += ["## Further toolsets", FURTHER, *unlisted]
     parts += ["## Resources", *[f"- {code(each.uri)}: {each.description}" for each in RESOURCES]]
+    parts += ["## Prompts", *[f"- {code(each.name)}: {each.description}" for each in PROMPTS]]
     return "\n\n".join(parts) + "\n"
 
 
 def _tool(operation: Operation, tool: Tool) -> str:
     arguments = input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults)
-    answer = output_schema(operation.result, tool.omit_result)
     parts = [f"## {operation.name}", f"*{tool.title}.* {operation.description}", _tool_facts(operation, tool)]
     if arguments["properties"]:
         parts += [fields_table(arguments)]
-    if answer.get("properties"):
-        parts += ["Answer:", result_table(answer)]
     return "\n\n".join(parts)
 
 

@@ -1,6 +1,6 @@
 """User accounts, profiles and passwords."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
@@ -28,6 +28,7 @@ _lock_user = _by_id.with_for_update()
 _first_admin = select(*USER_COLUMNS).where(_users.c.is_admin).order_by(_users.c.created_at, _users.c.id).limit(1)
 _other_admin = select(_users.c.id).where(_users.c.is_admin, _users.c.id != bindparam("user")).limit(1)
 _other_user = select(_users.c.id).where(_users.c.id != bindparam("user")).limit(1)
+_names = select(_users.c.id, _users.c.name).where(_users.c.id.in_(bindparam("users", expanding=True)))
 _user_count = select(func.count()).select_from(_users)
 _preferences = select(_users.c.preferences).where(_users.c.id == bindparam("user"))
 
@@ -68,6 +69,11 @@ class Accounts(Store):
 
     def user(self, user_id: str) -> User | None:
         return self._one(_by_id, {"user": user_id}, to_user)
+
+    def names(self, user_ids: Iterable[str]) -> dict[str, str]:
+        """Return the names of existing users, by id."""
+        rows = self._all(_names, {"users": sorted(set(user_ids))})
+        return {row.id: row.name for row in rows}
 
     def user_by_email(self, email: str) -> User | None:
         return self._one(_by_email, {"email": address_key(email)}, to_user)

@@ -146,9 +146,7 @@ class Notes:
                 roles=WRITERS,
                 scope="write",
                 route=Route("POST", "/api/notes", 201, frozenset({"sync"}), tag="notes"),
-                tool=Tool(
-                    "Keep a note", read_only=False, omit=frozenset({"sync"}), render=lambda note: f"Kept {note.id}."
-                ),
+                tool=Tool("Keep a note", read_only=False, omit=frozenset({"sync"})),
                 mutates=True,
             ),
             Operation(
@@ -162,7 +160,7 @@ class Notes:
             Operation(
                 self.delete, "delete_note", roles=WRITERS, scope="write",
                 route=Route("DELETE", "/api/notes/{note_id}", 204, tag="notes"),
-                tool=Tool("Forget a note", read_only=False, destructive=True, listed=False), mutates=True,
+                tool=Tool("Forget a note", read_only=False, destructive=True, toolset="more"), mutates=True,
             ),
             Operation(self.list, "list_notes", route=Route("GET", "/api/notes", tag="notes")),
             Operation(self.recent, "recent_notes", route=Route("GET", "/api/notes/recent", tag="notes")),

@@ -13,7 +13,8 @@ from tools.runtime.health import readiness
 from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
-from tools.search.search import SearchResponse, search_text
+from tools.search.answers import for_agents
+from tools.search.results import SearchResponse
 
 pytestmark = pytest.mark.anyio
 PATIENCE_S = 30
@@ -67,7 +68,8 @@ async def test_searches_and_health_report_refused_records_without_ids(app: App, 
         assert filters["search_source_degraded"] is True
         assert {"source": "lexical", "error_type": "index_incomplete"} in filters["search_source_failures"]
         assert made["id"] not in str(answer)
-        assert "Not all could be searched: " in search_text(SearchResponse.model_validate(answer))
+        read = for_agents(SearchResponse.model_validate(answer))
+        assert "lexical (index_incomplete)" in read["not_searched"]
         recalled = await who.call("recall", query="whistles")
         assert recalled["degraded"]["lexical"] == "index_incomplete"
         health = await who.call("admin_health")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from pydantic import Field, JsonValue
 
+from auth.memory_policy import may_erase_memory
 from auth.policy import (
     Visibility,
     may_read,
@@ -22,10 +23,10 @@ from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.entities.entities import entity_text, entity_views
-from tools.frame.operation import WRITERS, Call, Nothing, Request, Route, Tool, mutation
+from tools.entities.entities import entity_for_agents, entity_views
+from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
 from tools.records.containment import contain, keep_hidden
-from tools.records.derivation import require_no_wider
+from tools.records.derivation import REMEMBERED, require_no_wider
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.records.receipts import receipt
@@ -258,12 +259,22 @@ class DeleteEntityRequest(Request):
 
     entity_id: EntityId = Field(description="The entity's id.")
     expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
+    keep_memory: bool = Field(False, description="Keep the raw memory that `remember` kept with it.")
 
 
-async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Nothing:
-    """Erase an entity with all its revisions and relations. A source takes its documents along, a task its notes."""
+class Deleted(Result):
+    """The erased entity, and the raw memories that went with it."""
 
-    def write() -> None:
+    deleted: list[str]
+
+
+async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted:
+    """Erase an entity with all its revisions and relations, and the raw memory that `remember` kept with it.
+
+    A source takes its documents along, a task its notes.
+    """
+
+    def write() -> list[str]:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             entity = _present(tx, caller, request.entity_id)
@@ -271,12 +282,23 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
             if entity.source_id is not None:
                 tx.records.outdate_document(entity.id)
             cascade_delete(tx, caller, entity)
+            memories = [] if request.keep_memory else _remembered(tx, caller, entity)
             deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
             audit_project(tx, call, "project.delete", deleted, None)
             update_epics(tx, caller, deleted, None)
+            for memory_id in memories:
+                tx.records.delete_entity(memory_id)
+        return [entity.id, *memories]
 
-    await in_thread(write)
-    return Nothing()
+    return Deleted(deleted=await in_thread(write))
+
+
+def _remembered(tx: Transaction, caller: Principal, entity: Entity) -> list[str]:
+    return [
+        memory.entity.id
+        for memory in tx.memories.memories_of(entity.id)
+        if memory.capture.capture_surface == REMEMBERED and may_erase_memory(caller, memory.entity)
+    ]
 
 
 OPERATIONS = (
@@ -284,7 +306,7 @@ OPERATIONS = (
         update_entity,
         Route("PATCH", "/api/entities/{entity_id}", headers={"if-match": "expected_revision"}, errors=(400, 404, 409)),
         roles=WRITERS,
-        tool=Tool("Change an entity", read_only=False, idempotent=True, render=entity_text),
+        tool=Tool("Change an entity", read_only=False, idempotent=True, answer=entity_for_agents),
         events=("entity_updated",),
     ),
     mutation(

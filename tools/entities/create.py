@@ -26,6 +26,7 @@ from tools.records.entity_models import (
 )
 from tools.records.entity_types import EntityType
 from tools.records.linking import WORK
+from tools.records.readers import readable_by
 from tools.records.receipts import receipt
 from tools.records.storing import store, until_visible
 from tools.runtime.threads import in_thread
@@ -123,6 +124,7 @@ class Added(Result):
     success: bool = True
     id: str
     message: str
+    readable_by: str
     entity: EntityView
     conflicts: list[Similar] = Field(default_factory=list)
 
@@ -143,8 +145,15 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
     view = (await entity_views(app, call.caller, [entity]))[0].model_copy(
         update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity])}
     )
+    readers = await in_thread(readable_by, app, call.caller, entity.visibility)
     note = f"; {len(alike)} similar record(s) exist" if alike else ""
-    return Added(id=entity.id, message=f"Added {entity.entity_type} {entity.name}{note}", entity=view, conflicts=alike)
+    return Added(
+        id=entity.id,
+        message=f"Added {entity.entity_type} {entity.name}{note}",
+        readable_by=readers,
+        entity=view,
+        conflicts=alike,
+    )
 
 
 def _added_fields(request: AddRequest) -> EntityFields:
@@ -173,11 +182,6 @@ def _added_fields(request: AddRequest) -> EntityFields:
     )
 
 
-def _added_text(added: Added) -> str:
-    similar = [f"- similar ({hit.score:.2f}): {hit.id} {hit.name}" for hit in added.conflicts]
-    return "\n".join([f"{added.message}: {added.id}", *similar])
-
-
 OPERATIONS = (
     mutation(
         create_entity,
@@ -194,7 +198,7 @@ OPERATIONS = (
     mutation(
         add,
         roles=WRITERS,
-        tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity"}), render=_added_text),
+        tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity", "success"})),
         events=("entity_created",),
     ),
 )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -215,15 +215,29 @@ async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityV
     return await in_thread(read)
 
 
-def _page_text(page: EntityPage) -> str:
-    lines = [f"{entity.id} [{entity.entity_type}] {entity.name}" for entity in page.entities]
-    return "\n".join([f"{page.total} entities, page {page.page}", *lines])
+def _page_for_agents(page: EntityPage) -> dict[str, Any]:
+    shown = [
+        {
+            "id": entity.id,
+            "type": entity.entity_type,
+            "name": entity.name,
+            "status": entity.metadata.get("status"),
+            "updated_at": entity.updated_at,
+        }
+        for entity in page.entities
+    ]
+    return {"entities": shown, "total": page.total, "page": page.page, "has_more": page.has_more}
 
 
-def entity_text(view: EntityView) -> str:
-    head = f"{view.id} [{view.entity_type}] {view.name} (revision {view.revision})"
-    related = [f"- {r.relationship} {r.direction}: {r.id} {r.name}" for r in view.related or []]
-    return "\n".join(part for part in [head, view.description, view.content, *related] if part)
+def entity_for_agents(view: EntityView) -> dict[str, Any]:
+    """Show an entity without its place in the store."""
+    repeated = view.description if view.content.startswith(view.description.rstrip("… ")) else None
+    metadata = {key: value for key, value in view.metadata.items() if value != repeated}
+    return {
+        **view.model_dump(exclude={"source_file"}),
+        "description": None if repeated else view.description,
+        "metadata": metadata,
+    }
 
 
 SHOWN = 10
@@ -285,12 +299,12 @@ OPERATIONS = (
     Operation(
         list_entities,
         route=Route("GET", "/api/entities"),
-        tool=Tool("List entities", read_only=True, listed=False, render=_page_text),
+        tool=Tool("List entities", read_only=True, toolset="admin", answer=_page_for_agents),
     ),
     Operation(
         get_entity,
         route=Route("GET", "/api/entities/{entity_id}", errors=(404,)),
-        tool=Tool("Read an entity", read_only=True, render=entity_text),
+        tool=Tool("Read an entity", read_only=True, answer=entity_for_agents),
     ),
     Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=(404, 409))),
 )

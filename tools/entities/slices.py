@@ -1,5 +1,7 @@
 """Reading a document chunk with its neighbours, or a whole entity."""
 
+from typing import Any
+
 from pydantic import Field
 
 from auth.policy import may_read
@@ -95,9 +97,10 @@ def _whole(entity: Entity, request: SliceRequest) -> Slice:
     )
 
 
-def _text(piece: Slice) -> str:
-    head = f"{piece.entity_id} {piece.name}" + (f" ({piece.url})" if piece.url else "")
-    return "\n".join([head, piece.content, *(["[cut: raise content_max_chars]"] if piece.truncated else [])])
+def _for_agents(piece: Slice) -> dict[str, Any]:
+    head = {"id": piece.entity_id, "name": piece.name, "url": piece.url}
+    pieces = [{"id": each.id, "heading_path": " > ".join(each.heading_path)} for each in piece.pieces]
+    return {**head, "content": piece.content, "pieces": pieces, "truncated": piece.truncated}
 
 
-OPERATIONS = (Operation(fetch_slice, tool=Tool("Read around a hit", read_only=True, render=_text)),)
+OPERATIONS = (Operation(fetch_slice, tool=Tool("Read around a hit", read_only=True, answer=_for_agents)),)

@@ -135,8 +135,8 @@ class Tool:
     read_only: bool
     destructive: bool = False
     idempotent: bool = False
-    listed: bool = True
-    """Not for security: rights are checked on every call."""
+    toolset: str = "core"
+    """Tools beyond the core are listed to clients that ask for their set; not for security."""
     omit: frozenset[str] = frozenset()
     """Request fields that exist over REST only."""
     omit_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -144,9 +144,9 @@ class Tool:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Values of arguments that are left out, where they differ from those of REST."""
     omit_result: frozenset[str] = frozenset()
-    """Result fields that the output schema leaves out."""
-    render: Callable[[Any], str] | None = None
-    """Make a terse text that stands alone; without it, the text is compact JSON."""
+    """Result fields that the answer leaves out, at any depth."""
+    answer: Callable[[Any], Mapping[str, Any]] | None = None
+    """Choose what agents read of the result; without it, everything that says something."""
 
 
 Run = Callable[["App", Call, Any], Awaitable[Any]]

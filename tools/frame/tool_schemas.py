@@ -14,6 +14,9 @@ _NAMED = ("properties", "$defs", "patternProperties")
 _LITERAL = ("default", "const", "enum", "examples", "required")
 """Keywords whose values are not schemas."""
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "pattern")
+_LONG = 20
+"""Longer enumerations are stated once, by the argument that takes a single value."""
+_EVIDENT: tuple[tuple[str, Any], ...] = (("minimum", 0), ("minimum", 1), ("default", []))
 _NULL: Schema = {"type": "null"}
 _NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
@@ -25,7 +28,7 @@ def input_schema(
     defaults: Mapping[str, Any] = _NOTHING,
 ) -> Schema:
     """Make the schema of a tool's arguments, without null for optional ones."""
-    schema = _plain(model.model_json_schema(mode="validation"), ("title", *_LENGTHS), offer_null=False)
+    schema = _plain(model.model_json_schema(mode="validation"), ("title", *_LENGTHS))
     properties = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
     if silent := [name for name, field in properties.items() if not field.get("description")]:
         raise ValueError(f"{model.__name__} has arguments without a description: {', '.join(silent)}")
@@ -42,36 +45,27 @@ def input_schema(
     return _compacted(found, schema.get("$defs", {}))
 
 
-def output_schema(model: type[BaseModel], omit: frozenset[str] = frozenset()) -> Schema:
-    """Make the schema of a tool's structured answer, without descriptions."""
-    unwanted = ("title", "description", "default", "format", *_LENGTHS)
-    schema = _plain(model.model_json_schema(mode="serialization"), unwanted, offer_null=True)
-    definitions = schema.pop("$defs", {})
-    schema["properties"] = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
-    if "required" in schema:
-        schema["required"] = [name for name in schema["required"] if name not in omit]
-    return _compacted(schema, definitions)
-
-
-def _plain(schema: Any, unwanted: tuple[str, ...], *, offer_null: bool) -> Any:
+def _plain(schema: Any, unwanted: tuple[str, ...]) -> Any:
     if isinstance(schema, list):
-        return [_plain(item, unwanted, offer_null=offer_null) for item in schema]
+        return [_plain(item, unwanted) for item in schema]
     if not isinstance(schema, dict):
         return schema
     found: Schema = {}
     for key, value in schema.items():
         if key in _NAMED:
-            found[key] = {name: _plain(field, unwanted, offer_null=offer_null) for name, field in value.items()}
-        elif key in _LITERAL:
-            found[key] = value
-        elif key not in unwanted:
-            found[key] = _plain(value, unwanted, offer_null=offer_null)
-    return _folded({key: value for key, value in found.items() if key not in unwanted}, offer_null=offer_null)
+            found[key] = {name: _plain(field, unwanted) for name, field in value.items()}
+        elif (key, value) in _EVIDENT or key in unwanted:
+            continue
+        elif key == "items" and len(value.get("enum", ())) > _LONG:
+            found[key] = {"type": "string"}
+        else:
+            found[key] = value if key in _LITERAL else _plain(value, unwanted)
+    return _folded(found)
 
 
-def _folded(schema: Schema, *, offer_null: bool) -> Schema:
+def _folded(schema: Schema) -> Schema:
     options = schema.get("anyOf", [])
-    if offer_null or _NULL not in options:
+    if _NULL not in options:
         return schema
     rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
     others = [option for option in options if option != _NULL]

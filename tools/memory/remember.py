@@ -21,9 +21,11 @@ from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
 from tools.memory.memories import memory_draft
 from tools.memory.remember_models import ProbeRehearsal, Remembered, RememberRequest
 from tools.memory.restate import restate, superseded_ids
+from tools.records.derivation import REMEMBERED
 from tools.records.entity_models import CONTENT_LIMIT, EntityFields
 from tools.records.linking import Link, record, related
 from tools.records.memory_models import RawMemoryFields
+from tools.records.readers import readable_by
 from tools.records.receipts import capture_receipt
 from tools.records.storing import store_in, until_visible
 from tools.reflecting.reflection.layout import sentences
@@ -32,7 +34,6 @@ from tools.search.search import SearchRequest, search
 from tools.search.similar import Similar, similar
 from tools.work.tasks import active_task
 
-SURFACE = "remember"
 SAME_LIMIT = 20
 REHEARSED = 10
 CHANCE = 0.3
@@ -83,6 +84,7 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
         entity_type=kept.entity.entity_type,
         memory_scope=kept.entity.memory_scope,
         scope_key=kept.entity.scope_key,
+        readable_by=await in_thread(readable_by, app, call.caller, kept.entity.visibility),
         active_task_id=kept.task.id if kept.task is not None else None,
         conflicts=others,
         probe_rehearsal=await _rehearsed(app, call, request.probes or (), kept.entity.id),
@@ -201,7 +203,7 @@ def _settled(tx: Transaction, memory: RawMemory, entity: Entity) -> RawMemory:
 
 
 def _raw(request: RememberRequest, place: Visibility) -> RawMemoryFields:
-    given: JsonObject = {"domain": request.domain, "capture_mode": SURFACE}
+    given: JsonObject = {"domain": request.domain, "capture_mode": REMEMBERED}
     own = {name: value for name, value in (request.metadata or {}).items() if name != RETRIEVAL_KEYS}
     return RawMemoryFields(
         raw_content=request.content,
@@ -211,7 +213,7 @@ def _raw(request: RememberRequest, place: Visibility) -> RawMemoryFields:
         project_id=request.project,
         tags=request.tags or [],
         metadata=own | without_none(given),
-        capture_surface=SURFACE,
+        capture_surface=REMEMBERED,
     )
 
 
@@ -226,7 +228,7 @@ def _fields(request: RememberRequest, place: Visibility, memory_id: str) -> Enti
         "probes": list[JsonValue](request.probes or ()) or None,
         "content_excerpt": {"start": 0, "end": len(content)} if len(content) < len(request.content) else None,
         "raw_memory_id": memory_id,
-        "capture_mode": SURFACE,
+        "capture_mode": REMEMBERED,
     }
     metadata = {**(request.metadata or {}), **without_none(given)}
     metadata.pop("memory_scope", None)
@@ -295,22 +297,12 @@ def _message(kept: Kept, others: Sequence[Similar]) -> str:
     return said + (f"; {len(others)} similar record(s) exist" if others else "")
 
 
-def _text(remembered: Remembered) -> str:
-    lines = [f"{remembered.message}: {remembered.id} (verbatim: {remembered.raw_memory_id})"]
-    lines += [f"- similar ({hit.score:.2f}): {hit.id} {hit.name}" for hit in remembered.conflicts]
-    lines += [
-        f"- probe {'found at ' + str(each.rank) if each.found else 'does not find it'}: {each.probe}"
-        for each in remembered.probe_rehearsal
-    ]
-    return "\n".join(lines)
-
-
 OPERATIONS = (
     mutation(
         remember,
         Route("POST", "/api/memory/remember", status=201, tag="memory", errors=(400, 404, 409)),
         roles=WRITERS,
-        tool=Tool("Remember", read_only=False, omit_result=frozenset({"conflicts", "probe_rehearsal"}), render=_text),
+        tool=Tool("Remember", read_only=False, omit_result=frozenset({"success"})),
         events=("entity_created", "entity_updated", "raw_capture_changed"),
     ),
 )

@@ -100,6 +100,7 @@ class Remembered(Result):
     entity_type: str
     memory_scope: str
     scope_key: str | None
+    readable_by: str = Field(description="Who can read it, in words.")
     active_task_id: str | None = Field(description="The task in progress that it was linked to.")
     conflicts: list[Similar] = Field(description="Existing records that say nearly the same.")
     probe_rehearsal: list[ProbeRehearsal] = Field(description="One for each probe, in their order.")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
@@ -27,12 +27,15 @@ from tools.packs.context_models import (
 from tools.packs.context_related import leading_tasks, related_items
 from tools.packs.excerpts import excerpt_around
 from tools.packs.facets import LIMITS, SHELVES, Facet, types_of
-from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, render
+from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, also_known_text, render
+from tools.packs.options import also_known, nearest, options_of
 from tools.packs.reasons import reason
 from tools.packs.selection import GONE, Chosen, Option, relevant, select
 from tools.retrieval.diagnostics import details
-from tools.retrieval.plan import Plan
+from tools.retrieval.plan import UNRELATED, Plan
 from tools.retrieval.turns import answered
+from tools.search.answers import doubt
+from tools.search.distinct import words_of
 from tools.search.exposure import exposed
 from tools.search.search import SearchRequest, searched
 
@@ -54,9 +57,6 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
     The intent decides which of these and in which order; the text stays within the token budget.
     """
     return await answered(app, call.caller.organization_id, partial(_compile, app, call, request))
-
-
-ALL_WORDS = 0.999
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,12 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
     query = _query(request)
     keep = partial(relevant, layer=request.layer)
     ranked = _rank(app, call, request, query, keep)
+    best = max((each.score for each in ranked.options if not each.is_under_way), default=1.0)
+    if best < UNRELATED:
+        ranked = replace(ranked, options=nearest(ranked.options))
     found, degraded = _choose(app, request, ranked, request.facets), ranked.ranking.degraded
     items = _items(app, call, request, found)
+    also = also_known(app, request, ranked.plan, ranked.options, found.entities)
     sections = [
         PackSection(facet=facet, title=SHELVES[facet].title, items=of_facet)
         for facet in request.facets
@@ -106,16 +110,18 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
             [section.title for section in sections],
             budget=request.markdown_token_budget,
             hint=hint,
-            missing=_missing(degraded),
+            closing=[*_doubts(best, degraded), *also_known_text(also, request.markdown_token_budget)],
         ),
+        also_known=also,
         evidence=_evidence(app, call, request, query, request.evidence) if request.evidence is not None else None,
         degraded=degraded,
     )
 
 
-def _missing(degraded: Mapping[str, str]) -> str:
+def _doubts(best: float, degraded: Mapping[str, str]) -> list[str]:
     faults = ", ".join(f"{name} ({why})" for name, why in sorted(degraded.items()))
-    return f"Not all could be searched: {faults}." if faults else ""
+    missing = [f"Not all could be searched: {faults}."] if faults else []
+    return [said, *missing] if (said := doubt(best)) else missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +159,7 @@ def withheld(
 
     plan = _plan(app, call, request, _query(request), request.facets)
     ranking = retrieve(app, replace(plan, filter=replace(plan.filter, visibility=keys), expand=False))
-    options, most = keep(_options(request, ranking, set())), min(request.limit, LIMITS[request.layer])
+    options, most = keep(options_of(request, ranking, set())), min(request.limit, LIMITS[request.layer])
     return [len(select(options, facets, most)) for facets in parts]
 
 
@@ -184,7 +190,7 @@ def _rank(app: App, call: Call, request: ContextRequest, query: str, keep: Keep)
     if request.led_by is not None and "active_work" in request.facets:
         tasks = leading_tasks(app, call.caller, request.led_by, {each.id: each.score for each in ranking.best})
         leading = [each for each in tasks if each.score >= request.min_score]
-    others = list(_options(request, ranking, {each.id for each in leading}))
+    others = list(options_of(request, ranking, {each.id for each in leading}))
     kept = others if plan.is_naive else keep(others)
     return _Ranked(plan, ranking, [*leading, *kept])
 
@@ -197,7 +203,11 @@ def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence
     chosen = select(ranked.options, facets, min(request.limit, LIMITS[request.layer]))
     entities = app.ledger.records.entities(organization, [each.option.id for each in chosen])
     wanted = ranked.plan.filter
-    kept = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], wanted)]
+    there = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], wanted)]
+    first: dict[str, Chosen] = {}
+    for each in there:
+        first.setdefault(words_of(entities[each.option.id]), each)
+    kept = list(first.values())
     shown = [(candidates[each.option.id], entities[each.option.id]) for each in kept if each.option.id in candidates]
     candidates |= {hit.id: hit for hit, _ in with_passages(app, organization, shown, ranking.terms)}
     places = app.ledger.records.chunks(organization, [each.id for each in entities.values() if each.source_id])
@@ -226,24 +236,6 @@ def _plan(app: App, call: Call, request: ContextRequest, query: str, facets: Seq
         boost_cited=app.settings.usage_signal and not request.is_steady,
         mode=request.evidence.retrieval_mode if request.evidence is not None else "fast",
     )
-
-
-def _options(request: ContextRequest, ranking: "Ranking", leading: set[str]) -> Iterable[Option]:
-    for each in ranking.best:
-        standing = ranking.standings[each.id]
-        if each.id not in leading and (
-            request.project is None or standing.facets.project_id in (None, request.project)
-        ):
-            near, status = _nearness(each, ranking), standing.facets.status
-            yield Option(each.id, standing.entity_type, status, each.score, near, shares_words=each.coverage > 0)
-
-
-def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
-    holds_all = candidate.coverage >= ALL_WORDS
-    linked = candidate.cosine is None and candidate.graph_rank is not None
-    if holds_all or linked or not ranking.counts["vector"]:
-        return 1.0
-    return candidate.cosine or 0.0
 
 
 def _items(app: App, call: Call, request: ContextRequest, found: _Found) -> list[PackItem]:
@@ -311,6 +303,7 @@ def _content(entity: Entity, hit: "Candidate | None") -> str:
 def _entry(item: PackItem, entity: Entity) -> Entry:
     path, status = item.metadata.get("heading_path"), item.metadata.get("status")
     marks = [item.type, *([status] if isinstance(status, str) else []), recent_at(entity).date().isoformat()]
+    marks += [f"score {item.score:.2f}"] if item.score else []
     return Entry(
         section=SHELVES[item.facet].title,
         id=item.id,
@@ -344,6 +337,16 @@ def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted:
     return Evidence(**{**shown, "filters": filters}, retrieval_arm="naive" if is_naive else None)
 
 
+def _for_agents(pack: ContextPack) -> dict[str, Any]:
+    audited = [
+        item.model_dump(exclude={"content", "related", "quality"})
+        for section in pack.sections
+        for item in section.items
+        if "retrieval_signals" in item.metadata
+    ]
+    return {"markdown": pack.markdown.rstrip(), "audit": audited or None}
+
+
 OPERATIONS = (
     Operation(
         context,
@@ -353,9 +356,7 @@ OPERATIONS = (
             read_only=True,
             omit=frozenset({"record_exposure", "evidence"}),
             omit_values={"intent": frozenset({"review"})},
-            # Its text says all of them.
-            omit_result=frozenset({"evidence", "usage_metadata", "sections"}),
-            render=lambda pack: pack.markdown,
+            answer=_for_agents,
         ),
     ),
 )

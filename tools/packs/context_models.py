@@ -11,7 +11,8 @@ from tools.frame.operation import Request, Result
 from tools.packs.facets import Facet, Intent, Layer, facets_of
 from tools.records.entity_models import EntityId, Label
 from tools.retrieval.plan import Mode
-from tools.search.search import QUERY_LIMIT, SearchResponse, SearchType
+from tools.search.results import SearchResponse
+from tools.search.search import QUERY_LIMIT, SearchType
 
 Direction = Literal["outgoing", "incoming"]
 
@@ -160,6 +161,15 @@ class Evidence(SearchResponse):
     retrieval_arm: Literal["naive"] | None = Field(None, description="`naive` where that was asked for.")
 
 
+class AlsoKnown(Result):
+    """A strong hit that no section shows."""
+
+    id: str
+    type: str
+    name: str
+    score: float
+
+
 class ContextPack(Result):
     """Knowledge compiled for a goal."""
 
@@ -170,6 +180,7 @@ class ContextPack(Result):
     domain: str | None
     project: str | None
     sections: list[PackSection] = Field(description="In the order of the intent's facets, without empty ones.")
+    also_known: list[AlsoKnown] = Field(description="Strong hits that no section shows, best first.")
     total_items: int
     usage_metadata: dict[str, UsageExposure] = Field(description="`usage_exposure`, where something was recorded.")
     usage_hint: str

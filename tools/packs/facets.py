@@ -45,7 +45,9 @@ INTENTS: Mapping[Intent, tuple[Facet, ...]] = {
     "review": (
         "verification", "decisions", "constraints", "gotchas", "artifacts", "active_work", "prior_art", "recent_memory",
     ),
-    "debug": ("gotchas", "procedures", "artifacts", "active_work", "prior_art", "recent_memory"),
+    "debug": (
+        "gotchas", "procedures", "decisions", "constraints", "artifacts", "active_work", "prior_art", "recent_memory",
+    ),
     "decide": ("decisions", "ideation", "domain", "constraints", "planning"),
     "learn": ("recent_memory", "domain", "procedures", "gotchas", "decisions"),
     "general": (

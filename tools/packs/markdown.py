@@ -6,6 +6,7 @@ Texts are quoted and names are one line, so no record can pass for a heading or 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tools.packs.context_models import AlsoKnown
 from tools.packs.excerpts import excerpt
 
 CHARACTERS_PER_TOKEN = 4
@@ -18,6 +19,8 @@ NAME_LIMIT = 60
 FREE_ITEMS, FREE_EACH, FREE_CONTENT = 8, 3, 280
 """Without a budget: items in all, per section, characters of each."""
 QUOTE = "  > "
+ROOMY = 400
+"""Tokens from which more than one further record is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +57,19 @@ class _Block:
 
 
 def render(
-    goal: str, entries: Sequence[Entry], sections: Sequence[str], *, budget: int | None, hint: str, missing: str = ""
+    goal: str,
+    entries: Sequence[Entry],
+    sections: Sequence[str],
+    *,
+    budget: int | None,
+    hint: str,
+    closing: Sequence[str] = (),
 ) -> str:
     """Write the items under the titles of their sections; the last line names cuts, or is the hint.
 
     A budget (tokens of four characters) shortens long texts, then drops items; one always stays.
     """
-    title, before = _title(goal, budget), [missing] if missing else []
+    title, before = _title(goal, budget), [*closing]
     if not entries:
         return "\n\n".join([title, *before, hint]) + "\n"
     if budget is None:
@@ -79,6 +88,13 @@ def render(
         if (texts := [block.text(limit) for block in blocks if block.section == section])
     ]
     return "\n\n".join([title, *parts, *before, last]) + "\n"
+
+
+def also_known_text(known: Sequence[AlsoKnown], budget: int | None) -> list[str]:
+    """Name records beyond the sections; a small budget has room for one."""
+    shown = known if budget is None or budget >= ROOMY else known[:1]
+    lines = [f"- `{each.id}` {on_one_line(each.name, NAME_LIMIT)} ({each.type}, {each.score:.2f})" for each in shown]
+    return ["\n".join(["## Also Known", *lines])] if lines else []
 
 
 def trimmed(missing: int, shortened: int, *, by_budget: bool = True) -> str:

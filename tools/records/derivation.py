@@ -15,6 +15,8 @@ from tools.frame.json_values import texts_in
 
 PROJECT = "project"
 LINK = "raw_memory_id"
+REMEMBERED = "remember"
+"""The capture surface of raw memories that `remember` keeps with an entity."""
 
 
 def source_of(tx: Transaction, caller: Principal, draft: EntityDraft) -> RawMemory | None:

@@ -12,6 +12,7 @@ from tools.app import App
 from tools.frame.operation import WRITERS, Call, Operation, Route, Tool
 from tools.llm import ModelFailed, propose
 from tools.llm.proposing import READ_LIMIT
+from tools.records.readers import readable_by
 from tools.records.receipts import capture_receipt
 from tools.reflecting.duplicates import Statement, compare
 from tools.reflecting.reflect_candidates import (
@@ -112,7 +113,8 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
     if stores_anything(request) or call.claim is not None:
         stored = await in_thread(store, app, call, keeping)
     pack = _pack(keeping, stored, extraction, fault)
-    extra: dict[str, object] = {"citation_usage": await _citation_usage(app, call, request)}
+    readers = await in_thread(readable_by, app, call.caller, place.key) if stores_anything(request) else None
+    extra: dict[str, object] = {"readable_by": readers, "citation_usage": await _citation_usage(app, call, request)}
     if stored.has_written:
         entity_ids = [entity.id for entity in stored.entities]
         extra["mutation_receipt"] = capture_receipt(app, call, stored.memory_ids, entity_ids)
@@ -170,6 +172,7 @@ def _pack(keeping: Keeping, stored: Stored, extraction: Extraction, fault: str |
         markdown=markdown(request, candidates, stored.source_id, _notes(said)),
         source_title=request.source_title,
         source_id=stored.source_id,
+        readable_by=None,
         intent=request.intent,
         domain=request.domain,
         project=request.project,
@@ -204,9 +207,13 @@ OPERATIONS = (
         tool=Tool(
             "Reflect on session notes",
             read_only=False,
-            # Its text says all of it.
-            omit_result=frozenset({"candidates"}),
-            render=lambda pack: pack.markdown + pack.usage_hint,
+            # The markdown says the rest.
+            answer=lambda pack: {
+                "markdown": pack.markdown.rstrip(),
+                "source_id": pack.source_id,
+                "readable_by": pack.readable_by,
+                "usage_hint": pack.usage_hint,
+            },
         ),
         mutates=True,
         events=("entity_pending", "entity_created", "raw_capture_changed"),

@@ -50,6 +50,10 @@ class ReflectRequest(Request):
     intent: Intent = Field("general", description="What the session was for; kept with what is found.")
     domain: Label | None = Field(None, description="Field of knowledge; kept with what is found.")
     project: EntityId | None = Field(None, description="Id of the project that the notes belong to.")
+    memory_scope: MemoryScope | None = Field(
+        None, description="Who may read what is kept; by default the members of `project`, else you alone."
+    )
+    scope_key: Label | None = Field(None, description="Which team or memory space.")
     cited_ids: CitedIds = Field([], description="Ids of records that helped in the session.")
     related_to: RelatedTo | None = Field(
         None, description="Ids to link what is kept to, each plain or as `relationship:id`."
@@ -146,6 +150,7 @@ class ReflectionPack(Result):
     markdown: str
     source_title: str
     source_id: str | None
+    readable_by: str | None = Field(description="Who can read what was kept, in words.")
     intent: Intent
     domain: str | None
     project: str | None

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.policy import Visibility, may_read, no_project
 from auth.principal import Principal
-from auth.visibility import members_key, private_key, project_key, queue_key
+from auth.visibility import entity_key, members_key, private_key, project_key, queue_key
 from stores.clock import new_id
 from stores.errors import Forbidden
 from stores.ledger import Transaction, content_hash
@@ -72,6 +72,9 @@ def stores_anything(request: ReflectRequest) -> bool:
 
 def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility:
     project = request.project
+    if request.memory_scope is not None:
+        place = writable_memory(caller, _scope(request))
+        return Visibility(entity_key(place.key), place.memory_scope, place.scope_key)
     if project is None:
         if stores_anything(request):
             writable_memory(caller, MemoryScopeRequest())
@@ -128,7 +131,8 @@ def _kept_notes(app: App, tx: Transaction, caller: Principal, request: ReflectRe
 
 
 def _scope(request: ReflectRequest) -> MemoryScopeRequest:
-    return MemoryScopeRequest("private" if request.project is None else "project", request.project)
+    scope = request.memory_scope or ("private" if request.project is None else "project")
+    return MemoryScopeRequest(scope, request.scope_key, request.project)
 
 
 def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stored) -> None:

@@ -15,17 +15,7 @@ from tools.frame.operation import WRITERS, Call, Request, Route, Tool, mutation
 from tools.records.entity_models import EntityId
 from tools.records.linking import may_end_facts, refuse_cycles
 from tools.records.storing import until_visible
-from tools.relations.relations import (
-    REFUSALS,
-    SYNC,
-    Date,
-    Fact,
-    RelationWritten,
-    receipt,
-    refuse_stated,
-    relation_view,
-    written_text,
-)
+from tools.relations.relations import REFUSALS, SYNC, Date, Fact, RelationWritten, receipt, refuse_stated, relation_view
 from tools.runtime.threads import in_thread
 
 
@@ -130,6 +120,6 @@ OPERATIONS = (
             errors=REFUSALS,
         ),
         roles=WRITERS,
-        tool=Tool("End a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=written_text),
+        tool=Tool("End a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), toolset="facts"),
     ),
 )

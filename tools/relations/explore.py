@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -36,10 +36,12 @@ class ExploreRequest(Request):
         description="list: by filters; related: one step from entity_id; traverse: up to `depth` steps; "
         "dependencies: what it needs and what needs it, up to `depth` steps.",
     )
-    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(None, description="Only these types.")
+    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(
+        None, description="Only these types, as in `add`."
+    )
     entity_id: EntityId | None = Field(None, description="Where related, traverse and dependencies start.")
     relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
-        None, description="Only along these."
+        None, description="Only along these, such as DEPENDS_ON or SUPERSEDES."
     )
     depth: int = Field(1, ge=1, le=3, description="Steps of traverse and dependencies.")
     language: Label | None = Field(None, description="Only this programming language.")
@@ -305,17 +307,9 @@ def other_relations(step: Reached) -> list[OtherRelation]:
     return [OtherRelation(relationship=each.name, direction=each.direction) for each in step.others]
 
 
-def explored_text(page: Explored) -> str:
-    more = "; there may be more: the walk reached its bound" if page.capped else ""
-    lines = [f"{page.total} of {page.actual_total} ({page.mode}){more}"]
-    for entity in page.entities:
-        also = "".join(f" and {each.relationship} {each.direction}" for each in entity.other_relations)
-        way = f" — {entity.relationship} {entity.direction}{also}, distance {entity.distance}"
-        how = way if entity.relationship else ""
-        how += f" ({entity.dependency.replace('_', ' ')})" if entity.dependency else ""
-        status = f" ({entity.metadata['status']})" if entity.metadata.get("status") else ""
-        lines.append(f"{entity.id} [{entity.type}]{status} {entity.name}{how}")
-    return "\n".join(lines)
+def _for_agents(page: Explored) -> dict[str, Any]:
+    shown = [{**entity.model_dump(), "status": entity.metadata.get("status")} for entity in page.entities]
+    return {"entities": shown, "total": page.actual_total, "has_more": page.has_more, "capped": page.capped or None}
 
 
 AGENT_OMITS = frozenset({
@@ -330,8 +324,8 @@ OPERATIONS = (
             "Explore the graph",
             read_only=True,
             omit=AGENT_OMITS,
-            omit_result=frozenset({"entities"}),
-            render=explored_text,
+            omit_result=frozenset({"metadata", "description"}),
+            answer=_for_agents,
         ),
     ),
 )

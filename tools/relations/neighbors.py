@@ -155,21 +155,6 @@ def _wanted(call: Call, request: ExpandRequest, entity: Entity) -> bool:
     return placed and may_read(call.caller, entity.visibility)
 
 
-def _text(expanded: Expanded) -> str:
-    lines = []
-    for result in expanded.results:
-        lines.append(f"{result.entity_id} {result.name}: {len(result.neighbors)} neighbours")
-        for hit in result.neighbors:
-            also = "".join(f" and {each.relationship} {each.direction}" for each in hit.other_relations)
-            lines.append(f"- {hit.relationship} {hit.direction}{also}: {hit.id} [{hit.type}] {hit.name}")
-            if hit.content:
-                lines.append("  " + " ".join(hit.content.split()))
-    return "\n".join(lines)
-
-
 OPERATIONS = (
-    Operation(
-        expand_neighbors,
-        tool=Tool("Expand neighbours", read_only=True, omit_result=frozenset({"results"}), render=_text),
-    ),
+    Operation(expand_neighbors, tool=Tool("Expand neighbours", read_only=True, omit_result=frozenset({"total"}))),
 )

@@ -311,21 +311,6 @@ def receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationRece
     return receipt_for(app, call, [f"relation:{each.id}" for each in relations])
 
 
-def _line(view: RelationView) -> str:
-    until = f" until {view.invalid_at.isoformat()}" if view.invalid_at else ""
-    state = "" if view.is_current else " (not current)"
-    ends = f"{view.source_id} -> {view.target_id}"
-    return f"{view.id} {view.name} {ends}: {view.fact} — since {view.valid_at.isoformat()}{until}{state}"
-
-
-def written_text(written: RelationWritten) -> str:
-    return _line(written)
-
-
-def _page_text(page: RelationPage) -> str:
-    return "\n".join([f"{page.total} relations", *map(_line, page.relations)])
-
-
 REFUSALS = frozenset({400, 404, 409})
 
 OPERATIONS = (
@@ -333,7 +318,7 @@ OPERATIONS = (
         add_relation,
         Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
         roles=WRITERS,
-        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=written_text),
+        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), toolset="facts"),
     ),
     mutation(
         bulk_relations,
@@ -343,6 +328,6 @@ OPERATIONS = (
     Operation(
         list_relations,
         route=Route("GET", "/api/relations", tag="relations", errors=(404,)),
-        tool=Tool("List facts", read_only=True, omit_result=frozenset({"relations"}), render=_page_text),
+        tool=Tool("List facts", read_only=True, toolset="facts"),
     ),
 )

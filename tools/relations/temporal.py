@@ -167,21 +167,10 @@ def _way_on(request: TemporalRequest) -> str:
     return ", or ".join(ways) or "send as known_at an earlier moment for those that were known by then"
 
 
-def temporal_text(answer: TemporalAnswer) -> str:
-    lines = [answer.message]
-    for edge in answer.edges:
-        until = edge.invalid_at or edge.expired_at
-        span = f"{edge.valid_at:%Y-%m-%d %H:%M} to {f'{until:%Y-%m-%d %H:%M}' if until else 'now'}"
-        state = "" if edge.is_current else ", not current"
-        ends = f"{edge.source_id} {edge.source_name} -{edge.name}-> {edge.target_id} {edge.target_name}"
-        lines.append(f"{edge.id}: {ends} ({span}{state})")
-    return "\n".join(lines)
-
-
 OPERATIONS = (
     Operation(
         temporal,
         route=Route("POST", "/api/search/temporal", tag="search", errors=(404,)),
-        tool=Tool("Facts over time", read_only=True, omit_result=frozenset({"edges"}), render=temporal_text),
+        tool=Tool("Facts over time", read_only=True, omit_result=frozenset({"mode", "created_at"})),
     ),
 )

@@ -15,6 +15,9 @@ Mode = Literal["fast", "naive"]
 
 AGENTS_SCORE = 0.05
 """Least score of the hits that agents get: `docs/experiments/other-kinds.md`."""
+DOUBTFUL, UNRELATED = 0.2, 0.15
+"""Best scores below which agents are told that nothing is about it, and get the three nearest records only."""
+NEAREST = 3
 LANE_DEPTH = 456
 """Candidates per lane."""
 ENOUGH = 50

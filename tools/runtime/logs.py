@@ -51,15 +51,11 @@ async def logs(app: App, call: Call, request: LogsRequest) -> Logs:
     return Logs(result=[LogEntry.model_validate(entry) for entry in islice(wanted, request.limit)])
 
 
-def _text(found: Logs) -> str:
-    return "\n".join(f"{entry.timestamp} {entry.level} {entry.event} {entry.context}" for entry in found.result)
-
-
 OPERATION = Operation(
     logs,
     roles=OWNERS,
     route=Route("GET", "/api/logs", tag="organizations"),
-    tool=Tool("Read logs", read_only=True, render=_text),
+    tool=Tool("Read logs", read_only=True, toolset="admin", answer=dict),
 )
 """Also the right to listen to the stream of entries."""
 

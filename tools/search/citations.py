@@ -114,22 +114,13 @@ def announce(app: App, call: Call, found: Cited, surface: CitedSurface, session_
         )
 
 
-def cited_text(result: CiteResult) -> str:
-    parts = [f"{len(result.counted_ids)} counted"]
-    if result.replayed_ids:
-        parts.append(f"{len(result.replayed_ids)} counted before")
-    if result.unknown_ids:
-        parts.append(f"unknown: {', '.join(result.unknown_ids)}")
-    return "; ".join(parts)
-
-
 OPERATIONS = (
     Operation(
         cite,
         roles=READERS,
         scope="write",
         route=Route("POST", "/api/memory/cite", tag="search"),
-        tool=Tool("Cite records", read_only=False, idempotent=True, listed=False, render=cited_text),
+        tool=Tool("Cite records", read_only=False, idempotent=True, toolset="admin"),
         mutates=True,
     ),
 )

@@ -1,6 +1,7 @@
 """The verb search: one retrieval over graph, documents and raw memories."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -16,8 +17,7 @@ from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, m
 from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.frame.dates import Date, optional_moment
-from tools.frame.json_values import StoredJson
-from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import Call, Operation, Request, Route, Tool
 from tools.records.entity_models import EntityId, Label, Labels
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import memory_place
@@ -25,12 +25,13 @@ from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive
 from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
+from tools.search.answers import for_agents
+from tools.search.distinct import ORIGINS, SPARE, Distinct, Origin, distinct
 from tools.search.exposure import exposed, stamp
+from tools.search.results import SearchResponse, SearchResult
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
-Origin = Literal["graph", "document", "raw_memory"]
-ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
 
 
 class SearchRequest(Request):
@@ -39,7 +40,9 @@ class SearchRequest(Request):
     query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
         description='What to find, in plain words; exact identifiers and "quoted phrases" work too.'
     )
-    types: Annotated[list[SearchType], Field(max_length=50)] | None = Field(None, description="Only these types.")
+    types: Annotated[list[SearchType], Field(max_length=50)] | None = Field(
+        None, description="Only these types: those of `add`, or raw_memory."
+    )
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
     status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
@@ -79,35 +82,6 @@ class SearchRequest(Request):
     record_exposure: bool = Field(True, description="Whether to record what was returned.")
 
 
-class SearchResult(Result):
-    """One hit."""
-
-    id: str
-    type: str
-    name: str
-    content: str
-    score: float
-    source: str | None
-    url: str | None
-    result_origin: Origin
-    metadata: StoredJson
-
-
-class SearchResponse(Result):
-    """One page of hits, best first."""
-
-    results: list[SearchResult]
-    total: int
-    query: str
-    filters: dict[str, Any]
-    graph_count: int
-    document_count: int
-    raw_memory_count: int
-    limit: int
-    offset: int
-    has_more: bool
-
-
 async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
     """Search the shared memory by meaning, words and relations; best hits first, scores comparable between queries.
 
@@ -122,14 +96,14 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
     if request.types and RAW_MEMORY not in request.types:
         memories = None
     plan = _plan(app, call, request, memories, mode)
-    ranking = Ranking()
+    ranking, page = Ranking(), Distinct()
     if plan is not None:
-        from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
-
-        ranking = retrieve(app, plan)
-    page = ranking.best[request.offset : request.offset + request.limit]
-    kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
+        ranking, page = _ranked(app, call, request, plan)
+    kept, count = page.hits, page.counted(ranking)
     results = _results(app, call, request, kept)
+    for result in results:
+        if others := page.others.get(result.id):
+            result.metadata["also_stored_as"] = [other.id for other in others]
     filters = _echo(request, plan, ranking) | (naive_arm(ranking) if mode == "naive" else {})
     if request.record_exposure:
         with ranking.timed("exposure"):
@@ -139,15 +113,15 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
     stamp(filters.get("usage_exposure", {}), [(result.id, result.metadata) for result in results])
     return SearchResponse(
         results=results,
-        total=ranking.total,
+        total=sum(count.values()),
         query=request.query,
         filters=filters,
-        graph_count=ranking.total - ranking.documents - ranking.memories,
-        document_count=ranking.documents,
-        raw_memory_count=ranking.memories,
+        graph_count=count["graph"],
+        document_count=count["document"],
+        raw_memory_count=count["raw_memory"],
         limit=request.limit,
         offset=request.offset,
-        has_more=request.offset + request.limit < ranking.total,
+        has_more=request.offset + request.limit < sum(count.values()),
     )
 
 
@@ -195,7 +169,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
             ids=said,
         ),
         now=reference or now,
-        wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
+        wanted=request.offset + max(DETAILED if request.include_retrieval_diagnostics else 0, request.limit + SPARE),
         sight=call.caller.visible,
         # The filter is for memories; without them it would starve the lanes.
         imported=imported if memories is not None else EVERYTHING,
@@ -249,23 +223,28 @@ def _types(request: SearchRequest) -> tuple[str, ...] | None:
     return None if len(kept) == len(ENTITY_TYPES) else kept
 
 
-def _kept(
-    app: App, call: Call, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
-) -> list[tuple[Candidate, Entity]]:
+def _ranked(app: App, call: Call, request: SearchRequest, plan: Plan) -> tuple[Ranking, Distinct]:
     from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - as above
 
+    ranking = retrieve(app, plan)
+    read = partial(_readable, app, call, plan)
+    page = distinct(ranking.best, read, request.offset, request.limit)
+    if not page.is_whole and len(ranking.best) == plan.wanted < POOL_LIMIT:
+        ranking = retrieve(app, replace(plan, wanted=POOL_LIMIT))
+        page = distinct(ranking.best, read, request.offset, request.limit)
+    page.hits = with_passages(app, call.caller.organization_id, page.hits, ranking.terms)
+    return ranking, page
+
+
+def _readable(app: App, call: Call, plan: Plan, ids: Sequence[str]) -> dict[str, Entity]:
     organization = call.caller.organization_id
-    ids = [candidate.id for candidate in page]
     if plan.as_of is None:
         read = app.ledger.records.entities(organization, ids)
-        kept = [(hit, read[hit.id]) for hit in page if hit.id in read and matches(read[hit.id], plan.filter)]
-    else:
-        # A revision that was private then stays private, whoever may read the record now.
-        read = app.ledger.records.entities_at(organization, ids, plan.as_of)
-        kept = [
-            (hit, read[hit.id]) for hit in page if hit.id in read and read[hit.id].visibility in plan.filter.visibility
-        ]
-    return with_passages(app, organization, kept, terms)
+        return {each: entity for each, entity in read.items() if matches(entity, plan.filter)}
+    # A revision that was private then stays private, whoever may read the record now.
+    read = app.ledger.records.entities_at(organization, ids, plan.as_of)
+    return {each: entity for each, entity in read.items() if entity.visibility in plan.filter.visibility}
 
 
 def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[SearchResult]:
@@ -276,7 +255,13 @@ def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Cand
         organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY]
     )
     found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
-    return [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
+    authors = app.ledger.people.names(entity.principal_id for _, entity in kept if entity.principal_id)
+    results = [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
+    for result, (_, entity) in zip(results, kept, strict=True):
+        speaker = entity.metadata.get("speaker") if entity.entity_type == RAW_MEMORY else None
+        result.metadata["author"] = speaker or authors.get(entity.principal_id or "")
+        result.metadata["updated_at"] = entity.updated_at.isoformat()
+    return results
 
 
 def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonObject | None) -> SearchResult:
@@ -365,22 +350,6 @@ REST_ONLY = frozenset({
 })  # fmt: skip
 
 
-def search_text(response: SearchResponse) -> str:
-    faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
-    missing = [f"Not all could be searched: {', '.join(faults)}."] if faults else []
-    if not response.results:
-        return "\n".join(["Nothing found.", *missing])
-    lines = [f"{len(response.results)} of {response.total} hits", *missing]
-    for hit in response.results:
-        path = hit.metadata.get("heading_path")
-        name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
-        origin = f" — {hit.source}, {hit.url}" if hit.source else ""
-        lines.append(f"{hit.score:.2f} {hit.id} [{hit.type}] {name}{origin}")
-        if hit.content:
-            lines.append("  " + " ".join(hit.content.split()))
-    return "\n".join(lines)
-
-
 OPERATIONS = (
     Operation(
         search,
@@ -389,8 +358,8 @@ OPERATIONS = (
             "Search the memory",
             read_only=True,
             omit=REST_ONLY,
-            defaults={"min_score": AGENTS_SCORE},
-            render=search_text,
+            defaults={"min_score": AGENTS_SCORE, "content_max_chars": 400},
+            answer=for_agents,
         ),
     ),
 )

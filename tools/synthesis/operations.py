@@ -1,10 +1,10 @@
 """Synthesis operations: plan, verify, draft, and handbook."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 
@@ -38,7 +38,6 @@ from tools.synthesis.sources import Pack
 from tools.synthesis.statements import Told, drafted_gaps, planned_gaps, tell, verification, verified
 from tools.synthesis.templates import EXTENTS
 from tools.synthesis.writing import markdown, payload
-from tools.text.plain import one_line
 
 OPENING = "index_unavailable"
 WAITS_S = (0.2, 0.5, 1.0)
@@ -228,49 +227,35 @@ async def _kept(
 NAME_LIMIT, QUERY_LIMIT = 80, 120
 
 
-def planned_text(run: SynthesisRun) -> str:
-    lines = [f"{run.run_id}: {run.outline.title} ({run.outline.output_type})"]
-    for section, pack in zip(run.outline.sections, run.source_packs, strict=True):
-        lines += ["", f"{section.title}{_counts(pack)}", *_source_lines(pack)]
-    lines += ["", *_gaps(run.verification.gaps)]
-    return "\n".join(lines).rstrip() + "\n"
+def _planned(run: SynthesisRun) -> dict[str, Any]:
+    sections = [
+        {
+            "name": section.title,
+            "sources": [{"id": each.id, "type": each.type, "name": each.name} for each in pack.sources],
+            **{name: getattr(pack, name) or None for name in ("hidden_count", "correction_count", "redaction_count")},
+        }
+        for section, pack in zip(run.outline.sections, run.source_packs, strict=True)
+    ]
+    return {"run_id": run.run_id, "name": run.outline.title, "sections": sections, "gaps": run.verification.gaps}
 
 
-def verified_text(run: SynthesisRun) -> str:
+def _verified(run: SynthesisRun) -> dict[str, Any]:
     checked = run.verification
-    word = "pass: every section rests on sources" if checked.status == "pass" else f"{checked.gap_count} gap(s)"
-    lines = [f"{run.run_id}: {word}; {checked.source_count} source(s).", *_gaps(checked.gaps)]
-    lines += [f"{section.title}: {len(section.source_ids)} source(s)" for section in run.outline.sections]
-    return "\n".join(lines) + "\n"
+    sections = [{"name": each.title, "sources": len(each.source_ids)} for each in run.outline.sections]
+    return {"run_id": run.run_id, "status": checked.status, "sections": sections, "gaps": checked.gaps}
 
 
-def drafted_text(draft: SynthesisDraft) -> str:
+def _drafted(draft: SynthesisDraft) -> dict[str, Any]:
     artifact = draft.artifact
-    said = f"{artifact.artifact_id}, verification: {artifact.verification.status}"
-    if artifact.remembered_memory_id:
-        said += f"; kept as {artifact.remembered_memory_id} ({artifact.remembered_scope})"
-    return f"{artifact.markdown}\n({said})\n"
+    kept = {name: getattr(artifact, f"remembered_{name}") for name in ("memory_id", "scope")}
+    return {
+        "markdown": artifact.markdown.rstrip(),
+        "artifact_id": artifact.artifact_id,
+        "verification": artifact.verification.status,
+        **({"kept": kept} if artifact.remembered_memory_id else {}),
+    }
 
 
-def _counts(pack: SourcePack) -> str:
-    counts = ((pack.hidden_count, "withheld"), (pack.correction_count, "replaced"), (pack.redaction_count, "redacted"))
-    said = [f"{count} {word}" for count, word in counts if count]
-    return f" ({', '.join(said)})" if said else ""
-
-
-def _source_lines(pack: SourcePack) -> Iterator[str]:
-    for source in pack.sources:
-        relation = f", {source.relation}" if source.relation else ""
-        yield f"- {source.id} {one_line(source.name, NAME_LIMIT)} ({source.type}{relation})"
-
-
-def _gaps(gaps: Iterable[Gap]) -> Iterator[str]:
-    for gap in gaps:
-        missing = f" missing {', '.join(gap.missing_source_ids)};" if gap.missing_source_ids else ""
-        yield f"Gap in {gap.section_id}: {gap.reason};{missing} looked for: {one_line(gap.query, QUERY_LIMIT)}"
-
-
-BULKY = frozenset({"request", "outline", "source_packs", "verification"})
 ERRORS = frozenset({400})
 
 OPERATIONS = (
@@ -279,22 +264,20 @@ OPERATIONS = (
         roles=READERS,
         scope="write",
         route=Route("POST", "/api/synthesis/plan", tag="synthesis", errors=ERRORS),
-        tool=Tool("Plan a document", read_only=True, omit_result=BULKY, render=planned_text),
+        tool=Tool("Plan a document", read_only=True, toolset="synthesis", answer=_planned),
     ),
     Operation(
         synthesis_verify,
         roles=READERS,
         scope="write",
-        tool=Tool("Verify a document's plan", read_only=True, omit_result=BULKY, render=verified_text),
+        tool=Tool("Verify a document's plan", read_only=True, toolset="synthesis", answer=_verified),
     ),
     Operation(
         synthesis_draft,
         roles=READERS,
         scope="write",
         route=Route("POST", "/api/synthesis/draft", tag="synthesis", errors=ERRORS),
-        tool=Tool(
-            "Draft a document", read_only=False, idempotent=True, omit_result=BULKY | {"artifact"}, render=drafted_text
-        ),
+        tool=Tool("Draft a document", read_only=False, idempotent=True, answer=_drafted),
         mutates=True,
         events=("raw_capture_changed",),
     ),

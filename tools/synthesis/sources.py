@@ -12,7 +12,7 @@ from tools.packs.excerpts import excerpt
 from tools.packs.facets import FACETS, SHELVES, Facet
 from tools.packs.selection import DONE
 from tools.reflecting.reflection.finding import sensitivity_flags
-from tools.search.search import ORIGINS, Origin
+from tools.search.distinct import ORIGINS, Origin
 from tools.synthesis.models import SourceView
 from tools.synthesis.outline import Section
 from tools.text.plain import one_line, plain

@@ -1,6 +1,6 @@
 """The verb manage: all task and epic operations in one tool."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -143,29 +143,11 @@ def _misused(field: str, message: str, expected: str) -> ValidationFailed:
     return ValidationFailed(message, details={"field": f"arguments.{field}", "expected": expected})
 
 
-def managed_text(done: Managed) -> str:
-    if not done.success:
-        return done.message
-    told = [f"{key}: {value}" for key, value in done.data.items() if not isinstance(value, dict | list)]
-    return "\n".join([f"{done.message}: {done.entity_id}", *told, *_advised(done.data)])
-
-
-def _advised(data: JsonObject) -> Iterator[str]:
-    tasks = data.get("tasks")
-    for task in tasks if isinstance(tasks, list) else ():
-        if isinstance(task, dict):
-            waits = "" if task["ready"] else " — waits" if task["waits_for"] else " — blocked"
-            yield f"{task['id']} ({task['status']}, {task['priority']}) {task['name']}{waits}"
-    cycles = data.get("cycles")
-    for cycle in cycles if isinstance(cycles, list) else ():
-        yield " -> ".join(map(str, cycle if isinstance(cycle, list) else ()))
-
-
 OPERATIONS = (
     mutation(
         manage,
         roles=WRITERS,
-        tool=Tool("Work on tasks and epics", read_only=False, render=managed_text),
+        tool=Tool("Work on tasks and epics", read_only=False, omit_result=frozenset({"timestamp"})),
         events=("entity_updated", "note_pending", "note_created", "entity_pending", "entity_created"),
     ),
 )

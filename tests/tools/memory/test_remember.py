@@ -57,7 +57,7 @@ async def test_it_keeps_the_words_and_an_entity_made_of_them(member: Person) -> 
     assert (entity["name"], entity["content"], entity["tags"]) == ("Flush", text, ["ops"])
     said = {key: entity["metadata"][key] for key in ("ticket", "domain", "raw_memory_id", "memory_scope")}
     assert said == {"ticket": 7, "domain": "caching", "raw_memory_id": kept["raw_memory_id"], "memory_scope": "private"}
-    assert set(await found(member, "walrus cache granite")) == {kept["id"], kept["raw_memory_id"]}
+    assert set(await found(member, "walrus cache granite")) == {kept["id"]}
 
 
 async def test_what_is_private_is_nobody_elses(owner: Person, member: Person) -> None:

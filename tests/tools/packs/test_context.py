@@ -94,7 +94,8 @@ async def test_tasks_under_way_lead_by_state_and_then_by_what_changed_last(owner
 
 
 async def test_of_what_is_equal_the_later_comes_first_in_a_document_as_well(owner: Person) -> None:
-    made = [await keep(owner, "Charges are retried", "decision", "Once.") for _ in range(6)]
+    said = [{"occurred_at": f"2026-01-0{day}"} for day in range(1, 7)]
+    made = [await keep(owner, "Charges are retried", "decision", "Once.", metadata=each) for each in said]
     await caught_up(owner)
     asked = {"query": "charges are retried", "types": ["decision"]}
     assert [hit["id"] for hit in (await owner.call("search", **asked))["results"]] == made[::-1]
@@ -312,7 +313,7 @@ async def test_agents_get_the_text_and_no_reviews(owner: Person) -> None:
     assert "review" not in arguments["intent"]["enum"]
     assert "general" in arguments["intent"]["enum"]
     assert f"`{ids['decision']}`" in answer.content[0].text  # type: ignore[union-attr]  # it is text
-    assert answer.structured_content["total_items"] == 7  # type: ignore[index]  # always an object
+    assert answer.structured_content == {"markdown": answer.content[0].text}  # type: ignore[union-attr]  # it is text
     assert refused.is_error
     assert misplaced.is_error
 
@@ -328,3 +329,25 @@ async def test_what_was_returned_is_recorded_unless_that_is_not_wanted(owner: Pe
     other = (await owner.call("context", goal=GOAL))["usage_metadata"]["usage_exposure"]
     assert recorded["session_key"] == again["session_key"] != other["session_key"]
     assert (await owner.call("context", goal=GOAL, record_exposure=False))["usage_metadata"] == {}
+
+
+async def test_no_intent_hides_a_strong_hit_and_copies_are_shown_once(owner: Person) -> None:
+    said = "The walrus service drops connections after forty idle seconds, because the balancer closes them."
+    kinds = ("decision", "idea", "domain", "episode")
+    ids = {kind: await keep(owner, f"Walrus connections, {kind}", kind, said) for kind in kinds}
+    copy = await keep(owner, "Walrus connections, episode", "episode", said)
+    await caught_up(owner)
+    pack = await owner.call("context", goal="why does the walrus service drop idle connections?", intent="debug")
+    assert {*facets(pack)} == {"decisions", "recent_memory"}
+    assert len({ids["episode"], copy} & items(pack).keys()) == 1
+    assert {each["id"] for each in pack["also_known"]} == {ids["idea"], ids["domain"]}
+    closing = pack["markdown"].split("## Also Known")[1]
+    assert all(f"`{ids[kind]}`" in closing for kind in ("idea", "domain"))
+
+
+async def test_a_goal_that_nothing_is_about_is_told_so_and_gets_little(owner: Person) -> None:
+    await world(owner)
+    pack = await owner.call("context", goal="bake sourdough bread with rye")
+    assert "Nothing here is about this." in pack["markdown"] or "Nothing that is kept" in pack["markdown"]
+    assert pack["total_items"] <= 3
+    assert "Nothing here" not in (await owner.call("context", goal=GOAL))["markdown"]

@@ -84,7 +84,7 @@ def test_without_a_budget_there_are_eight_short_items() -> None:
 
 def test_nothing_found_is_said_in_a_sentence() -> None:
     assert render("g", [], [], budget=4000, hint="Nothing.") == "# Context: g\n\nNothing.\n"
-    said = render("g", [], [], budget=4000, hint="Nothing.", missing=MISSING)
+    said = render("g", [], [], budget=4000, hint="Nothing.", closing=[MISSING])
     assert said == f"# Context: g\n\n{MISSING}\n\nNothing.\n"
 
 
@@ -123,7 +123,7 @@ entries = st.builds(
 
 @given(st.lists(entries, min_size=1, max_size=50), st.integers(100, 32_000), st.sampled_from(("", MISSING)))
 def test_the_budget_holds_unless_a_single_item_exceeds_it(found: list[Entry], budget: int, missing: str) -> None:
-    text = render("A goal", found, SECTIONS, budget=budget, hint=HINT, missing=missing)
+    text = render("A goal", found, SECTIONS, budget=budget, hint=HINT, closing=[missing] if missing else [])
     assert (f"\n\n{MISSING}\n\n" in text) == bool(missing)
     heads = [line for line in text.splitlines() if line.startswith("- `")]
     allowed = budget * CHARACTERS_PER_TOKEN

@@ -12,7 +12,6 @@ from stores.ledger import RelationDraft
 from stores.records import ORGANIZATION
 from tests.people import Person, caught_up
 from tools.relations import explore
-from tools.relations.explore import Explored, explored_text
 
 pytestmark = pytest.mark.anyio
 
@@ -49,8 +48,6 @@ async def test_what_something_needs_is_told_apart_from_what_needs_it(owner: Pers
     assert {row[0] for row in rows(blocked)} == {"e", "f"}
     nothing = await owner.call("explore", mode="dependencies", entity_id=a, relationship_types=["ABOUT"])
     assert (nothing["entities"], nothing["actual_total"], nothing["capped"]) == ([], 0, False)
-    text = explored_text(Explored.model_validate(near))
-    assert f"{f} [episode] f — BLOCKS outgoing, distance 1 (needed by)" in text
 
 
 async def test_in_a_cycle_everybody_needs_and_is_needed(owner: Person) -> None:
@@ -81,7 +78,6 @@ async def test_a_walk_past_a_hub_is_bounded_and_says_so(owner: Person, monkeypat
         assert page["total"] == len(page["entities"])
         seen += [each["id"] for each in page["entities"]]
     assert len(seen) == len(set(seen)) == 20
-    assert "may be more" in explored_text(Explored.model_validate(page))
     rare = await owner.call("explore", mode="related", entity_id=hub, types=["note"])
     assert ([each["id"] for each in rare["entities"]], rare["capped"]) == (notes, False)
     for mode in ("traverse", "dependencies"):
@@ -182,7 +178,6 @@ async def test_every_relation_of_a_pair_shows_in_its_one_row(owner: Person, memb
         assert (other["id"], other["other_relations"], page["actual_total"]) == (c, [], 2)
         (around,) = (await who.call("expand_neighbors", entity_ids=[a]))["results"]
         assert [pairs(each) for each in around["neighbors"]] == [others | more, set()]
-    assert "DEPENDS_ON outgoing and RELATED_TO" in explored_text(Explored.model_validate(page))
     only = await owner.call("explore", mode="related", entity_id=a, relationship_types=["related_to", "OWNS"])
     (row,) = only["entities"]
     assert pairs(row) | {(row["relationship"], row["direction"])} == others | {("OWNS", "outgoing")}

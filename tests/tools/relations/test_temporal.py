@@ -7,7 +7,6 @@ import pytest
 
 from stores.errors import NotFound, ValidationFailed
 from tests.people import Person
-from tools.relations.temporal import TemporalAnswer, temporal_text
 
 pytestmark = pytest.mark.anyio
 
@@ -123,13 +122,3 @@ async def test_facts_about_what_one_may_not_read_do_not_exist(owner: Person, mem
     assert len(said(await member.call("temporal"))) == 3
     await owner.refused("temporal", NotFound, match=target, entity_id=target)
     await owner.refused("temporal", NotFound, entity_id="nowhere")
-
-
-async def test_agents_read_the_facts_as_text(owner: Person) -> None:
-    hub = await made(owner, "hub")
-    other = await made(owner, "a", hub)
-    answer = TemporalAnswer.model_validate(await owner.call("temporal", entity_id=hub, as_of="9999-01-01"))
-    head, line = temporal_text(answer).splitlines()
-    assert head == "1 fact that held of hub, as at 9999-01-01."
-    assert f"{other} a -RELATED_TO-> {hub} hub" in line
-    assert line.endswith("to now)")

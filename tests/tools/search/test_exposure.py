@@ -32,7 +32,8 @@ QUERY = "how the heron nests near water"
 
 async def notes(author: Person, count: int = 2, **metadata: Any) -> list[str]:
     same = {"name": "Heron", "content": "The heron builds its nest by the river.", "entity_type": "note"}
-    entities = [{**same, "metadata": metadata} for _ in range(count)]
+    # At different times, else they are copies of one record.
+    entities = [{**same, "metadata": {"occurred_at": f"2026-01-0{day}", **metadata}} for day in range(1, count + 1)]
     made = await author.call("bulk_create_entities", entities=entities, sync=True)
     return sorted(entity["id"] for entity in made["entities"])
 

@@ -147,8 +147,8 @@ async def test_filters_restrict_what_is_found(owner: Person) -> None:
 
 
 async def test_tags_have_no_effect_on_ranking(owner: Person) -> None:
-    twins = [{"name": "Twin", "content": "The same words."}, {"name": "Twin", "content": "The same words."}]
-    twins[1]["tags"] = ["zebra", "words"]  # type: ignore[assignment]  # a list among texts
+    said: dict[str, Any] = {"name": "Twin", "content": "The same words."}
+    twins = [said, said | {"tags": ["zebra", "words"], "metadata": {"occurred_at": "2026-01-01"}}]
     made = await owner.call("bulk_create_entities", entities=twins, sync=True)
     for query in ("zebra", "zebra words", "the same words"):
         found = await owner.call("search", query=query, boost_recent=False, include_retrieval_diagnostics=True)
@@ -323,3 +323,24 @@ async def test_a_hit_of_words_alone_names_the_passage_that_holds_them(owner: Per
     assert "Zibbelquam keeps the lamp." in best
     assert best.startswith(passage["text"])
     assert passage["end"] - passage["start"] < 3_000
+
+
+async def test_copies_take_one_place_and_pages_never_overlap(owner: Person) -> None:
+    said = {"name": "Spare key", "content": "The spare key hangs behind the boiler."}
+    copies = [said] * 4 + [{"name": f"Key {number}", "content": f"Key {number} of the boiler."} for number in range(4)]
+    made = await owner.call("bulk_create_entities", entities=copies, sync=True)
+    ids = [each["id"] for each in made["entities"]]
+    known = await owner.call("remember", title="Boiler", content="A key of the boiler is lost.")
+    await caught_up(owner)
+    pages = [await owner.call("search", query="key of the boiler", limit=2, offset=at) for at in (0, 2, 4, 6)]
+    shown = [hit for page in pages for hit in page["results"]]
+    found = {hit["id"] for hit in shown}
+    assert len(shown) == len(found) == 6
+    assert found - {*ids[:4]} == {*ids[4:], known["id"]}
+    others = {hit["id"]: {*hit["metadata"].get("also_stored_as", ())} for hit in shown}
+    [key] = found & {*ids[:4]}
+    assert others[key] == {*ids[:4]} - {key}
+    assert others[known["id"]] == {known["raw_memory_id"]}
+    assert (pages[3]["total"], pages[3]["raw_memory_count"], pages[2]["has_more"]) == (6, 0, False)
+    [alone] = (await owner.call("search", query="lost key of the boiler", types=["raw_memory"]))["results"]
+    assert alone["id"] == known["raw_memory_id"]

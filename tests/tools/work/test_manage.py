@@ -9,7 +9,7 @@ from tests.people import Person
 from tests.tools.work.test_epics import epic_of
 from tests.tools.work.test_tasks import project_of, read, task_of
 from tools.catalogue import by_name
-from tools.work.manage import ABSENT, ACTIONS, Managed, ManageRequest, managed_text
+from tools.work.manage import ABSENT, ACTIONS, ManageRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -98,12 +98,3 @@ def test_the_description_names_every_action_and_what_it_needs() -> None:
     for name, action in ACTIONS.items():
         needs = set(action.request.model_fields) - {action.key, "sync"}
         assert all(need in str(fields["data"].description) for need in needs), name
-
-
-async def test_an_agent_reads_what_became_of_it(owner: Person) -> None:
-    task = await task_of(owner, await project_of(owner))
-    text = managed_text(Managed(**await manage(owner, "block_task", task, reason="no power")))
-    assert text.splitlines()[0] == f"Task blocked: {task}"
-    assert "reason: no power" in text
-    assert "Actions are" in managed_text(Managed(**await manage(owner, "x")))
-    assert by_name["manage"].route is None

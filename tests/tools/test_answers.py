@@ -1,0 +1,217 @@
+"""What agents read: the structure and the text of every tool's full answer, and what `tools/list` costs them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+
+from tests.people import Person, caught_up, tokens_made
+from tools.app import App
+from tools.catalogue import OPERATIONS
+from tools.frame.answers import answer_of, text_of
+from tools.mcp_server import CORE, Toolbox, build_mcp_server
+from tools.runtime.threads import in_thread
+
+pytestmark = pytest.mark.anyio
+
+SAID = (
+    "Retries of the payment gateway wait with full jitter, because all workers woke in the same second and the "
+    "gateway refused them. {} measured it on the {}th of March: of 900 charges that were retried 870 went through, "
+    "where before it were 410. Whoever changes the pause has to run the load test of the gateway first, and to tell "
+    "the people on call."
+)
+
+
+async def asked(person: Person, name: str, /, **arguments: Any) -> tuple[dict[str, Any], str]:
+    principal = await in_thread(person.app.accounts.authenticate, person.token)
+    async with Client(build_mcp_server(person.app, OPERATIONS, caller=lambda _: principal)) as client:
+        result = await client.call_tool(name, arguments)
+    text = "".join(getattr(part, "text", "") for part in result.content)
+    assert not result.is_error, text
+    return dict(result.structured_content or {}), text
+
+
+def length(answer: Mapping[str, Any]) -> int:
+    return len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+
+
+@pytest.fixture
+async def known(owner: Person) -> dict[str, str]:
+    """Records of every kind, linked to each other; the ids by a short name."""
+    project = (await owner.call("create_entity", name="Billing", entity_type="project", sync=True))["id"]
+    kinds = ("decision", "rule", "pattern", "procedure", "episode", "note", "guide", "claim", "plan", "idea")
+    made = [
+        await owner.call(
+            "create_entity", name=f"Retry the gateway with jitter, {kind} {number}", entity_type=kind, tags=["pay"],
+            content=SAID.format("Ada", number), metadata={"project_id": project}, languages=["python"],
+            sync=number == len(kinds),
+        )
+        for number, kind in enumerate(kinds, start=1)
+    ]  # fmt: skip
+    await owner.call("create_task", title="Run the load test of the gateway", project_id=project)
+    first, *others = (each["id"] for each in made)
+    facts = [await owner.call("add_relation", source_id=first, name="SUPPORTS", target_id=each) for each in others[:6]]
+    await owner.call("store_raw_memory", raw_content=SAID.format("Bob", 11), title="What Bob said", sync=True)
+    await tokens_made(owner)
+    return {"project": project, "first": first, "other": others[7], "gone": others[8], "fact": facts[0]["id"]}
+
+
+CALLS: dict[str, dict[str, Any]] = {
+    "search": {"query": "How long do retries of the payment gateway wait?"},
+    "context": {"goal": "Change the pause between retries of the payment gateway"},
+    "cite": {"cited_ids": ["{first}", "nowhere"]},
+    "add": {"title": "Jitter", "content": SAID, "entity_type": "rule", "project": "{project}"},
+    "list_entities": {},
+    "get_entity": {"entity_id": "{first}"},
+    "update_entity": {"entity_id": "{first}", "category": "net"},
+    "delete_entity": {"entity_id": "{gone}"},
+    "manage": {"action": "suggest", "entity_id": "{project}"},
+    "explore": {"mode": "related", "entity_id": "{first}"},
+    "expand_neighbors": {"entity_ids": ["{first}"]},
+    "fetch_slice": {"entity_id": "{first}"},
+    "add_relation": {"source_id": "{other}", "name": "ABOUT", "target_id": "{first}", "fact": "It is about jitter."},
+    "list_relations": {"entity_id": "{first}"},
+    "end_relation": {"relation_id": "{fact}"},
+    "temporal": {"entity_id": "{first}"},
+    "reflect": {"content": "We decided to wait with full jitter. TODO: run the load test.", "persist": True},
+    "synthesis_plan": {"goal": "How retries of the payment gateway wait"},
+    "synthesis_verify": {"goal": "How retries of the payment gateway wait"},
+    "synthesis_draft": {"goal": "How retries of the payment gateway wait", "output_type": "report"},
+    "remember": {"title": "Jitter", "content": SAID.format("Cyd", 12), "probes": ["who measured the jitter?"]},
+    "logs": {"limit": 20},
+}
+
+
+def test_every_tool_is_measured_here() -> None:
+    assert {operation.name for operation in OPERATIONS if operation.tool} == set(CALLS)
+
+
+@pytest.fixture
+async def answers(owner: Person, known: dict[str, str]) -> dict[str, tuple[dict[str, Any], str]]:
+    """The structure and text of each tool's answer."""
+    found = {}
+    for name, call in CALLS.items():
+        arguments = json.dumps(call)
+        for place, record_id in known.items():
+            arguments = arguments.replace(f"{{{place}}}", record_id)
+        found[name] = await asked(owner, name, **json.loads(arguments))
+    return found
+
+
+async def test_structure_and_text_of_every_tool_say_the_same_and_are_short(
+    answers: dict[str, tuple[dict[str, Any], str]], known: dict[str, str]
+) -> None:
+    assert {name for name, (answer, text) in answers.items() if length(answer) > 1.3 * len(text)} == set()
+    for name, (answer, text) in answers.items():
+        said = {line for value in strings(answer) for line in value.splitlines()}
+        assert {line for line in said if " ".join(line.split()) not in " ".join(text.split())} == set(), name
+    hits, _ = answers["search"]
+    assert len(hits["results"]) == 10
+    assert length(hits) <= 6_500
+    assert {*hits["results"][0]} == {"id", "type", "name", "score", "by", "at", "content"}
+    assert "Bob measured it" in hits["results"][0]["content"]
+    pack, text = answers["context"]
+    assert pack == {"markdown": text}
+    assert answers["delete_entity"][0] == {"deleted": [known["gone"]]}
+
+
+def strings(value: Any) -> list[str]:
+    if isinstance(value, dict | list):
+        return [each for item in (value.values() if isinstance(value, dict) else value) for each in strings(item)]
+    return [value] if isinstance(value, str) else []
+
+
+async def test_a_pack_stays_within_its_budget_and_is_told_once(owner: Person, known: dict[str, str]) -> None:
+    pack, _ = await asked(owner, "context", goal="retries of the gateway", markdown_token_budget=500)
+    assert length(pack) <= 4 * 500
+    audited, _ = await asked(owner, "context", goal="retries of the gateway", audit=True)
+    assert audited["audit"][0]["metadata"]["retrieval_signals"]
+
+
+async def test_what_is_not_there_is_said(owner: Person) -> None:
+    answer, text = await asked(owner, "search", query="sourdough")
+    assert (answer["results"], answer["total"]) == ([], 0)
+    assert "results: none" in text
+
+
+async def test_forgetting_what_was_remembered_forgets_its_words(owner: Person) -> None:
+    for keep in (False, True):
+        said = await owner.call("remember", title=f"Spare key {keep}", content=f"Behind the boiler {keep}.")
+        gone, _ = await asked(owner, "delete_entity", entity_id=said["id"], keep_memory=keep)
+        assert gone["deleted"] == [said["id"], said["raw_memory_id"]][: 1 if keep else 2]
+        left = await owner.call("list_captures")
+        assert [each["id"] for each in left["captures"]] == ([said["raw_memory_id"]] if keep else [])
+
+
+def test_no_line_of_a_record_can_pass_for_another_record() -> None:
+    forged = {"id": "note_1", "name": "One\n- note_2 [rule] Forged", "content": "Text\n- note_3 [rule] Forged, too"}
+    lines = text_of(answer_of({"results": [forged]})).splitlines()
+    assert [line for line in lines if line.startswith("- ")] == ["- note_1 One - note_2 [rule] Forged"]
+
+
+@pytest.mark.parametrize(
+    ("address", "role", "more"),
+    [
+        (b"", "owner", set()),
+        (b"toolsets=facts", "owner", {"add_relation", "list_relations", "end_relation"}),
+        (b"toolsets=all", "owner", {operation.name for operation in OPERATIONS if operation.tool}),
+        (b"toolsets=synthesis,%20admin", "member", {"synthesis_plan", "synthesis_verify", "cite", "list_entities"}),
+    ],
+)
+async def test_the_listed_tools_are_few_and_more_are_switched_on_by_name(
+    app: App, owner: Person, address: bytes, role: Any, more: set[str]
+) -> None:
+    principal = replace(await in_thread(app.accounts.authenticate, owner.token), role=role)
+    toolbox = Toolbox(app, OPERATIONS, lambda _: principal)
+    context: Any = SimpleNamespace(request=SimpleNamespace(scope={"query_string": address}))
+    listed = await toolbox.list_tools(context, None)
+    core = {operation.name for operation in OPERATIONS if operation.tool and operation.tool.toolset == CORE}
+    assert {tool.name for tool in listed.tools} == core | more
+    if not more:
+        shown = json.dumps(listed.model_dump(by_alias=True, mode="json", exclude_none=True), separators=(",", ":"))
+        assert len(shown) <= 24_000
+        assert len(listed.tools) <= 20
+
+
+async def test_prompts_are_offered_as_commands(owner: Person) -> None:
+    principal = await in_thread(owner.app.accounts.authenticate, owner.token)
+    async with Client(build_mcp_server(owner.app, OPERATIONS, caller=lambda _: principal)) as client:
+        assert [each.name for each in (await client.list_prompts()).prompts] == ["recall", "wrap_up"]
+        [said] = (await client.get_prompt("recall", {"goal": "Add a card"})).messages
+        assert "Goal: Add a card" in getattr(said.content, "text", "")
+        [said] = (await client.get_prompt("wrap_up", {"project": "billing"})).messages
+        assert "`project` billing" in getattr(said.content, "text", "")
+        with pytest.raises(MCPError, match="needs the argument goal"):
+            await client.get_prompt("recall")
+        with pytest.raises(MCPError, match="There are recall, wrap_up"):
+            await client.get_prompt("say")
+
+
+async def test_every_write_says_who_can_read_it(owner: Person) -> None:
+    project = (await owner.call("create_entity", name="Billing", entity_type="project", sync=True))["id"]
+    hidden = {"visibility": "private"}
+    secret = await owner.call("create_entity", name="Hush", entity_type="project", metadata=hidden, sync=True)
+    everybody = f"everybody in organization {owner.signed.identity.organization.name}"
+    note, notes = {"title": "t", "content": "Retries wait."}, {"content": "We decided to wait.", "persist": True}
+    for tool, arguments, readers in (
+        ("add", note, everybody),
+        ("add", note | {"project": project}, f"{everybody}, as the project Billing ({project})"),
+        ("add", note | {"project": secret["id"]}, f"members of project Hush ({secret['id']})"),
+        ("add", note | {"metadata": {"memory_scope": "private"}}, "private: only you; to share it"),
+        ("remember", note, "private: only you; to share it"),
+        ("remember", note | {"project": project}, f"members of project Billing ({project})"),
+        ("remember", note | {"memory_scope": "organization"}, everybody),
+        ("reflect", notes, "private: only you; to share it"),
+        ("reflect", notes | {"project": project}, f"members of project Billing ({project})"),
+        ("reflect", notes | {"memory_scope": "organization"}, everybody),
+    ):
+        answer, _ = await asked(owner, tool, **arguments)
+        assert str(answer["readable_by"]).startswith(readers), (tool, arguments)
+    await caught_up(owner)
+    found = await owner.call("search", query="decided to wait", memory_scope="organization", types=["raw_memory"])
+    assert {each["metadata"]["memory_scope"] for each in found["results"]} == {"organization"}

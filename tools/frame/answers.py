@@ -1,0 +1,102 @@
+"""Answers for agents: the structure of a tool's answer, and the text made from it.
+
+Clients hand their model either the structure or the text, so both say the same.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from stores.records import JsonObject
+
+FOR_PROGRAMS = frozenset({"mutation_receipt", "organization_id", "principal_id", "message_key", "revision"})
+"""Fields of records and answers that no model needs."""
+RENAMED = {"entity_type": "type", "entity_id": "id", "title": "name"}
+"""Agents see one name for one thing."""
+_HEAD = ("score", "id", "type", "name")
+_TEXTS = ("markdown", "content")
+_SHORT = 120
+
+
+def answer_of(result: BaseModel | Mapping[str, Any], omit: frozenset[str] = frozenset()) -> JsonObject:
+    """Return the fields of a result that say something, at any depth, without `omit`.
+
+    Empty lists that were chosen for the answer stay: they say that there is nothing.
+    """
+    given = result.model_dump() if isinstance(result, BaseModel) else dict(result)
+    chosen: JsonObject = {} if isinstance(result, BaseModel) else {key: [] for key in given if given[key] == []}
+    said: JsonObject = _said(given, FOR_PROGRAMS | omit)
+    return chosen | said
+
+
+def text_of(answer: Mapping[str, Any]) -> str:
+    """Write an answer as text: one line for each record, longer texts indented below it."""
+    return "\n".join(_lines(answer, ""))
+
+
+def one_line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+def _said(value: Any, omit: frozenset[str]) -> Any:
+    if isinstance(value, Mapping):
+        found = {str(key): _said(item, omit) for key, item in value.items() if key not in omit}
+        return {
+            RENAMED.get(key, key) if RENAMED.get(key, key) not in found else key: item
+            for key, item in found.items()
+            if item is not None and item not in ("", [], {})
+        }
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_said(item, omit) for item in value]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return round(value, 3) if isinstance(value, float) else to_jsonable_python(value)
+
+
+def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for key, value in answer.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{key}:"
+            yield from _lines(value, f"{indent}  ")
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            yield f"{indent}{key}:"
+            for item in value:
+                yield from _record(item, indent) if isinstance(item, Mapping) else [f"{indent}- {one_line(item)}"]
+        elif key in _TEXTS and not indent:
+            yield str(value)
+        elif isinstance(value, str) and "\n" in value.strip():
+            yield f"{indent}{key}:"
+            yield from (f"{indent}  {line}".rstrip() for line in value.splitlines())
+        else:
+            yield f"{indent}{key}: {_inline(value)}"
+
+
+def _record(record: Mapping[str, Any], indent: str) -> Iterator[str]:
+    head = [_headed(key, record[key]) for key in _HEAD if key in record]
+    rest = {key: value for key, value in record.items() if key not in _HEAD}
+    short = {key: value for key, value in rest.items() if _is_short(value)}
+    marks = ", ".join(f"{key}: {_inline(value)}" for key, value in short.items())
+    line = f"{' '.join(head)} ({marks})" if head and marks else " ".join(head) or marks
+    yield f"{indent}- {line}"
+    yield from _lines({key: value for key, value in rest.items() if key not in short}, f"{indent}  ")
+
+
+def _headed(key: str, value: Any) -> str:
+    if key == "score":
+        return f"{value:.2f}"
+    return f"[{value}]" if key == "type" else one_line(value)
+
+
+def _is_short(value: Any) -> bool:
+    if isinstance(value, list):
+        return not any(isinstance(item, Mapping | list) for item in value) and len(_inline(value)) <= _SHORT
+    return not isinstance(value, Mapping) and len(str(value)) <= _SHORT and "\n" not in str(value)
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_inline, value)) or "none"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else one_line(value)

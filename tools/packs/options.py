@@ -1,0 +1,74 @@
+"""Options of a pack, and strong hits besides."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from heapq import nlargest
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from stores.records import Entity, matches
+from tools.app import App
+from tools.packs.context_models import AlsoKnown, ContextRequest
+from tools.packs.facets import types_of
+from tools.packs.selection import GONE, Option
+from tools.records.entity_types import ENTITY_TYPES
+from tools.retrieval.plan import NEAREST, Plan
+from tools.search.distinct import words_of
+
+if TYPE_CHECKING:
+    from tools.retrieval.ranking import Candidate, Ranking
+
+STRONG, MOST = 0.3, 3
+"""Least score of what is also known, and most records of it."""
+ALL_WORDS = 0.999
+
+
+def options_of(request: ContextRequest, ranking: "Ranking", leading: set[str]) -> Iterable[Option]:
+    """Return what may be chosen for a pack, without what leads it."""
+    for each in ranking.best:
+        standing = ranking.standings[each.id]
+        if each.id not in leading and (
+            request.project is None or standing.facets.project_id in (None, request.project)
+        ):
+            near, status = _nearness(each, ranking), standing.facets.status
+            yield Option(each.id, standing.entity_type, status, each.score, near, shares_words=each.coverage > 0)
+
+
+def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
+    holds_all = candidate.coverage >= ALL_WORDS
+    linked = candidate.cosine is None and candidate.graph_rank is not None
+    if holds_all or linked or not ranking.counts["vector"]:
+        return 1.0
+    return candidate.cosine or 0.0
+
+
+def nearest(options: Iterable[Option]) -> list[Option]:
+    """Return what leads the pack, and the few best others."""
+    leading = [each for each in options if each.is_under_way]
+    others = [each for each in options if not each.is_under_way]
+    return [*leading, *nlargest(NEAREST, others, key=attrgetter("score"))]
+
+
+def also_known(
+    app: App, request: ContextRequest, plan: Plan, chosen_from: Iterable[Option], shown: Mapping[str, Entity]
+) -> list[AlsoKnown]:
+    """Return the best records that no section shows, so that no intent hides a strong hit."""
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
+
+    others = frozenset(ENTITY_TYPES) - types_of(request.facets)
+    if plan.is_naive:
+        return []
+    filter_ = replace(plan.filter, any_of={"entity_type": others})
+    outside = retrieve(app, replace(plan, filter=filter_, wanted=MOST, expand=False))
+    options = [*chosen_from, *options_of(request, outside, set())]
+    strong = (each for each in options if each.score >= STRONG and each.id not in shown and each.status not in GONE)
+    best = nlargest(MOST + len(shown), strong, key=attrgetter("score"))
+    read = app.ledger.records.entities(plan.organization_id, [each.id for each in best])
+    told, known = {words_of(entity) for entity in shown.values()}, list[AlsoKnown]()
+    for each in best:
+        entity = read.get(each.id)
+        if entity is None or not matches(entity, replace(plan.filter, any_of={})) or words_of(entity) in told:
+            continue
+        told.add(words_of(entity))
+        known.append(AlsoKnown.of(entity, type=entity.entity_type, score=each.score))
+    return known[:MOST]

@@ -1,0 +1,24 @@
+"""Readers of a record, in words: the answer of every write names them."""
+
+from auth.principal import Principal
+from tools.app import App
+
+SHARE = '; to share it, set metadata.memory_scope to "organization", or to "project" with a project_id'
+
+
+def readable_by(app: App, caller: Principal, visibility: str) -> str:
+    """Name those who can read what the caller has written with this visibility. Blocks."""
+    kind, _, key = visibility.partition(":")
+    everybody = f"everybody in organization {caller.organization.name}"
+    if kind == "private":
+        return f"private: only you{SHARE}" if key == caller.user_id else "private: only its author"
+    if kind in ("project", "members"):
+        project = app.ledger.records.entity(caller.organization_id, key)
+        name = key if project is None else f"{' '.join(project.name.split())} ({key})"
+        if kind == "project" and project is not None and project.metadata.get("visibility") != "private":
+            return f"{everybody}, as the project {name}"
+        return f"members of project {name}"
+    if kind == "team":
+        team = app.ledger.teams.team(caller.organization_id, key)
+        return f"members of team {key if team is None else team.name}"
+    return f"who may read the memory space {key}" if key else everybody

@@ -1,0 +1,48 @@
+"""Search results for agents."""
+
+from typing import Any
+
+from stores.records import JsonObject
+from tools.retrieval.plan import DOUBTFUL, NEAREST, UNRELATED
+from tools.search.results import SearchResponse, SearchResult
+
+NOTHING = "Nothing here is about this."
+
+
+def doubt(best: float) -> str | None:
+    """Say of a best score that it is hardly above those of unrelated records."""
+    return f"{NOTHING} The nearest records score {best:.2f} at most." if best < DOUBTFUL else None
+
+
+def for_agents(response: SearchResponse) -> dict[str, Any]:
+    """Show who said what, and when, with the passage that matched."""
+    faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
+    best = response.results[0].score if response.results and not response.offset else 1.0
+    shown = response.results[: NEAREST if best < UNRELATED else None]
+    note = None if response.results or response.offset else NOTHING
+    return {
+        "note": doubt(best) or note,
+        "not_searched": faults or None,
+        "results": [_hit_for_agents(hit) for hit in shown],
+        "total": response.total,
+        "has_more": response.has_more,
+    }
+
+
+def _hit_for_agents(hit: SearchResult) -> JsonObject:
+    path, matched = hit.metadata.get("heading_path"), hit.metadata.get("passage")
+    name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
+    text = matched.get("text", "") if isinstance(matched, dict) else hit.content
+    return {
+        "id": hit.id,
+        "type": hit.type,
+        "name": name,
+        "score": round(hit.score, 2),
+        "source": hit.source,
+        "url": hit.url,
+        "status": hit.metadata.get("status"),
+        "by": hit.metadata.get("author"),
+        "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
+        "also_stored_as": hit.metadata.get("also_stored_as"),
+        "content": str(text).removeprefix(f"{hit.name}\n").strip(),
+    }
