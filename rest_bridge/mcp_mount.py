@@ -124,14 +124,14 @@ class McpMount:
             await self.serve_alone(scope, body, receive, send)
             return
         # Sessions are lost in a restart, and few clients open another: their calls go on, with their own rights.
-        may_be_lost = session is not None and method in ("GET", "POST") and session not in self.ended
+        may_be_lost = session is not None and session not in self.ended
         answer = Answer(send, withheld := 404 if may_be_lost else None)
         replayed = _replaying(body, receive) if method == "POST" else receive
         await self.managers.sessions.handle_request(scope, replayed, answer)
         if answer.status == withheld and method == "POST":
             await self.serve_alone(scope, body, receive, send)
         elif answer.status == withheld:
-            await refusal(_refused(scope, 405), scope, {"Allow": "POST, DELETE"})(scope, receive, send)
+            await refusal(_refused(scope, 405), scope, {"Allow": "POST"})(scope, receive, send)
         elif session is not None and method == "DELETE" and answer.status == 200:
             self.ended[session] = None
             if len(self.ended) > REMEMBERED_ENDS:
