@@ -132,13 +132,13 @@ class McpMount:
             await self.serve_alone(scope, body, receive, send)
             return
         # Sessions are lost in a restart, and few clients open another: their calls go on, with their own rights.
-        may_be_lost = session is not None and method in ("GET", "POST") and session not in self.ended
-        answer = Answer(send, withheld=404 if may_be_lost else None)
+        may_be_lost = session is not None and session not in self.ended
+        answer = Answer(send, withheld := 404 if may_be_lost else None)
         await self.managers.sessions.handle_request(scope, replayed, answer)
-        if answer.is_withheld and method == "POST":
+        if answer.status == withheld and method == "POST":
             await self.serve_alone(scope, body, receive, send)
-        elif answer.is_withheld:
-            await refusal(_refused(scope, 405), scope, {"Allow": "POST, DELETE"})(scope, receive, send)
+        elif answer.status == withheld:
+            await refusal(_refused(scope, 405), scope, {"Allow": "POST"})(scope, receive, send)
         elif session is not None and method == "DELETE" and answer.status == 200:
             self.ended[session] = None
             if len(self.ended) > REMEMBERED_ENDS:
@@ -161,14 +161,10 @@ class Answer:
         self.send, self.withheld = send, withheld
         self.status = 0
 
-    @property
-    def is_withheld(self) -> bool:
-        return self.status == self.withheld
-
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-        if not self.is_withheld:
+        if self.status != self.withheld:
             await self.send(message)
 
 

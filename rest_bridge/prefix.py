@@ -16,10 +16,7 @@ def public_path(scope: Mapping[str, Any], path: str) -> str:
 
 
 class Prefix:
-    """Middleware that removes the public address's path, which a proxy may pass on.
-
-    Discovery documents have it behind their own path (RFC 8414, section 3.1; RFC 9728, section 3.1).
-    """
+    """Middleware that removes the public address's path; in discovery documents it follows theirs (RFC 8414, 3.1)."""
 
     def __init__(self, app: ASGIApp, *, base_url: str | None) -> None:
         self.app = app

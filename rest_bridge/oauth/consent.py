@@ -19,7 +19,7 @@ from rest_bridge.bodies import read_form
 from rest_bridge.envelope import require_own_host
 from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.layout import hidden, login_address, render, see, text, to_login, visitor_of
+from rest_bridge.pages.layout import hidden, login_address, render, see, text, visitor_of
 from rest_bridge.query_strings import read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
@@ -51,7 +51,7 @@ class ConsentPage(Page):
         except OAuthRefused as error:
             return see(target.refused(error.code, error.message))
         visitor = visitor_of(scope)
-        return to_login(scope) if visitor is None else await self.ask(scope, visitor, client, asked)
+        return see(login_address(scope)) if visitor is None else await self.ask(scope, visitor, client, asked)
 
     async def ask(
         self, scope: Scope, visitor: Principal, client: RegisteredClient, asked: AuthorizationRequest

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope
 from auth.principal import Principal
 from rest_bridge.bodies import parse_pairs, read_form
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.layout import field, hidden, login_address, render, see, text, to_login, visitor_of
+from rest_bridge.pages.layout import field, hidden, login_address, render, see, text, visitor_of
 from rest_bridge.prefix import public_path
 from stores.errors import EngrainError, NotFound, ValidationFailed
 from tools.people.device import PAGE
@@ -23,7 +23,7 @@ class DevicePage(Page):
     async def show(self, scope: Scope) -> Response:
         visitor = visitor_of(scope)
         if visitor is None:
-            return to_login(scope)
+            return see(login_address(scope))
         user_code = parse_pairs(scope.get("query_string", b""), "query").get("user_code", "")
         if not user_code:
             return _code_form()
@@ -38,7 +38,7 @@ class DevicePage(Page):
     async def submit(self, scope: Scope, receive: Receive) -> Response:
         visitor = visitor_of(scope)
         if visitor is None:
-            return to_login(scope)
+            return see(login_address(scope))
         given = await read_form(scope, receive)
         if given.get("visitor") != visitor.user_id:
             # Somebody else has signed in since: whoever decides must see as whom.

@@ -156,11 +156,6 @@ def local_path(wanted: str | None) -> str | None:
     return wanted
 
 
-def to_login(scope: Scope) -> RedirectResponse:
-    """Redirect to the login page, and back here afterwards."""
-    return see(login_address(scope))
-
-
 def login_address(scope: Scope, *, again: bool = False) -> str:
     """Return the address of the login page that leads back here; `again` asks who is signed in already, too."""
     query = scope.get("query_string", b"").decode("latin-1")

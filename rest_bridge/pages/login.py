@@ -1,7 +1,7 @@
 """`/login` and `/signup`: sign in with a password, a provider, or a new account."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from pydantic_core import from_json
@@ -53,9 +53,8 @@ class LoginPage(Page):
         given = await read_form(scope, receive)
         onward = local_path(given.get("next"))
         try:
-            answer = await self.operations.answer(
-                self.operation, scope, {name: given.get(name, "") for name in self.fields}
-            )
+            filled = {name: given.get(name, "") for name in self.fields}
+            answer = await self.operations.answer(self.operation, scope, filled)
         except (AuthenticationRequired, Conflict, Forbidden, RateLimited, ValidationFailed) as error:
             alert = f"{error.message.rstrip('.')}. {error.remediation}"
             response = await self.form(scope, onward, given, alert, status_of(error))
@@ -70,7 +69,7 @@ class LoginPage(Page):
         self, scope: Scope, onward: str | None, typed: Mapping[str, str], alert: str | None = None, status: int = 200
     ) -> Response:
         ways = dict(from_json(bytes((await self.operations.answer("providers", scope, {})).body)))
-        body = _password_form(onward, typed.get("email", "")) if ways["local_auth_enabled"] else ""
+        body = _form(self.fields, onward, typed, "Sign in") if ways["local_auth_enabled"] else ""
         if self.offers_sign_up:
             body += f'<p class="soft">No account yet? {_link(SIGN_UP_PATH, onward, "Create one")}</p>'
         if body and ways["providers"]:
@@ -95,15 +94,8 @@ class SignUpPage(LoginPage):
     ) -> Response:
         if not self.offers_sign_up:
             return see(public_path(scope, LOGIN_PATH))
-        body = (
-            '<form method="post">'
-            + (hidden("next", onward) if onward else "")
-            + field("name", "Name", value=typed.get("name", ""), more='autocomplete="name" maxlength="255"')
-            + _email_field(typed.get("email", ""))
-            + field("password", "Password", kind="password", more='autocomplete="new-password" minlength="8"')
-            + '<button class="act">Create account</button></form>'
-            f'<p class="soft">You have an account? {_link(LOGIN_PATH, onward, "Sign in")}</p>'
-        )
+        body = _form(self.fields, onward, typed, "Create account")
+        body += f'<p class="soft">You have an account? {_link(LOGIN_PATH, onward, "Sign in")}</p>'
         return render("Create an account", body, status=status, alert=alert)
 
 
@@ -121,19 +113,22 @@ def _failure(word: str) -> str:
     return f"Signing in did not work{reason}. Try again, or choose another way."
 
 
-def _password_form(onward: str | None, email: str) -> str:
-    focus = "" if email else "autofocus"
-    return (
-        '<form method="post">'
-        + (hidden("next", onward) if onward else "")
-        + _email_field(email, focus)
-        + field("password", "Password", kind="password", more='autocomplete="current-password" maxlength="1024"')
-        + '<button class="act">Sign in</button></form>'
-    )
+_FIELDS = {
+    "name": ("Name", "text", 'autocomplete="name" maxlength="255"'),
+    "email": ("E-mail", "email", 'autocomplete="username" maxlength="254"'),
+    "password": ("Password", "password", 'autocomplete="{}-password" maxlength="1024"'),
+}
 
 
-def _email_field(email: str, focus: str = "") -> str:
-    return field("email", "E-mail", kind="email", value=email, more=f'autocomplete="username" maxlength="254" {focus}')
+def _form(names: Sequence[str], onward: str | None, typed: Mapping[str, str], button: str) -> str:
+    whose = "new" if "name" in names else "current"
+    inputs = [hidden("next", onward) if onward else ""]
+    for name in names:
+        label, kind, more = _FIELDS[name]
+        value = "" if name == "password" else typed.get(name, "")
+        focus = "" if value or name != names[0] else " autofocus"
+        inputs.append(field(name, label, kind=kind, value=value, more=more.format(whose) + focus))
+    return f'<form method="post">{"".join(inputs)}<button class="act">{button}</button></form>'
 
 
 def _link(path: str, onward: str | None, label: str) -> str:

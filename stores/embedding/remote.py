@@ -145,14 +145,14 @@ class RemoteEmbedder:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    characters = 0
+    batch, room = list[str](), BATCH_CHARACTERS
     for text in texts:
-        characters += min(len(text), _LONGEST_TEXT)
-        if len(batch) == BATCH or (batch and characters > BATCH_CHARACTERS):
+        size = min(len(text), _LONGEST_TEXT)
+        if len(batch) == BATCH or size > room:
             yield batch
-            batch, characters = [], min(len(text), _LONGEST_TEXT)
+            batch, room = [], BATCH_CHARACTERS
         batch.append(text)
+        room -= size
     yield batch
 
 

@@ -141,10 +141,8 @@ def differences(one: object, other: object, path: str = "") -> Iterator[str]:
         for place, (left, right) in enumerate(zip(one, other, strict=True)):
             yield from differences(left, right, f"{path}[{place}]")
     elif isinstance(one, str) and isinstance(other, str) and SCORE.search(one):
-        if SCORE.sub("", one) != SCORE.sub("", other):
-            yield f"{path}: {one} and {other}"
-        scores = [[float(score) for score in SCORE.findall(text)] for text in (one, other)]
-        yield from differences(*scores, path)
+        texts = ([SCORE.sub("", text), *map(float, SCORE.findall(text))] for text in (one, other))
+        yield from differences(*texts, path)
     elif isinstance(one, float) and isinstance(other, float):
         if abs(one - other) > 0.0101:
             yield f"{path}: {one} and {other}"
