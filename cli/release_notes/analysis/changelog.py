@@ -25,6 +25,7 @@ _HIDDEN = re.compile(r"^(?P<indent> *)(?:\.\. .*|\.\.|.*::) *\n(?:(?P=indent) +.
 """Directives, comments and literal blocks."""
 _ROLES = (
     (re.compile(r":(?:issue|pr|pull|gh|bug|ghissue|ghpull):`#?(\d+)`"), r"(#\1)"),
+    (re.compile(r":pep:`(\d+)`"), r"PEP \1"),
     (re.compile(r":[\w:+.-]+:`~?([^`<]*?)\s*(?:<[^>]*>)?`"), r"`\1`"),
     (re.compile(r"`#(\d+) <[^>]*>`__?"), r"#\1"),
     (re.compile(r"`([^`<]+?)\s*<[^>]*>`__?"), r"\1"),
