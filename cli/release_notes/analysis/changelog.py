@@ -15,7 +15,7 @@ Version = tuple[tuple[int, ...], bool]
 """Numbers without trailing zeros, and whether it is final."""
 _NUMBER = r"v?(?P<numbers>\d+(?:\.\d+){1,3})(?P<pre>[-.]?(?:a|b|c|rc|alpha|beta|dev|pre|next|canary)[-.\d]*)?(?![\w])"
 _VERSION = re.compile(
-    rf"^(?:[\w@/.-]+\s+){{0,2}}?[\[(]?(?:[\w@/-]+[@-])?{_NUMBER}|^\[?v?(?P<single>\d{{1,3}})\]?$", re.I
+    rf"^(?:[\w@/.-]+\s+){{0,3}}?[\[(]?(?:[\w@/-]+[@-])?{_NUMBER}|^\[?v?(?P<single>\d{{1,3}})\]?$", re.I
 )
 _UNRELEASED = re.compile(r"\bunreleased\b|^\W*(?:upcoming|next|main|master|development|in development)\b", re.I)
 _HEADED = re.compile(

@@ -65,6 +65,8 @@ class Draft:
         if own and (own.more or not note or own.text[:40].casefold() in note.casefold()):
             note = own.more or None
         told = note if self.breaking else None
+        # The body of a change that nobody declared speaks to its reviewers.
+        steps = told or (details if self.declared or own else "")
         return Change(
             kind=self.kind,
             scope=own.scope if own else message.scope,
@@ -73,7 +75,7 @@ class Draft:
             commits=tuple(dict.fromkeys(entry.sha for entry in self.entries)),
             breaking=self.breaking,
             breaking_note=told,
-            migration=message.migration or (_steps(told or details, own=own is not None) if self.breaking else None),
+            migration=message.migration or (_steps(steps, own=own is not None) if self.breaking else None),
             pull_request=pull,
             issues=tuple(issues),
             impact=self.impact,

@@ -226,6 +226,10 @@ CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {
              ["**Drop support for Python 3.8**"]),
     "deprecations": ("## 2.0\n\n### Deprecations (removal in 3.0)\n\n- `app` is deprecated.\n", "CHANGELOG.md", []),
     "none": ("## 2.0\n\n### Breaking changes\n\n- None\n", "CHANGELOG.md", []),
+    "a file for each version": ("# Tool 2.0 release notes\n\n## Backwards incompatible changes\n\n- `app` is gone\n",
+                                "docs/releases/2.0.md", ["**`app` is gone**"]),
+    "a page about release notes": ("# Release notes\n\n## Breaking changes\n\n- How they are found\n",
+                                   "docs/guide/release-notes.md", []),
     "another version": ("## 1.9\n\n### Breaking changes\n\n- Gone\n\n## 2.0\n", "CHANGELOG.md", []),
 }  # fmt: skip
 
@@ -233,9 +237,9 @@ CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {
 @pytest.mark.parametrize(("text", "path", "broken"), CHANGELOGS.values(), ids=CHANGELOGS)
 def test_sections_of_this_version_decide_what_breaks(built: Built, text: str, path: str, broken: list[str]) -> None:
     old = "## 1.9.5\n\n- Begin\n" if path.endswith("md") else "Version 1.9.5\n-------------\n\n-   Begin\n"
-    built.commit("Begin", {path: old})
+    built.commit("Begin", {path: old} if "/" not in path else SOURCE)
     built.tag("v1.9.5")
-    built.commit("Work (#9)", {path: f"{text}\n{old}", "src/b.py": "x\n"})
+    built.commit("Work (#9)", {path: f"{text}\n{old}" if "/" not in path else text, "src/b.py": "x\n"})
     assert items(built, "Breaking changes", "v1.9.5") == broken
 
 
