@@ -99,7 +99,7 @@ def statement(identity: str, change: Change, preset: Preset) -> Statement:
 
 def highlight(identity: str, change: Change, preset: Preset) -> Statement:
     """Make a statement that stands out; unless terse, with a second sentence."""
-    details = "" if preset.terse else besides(change)
+    details = plain(change.details)[:DETAILS_LIMIT] if preset.details else "" if preset.terse else besides(change)
     return Statement(
         f"h-{identity}", said(change), change.commits, "", details, change.pull_request, change.issues, True
     )

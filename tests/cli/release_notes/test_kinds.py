@@ -252,3 +252,19 @@ def test_a_raised_platform_of_a_manifest_breaks_and_that_of_a_private_one_does_n
         "Require Node.js >=18 (before: >=16)"
     ]
     assert not [change for change in built.facts("n2-16", "n2-18").changes if change.breaking]
+
+
+def test_known_issues_are_read_from_the_changelog(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
+    text = "# Changelog\n\n## 2.0\n\n### Known issues\n\n- Slow on Windows.\n\n"
+    sha = built.commit("Write it down", {"CHANGELOG.md": text})
+    assert [(issue.text, issue.commits) for issue in built.facts().known_issues] == [("Slow on Windows", (sha,))]
+
+
+@pytest.mark.parametrize(
+    "text", ["- " * 50_000, "#" * 100_000, "* x\n" * 20_000, "=\n" * 20_000, "- **breaking**\n" * 3_000, "\0"]
+)
+def test_an_odd_changelog_does_no_harm(tmp_path: Path, text: str) -> None:
+    built = begun(tmp_path, {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
+    built.commit("Write it down", {"CHANGELOG.md": text, **SOURCE})
+    assert built.facts().changes is not None
