@@ -7,13 +7,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 import structlog
 from pydantic import BaseModel, Field
 
-from cli.release_notes.command import Steps
 from cli.release_notes.configuration import Chosen
 from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.model import Block, Document, Section, Statement, bare, capitalised
@@ -104,6 +103,11 @@ class Verdicts(BaseModel):
     verdicts: list[Verdict]
 
 
+class Steps(Protocol):
+    def __call__(self, step: str, detail: object = "", /) -> None: ...
+    def note(self, text: str, /) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A text of the model, and the commits that it has to rest on."""
@@ -123,7 +127,7 @@ class Finding:
 
 
 class Evidence:
-    """What the cited commits say: a claim must have its names and numbers from them."""
+    """The cited commits: a claim must have its names and numbers from them."""
 
     def __init__(self, facts: ReleaseFacts) -> None:
         self._commits = facts.commits

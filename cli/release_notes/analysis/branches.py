@@ -119,17 +119,29 @@ class Reverts:
 def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> Reverts:
     """Apply the reverts of a range, newest first: one that was reverted itself reverts nothing."""
     found = Reverts()
-    for number, entry in enumerate(entries):
-        if not is_revert(entry) or entry.sha in found.cancelled:
-            continue
-        target = _target(entry, entries[number + 1 :])
-        if target is None:
-            found.outside.add(entry.sha)
-            continue
-        found.cancelled |= {entry.sha, target.sha, *merged.get(target.sha, ())}
-        if not is_revert(target):
-            found.pairs |= dict.fromkeys((target.sha, *merged.get(target.sha, ())), entry.sha)
+    places: dict[str, list[int]] = {}
+    for place, entry in enumerate(entries):
+        subject, pull = entry.commit.subject.casefold(), entry.message.pull_request
+        numbers = {pull} if pull and not is_revert(entry) else set()
+        for key in {entry.sha[:7], subject, _PULL.sub("", subject)} | numbers:
+            places.setdefault(key, []).append(place)
+    for place, entry in enumerate(entries):
+        if is_revert(entry) and entry.sha not in found.cancelled:
+            target = next((each for key in _targets(entry) for each in places.get(key, ()) if each > place), None)
+            if target is None:
+                found.outside.add(entry.sha)
+                continue
+            shas = (entries[target].sha, *merged.get(entries[target].sha, ()))
+            found.cancelled |= {entry.sha, *shas}
+            found.pairs |= dict.fromkeys(() if is_revert(entries[target]) else shas, entry.sha)
     return found
+
+
+def _targets(entry: Entry) -> list[str]:
+    sha, quoted = _SHA.search(entry.commit.body), reverted_subject(entry).casefold()
+    number = _NUMBER.search(f"{entry.commit.subject}\n{entry.commit.body[:2_000]}")
+    keys = (sha["sha"][:7] if sha else "", quoted, _PULL.sub("", quoted), number["pull"] if number else "")
+    return list(filter(None, keys))
 
 
 def is_revert(entry: Entry) -> bool:
@@ -142,16 +154,3 @@ def is_revert(entry: Entry) -> bool:
 def reverted_subject(entry: Entry) -> str:
     match = _SUBJECT.match(_PULL.sub("", entry.commit.subject))
     return (match["quoted"] or match["plain"]) if match else entry.message.text
-
-
-def _target(entry: Entry, older: Sequence[Entry]) -> Entry | None:
-    sha, quoted = _SHA.search(entry.commit.body), reverted_subject(entry).casefold()
-    number = _NUMBER.search(f"{entry.commit.subject}\n{entry.commit.body[:2_000]}")
-    subjects = {quoted, _PULL.sub("", quoted)}
-    for each in older:
-        subject = each.commit.subject.casefold()
-        if (sha and each.sha.startswith(sha["sha"])) or subject in subjects or _PULL.sub("", subject) in subjects:
-            return each
-        if number and each.message.pull_request == number["pull"] and not is_revert(each):
-            return each
-    return None

@@ -30,11 +30,16 @@ _REQUIRES = re.compile(
 )
 _REMOVES = re.compile(r"^(?:this )?(?:remov(?:e|es|ed)|drop(?:s|ped)?|delet(?:e|es|ed))(?=\s)", re.I)
 _RENAMES = re.compile(
-    r"^(?:renam(?:e|es|ed)\b(?=.*\bto\b)|replac(?:e|es|ed)\b(?=.*\b(?:exception|class|function|method|parameter|argument|option|flag"
+    r"^(?:renam(?:e|es|ed)\b(?=.*\bto\b)|replac(?:e|es|ed)\b(?=.*\b(?:exception|class|function|method|parameter"
+    r"|argument|option|flag"
     r"|command|setting)\b.*\bwith\b))",
     re.I,
 )
-_REFUSES = re.compile(r"\bnow (?:requires?|refuses?|rejects?)\b|^rais(?:e|es|ed) `?[A-Z]\w+`? instead of\b", re.I)
+_REFUSES = re.compile(
+    r"\bnow (?:requires?|refuses?|rejects?)\b|^rais(?:e|es|ed) `?[A-Z]\w+`? instead of\b"
+    r"|\bno longer (?:on|enabled|included|active)\b.{0,20}\bdefault\b",
+    re.I,
+)
 _GONE = re.compile(
     r"\b(?:has|have) (?:now |also )?been (?:removed|renamed|dropped)\b|\b(?:is|are|was|were) (?:now )?(?:removed"
     r"|renamed|dropped)\b",
@@ -49,7 +54,8 @@ _CODE = re.compile(
     r"`[^`]+`|\w+\([^)]*\)|(?:^|\s)-{1,2}[a-z][\w-]+|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|\b[a-z_]\w+\.[a-z]\w+\b"
 )
 _THING = re.compile(
-    r"\b(?:deprecated|features?|options?|param(?:eter)?s?|arguments?|commands?|methods?|class(?:es)?|functions?|endpoints?"
+    r"\b(?:deprecated|features?|options?|param(?:eter)?s?|arguments?|commands?|methods?|class(?:es)?|functions?"
+    r"|endpoints?"
     r"|support|flags?"
     r"|settings?|api|modules?|plugins?|attribute|property|alias|backend|driver|routes?|default|directive"
     r"|environment variables?)\b",

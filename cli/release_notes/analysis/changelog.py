@@ -15,7 +15,7 @@ Version = tuple[tuple[int, ...], bool]
 """Numbers without trailing zeros, and whether it is final."""
 _NUMBER = r"v?(?P<numbers>\d+(?:\.\d+){1,3})(?P<pre>[-.]?(?:a|b|c|rc|alpha|beta|dev|pre|next|canary)[-.\d]*)?(?![\w])"
 _VERSION = re.compile(
-    rf"^(?:[\w@/.-]+\s+){{0,2}}?[\[(]?(?:[\w@/-]+[@-])?{_NUMBER}|^\[?v?(?P<single>\d{{1,3}})\]?$", re.I
+    rf"^(?:[\w@/.-]+\s+){{0,3}}?[\[(]?(?:[\w@/-]+[@-])?{_NUMBER}|^\[?v?(?P<single>\d{{1,3}})\]?$", re.I
 )
 _UNRELEASED = re.compile(r"\bunreleased\b|^\W*(?:upcoming|next|main|master|development|in development)\b", re.I)
 _HEADED = re.compile(
@@ -25,6 +25,7 @@ _HIDDEN = re.compile(r"^(?P<indent> *)(?:\.\. .*|\.\.|.*::) *\n(?:(?P=indent) +.
 """Directives, comments and literal blocks."""
 _ROLES = (
     (re.compile(r":(?:issue|pr|pull|gh|bug|ghissue|ghpull):`#?(\d+)`"), r"(#\1)"),
+    (re.compile(r":pep:`(\d+)`"), r"PEP \1"),
     (re.compile(r":[\w:+.-]+:`~?([^`<]*?)\s*(?:<[^>]*>)?`"), r"`\1`"),
     (re.compile(r"`#(\d+) <[^>]*>`__?"), r"#\1"),
     (re.compile(r"`([^`<]+?)\s*<[^>]*>`__?"), r"\1"),

@@ -22,12 +22,17 @@ _BUMP = re.compile(
     r"|bump)\w* to (?:the )?latest \S+$|^bumps? the \S+ group",
     re.I,
 )
-_STEP = re.compile(
-    r"^(?:please |instead,? |to migrate,? )?(?:add|call|change|import|install|migrate|pass|pin|remove|rename|replace"
-    r"|run|set|switch"
-    r"|upgrade|use|wrap) |\binstead\b|\b(?:users?|you) (?:must|need to|have to|should|can|who)\b",
-    re.I,
+_TOLD = (
+    r"^(?:please |instead,? |to migrate,? )?use |\binstead\b|\b(?:users?|you) (?:must|need to|have to|should|can|who)\b"
+    r"|^explicitly "
 )
+_STEPS = {
+    # A changelog speaks in the imperative of what was done, a footer of what to do.
+    True: re.compile(_TOLD, re.I),
+    False: re.compile(
+        rf"{_TOLD}|^(?:add|call|change|import|install|migrate|pass|pin|remove|rename|replace|run|set|switch) ", re.I
+    ),
+}
 _SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`])")
 _BASE: dict[ChangeKind, float] = {
     "security": 0.62, "feature": 0.58, "removal": 0.46, "deprecation": 0.46, "performance": 0.44, "improvement": 0.40,
@@ -60,6 +65,8 @@ class Draft:
         if own and (own.more or not note or own.text[:40].casefold() in note.casefold()):
             note = own.more or None
         told = note if self.breaking else None
+        # The body of a change that nobody declared speaks to its reviewers.
+        steps = told or (details if self.declared or own else "")
         return Change(
             kind=self.kind,
             scope=own.scope if own else message.scope,
@@ -68,7 +75,7 @@ class Draft:
             commits=tuple(dict.fromkeys(entry.sha for entry in self.entries)),
             breaking=self.breaking,
             breaking_note=told,
-            migration=message.migration or (_steps(told or details) if self.breaking else None),
+            migration=message.migration or (_steps(steps, own=own is not None) if self.breaking else None),
             pull_request=pull,
             issues=tuple(issues),
             impact=self.impact,
@@ -218,11 +225,14 @@ def _joined(drafts: Iterable[Draft]) -> list[Draft]:
     return result
 
 
-def _steps(note: str) -> str | None:
-    # Only sentences that somebody wrote to whoever upgrades.
-    prose = (" ".join(part.split()) for part in note.split("\n\n") if not part.startswith(("    ", "```")))
-    told = [each for part in prose for each in _SENTENCES.split(part) if _STEP.search(each)]
-    return " ".join(told)[:LONGEST_STEPS] or None
+def _steps(note: str, *, own: bool) -> str | None:
+    # Only sentences, and items of lists, that somebody wrote to whoever upgrades.
+    parts = [part for part in re.split(r"\n\n|\n(?=[-*] )", note) if not part.startswith(("    ", "```"))]
+    told: list[str] = []
+    for part in (" ".join(part.split()) for part in parts):
+        sentences = [part] if part.startswith(("- ", "* ")) else _SENTENCES.split(part)
+        told += [each for each in sentences if any(map(_STEPS[own].search, _SENTENCES.split(each.lstrip("-* "))))]
+    return ("\n" if any(each.startswith(("- ", "* ")) for each in told) else " ").join(told)[:LONGEST_STEPS] or None
 
 
 LONGEST_STEPS = 1_600

@@ -14,7 +14,8 @@ from cli.release_notes.analysis.wording import kind_of
 from cli.release_notes.facts import Change, ChangeKind
 from cli.release_notes.git.objects import CommitObject, Repository, blob_at, text_of
 
-HEAD_OF_CHANGELOG = 60_000
+HEAD_OF_CHANGELOG, ALIKE = 60_000, 40
+"""Characters that are searched, and letters at the beginning or end of an entry that must be there."""
 LITTLE, MOST, ALMOST_ALL = 0.25, 0.6, 0.9
 """Shares of words in common: with the commit that wrote the entry, with others, with others of another number."""
 _NEUTRAL = (None, "improvement", "removal")
@@ -35,15 +36,16 @@ class Writers:
     def of(self, own: Own) -> Entry | None:
         """Return the oldest commit of the range that has these words, else the newest that touched the file."""
         writers = self._by_path.get(own.path, [])
-        words = max(re.split(r"[`*:#\[\]()]", own.text), key=len).strip()
-        found = (entry for entry in writers if len(words) > 12 and words in self._text(entry.sha, own.path))
+        letters = _letters(own.text)
+        probes = [letters[:ALIKE], letters[-ALIKE:]]
+        found = (entry for entry in writers if any(probe in self._text(entry.sha, own.path) for probe in probes))
         return next(found, writers[-1] if writers else None)
 
     def _text(self, sha: str, path: str) -> str:
         if (sha, path) not in self._texts:
             commit = self._repository.get(sha)
             blob = blob_at(self._repository, commit, path) if isinstance(commit, CommitObject) else None
-            self._texts[sha, path] = " ".join((text_of(self._repository, blob) or "")[:HEAD_OF_CHANGELOG].split())
+            self._texts[sha, path] = _letters((text_of(self._repository, blob) or "")[:HEAD_OF_CHANGELOG])
         return self._texts[sha, path]
 
     def told_apart(self, own: Iterable[Own], purpose: str) -> tuple[Change, ...]:
@@ -91,6 +93,10 @@ class Index:
 
 def _is_of(made: Draft, words: set[str]) -> bool:
     return not made.message.noise and _share(words, _words(made.message.text)) > LITTLE
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def _words(text: str) -> set[str]:

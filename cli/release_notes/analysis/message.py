@@ -1,6 +1,7 @@
 """Parse a commit message."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cli.release_notes.analysis.prefix import breaking_notes, migration_footer, take_prefix, without_footers
@@ -37,6 +38,10 @@ _MIGRATION = re.compile(
     r"|action required)\W*:\W*(?P<text>\S.*)$",
     re.I | re.S,
 )
+_FIRST: Mapping[ChangeKind, Sequence[ChangeKind]] = {
+    "fix": ("security", "documentation"), "dependency": ("security",), "internal": ("security",),
+}  # fmt: skip
+"""Kinds that words tell better than a prefix does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ def read_message(subject: str, body: str) -> Message:
     closes = (match["list"] or match["named"] for match in _CLOSES.finditer(f"{bare}\n{body[: 4 * LONGEST_DETAILS]}"))
     issues = [*pulls[:-1], *(number for each in closes for number in re.findall(r"\d+", each))]
     message = Message(
-        kind="security" if prose == "security" and kind in ("fix", "dependency", "internal") else kind,
+        kind=prose if prose in _FIRST.get(kind, ()) else kind,
         scope=prefixed.scope,
         text=_whole(prefixed.text),
         details=details,

@@ -87,7 +87,7 @@ def own_words(paths: Mapping[str, str], old: Reading, new: Reading, floor: str |
             yield from _fragment(path, new(path))
         elif paths[path] != "removed":
             before = bases.get(path, gone)
-            for section in _new_sections(before, read_changelog(path, new(path)), known, version_of(floor or "")):
+            for section in _new_sections(path, before, read_changelog(path, new(path)), known, version_of(floor or "")):
                 yield from _entries(section, path, known)
 
 
@@ -109,18 +109,21 @@ def is_breaking_fragment(path: str) -> bool:
 
 
 def _new_sections(
-    before: Sequence[Section], after: Sequence[Section], known: set[str], floor: Version | None
+    path: str, before: Sequence[Section], after: Sequence[Section], known: set[str], floor: Version | None
 ) -> Iterator[Section]:
     versions = {section.version for section in before if section.version}
     highest = max(versions, default=None)
     everything = known | {_key(item.text) for section in before for item in section.items}
     has_versions = any(section.version or section.unreleased for section in after)
+    # A file for each version is told from a page about something else, and from fixes of an older line, by its number.
+    if not before and floor and re.search(r"\d", path):
+        highest = floor
     for section in after:
         version = section.version
         # What only this release fills may have been begun, or named, before.
         is_begun = section.unreleased or (version and version == highest and floor and version > floor)
         is_new = version and not section.unreleased and version not in versions and (not highest or version > highest)
-        if is_new or is_begun or not has_versions:
+        if is_new or is_begun or (not has_versions and "/" not in path):
             but = known if is_new else everything
             yield replace(section, items=[item for item in section.items if _key(item.text) not in but])
 

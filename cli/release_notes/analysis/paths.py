@@ -9,6 +9,7 @@ Role = Literal["source", "test", "documentation", "changelog", "tooling", "lock"
 _CHANGELOG = (
     r"(?:^|/)(?:changelog|changes|history|news|release[-_ ]?notes?|releases|whats[-_]?new)[^/]*\.?(?:md|rst|txt|adoc"
     r"|markdown)?$|(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes\.d|news|\.changes|\.changeset)/[^/]*$"
+    r"|(?:^|/)(?:releases?|release[-_]?notes|whats?[-_]?new)/[^/]*\d[^/]*\.(?:md|rst|txt)$"
 )
 _TEST = (
     r"(?:^|/)(?:tests?|testing|testdata|__tests__|specs?|e2e|fixtures|__mocks__|__snapshots__|cypress)/"
@@ -49,7 +50,11 @@ _CONTRIBUTORS = re.compile(
     r"(?:^|/)(?:license|licence|authors|contributors?|contributing|security|code_of_conduct)", re.I
 )
 
-_GUIDE = re.compile(r"(?:^|/)(?:upgrad(?:e|ing)|migrat(?:e|ing|ion))(?:[-_ ][\w.-]+)?\.(?:md|rst|txt|adoc)$", re.I)
+_GUIDE = re.compile(
+    r"(?:^|/)upgrad(?:e|ing)(?:[-_ ][\w.-]+)?\.(?:md|rst|txt|adoc)$|^migrat(?:ion|ing)\.(?:md|rst|txt)$"
+    r"|(?:^|/)migrat(?:e|ing|ion)[-_ ](?:guide|notes|to|from|v?\d)[\w.-]*\.(?:md|rst|txt|adoc)$",
+    re.I,
+)
 
 
 @lru_cache(maxsize=65_536)

@@ -15,14 +15,16 @@ _VERBS: Mapping[ChangeKind, str] = {
     "removal": r"remov\w+|drop\w*|delet\w+|get rid of",
     "documentation": r"document\w*|docs?|readme|clarif\w+|mention\w*|explain\w*|reword\w*",
     "internal": r"refactor\w*|clean\w*|tid(?:y|ied)|test\w*|lint\w*|format\w*|merg\w+|wip|releas\w+|prepar\w+|bump\w*"
-    r"|split\w*|extract\w*|reorgani\w+|rewrit\w+|simplif\w+|renam\w+|mov(?:e|ed|es|ing)|revert\w*|reconcile\w*|setup|sync\w*",
+    r"|split\w*|extract\w*|reorgani\w+|rewrit\w+|simplif\w+|renam\w+|mov(?:e|ed|es|ing)|revert\w*|reconcile\w*|setup"
+    r"|sync\w*",
     "improvement": r"improv\w+|enhanc\w+|extend\w*|better|mak(?:e|es|ing)|chang\w+|updat\w+|us(?:e|es|ed|ing)|switch\w*"
     r"|return\w*|rais(?:e|es)|show\w*|print\w*|requir\w+|upgrad\w+|replac\w+|let|include\w*|set",
 }
 _FIRST = tuple((kind, re.compile(rf"^(?:{verbs})(?![\w'-])", re.I)) for kind, verbs in _VERBS.items())
 _STRONG: tuple[tuple[ChangeKind, re.Pattern[str]], ...] = (
     ("security", re.compile(
-        r"\bCVE-\d{4}-\d+|\bGHSA-[\w-]+|\bvulnerabilit(?:y|ies)\b|\bsecurity (?:fix|issue|hole|update)|\w+ injection\b"
+        r"\bCVE-\d{4}-\d+|\bGHSA-[\w-]+|\bvulnerabilit(?:y|ies)\b|\bsecurity (?:fix|issue|hole|update)|\b(?:sql|command"
+        r"|code|html|shell|header|log|template|script) injection\b"
         r"|\b(?:XSS|CSRF|SSRF)\b|(?:path|directory) traversal", re.I)),
     ("deprecation", re.compile(r"\b(?:is|are) (?:now )?deprecated\b", re.I)),
     ("performance", re.compile(r"\b(?:performance|speed[ -]?up|faster|throughput|latency|memory usage)\b", re.I)),
@@ -61,7 +63,7 @@ _TIDYING = re.compile(
 _DOCUMENTS = re.compile(
     r"\b(?:in|to|of|for|from) (?:the )?(?:\S+ )?(?:docs?|documentation|read ?me)\b|\bexamples?$|\bbroken links?\b"
     r"|\bdoc(?:s|umentation)? (?:fix|"
-    r"update|change)|^(?:fix|update|improve|add)\w* (?:\S+ ){0,3}(?:docs?|documentation|readme)$|\S+\.(?:md|rst)$",
+    r"update|change)|^(?:fix|update|improve|add)\w* (?:\S+ ){0,3}(?:docs?|documentation|readme)\b|\S+\.(?:md|rst)$",
     re.I,
 )
 

@@ -90,7 +90,8 @@ def _rest(name: SectionName, rest: Sequence[Change], is_more: bool) -> Iterable[
 
 
 def statement(identity: str, change: Change, preset: Preset) -> Statement:
-    details = plain(change.details)[:DETAILS_LIMIT] if preset.details else ""
+    is_list = change.own and change.details.startswith("- ") and not preset.terse
+    details = plain(change.details)[:DETAILS_LIMIT] if preset.details or is_list else ""
     more = besides(change) if change.own and not details and not preset.terse else ""
     text = bare(f"{sentence(said(change))} {more}") if more else said(change)
     return Statement(identity, text, change.commits, lead(change, preset), details, change.pull_request, change.issues)
@@ -98,7 +99,7 @@ def statement(identity: str, change: Change, preset: Preset) -> Statement:
 
 def highlight(identity: str, change: Change, preset: Preset) -> Statement:
     """Make a statement that stands out; unless terse, with a second sentence."""
-    details = "" if preset.terse else besides(change)
+    details = plain(change.details)[:DETAILS_LIMIT] if preset.details else "" if preset.terse else besides(change)
     return Statement(
         f"h-{identity}", said(change), change.commits, "", details, change.pull_request, change.issues, True
     )

@@ -26,7 +26,6 @@ __all__ = [
 MOST_PATHS = 400
 BIGGEST_BLOB = 1_000_000
 """Bytes; bigger files are skipped."""
-_MOST_MERGED = 2_000
 _STATUS = {DeltaStatus.ADDED: "added", DeltaStatus.DELETED: "removed"}
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 
@@ -72,10 +71,10 @@ def _resolved(mailmap: pygit2.Mailmap, name: str, email: str) -> tuple[str, str]
 
 
 def touched(repository: pygit2.Repository, commit: pygit2.Commit) -> tuple[str, ...]:
-    """Return the paths that a commit changes, at most `MOST_PATHS`; of a merge, those unlike all parents."""
+    """Return the paths that a commit changes, at most `MOST_PATHS`; of a merge none: those are its commits'."""
     try:
         if len(commit.parent_ids) > 1:
-            return _merged(repository, commit)
+            return ()
         if commit.parent_ids:
             parent = repository[commit.parent_ids[0]].peel(pygit2.Commit)
             diff = _diff(repository, parent, commit)
@@ -85,16 +84,6 @@ def touched(repository: pygit2.Repository, commit: pygit2.Commit) -> tuple[str, 
         # A shallow clone lacks the parent of its oldest commits.
         return ()
     return tuple(path for path, _ in zip(_paths(diff), range(MOST_PATHS), strict=False))
-
-
-def _merged(repository: pygit2.Repository, commit: pygit2.Commit) -> tuple[str, ...]:
-    left: set[str] | None = None
-    for parent in commit.parents:
-        diff = _diff(repository, parent, commit)
-        if not len(diff) or len(diff) > _MOST_MERGED:
-            return ()
-        left = set(_paths(diff)) if left is None else left & set(_paths(diff))
-    return tuple(sorted(left or ())[:MOST_PATHS])
 
 
 def _diff(repository: pygit2.Repository, older: pygit2.Commit, newer: pygit2.Commit) -> pygit2.Diff:

@@ -178,9 +178,9 @@ def test_known_issues_are_those_that_messages_name(built: Built) -> None:
     ("message", "step"),
     [("feat!: remove /v1\n\nMigration: call /v2.", "call /v2."),
      ("feat!: faster pool\n\nYou must close it yourself now.", "You must close it yourself now."),
-     ("feat!: faster pool", None)],
+     ("feat!: faster pool", None), ("Remove `Pool.x`\n\nIt was tested by a mock instead.", None)],
 )  # fmt: skip
 def test_steps_are_what_somebody_wrote(built: Built, message: str, step: str | None) -> None:
-    built.commit(message, source(2))
+    built.commit(message, {**source(2), "docs/a.md": "x"})
     (change,) = built.facts().changes
     assert change.migration == step

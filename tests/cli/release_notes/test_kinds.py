@@ -226,6 +226,10 @@ CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {
              ["**Drop support for Python 3.8**"]),
     "deprecations": ("## 2.0\n\n### Deprecations (removal in 3.0)\n\n- `app` is deprecated.\n", "CHANGELOG.md", []),
     "none": ("## 2.0\n\n### Breaking changes\n\n- None\n", "CHANGELOG.md", []),
+    "a file for each version": ("# Tool 2.0 release notes\n\n## Backwards incompatible changes\n\n- `app` is gone\n",
+                                "docs/releases/2.0.md", ["**`app` is gone**"]),
+    "a page about release notes": ("# Release notes\n\n## Breaking changes\n\n- How they are found\n",
+                                   "docs/guide/release-notes.md", []),
     "another version": ("## 1.9\n\n### Breaking changes\n\n- Gone\n\n## 2.0\n", "CHANGELOG.md", []),
 }  # fmt: skip
 
@@ -233,9 +237,9 @@ CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {
 @pytest.mark.parametrize(("text", "path", "broken"), CHANGELOGS.values(), ids=CHANGELOGS)
 def test_sections_of_this_version_decide_what_breaks(built: Built, text: str, path: str, broken: list[str]) -> None:
     old = "## 1.9.5\n\n- Begin\n" if path.endswith("md") else "Version 1.9.5\n-------------\n\n-   Begin\n"
-    built.commit("Begin", {path: old})
+    built.commit("Begin", {path: old} if "/" not in path else SOURCE)
     built.tag("v1.9.5")
-    built.commit("Work (#9)", {path: f"{text}\n{old}", "src/b.py": "x\n"})
+    built.commit("Work (#9)", {path: f"{text}\n{old}" if "/" not in path else text, "src/b.py": "x\n"})
     assert items(built, "Breaking changes", "v1.9.5") == broken
 
 
@@ -248,3 +252,19 @@ def test_a_raised_platform_of_a_manifest_breaks_and_that_of_a_private_one_does_n
         "Require Node.js >=18 (before: >=16)"
     ]
     assert not [change for change in built.facts("n2-16", "n2-18").changes if change.breaking]
+
+
+def test_known_issues_are_read_from_the_changelog(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
+    text = "# Changelog\n\n## 2.0\n\n### Known issues\n\n- Slow on Windows.\n\n"
+    sha = built.commit("Write it down", {"CHANGELOG.md": text})
+    assert [(issue.text, issue.commits) for issue in built.facts().known_issues] == [("Slow on Windows", (sha,))]
+
+
+@pytest.mark.parametrize(
+    "text", ["- " * 50_000, "#" * 100_000, "* x\n" * 20_000, "=\n" * 20_000, "- **breaking**\n" * 3_000, "\0"]
+)
+def test_an_odd_changelog_does_no_harm(tmp_path: Path, text: str) -> None:
+    built = begun(tmp_path, {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
+    built.commit("Write it down", {"CHANGELOG.md": text, **SOURCE})
+    assert built.facts().changes is not None
