@@ -4,7 +4,7 @@ from typing import Literal, cast
 
 from pydantic import Field
 
-from auth.memory_policy import READ_REASONS, may_change_memory, may_erase_memory, may_read_memory
+from auth.memory_policy import READ_REASONS, may_change_memory, may_read_memory, require_erasable_memory
 from auth.policy import MemoryScope
 from auth.principal import Principal
 from stores.errors import Conflict, Forbidden, NotFound
@@ -121,10 +121,7 @@ async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothin
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             memory = present_capture(tx, caller, request.capture_id)
-            if not may_erase_memory(caller, memory.entity):
-                raise Forbidden(
-                    "Only its author, an owner or an admin may erase this memory.", remediation="Ask one of them."
-                )
+            require_erasable_memory(caller, memory.entity)
             tx.records.delete_entity(memory.entity.id)
 
     await in_thread(write)

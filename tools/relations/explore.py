@@ -138,7 +138,8 @@ def _query(call: Call, request: ExploreRequest) -> EntityQuery:
         types=tuple(request.types or ()),
         statuses=split_list(request.status),
         priorities=split_list(request.priority),
-        tags=split_list(request.tags),
+        # A tag may hold a comma.
+        tags=tuple({*split_list(request.tags), *([request.tags] if request.tags else [])}),
         languages=(request.language,) if request.language else (),
         category=request.category,
         project_ids=_projects(request),

@@ -9,6 +9,7 @@ from stores.language.wording import folded, without_accents
 from stores.lexical import distinct
 from stores.records import Entity, searchable_text
 from tools.app import App
+from tools.reflecting.reflection.layout import sentences
 from tools.retrieval.ranking import Candidate
 
 Span = tuple[int, int]
@@ -19,25 +20,57 @@ PASSAGE_CHARACTERS = 1_000
 LEAST_SHARE = 0.75
 READ_CLOSELY = 12
 WORDS_LOOKED_FOR = 24
+FAR_MORE = 0.25
+"""Share of the question's idf that another passage than the nearest must hold in addition."""
 
 
 def with_passages(
     app: App, organization_id: str, page: Iterable[tuple[Candidate, Entity]], terms: Mapping[str, float]
 ) -> list[tuple[Candidate, Entity]]:
-    """Set the passage of every lexical hit to the one with the highest sum of idf."""
+    """Set the passage of every hit: the nearest, unless another holds far more of the words (by idf).
+
+    A long passage begins at the sentence with most of them.
+    """
     found, unread = [], MOST_READ
     for hit, entity in page:
-        text = searchable_text(entity) if hit.passage is None and hit.lexical_rank is not None else ""
-        if not text:
-            found.append((hit, entity))
-            continue
+        text = searchable_text(entity) if hit.lexical_rank is not None else ""
         unread -= len(text)
-        span = (0, len(text))
-        if len(text) > ONE_PASSAGE:
+        span = hit.passage
+        if text and len(text) <= ONE_PASSAGE:
+            span = span or (0, len(text))
+        elif text:
             spans = _indexed(app, organization_id, entity.id, len(text)) or divided(text)
-            span = best_passage(text, spans, terms) if unread >= 0 else spans[0]
+            if unread >= 0:
+                span = focused(text, _passage(text, spans, terms, span), terms)
+            span = span or spans[0]
         found.append((replace(hit, passage=span), entity))
     return found
+
+
+def _passage(text: str, spans: Sequence[Span], terms: Mapping[str, float], nearest: Span | None) -> Span:
+    if nearest is None:
+        return best_passage(text, spans, terms)
+    if len(spans) == 1:
+        return nearest
+    roots = _roots(terms)
+    best = max(spans, key=lambda span: _held(text, span, roots))
+    more = _held(text, best, roots) - _held(text, nearest, roots)
+    return best if more > FAR_MORE * sum(terms.values()) else nearest
+
+
+def focused(text: str, span: Span, terms: Mapping[str, float]) -> Span:
+    """Begin at the sentence with most of the terms, unless it stands in the first `ONE_PASSAGE` characters."""
+    start, end = span
+    if end - start <= ONE_PASSAGE:
+        return span
+    parts = [(start + first, start + last) for first, last in sentences(text[start:end])]
+    roots = _roots(terms)
+    held = [_held(text, part, roots) for part in parts]
+    if not any(held):
+        # The form of a number or day is not in the text.
+        held = [sum(terms.get(term, 0.0) for term in distinct(text[slice(*part)])) for part in parts]
+    at = held.index(max(held))
+    return span if not held[at] or parts[at][1] <= start + ONE_PASSAGE else (parts[at][0], end)
 
 
 def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> Span:
@@ -64,14 +97,18 @@ def divided(text: str) -> list[Span]:
 
 
 def _promising(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> list[Span]:
+    roots = _roots(terms)
+    return sorted(nlargest(READ_CLOSELY, spans, key=lambda span: _held(text, span, roots)))
+
+
+def _roots(terms: Mapping[str, float]) -> list[tuple[str, float]]:
     rarest = nlargest(WORDS_LOOKED_FOR, terms.items(), key=lambda item: item[1])
-    roots = [(_root(term), weight) for term, weight in rarest]
+    return [(_root(term), weight) for term, weight in rarest]
 
-    def weight(span: Span) -> float:
-        folded = _folded(text[slice(*span)])
-        return sum(weight for root, weight in roots if root in folded)
 
-    return sorted(nlargest(READ_CLOSELY, spans, key=weight))
+def _held(text: str, span: Span, roots: Sequence[tuple[str, float]]) -> float:
+    said = _folded(text[slice(*span)])
+    return sum(weight for root, weight in roots if root in said)
 
 
 def _root(term: str) -> str:

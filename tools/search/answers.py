@@ -23,6 +23,7 @@ def for_agents(response: SearchResponse) -> dict[str, Any]:
     return {
         "note": doubt(best) or note,
         "not_searched": faults or None,
+        "pending_records": response.filters.get("pending_records"),
         "results": [_hit_for_agents(hit) for hit in shown],
         "total": response.total,
         "has_more": response.has_more,
