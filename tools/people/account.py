@@ -314,9 +314,5 @@ OPERATIONS = (
         update_preferences,
         Route("PATCH", "/api/users/me/preferences", tag="account", body_limit=4 * PREFERENCES_LIMIT, errors=(413,)),
     ),
-    Operation(
-        delete_me,
-        scope="write",
-        route=Route("DELETE", "/api/users/me", status=202, tag="account", cookies="clear", errors=(409,)),
-    ),
+    mutation(delete_me, Route("DELETE", "/api/users/me", status=202, tag="account", cookies="clear", errors=(409,))),
 )
