@@ -10,7 +10,6 @@ from pydantic import Field, StringConstraints
 
 from auth.policy import ADMINS, MemoryScope, require_whole
 from auth.principal import Principal
-from auth.rights import require_session
 from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.ledger import Permit
 from stores.records import JsonObject, Role
@@ -131,7 +130,6 @@ def present_space(app: App, caller: Principal, space_id: str) -> MemorySpace:
     if space is None or (space.memory_scope == "private" and space.scope_key != caller.user_id):
         raise NotFound(
             "memory_space_not_found",
-            code="memory_space_not_found",
             remediation="List the spaces with GET /api/memory/spaces and use one of their ids.",
         )
     return space
@@ -177,7 +175,7 @@ async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRe
 
     def write() -> MemorySpaceView:
         caller = call.caller
-        require_session(caller)
+        require_whole(caller, "Managing memory spaces")
         scope, key, now = request.memory_scope, _key(app, caller, request), app.clock()
         enabled = scope != "public"
         space = MemorySpace(
@@ -235,7 +233,6 @@ async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRe
 
     def write() -> MemorySpaceView:
         caller, space_id = call.caller, str(request.space_id)
-        require_session(caller)
         present_space(app, caller, space_id)
         given = [name for name in ("name", "description", "state", "metadata") if getattr(request, name) is not None]
         if not given:
@@ -262,7 +259,6 @@ async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceM
     """
 
     def write() -> SpaceMember:
-        require_session(call.caller)
         space = present_space(app, call.caller, str(request.space_id))
         draft = MemberDraft(
             request.principal_type,
