@@ -75,7 +75,6 @@ MEANINGS = {
     "invalid_api_key_project_scope": "An API key can be narrowed to projects that its maker can read.",
     "invalid_api_key_memory_space_scope": "An API key can be narrowed to memory spaces that its maker belongs to.",
     "invalid_memory_space_id": "A memory space is named by something that is no id of one.",
-    "memory_space_not_found": "There is no such memory space, or it is the private one of somebody else.",
     "private_scope_key_mismatch": "A private scope is the caller's own.",
     "insufficient_org_role": "Managing memory needs the role Owner or Admin in the organization.",
     "local_auth_disabled": "Signing in with e-mail and password is switched off (`ENGRAIN_LOCAL_AUTH_ENABLED`).",
