@@ -185,10 +185,19 @@ class Accounts:
             )
         found = self.ledger.people.caller(claims.user_id, claims.organization_id, claims.session_id)
         if found is None:
+            self._require_membership(claims.user_id, claims.organization_id)
             raise AuthenticationRequired("The session has ended.")
         session, principal = found[0].session, principal_of(*found)
         ends = [None if session is None else session.expires_at, principal.until]
         return principal, min([claims.expires_at, *(each.timestamp() for each in ends if each is not None)])
+
+    def _require_membership(self, user_id: str, organization_id: str) -> None:
+        joined = [organization.id for organization, _ in self.ledger.people.memberships(user_id)]
+        if joined and organization_id not in joined:
+            raise Forbidden(
+                "org_access_denied: you are not a member of the organization of this token.",
+                remediation="Log in again to work in another of your organizations.",
+            )
 
     def renewed(self, principal: Principal) -> Principal | None:
         """Return a principal with its present rights; None if its credential has ended or is an MCP client's."""

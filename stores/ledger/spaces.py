@@ -177,7 +177,7 @@ def _lock_space(connection: Connection, organization_id: str, space_id: str, per
     ask_permit(connection, organization_id, permit)
     row = connection.execute(_one, _where(organization_id, space_id)).first()
     if row is None:
-        raise NotFound("memory_space_not_found", code="memory_space_not_found")
+        raise NotFound("memory_space_not_found")
     return _to_space(row)
 
 

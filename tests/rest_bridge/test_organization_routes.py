@@ -113,7 +113,7 @@ async def test_admins_rename_and_owners_delete(client: Client, app: App, ada: Pe
     assert_envelope(await client.delete(path, headers=admin.bearer), 403, "forbidden")
     assert (await client.delete(path, headers=ada.bearer)).status_code == 204
     assert_envelope(await client.get(path, headers=member.bearer), 404, "not_found")
-    assert (await client.get("/api/auth/me", headers=ada.bearer)).status_code == 401
+    assert (await client.get("/api/auth/me", headers=ada.bearer)).status_code == 403
 
 
 async def test_a_personal_organization_stays(client: Client, ada: Person) -> None:
@@ -169,7 +169,7 @@ async def test_the_last_owner_stays(client: Client, app: App, ada: Person) -> No
     assert_envelope(await client.delete(path, headers=ada.bearer), 409, "conflict")
     heir = joined(app, ada, "owner")
     assert (await client.delete(path, headers=heir.bearer)).status_code == 200
-    assert (await client.get("/api/auth/me", headers=ada.bearer)).status_code == 401
+    assert (await client.get("/api/auth/me", headers=ada.bearer)).status_code == 403
 
 
 @pytest.mark.parametrize(("method", "body"), [("PATCH", {"role": "member"}), ("DELETE", None)])

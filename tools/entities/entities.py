@@ -59,10 +59,7 @@ class EntityPage(Result):
 
 
 async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> EntityPage:
-    """List entities, newest first, with filters and paging.
-
-    Chunks of ingested documents are listed with `entity_type=document` only.
-    """
+    """List entities and chunks of documents, newest first, with filters and paging."""
     query = EntityQuery(
         visibility=call.caller.visible,
         types=(request.entity_type,) if request.entity_type else (),
@@ -71,6 +68,7 @@ async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> E
         search=request.search,
         project_ids=split_list(request.project_ids),
         include_archived=True,
+        include_chunks=True,
         sort_by=request.sort_by,
         sort_order=request.sort_order,
         limit=request.page_size,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, JsonValue
 
+from auth.one_time import keyed_hash
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, RecordUnreadable
 from stores.ledger import Claim, KeyedRequest, Replay
@@ -16,6 +17,7 @@ from tools.records.project_names import NAMING, ProjectNames
 from tools.runtime.threads import in_thread
 
 KEY_LIMIT = 255
+_PURPOSE = b"engrain idempotent bodies"
 
 
 def require_rights(operation: Operation, principal: Principal | None) -> None:
@@ -110,7 +112,8 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
         method=operation.route.method if operation.route else "MCP",
         path=path or operation.name,
         key=text,
-        body_hash=body_hash(request),
+        # Keyed: a plain hash of a password in the ledger could be guessed.
+        body_hash=keyed_hash(app.accounts.tokens.secret, _PURPOSE, body_hash(request)),
     )
     found = app.ledger.idempotency.claim(keyed, app.process_id)
     if isinstance(found, Replay):

@@ -10,7 +10,6 @@ from pydantic import Field, StringConstraints
 
 from auth.policy import ADMINS, MemoryScope, require_whole
 from auth.principal import Principal
-from auth.rights import require_session
 from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.ledger import Permit
 from stores.records import JsonObject, Role
@@ -131,7 +130,6 @@ def present_space(app: App, caller: Principal, space_id: str) -> MemorySpace:
     if space is None or (space.memory_scope == "private" and space.scope_key != caller.user_id):
         raise NotFound(
             "memory_space_not_found",
-            code="memory_space_not_found",
             remediation="List the spaces with GET /api/memory/spaces and use one of their ids.",
         )
     return space
@@ -177,7 +175,7 @@ async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRe
 
     def write() -> MemorySpaceView:
         caller = call.caller
-        require_session(caller)
+        require_whole(caller, "Managing memory spaces")
         scope, key, now = request.memory_scope, _key(app, caller, request), app.clock()
         enabled = scope != "public"
         space = MemorySpace(
@@ -207,7 +205,11 @@ def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str 
     scope, key = request.memory_scope, request.scope_key
     if scope == "private":
         if key not in (None, caller.user_id):
-            raise _refused("private_scope_key_mismatch", "Leave scope_key out: a private space is the caller's own.")
+            raise InvalidRequest(
+                "private_scope_key_mismatch",
+                remediation="Leave scope_key out: a private space is the caller's own.",
+                details={"field": "body.scope_key"},
+            )
         return caller.user_id
     if scope in KEYLESS:
         if key not in (None, caller.organization_id):
@@ -218,7 +220,12 @@ def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str 
             )
         return None
     if key is None:
-        raise _refused("missing_scope_key", f"Name in scope_key which {scope} scope it is.")
+        raise InvalidRequest(
+            "missing_scope_key",
+            code="missing_scope_key",
+            remediation=f"Name in scope_key which {scope} scope it is.",
+            details={"field": "body.scope_key"},
+        )
     if scope == "project":
         require_live_project(app, caller.organization_id, key)
     elif scope == "team":
@@ -226,16 +233,11 @@ def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str 
     return key
 
 
-def _refused(word: str, remediation: str) -> InvalidRequest:
-    return InvalidRequest(word, code=word, remediation=remediation, details={"field": "body.scope_key"})
-
-
 async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRequest) -> MemorySpaceView:
     """Change a memory space, or switch it off and on; a disabled one is closed to everybody with the next request."""
 
     def write() -> MemorySpaceView:
         caller, space_id = call.caller, str(request.space_id)
-        require_session(caller)
         present_space(app, caller, space_id)
         given = [name for name in ("name", "description", "state", "metadata") if getattr(request, name) is not None]
         if not given:
@@ -262,7 +264,6 @@ async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceM
     """
 
     def write() -> SpaceMember:
-        require_session(call.caller)
         space = present_space(app, call.caller, str(request.space_id))
         draft = MemberDraft(
             request.principal_type,

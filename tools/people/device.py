@@ -15,7 +15,7 @@ from stores.ledger import AuditDraft, DeviceRefusal
 from stores.records import Organization, Session
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Operation, Request, Result, Route, public
+from tools.frame.operation import Call, Operation, Request, Result, Route, mutation, public
 from tools.people.account import OrganizationView, SignedInView, signed_in_view
 from tools.people.organizations import Slug, membership
 from tools.runtime.threads import in_thread
@@ -194,10 +194,9 @@ OPERATIONS = (
         describe_device,
         route=Route("GET", "/api/auth/device/verify", tag="account", rate="30/minute", errors=(404, 429)),
     ),
-    Operation(
+    mutation(
         decide_device,
-        scope="write",
-        route=Route(
+        Route(
             "POST",
             "/api/auth/device/verify",
             tag="account",

@@ -193,12 +193,10 @@ OPERATIONS = (
     mutation(invite, Route("POST", _PATH, tag="organizations", errors=(404, 409)), secret=True),
     Operation(list_invitations, route=Route("GET", _PATH, tag="organizations", errors=(404,))),
     mutation(revoke_invitation, Route("DELETE", _PATH + "/{invitation_id}", tag="organizations", errors=(404,))),
-    Operation(
+    mutation(
         accept_invitation,
-        scope="write",
+        Route("POST", "/api/invitations/{token}/accept", tag="organizations", cookies="set", errors=(400, 404, 409)),
         events=("permission_changed",),
-        route=Route(
-            "POST", "/api/invitations/{token}/accept", tag="organizations", cookies="set", errors=(400, 404, 409)
-        ),
+        secret=True,
     ),
 )

@@ -260,8 +260,6 @@ async def switch_organization(app: App, call: Call, request: OrganizationRequest
     return switched_view(signed)
 
 
-_NOT_FOUND = frozenset({404})
-
 OPERATIONS = (
     Operation(list_organizations, route=Route("GET", "/api/orgs", tag="organizations")),
     mutation(
@@ -269,14 +267,14 @@ OPERATIONS = (
         Route("POST", "/api/orgs", status=201, tag="organizations", cookies="set", errors=(404, 409)),
         secret=True,
     ),
-    Operation(get_organization, route=Route("GET", "/api/orgs/{org_slug}", tag="organizations", errors=_NOT_FOUND)),
+    Operation(get_organization, route=Route("GET", "/api/orgs/{org_slug}", tag="organizations", errors=(404,))),
     mutation(update_organization, Route("PATCH", "/api/orgs/{org_slug}", tag="organizations", errors=(400, 404, 409))),
     mutation(
         delete_organization, Route("DELETE", "/api/orgs/{org_slug}", status=204, tag="organizations", errors=(404, 409))
     ),
-    Operation(
+    mutation(
         switch_organization,
-        scope="write",
-        route=Route("POST", "/api/orgs/{org_slug}/switch", tag="organizations", cookies="set", errors=_NOT_FOUND),
+        Route("POST", "/api/orgs/{org_slug}/switch", tag="organizations", cookies="set", errors=(404, 409)),
+        secret=True,
     ),
 )

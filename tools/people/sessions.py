@@ -222,10 +222,9 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
 
 OPERATIONS = (
     public(log_out, "/api/auth/logout", status=204, cookies="clear", rate=None),
-    Operation(
+    mutation(
         change_password,
-        scope="write",
-        route=Route(
+        Route(
             "POST",
             "/api/users/me/password",
             status=204,

@@ -54,7 +54,7 @@ async def test_a_bad_id_in_the_path_is_another_mistake_than_one_in_the_body(clie
     path = f"{SPACES}/{space}/members/preview"
     for fields, status, code in (
         ({"additional_space_ids": ["nonsense"]}, 400, "invalid_memory_space_id"),
-        ({"additional_space_ids": [str(uuid4())]}, 404, "memory_space_not_found"),
+        ({"additional_space_ids": [str(uuid4())]}, 404, "not_found"),
         ({"additional_space_ids": [space] * 26}, 422, "validation_error"),
         ({"limit": 0}, 422, "validation_error"),
         ({"limit": 201}, 422, "validation_error"),
@@ -62,7 +62,7 @@ async def test_a_bad_id_in_the_path_is_another_mistake_than_one_in_the_body(clie
         ({"target_principal_id": ""}, 422, "validation_error"),
     ):
         assert_envelope(await post(client, ada, path, {**target, **fields}), status, code)
-    assert_envelope(await client.get(f"{SPACES}/{uuid4()}", headers=bearer(ada.token)), 404, "memory_space_not_found")
+    assert_envelope(await client.get(f"{SPACES}/{uuid4()}", headers=bearer(ada.token)), 404, "not_found")
     told = (await post(client, ada, path, target)).json()
     assert (told["allowed"], told["reason"], told["target_principal_type"]) == (True, "access_preview_allowed", "agent")
     nothing = await client.patch(f"{SPACES}/{space}", json={}, headers=bearer(ada.token))

@@ -205,6 +205,8 @@ async def test_what_a_source_is_holds_for_its_chunks(owner: Person, member: Pers
     page = [{"url": "a.md", "content": "# A\n\nFlibbertigibbet."}]
     source = await owner.call("ingest_documents", source_name="Docs", documents=page, sync=True)
     assert (await member.call("list_entities", entity_type="document"))["total"] == 1
+    unfiltered = (await member.call("list_entities"))["entities"]
+    assert {each["entity_type"] for each in unfiltered} == {"source", "document"}
     await owner.call("update_entity", entity_id=source["source_id"], name="Papers")
     assert (await member.call("list_entities", entity_type="document"))["entities"][0]["name"] == "Papers"
     await owner.call("update_entity", entity_id=source["source_id"], metadata={"memory_scope": "private"})
