@@ -134,8 +134,8 @@ def _in_own_words(own: Own, about: Sequence[Draft], wrote: Sequence[Entry], plac
 def _is_told(own: Own, about: Sequence[Draft]) -> bool:
     if removes_deprecated(own.text):
         return own.kind not in ("fix", "internal", "documentation")
-    if own.kind == "deprecation" or drops_version(own.text):
-        return own.kind != "deprecation"
+    if own.kind in ("deprecation", "documentation") or drops_version(own.text):
+        return own.kind not in ("deprecation", "documentation")
     # Where headings sort the entries, the words of commits count no more.
     of_commits = [made.message.text for made in about[:1] if not own.classified]
     sentences = [own.text, *re.split(r"(?<=[.!])\s+", own.more)[:3], *of_commits]

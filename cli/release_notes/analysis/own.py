@@ -48,6 +48,8 @@ _FRAGMENT = re.compile(
     r"(?:\.\d+)?(?:\.(?:rst|md|txt))?$",
     re.I,
 )
+_POINTER = re.compile(r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?`[^`]+`(?: and `[^`]+`)?(?: for [\w ]{4,20})?\.?$")
+"""Leads somewhere in the documentation alone."""
 _CHANGESET = re.compile(r"(?:^|/)\.changeset/(?!readme)[^/]+\.md$", re.I)
 _FRONT = re.compile(r"^---\s*\n(?P<front>.*?)\n---\s*\n(?P<body>.*)$", re.S)
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")
@@ -150,7 +152,7 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
     text = _bare(prefixed.text)
     marked = prefixed.breaking or bool(BREAKING_TAG.match(prefixed.scope or ""))
     first, *rest = _SENTENCE_END.split(text, maxsplit=1)
-    more = "\n\n".join(_bare(each) for each in (*rest, *item.more))
+    more = "\n\n".join(filter(None, map(_bare, (*rest, *item.more))))
     numbers = re.findall(r"(?:(?<![\w/])#|\bGH-|!)(\d{1,7})\b", whole)
     return Own(
         first if first.endswith("..") else first.rstrip(".:"), re.sub(r"\n\n(?=- )", "\n", more), prefixed.kind or kind,
@@ -162,7 +164,7 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
 
 
 def _bare(text: str) -> str:
-    text = text.replace("**", "").strip()
+    text = _POINTER.sub("", text.replace("**", "")).strip()
     while (shorter := _TRAILING.sub("", text)) and shorter != text:
         text = shorter
     return text

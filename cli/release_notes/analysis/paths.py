@@ -33,8 +33,7 @@ _DOCUMENTATION = (
 )
 _SOURCE = (
     r"\.(?:py|pyi|pyx|tsx?|[mc]ts|jsx?|[mc]js|vue|svelte|rs|go|java|kts?|scala|rb|php|c|h|cc|cpp|hpp|mm?|swift|cs|fs"
-    r"|exs?|erl"
-    r"|hs|ml|clj|dart|lua|sh|bash|zsh|ps1|sql|r|jl|pl|zig|nim|proto|graphql|tf|html|jinja2?|css|s[ac]ss|less)$"
+    r"|exs?|erl|hs|ml|clj|dart|lua|sh|bash|zsh|ps1|sql|r|jl|pl|zig|nim|proto|graphql|tf|html|jinja2?|css|s[ac]ss|less)$"
 )
 _ORDER: tuple[tuple[re.Pattern[str], Role], ...] = (
     (re.compile(_LOCK, re.I), "lock"),
