@@ -135,8 +135,9 @@ def _key(text: str) -> str:
 
 
 def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
+    above = "breaking changes / " if re.search(r"breaking[-_]?changes", path, re.I) else ""
     for item in section.items:
-        own = _own(item, path, *_classify(item.group), f"{path} {section.title} / {item.group}")
+        own = _own(item, path, *_classify(above + item.group), f"{path} {section.title} / {item.group}")
         telling = own.purpose != "none" and (not item.prose or own.breaking or own.purpose != "change")
         says = re.search(r"\w", own.text) and not is_nothing(item.text) and not own.text.startswith("Full Changelog")
         if telling and says and _key(own.text) not in known:

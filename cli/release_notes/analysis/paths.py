@@ -7,7 +7,8 @@ from typing import Literal
 Role = Literal["source", "test", "documentation", "changelog", "tooling", "lock", "manifest", "example", "other"]
 
 _CHANGELOG = (
-    r"(?:^|/)(?:changelog|changes|history|news|release[-_ ]?notes?|releases|whats[-_]?new)[^/]*\.?(?:md|rst|txt|adoc"
+    r"(?:^|/)(?:changelog|changes|breaking[-_]?changes|history|news|release[-_ ]?notes?|releases"
+    r"|whats[-_]?new)[^/]*\.?(?:md|rst|txt|adoc"
     r"|markdown)?$|(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes\.d|news|\.changes|\.changeset)/[^/]*$"
     r"|(?:^|/)(?:releases?|release[-_]?notes|whats?[-_]?new)/[^/]*\d[^/]*\.(?:md|rst|txt)$"
 )
