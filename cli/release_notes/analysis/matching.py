@@ -63,13 +63,18 @@ class Index:
         self._texts = [(made, [_words(made.message.text), _words(made.message.breaking_note or "")]) for made in drafts]
         for made in drafts:
             numbers = {made.message.pull_request, *made.message.issues, *map(fragment_number, made.paths)} - {None}
-            for key in (*map(str, numbers), *(entry.sha[:7] for entry in made.entries)):
+            for key in (
+                *map(str, numbers),
+                *(entry.sha[:7] for entry in made.entries),
+                f"={_letters(made.message.text)}",
+            ):
                 self._by_key.setdefault(key, []).append(made)
 
     def about(self, own: Own) -> tuple[list[Draft], list[Entry]]:
-        """Return the drafts by commit, number, author or words; if there are none, the commit that wrote the entry."""
+        """Return the drafts by commit, text, number, author or words; if there are none, who wrote the entry."""
         words = _words(own.text)
-        found = [made for sha in own.shas for made in self._by_key.get(sha[:7], ())]
+        keys = [*(sha[:7] for sha in own.shas), f"={_letters(own.text)}"]
+        found = [made for key in keys for made in self._by_key.get(key, ())]
         if not found:
             numbered = [made for number in own.numbers for made in self._by_key.get(number, ())]
             shares = [len(_words(made.message.text) & (words | _words(own.more[:300]))) for made in numbered]

@@ -48,6 +48,10 @@ _FRAGMENT = re.compile(
     r"(?:\.\d+)?(?:\.(?:rst|md|txt))?$",
     re.I,
 )
+_LABEL = re.compile(
+    r"^\W*\bbreaking(?:[ -]changes?)?\s*(?:\*\*|[:\])\u2014-])\W*|\s*[(\[]\W*breaking(?:[ -]changes?)?\W*[)\]]\W*$",
+    re.I,
+)
 _POINTER = re.compile(r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?`[^`]+`(?: and `[^`]+`)?(?: for [\w ]{4,20})?\.?$")
 """Leads somewhere in the documentation alone."""
 _CHANGESET = re.compile(r"(?:^|/)\.changeset/(?!readme)[^/]+\.md$", re.I)
@@ -150,8 +154,8 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
     whole = "\n".join((item.text, *item.more))
     labelled = re.sub(r"^\*\*([^*]{1,60}?):?\*\*:?(?<=:\*\*|\*\*:)\s*", r"\1: ", _LEADING.sub("", item.text.strip()))
     prefixed = take_prefix(labelled)
-    text = _bare(prefixed.text)
-    marked = prefixed.breaking or bool(BREAKING_TAG.match(prefixed.scope or ""))
+    text = _bare(_LABEL.sub("", prefixed.text))
+    marked = prefixed.breaking or bool(BREAKING_TAG.match(prefixed.scope or "") or _LABEL.search(item.text))
     first, *rest = _SENTENCE_END.split(text, maxsplit=1)
     more = "\n\n".join(filter(None, map(_bare, (*rest, *item.more))))
     numbers = re.findall(r"(?:(?<![\w/])#|\bGH-|!)(\d{1,7})\b", whole)

@@ -228,6 +228,8 @@ CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {
     "none": ("## 2.0\n\n### Breaking changes\n\n- None\n", "CHANGELOG.md", []),
     "a file for each version": ("# Tool 2.0 release notes\n\n## Backwards incompatible changes\n\n- `app` is gone\n",
                                 "docs/releases/2.0.md", ["**`app` is gone**"]),
+    "bold label": ("## 2.0\n\n- **BREAKING** Move it\n- Drop it (**breaking**)\n- Breaking up words\n", "CHANGELOG.md",
+                   ["**Move it**", "**Drop it**"]),
     "a paragraph above a list": ("## 2.0\n\n### Breaking changes\n\nSee also below.\n\nAll of it:\n\n- `app` is gone\n",
                                  "CHANGELOG.md", ["**`app` is gone**"]),
     "a file for what breaks": ("## 2.0\n\n- Files go elsewhere\n", "BREAKING_CHANGES.md", ["**Files go elsewhere**"]),
@@ -235,6 +237,18 @@ CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {
                                    "docs/guide/release-notes.md", []),
     "another version": ("## 1.9\n\n### Breaking changes\n\n- Gone\n\n## 2.0\n", "CHANGELOG.md", []),
 }  # fmt: skip
+
+
+def test_an_entry_twice_in_a_generated_changelog_is_told_once_with_its_commit(built: Built) -> None:
+    built.commit("Begin", {"CHANGELOG.md": "## 1.0.0\n\n* old\n"})
+    built.tag("v1.0.0")
+    sha = built.commit("feat(api)!: drop v1 (#3)", SOURCE)
+    text = "## 2.0.0\n\n### \u26a0 BREAKING CHANGES\n\n* **api:** drop v1\n\n### Features\n\n"
+    text += f"* **api:** drop v1 ([#3](u)) ([{sha[:7]}](u))\n"
+    built.commit("chore(main): release 2.0.0 (#8)", {"CHANGELOG.md": f"{text}\n## 1.0.0\n\n* old\n"})
+    (broken,) = [change for change in built.facts("v1.0.0").changes if change.breaking]
+    assert (broken.text, broken.commits, broken.pull_request) == ("drop v1", (sha,), "#3")
+    assert items(built, "Features", "v1.0.0") == []
 
 
 @pytest.mark.parametrize(("text", "path", "broken"), CHANGELOGS.values(), ids=CHANGELOGS)
