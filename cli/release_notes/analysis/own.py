@@ -121,9 +121,11 @@ def _new_sections(
     highest = max(versions, default=None)
     everything = known | {_key(item.text) for section in before for item in section.items}
     has_versions = any(section.version or section.unreleased for section in after)
-    # A file for each version is told from a page about something else, and from fixes of an older line, by its number.
-    if not before and floor and re.search(r"\d", path):
-        highest = floor
+    # The older version may be written down after its release. A file for each version is told from a page about
+    # something else, and from fixes of an older line, by its number.
+    later = {section.version for section in after if section.version and floor and section.version >= floor}
+    if floor and ((floor in later and len(later) > 1) or (not before and re.search(r"\d", path))):
+        highest = max(highest or floor, floor)
     for section in after:
         version = section.version
         # What only this release fills may have been begun, or named, before.

@@ -260,6 +260,16 @@ def test_sections_of_this_version_decide_what_breaks(built: Built, text: str, pa
     assert items(built, "Breaking changes", "v1.9.5") == broken
 
 
+def test_a_version_that_is_written_down_after_its_release_is_not_the_next_one(built: Built) -> None:
+    built.commit("Begin", {"CHANGELOG.md": "## 1.9.4\n\n- Begin\n"})
+    built.tag("v1.9.5")
+    built.commit(
+        "Write", {"CHANGELOG.md": "## 2.0\n\n- New\n\n## 1.9.5\n\n### Removed\n\n- It\n\n## 1.9.4\n\n- Begin\n"}
+    )
+    assert items(built, "Breaking changes", "v1.9.5") == []
+    assert "New" in notes(built, "v1.9.5")
+
+
 def test_a_raised_platform_of_a_manifest_breaks_and_that_of_a_private_one_does_not(built: Built) -> None:
     for name, private in (("1", ""), ("2", '"private": true, ')):
         for node in (16, 18):
