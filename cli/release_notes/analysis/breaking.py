@@ -33,7 +33,7 @@ _OF_MAKERS = re.compile(
     r"|matrix|images?|tests?|builds?|code ?paths?|compat\w* (?:code|layers?|imports?)|mentions?)\b",
     re.I,
 )
-"""What is left to tidy after a version was dropped."""
+"""Tidying after a version was dropped."""
 _REMOVES = re.compile(r"^(?:this )?(?:remov(?:e|es|ed)|drop(?:s|ped)?|delet(?:e|es|ed))(?=\s)", re.I)
 _RENAMES = re.compile(
     r"^(?:renam(?:e|es|ed)\b(?=.*\bto\b)|replac(?:e|es|ed)\b(?=.*\b(?:exception|class|function|method|parameter"
