@@ -87,7 +87,7 @@ def _place(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
     if wanted.scope_key not in (None, principal.user_id):
         raise InvalidRequest(
             "private_scope_key_mismatch",
-            code="private_scope_key_mismatch",
+            word="private_scope_key_mismatch",
             remediation="Leave scope_key out: private memories are the caller's own.",
         )
     key = diary_key(principal.user_id) if wanted.diary else memory_key(private_key(principal.user_id))

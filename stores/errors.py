@@ -14,11 +14,13 @@ class EngrainError(Exception):
         message: str,
         *,
         code: str | None = None,
+        word: str | None = None,
         remediation: str | None = None,
         details: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = message if word in (None, message) else f"{word}: {message}"
+        super().__init__(self.message)
+        self.word = word
         self.code = code or self.code
         self.remediation = remediation or self.default_remediation
         self.details = dict(details or {})

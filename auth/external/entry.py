@@ -72,7 +72,7 @@ class Entrance:
         if person.email is None:
             raise AuthenticationRequired(
                 "The provider names no e-mail address of yours that mail can be sent to.",
-                code="oidc_claim_missing",
+                word="oidc_claim_missing",
                 remediation="Ask the operator to let the provider release the claim email.",
                 details={"expected": "email"},
             )
@@ -81,7 +81,7 @@ class Entrance:
         if user is None:
             if not may_create:
                 raise Forbidden(
-                    "signup_disabled", code="signup_disabled", remediation="Ask the operator for an account."
+                    "signup_disabled", word="signup_disabled", remediation="Ask the operator for an account."
                 )
             return self._create(person, person.email, now)
         if not person.email_verified:
@@ -134,7 +134,7 @@ def bound_organization(accounts: Accounts, provider: OidcProvider) -> Organizati
     if organization is None:
         raise Unavailable(
             f"The organization {provider.organization_slug}, which {provider.name} signs in to, does not exist.",
-            code="oidc_organization_missing",
+            word="oidc_organization_missing",
             remediation="Ask the operator to create it, or to correct organization_slug in ENGRAIN_OIDC.",
         )
     return organization

@@ -84,7 +84,7 @@ def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
 def refused(why: str) -> AuthenticationRequired:
     return AuthenticationRequired(
         f"The provider's ID token does not hold: {why}.",
-        code="oidc_id_token_invalid",
+        word="oidc_id_token_invalid",
         remediation="Sign in again; if it persists, ask the operator to check issuer, client and clock.",
     )
 
@@ -147,7 +147,7 @@ class OidcClient:
             if not isinstance(id_token, str):
                 raise AuthenticationRequired(
                     "The provider answered without an ID token.",
-                    code="oidc_claims_missing",
+                    word="oidc_claims_missing",
                     remediation="Ask the operator to let the provider issue ID tokens to this client.",
                 )
             expected = Expected(
@@ -167,7 +167,7 @@ class OidcClient:
         if issuer is None or not hmac.compare_digest(issuer.encode(), self.provider.issuer.encode()):
             raise AuthenticationRequired(
                 "The answer does not come from the provider that was asked.",
-                code="oidc_issuer_mismatch",
+                word="oidc_issuer_mismatch",
                 remediation="Begin the sign-in again.",
                 details={"field": "query.iss"},
             )
@@ -176,7 +176,7 @@ class OidcClient:
         if not self.provider.client_secret:
             raise EngrainError(
                 f"The secret of the sign-in provider {self.provider.name} is not set.",
-                code="oidc_client_secret_missing",
+                word="oidc_client_secret_missing",
                 remediation="Ask the operator to set the variable that client_secret_env names.",
             )
         return Credentials(self.provider.client_id, self.provider.client_secret)
@@ -208,7 +208,7 @@ class OidcClient:
         if keys is None:
             raise AuthenticationRequired(
                 "The provider publishes no keys that its ID tokens could be checked with.",
-                code="oidc_jwks_missing",
+                word="oidc_jwks_missing",
                 remediation="Ask the operator to compare the provider's jwks_uri with what it documents.",
             )
         self._keys = keys, time.monotonic()
@@ -248,5 +248,5 @@ def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> 
 
 def not_signed_in(why: str) -> AuthenticationRequired:
     return AuthenticationRequired(
-        f"The provider did not sign you in: {why}.", code="oidc_sign_in_refused", remediation="Begin the sign-in again."
+        f"The provider did not sign you in: {why}.", word="oidc_sign_in_refused", remediation="Begin the sign-in again."
     )

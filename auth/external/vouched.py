@@ -75,7 +75,7 @@ def role_of(provider: OidcProvider, claims: Mapping[str, Any]) -> Role:
             return role
     raise Forbidden(
         f"The provider gives you no role in {provider.organization_slug}.",
-        code="oidc_missing_role",
+        word="oidc_missing_role",
         remediation=f"Ask for one of the roles {', '.join(ROLES)}, in the claim {provider.role_claim}.",
     )
 
@@ -86,7 +86,7 @@ def _subject(provider: OidcProvider, claims: Mapping[str, Any]) -> str:
     if not all(isinstance(part, str) and part.isprintable() and 0 < len(part) <= SUBJECT_LENGTH for part in parts):
         raise AuthenticationRequired(
             f"The provider's claims do not say who you are: {' and '.join(names)} must be there.",
-            code="oidc_subject_incomplete",
+            word="oidc_subject_incomplete",
             remediation="Ask the operator to let the provider release these claims.",
         )
     return ":".join(["oidc", provider.issuer, *map(str, parts)])

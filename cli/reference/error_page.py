@@ -28,7 +28,10 @@ wrong, `remediation` the way out; `details` is there for some, with `field` and 
  "details": {"field": "body.limit", "expected": "less_than_equal"}}
 ```
 
-Over MCP a refusal is a tool result with `isError` whose text begins with the code."""
+Over MCP a refusal is a tool result with `isError` whose text begins with the code.
+
+Some refusals have a general code and a more specific word, with which their `message` begins. These words have sections
+here too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Described:
     """None if it stops a command rather than answers a request."""
     meaning: str
     remediation: str
+    general: str = ""
+    """The `error` of an answer whose message begins with the code."""
 
 
 def page() -> str:
@@ -46,7 +51,8 @@ def page() -> str:
 
 
 def _section(each: Described) -> str:
-    where = f"HTTP {each.status}." if each.status else "Stops a command; no request is answered with it."
+    beginning = f", at the beginning of `message`; `error` is `{each.general}`" if each.general else ""
+    where = f"HTTP {each.status}{beginning}." if each.status else "Stops a command; no request is answered with it."
     return f"## {each.code}\n\n{where} {MEANINGS.get(each.code, each.meaning)}\n\nWay out: {each.remediation}"
 
 
@@ -121,14 +127,18 @@ def _given() -> Iterator[Described]:
 
 def _from_call(node: ast.Call, kind: type[EngrainError]) -> Iterator[Described]:
     given = {keyword.arg: keyword.value for keyword in node.keywords}
-    named = given.get("code")
+    named = given.get("code") or given.get("word")
     if not isinstance(named, ast.Constant):
         return
     meaning = _text(node.args[0]) if node.args else ""
     if meaning == named.value or not meaning:
         meaning = _sentence((inspect.getdoc(kind) or "").partition(": ")[2])
     yield Described(
-        str(named.value), status_of(kind("")), meaning, _text(given.get("remediation")) or kind.default_remediation
+        str(named.value),
+        status_of(kind("")),
+        meaning,
+        _text(given.get("remediation")) or kind.default_remediation,
+        kind.code if "word" in given else "",
     )
 
 

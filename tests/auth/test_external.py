@@ -111,7 +111,7 @@ def test_a_subject_is_told_with_its_issuer() -> None:
 def test_an_incomplete_subject_is_nobody(provider: OidcProvider, claims: dict[str, Any]) -> None:
     with pytest.raises(AuthenticationRequired) as refused:
         vouched(provider, claims)
-    assert refused.value.code == "oidc_subject_incomplete"
+    assert (refused.value.code, refused.value.word) == ("authentication_required", "oidc_subject_incomplete")
 
 
 def test_the_prefix_of_roles_is_configurable() -> None:

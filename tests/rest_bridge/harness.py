@@ -14,6 +14,7 @@ import httpx2
 from starlette.applications import Starlette
 
 from rest_bridge.application import build_asgi
+from rest_bridge.envelope import STATUSES
 from rest_bridge.server import Server, configuration
 from stores.records import Organization, Role, Session, User
 from tests.ledgers import new_ledger
@@ -99,9 +100,16 @@ async def serving(app: App, operations: Iterable[Operation]) -> AsyncIterator[in
         yield port
 
 
+IN_MESSAGE = ("oidc_", "signup_disabled", "local_auth_disabled", "private_scope_key_mismatch")
+"""Specific words begin the message; `error` has the general code."""
+
+
 def assert_envelope(response: httpx2.Response, status: int, code: str) -> dict[str, Any]:
     assert response.status_code == status, response.text
     body = response.json()
+    if code.startswith(IN_MESSAGE):
+        assert body["message"].partition(":")[0] == code, body
+        code = next(kind.code for kind, given in STATUSES.items() if given == status)
     assert body["error"] == code, body
     assert set(body) - {"details"} == {"error", "message", "request_id", "remediation"}
     assert body["message"]

@@ -205,7 +205,11 @@ def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str 
     scope, key = request.memory_scope, request.scope_key
     if scope == "private":
         if key not in (None, caller.user_id):
-            raise _refused("private_scope_key_mismatch", "Leave scope_key out: a private space is the caller's own.")
+            raise InvalidRequest(
+                "private_scope_key_mismatch",
+                remediation="Leave scope_key out: a private space is the caller's own.",
+                details={"field": "body.scope_key"},
+            )
         return caller.user_id
     if scope in KEYLESS:
         if key not in (None, caller.organization_id):
@@ -216,16 +220,17 @@ def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str 
             )
         return None
     if key is None:
-        raise _refused("missing_scope_key", f"Name in scope_key which {scope} scope it is.")
+        raise InvalidRequest(
+            "missing_scope_key",
+            code="missing_scope_key",
+            remediation=f"Name in scope_key which {scope} scope it is.",
+            details={"field": "body.scope_key"},
+        )
     if scope == "project":
         require_live_project(app, caller.organization_id, key)
     elif scope == "team":
         present_team(app, caller, key)
     return key
-
-
-def _refused(word: str, remediation: str) -> InvalidRequest:
-    return InvalidRequest(word, code=word, remediation=remediation, details={"field": "body.scope_key"})
 
 
 async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRequest) -> MemorySpaceView:

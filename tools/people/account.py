@@ -125,7 +125,7 @@ def require_local_auth(app: App) -> None:
     if not app.settings.local_auth_enabled:
         raise Forbidden(
             "local_auth_disabled",
-            code="local_auth_disabled",
+            word="local_auth_disabled",
             remediation="Sign in with one of the configured providers.",
         )
 
@@ -134,7 +134,7 @@ async def sign_up(app: App, call: Call, request: SignUpRequest) -> SignedInView:
     """Create an account with a personal organization, and sign in."""
     require_local_auth(app)
     if not app.settings.signup_enabled:
-        raise Forbidden("signup_disabled", code="signup_disabled", remediation="Ask the operator for an account.")
+        raise Forbidden("signup_disabled", word="signup_disabled", remediation="Ask the operator for an account.")
     find = partial(app.accounts.create, request.email, request.password, request.name, call.origin)
     return signed_in_view(await _enter(app, call, request, find))
 

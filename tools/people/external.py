@@ -168,7 +168,7 @@ async def oidc_refresh(app: App, call: Call, request: OidcRequest) -> Redirect:
     if not client.provider.silent_refresh:
         raise NotFound(
             f"The provider {client.provider.name} does not refresh sessions silently.",
-            code="oidc_silent_refresh_disabled",
+            word="oidc_silent_refresh_disabled",
             remediation="Sign in again when the session ends, or ask the operator to set silent_refresh_enabled.",
         )
     session_id = require_session(call.caller)
@@ -195,7 +195,7 @@ async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> R
     try:
         entered = await _admit(app, call, client, attempt, code_of(request))
     except (AuthenticationRequired, Forbidden) as error:
-        await in_thread(_note_refusal, app, call, client.provider, error.code)
+        await in_thread(_note_refusal, app, call, client.provider, error.word or error.code)
         raise
     if entered is None:
         return back_to_log_in(app, attempt, held, "login_required")
@@ -265,7 +265,7 @@ def _client(app: App, name: str) -> OidcClient:
     if client is None:
         raise NotFound(
             "There is no sign-in provider of that name.",
-            code="oidc_provider_not_found",
+            word="oidc_provider_not_found",
             remediation="List them with GET /api/auth/providers.",
         )
     return client

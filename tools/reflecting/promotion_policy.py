@@ -252,9 +252,9 @@ def _target(caller: Principal, wanted: MemoryScopeRequest) -> tuple[Target, Visi
     try:
         place = writable_memory(caller, wanted)
     except InvalidRequest as error:
-        if error.code not in _REFUSALS:
+        if error.message not in _REFUSALS:
             raise
-        return Target(wanted.scope, wanted.scope_key, _REFUSALS[error.code]), None
+        return Target(wanted.scope, wanted.scope_key, _REFUSALS[error.message]), None
     except Forbidden as error:
         word = error.message.partition(":")[0]
         return Target(wanted.scope, wanted.scope_key, _REFUSALS.get(word, "unverified_membership")), None

@@ -194,7 +194,8 @@ async def test_nobody_signs_up_where_signing_up_is_switched_off(browser: Browser
     account = somebody()
     provider.behave(**account)
     await browser.sign_in(LOGIN)
-    closed = replace(app, settings=app.settings.model_copy(update={"signup_enabled": False}))
+    off = {"signup_enabled": False, "local_auth_enabled": False}
+    closed = replace(app, settings=app.settings.model_copy(update=off))
     from tests.rest_bridge.harness import serving
     from tools.catalogue import OPERATIONS
 
@@ -203,6 +204,9 @@ async def test_nobody_signs_up_where_signing_up_is_switched_off(browser: Browser
         assert (await there.sign_in(LOGIN)).status_code == 302
         provider.behave(**somebody())
         assert_envelope(await there.sign_in(LOGIN), 403, "signup_disabled")
+        by_password = {"email": "a@example.org", "password": "long enough"}
+        local = await browser.client.post(f"{there.base}/api/auth/local/login", json=by_password)
+        assert_envelope(local, 403, "local_auth_disabled")
 
 
 @pytest.mark.parametrize("path", [LOGIN, f"{LOGIN}/callback", f"{LOGIN}/callback?code=x&state=y"])
