@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.people import Person
+from stores.errors import ValidationFailed
+from tests.people import Person, caught_up
 
 pytestmark = pytest.mark.anyio
 
@@ -33,3 +34,21 @@ async def test_a_bulk_without_a_project_answers_at_once(owner: Person) -> None:
     created = await owner.call("bulk_create_entities", entities=[{"name": "a"}, {"name": "b"}])
     assert created["background_jobs"] is None
     assert {entity["created_at"] for entity in created["entities"]} == {None}
+
+
+@pytest.mark.parametrize("sync", [True, False])
+async def test_an_entity_is_found_by_its_keys_and_its_probes_are_rehearsed(owner: Person, sync: bool) -> None:
+    told = {
+        "retrieval_keys": ["blorkenheim"],
+        "spans": [{"start": 0, "end": 4}],
+        "probes": ["When do keys rotate?", "Who won the chess tournament in Oslo?"],
+    }
+    asked = {"name": "Rotation", "content": "Keys rotate weekly.", "entity_type": "note", "atomic": True}
+    made = await owner.call("create_entity", **asked, **told, skip_conflicts=True, metadata={"a": 1}, sync=sync)
+    assert made["metadata"].items() >= {"a": 1, **told}.items()
+    rehearsed = made["probe_rehearsal"]
+    assert (rehearsed and [each["found"] for each in rehearsed]) == ([True, False] if sync else None)
+    await caught_up(owner)
+    assert [hit["id"] for hit in (await owner.call("search", query="blorkenheim"))["results"]] == [made["id"]]
+    error = await owner.refused("create_entity", ValidationFailed, **asked, spans=[{"start": 4, "end": 99}])
+    assert error.details["field"] == "body.spans.0"
