@@ -170,7 +170,8 @@ class Accounts:
 
     @property
     def grants(self) -> ClientGrants:
-        return ClientGrants(self.ledger, self.clock, self.tokens.access_lifetime, self.tokens.refresh_lifetime)
+        tokens = self.tokens
+        return ClientGrants(self.ledger, tokens.secret, self.clock, tokens.access_lifetime, tokens.refresh_lifetime)
 
     @property
     def clients(self) -> ClientRegistry:

@@ -69,6 +69,7 @@ class ClientGrants:
     """Grants of all MCP clients. Every method blocks."""
 
     ledger: Ledger
+    secret: str
     clock: Callable[[], datetime]
     access_lifetime: timedelta
     refresh_lifetime: timedelta
@@ -112,7 +113,7 @@ class ClientGrants:
         return self._issued(client, grant, texts)
 
     def refresh(self, client: RegisteredClient, given: RefreshExchange, origin: Origin = NOWHERE) -> Issued:
-        """Exchange a refresh token for a new pair. A repeated token ends the grant."""
+        """Exchange a refresh token for a new pair: within `REFRESH_GRACE` the same one. Later repeats end the grant."""
         hashed = token_hash(given.refresh_token)
         grant = self.ledger.grants.refreshable(hashed)
         if grant is None or grant.client_id != client.id or "refresh_token" not in client.grant_types:
@@ -121,7 +122,7 @@ class ClientGrants:
             raise OAuthRefused("invalid_scope", f"The scopes of the grant are: {' '.join(grant.scopes)}.")
         _require_resource(given.resource, grant.resource)
         self._require_member(grant.user_id, grant.organization_id)
-        pair, texts = self._pair(client, grant.created_at)
+        pair, texts = self._pair(client, grant.created_at, given.refresh_token)
         rotated = self.ledger.grants.rotate(hashed, client.id, pair, request=origin.described())
         return self._issued(client, rotated, texts)
 
@@ -149,13 +150,21 @@ class ClientGrants:
         if self.ledger.people.identity(user_id, organization_id, None) is None:
             raise OAuthRefused(_INVALID, "The person who allowed this is no member of the organization any more.")
 
-    def _pair(self, client: RegisteredClient, allowed_at: datetime | None = None) -> tuple[TokenPair, tuple[str, str]]:
-        access, refresh = _ACCESS + secrets.token_urlsafe(32), _REFRESH + secrets.token_urlsafe(32)
+    def _pair(
+        self, client: RegisteredClient, allowed_at: datetime | None = None, predecessor: str | None = None
+    ) -> tuple[TokenPair, tuple[str, str]]:
+        access, refresh = (kind + self._random(kind, predecessor) for kind in (_ACCESS, _REFRESH))
         now = self.clock()
         until = now + (self.refresh_lifetime if "refresh_token" in client.grant_types else self.access_lifetime)
         until = min(until, (allowed_at or now) + GRANT_LIFETIME)
         pair = TokenPair(token_hash(access), now + self.access_lifetime, token_hash(refresh), until, (SCOPE,))
         return pair, (access, refresh)
+
+    def _random(self, kind: str, predecessor: str | None) -> str:
+        if predecessor is None:
+            return secrets.token_urlsafe(32)
+        # Only hashes are stored: a successor that can be told again is derived.
+        return _base64(hmac.digest(self.secret.encode(), f"{kind}{predecessor}".encode(), "sha256"))
 
     def _issued(self, client: RegisteredClient, grant: Grant | str, texts: tuple[str, str]) -> Issued:
         if isinstance(grant, str):
@@ -182,8 +191,11 @@ def _require_resource(asked: str | None, granted: str | None) -> None:
 def _proves(verifier: str, challenge: str) -> bool:
     if not _VERIFIER.fullmatch(verifier):
         return False
-    digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
-    return hmac.compare_digest(digest, challenge.encode())
+    return hmac.compare_digest(_base64(hashlib.sha256(verifier.encode()).digest()), challenge)
+
+
+def _base64(digest: bytes) -> str:
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def _granted(scopes: Collection[str]) -> frozenset[Scope]:

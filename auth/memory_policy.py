@@ -179,6 +179,11 @@ def may_change_memory(principal: Principal, memory: Entity) -> bool:
     return principal.role != "viewer"
 
 
+def require_erasable_memory(principal: Principal, memory: Entity) -> None:
+    if not may_erase_memory(principal, memory):
+        raise Forbidden("Only its author, an owner or an admin may erase this memory.", remediation="Ask one of them.")
+
+
 def may_erase_memory(principal: Principal, memory: Entity) -> bool:
     """Return True for its author, owners and admins; the caller can read it."""
     return principal.role != "viewer" and (principal.user_id == memory.principal_id or principal.role in ADMINS)

@@ -196,7 +196,9 @@ def _require_role_in(principal: Principal, project_id: str, least: ProjectRole, 
 
 def no_project(project_id: str) -> NotFound:
     return NotFound(
-        f"There is no project {project_id}.", remediation="List the entities of type project and use one of their ids."
+        f"There is no project {project_id}.",
+        remediation="List the entities of type project and use one of their ids.",
+        details={"project": project_id},
     )
 
 

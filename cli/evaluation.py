@@ -13,7 +13,7 @@ SUITES = {
     "history": "Measure the gain and the cost of relations and recency, in the logs of public projects.",
     "packs": "Measure context packs against the records that must and must not be in them.",
     "reflection": "Measure the findings of reflection in labelled notes.",
-    "release-notes": "Measure release notes of the logs of public projects, which are replayed.",
+    "release-notes": "Measure what release notes of public repositories call breaking.",
     "synthesis": "Measure the citations, the support and the reported gaps of documents.",
 }
 """Help by suite."""

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.evaluation import group as evaluation
-from cli.release_notes.document.presets import PresetName
+from cli.release_notes.document.presets import PROVIDERS, PresetName
 
 app = typer.Typer(
     name="engrain",
@@ -37,9 +37,7 @@ class IndexName(StrEnum):
 def _provider(name: str | None) -> str | None:
     if name is None:
         return None
-    from cli.release_notes.choice import PROVIDERS, provider_named  # noqa: PLC0415 - only with the flag
-
-    if provider_named(name) is None:
+    if name.strip().lower() not in PROVIDERS:
         raise typer.BadParameter(f"there is no provider {name!r}; there are {', '.join(PROVIDERS)}")
     return name
 
@@ -151,8 +149,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Print the Markdown alone: no colour, no spinner.")] = False,
     update: Annotated[
-        bool,
-        typer.Option("--update", help="Also put the notes first in the file, or in the place of the same version."),
+        bool, typer.Option("--update", help="Also put the notes into the file, in the place of the same version.")
     ] = False,
     file: Annotated[
         Path | None, typer.Option("--file", help="The file of --update; RELEASE_NOTES.md by default.")

@@ -41,8 +41,9 @@ from rest_bridge.oauth.endpoint import Registration, Revocation, TokenEndpoint
 from rest_bridge.openapi import Document, build_document, render_page
 from rest_bridge.pages.device import DevicePage
 from rest_bridge.pages.endpoint import Operations, Page
-from rest_bridge.pages.layout import LOGIN_PATH
-from rest_bridge.pages.login import Home, LoginPage
+from rest_bridge.pages.layout import LOGIN_PATH, SIGN_UP_PATH
+from rest_bridge.pages.login import Home, LoginPage, SignUpPage
+from rest_bridge.prefix import Prefix
 from rest_bridge.request_ids import RequestIds, log_exchange, standing_rules
 from rest_bridge.routes import build_routes
 from rest_bridge.websocket import EventSocket
@@ -91,9 +92,11 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
             WebSocketRoute("/api/logs/stream", LogSocket(app, authenticate)),
             *_oauth(app),
-            Route(MCP_PATH, mcp),
+            # Clients do not follow a redirect of a POST.
+            *(Route(path, mcp) for path in (MCP_PATH, MCP_PATH + "/")),
         ],
         middleware=[
+            Middleware(Prefix, base_url=app.settings.base_url),
             Middleware(
                 RequestIds,
                 version=VERSION,
@@ -136,6 +139,7 @@ def _pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:
     pages: dict[str, type[Page]] = {
         "/": Home,
         LOGIN_PATH: LoginPage,
+        SIGN_UP_PATH: SignUpPage,
         DEVICE_PATH: DevicePage,
         AUTHORIZE_PATH: ConsentPage,
     }
@@ -169,9 +173,10 @@ class Unmatched:
         meant = self.meant(scope)
         if meant is None:
             raise HTTPException(404)
-        # Without the host: what a client sends as its name is not to be believed.
+        # Relative: the host that a client names is not to be believed, and a proxy may have removed a prefix.
         query = scope["query_string"].decode("ascii", "replace")
-        location = quote(meant) + (f"?{query}" if query else "")
+        last = quote(meant.rstrip("/").rpartition("/")[2])
+        location = (f"./{last}/" if meant.endswith("/") else f"../{last}") + (f"?{query}" if query else "")
         await Response(None, 307, {"Location": location})(scope, receive, send)
 
     def meant(self, scope: Scope) -> str | None:

@@ -7,6 +7,7 @@ from typing import Literal
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from auth.grants import same_resource
 from auth.principal import Principal
 from rest_bridge.cookies import ACCESS_COOKIE, require_same_origin, session_cookie
 from stores.errors import AuthenticationRequired, EngrainError
@@ -76,7 +77,7 @@ class Authentication:
 
 def require_audience(audience: str, address: str) -> None:
     """Refuse a token issued for another URL (RFC 8707)."""
-    if audience != address:
+    if not same_resource(audience, address):
         raise AuthenticationRequired(
             "The token is for another address than this one.",
             remediation="Use it at the address for which it was issued, or authorize again for this one.",

@@ -1,5 +1,6 @@
 """Request bodies, read up to a limit and parsed: JSON objects and forms."""
 
+import json
 from urllib.parse import parse_qsl
 
 from pydantic_core import from_json
@@ -11,6 +12,7 @@ from rest_bridge.envelope import UnsupportedMediaType
 from rest_bridge.query_strings import read_pairs
 from stores.errors import PayloadTooLarge, ValidationFailed
 from stores.records import JsonObject
+from tools.frame.parsing import refuse_unstorable
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -62,10 +64,26 @@ def parse_object(body: bytes, content_type: str | None) -> JsonObject:
     try:
         data = from_json(body, allow_inf_nan=False)
     except ValueError as error:
+        refuse_unstorable(parse_leniently(body), "body")
         raise _malformed(f"The body is not well-formed JSON: {error}.", "JSON") from None
     if not isinstance(data, dict):
         raise _malformed("The body must be a JSON object.", "object")
     return data
+
+
+def parse_leniently(body: bytes) -> object:
+    """Read JSON that may hold lone surrogates; None if it is none, or nested deeper than is read elsewhere."""
+    try:
+        value: object = json.loads(body.decode(errors="surrogatepass"))
+        from_json(encode_readably(value))
+        return value
+    except (ValueError, RecursionError):
+        return None
+
+
+def encode_readably(value: object) -> bytes:
+    """Write JSON with a question mark for each lone surrogate."""
+    return json.dumps(value, ensure_ascii=False).encode(errors="replace")
 
 
 def _malformed(message: str, expected: str) -> ValidationFailed:

@@ -141,7 +141,7 @@ def filter_of(scope: Scope) -> LogFilter:
     try:
         return LogFilter.model_validate(given)
     except ValidationError as error:
-        raise refusal(error, LogFilter, "query") from None
+        raise refusal(error.errors(include_url=False), LogFilter, "query") from None
 
 
 def _written_at(entry: JsonObject) -> datetime:

@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 from auth.grants import SCOPE
 from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
 from rest_bridge.envelope import require_own_host
+from rest_bridge.prefix import public_path
 from stores.errors import AuthenticationRequired
 from stores.records import JsonObject
 from tools.runtime.settings import Settings
@@ -29,10 +30,11 @@ SERVER_METADATA_PATHS = (SERVER_METADATA, SERVER_METADATA + MCP_PATH)
 def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
     """Refuse with the pointers that an OAuth client needs to get a token."""
     error = AuthenticationRequired(reason, code="invalid_token")
+    host = base_url(scope, settings).removesuffix(prefix := public_path(scope, ""))
     quoted = reason.replace("\\", "").replace('"', "'")
     header = (
         f'Bearer error="invalid_token", error_description="{quoted}", '
-        f'scope="mcp", resource_metadata="{base_url(scope, settings)}{METADATA_PATH}"'
+        f'scope="mcp", resource_metadata="{host}{ROOT_METADATA_PATH}{prefix}{MCP_PATH}"'
     )
     headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode(), "Cache-Control": "no-store"}
     body = {

@@ -1,6 +1,7 @@
 """MCP over streamable HTTP at `/mcp`: rights, sessions, and calls without a session."""
 
 import contextlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Authenticate, Credential
-from rest_bridge.bodies import read_body
+from rest_bridge.bodies import encode_readably, parse_leniently, read_body
 from rest_bridge.envelope import misdirected, own_hosts, refusal, require_own_host, shown_header
 from rest_bridge.mcp_discovery import challenge
 from stores.errors import (
@@ -30,13 +31,18 @@ from stores.errors import (
     MethodNotAllowed,
     PayloadTooLarge,
     Unavailable,
+    ValidationFailed,
 )
+from tools.frame.parsing import refuse_unstorable
+from tools.mcp_server import UNREADABLE
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
 
 BODY_LIMIT = 8 * 1024 * 1024
+REMEMBERED_ENDS = 10_000
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SESSION_HEADER = "mcp-session-id"
 _VERSION_HEADER = "mcp-protocol-version"
 
@@ -82,6 +88,8 @@ class McpMount:
         self.authenticate = authenticate
         self.local_principal = local_principal
         self.managers = Managers.of(server, transport_security(settings))
+        self.ended: dict[str, None] = {}
+        """Sessions that their clients ended: they answer 404, as the protocol wants it."""
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -110,21 +118,54 @@ class McpMount:
         await serve(scope, receive, enveloping(scope, receive, send))
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve in the session; a POST without one, or whose session is lost, is served alone."""
         headers = Headers(scope=scope)
-        version = headers.get(_VERSION_HEADER)
-        sessionless = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
-        if scope["method"] != "POST" or _SESSION_HEADER in headers or not sessionless:
-            await self.managers.sessions.handle_request(scope, receive, send)
+        version, session, method = headers.get(_VERSION_HEADER), headers.get(_SESSION_HEADER), scope["method"]
+        body, replayed = b"", receive
+        if method == "POST":
+            scope, body = readable(_trimmed(scope), await read_body(scope, receive, BODY_LIMIT))
+            replayed = _replaying(body, receive)
+        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            await self.managers.sessions.handle_request(scope, replayed, send)
             return
-        body = await read_body(scope, receive, BODY_LIMIT)
-        if _opens_session(body):
-            manager = self.managers.sessions
-        elif "text/event-stream" in headers.get("accept", ""):
+        if method == "POST" and session is None and not _opens_session(body):
+            await self.serve_alone(scope, body, receive, send)
+            return
+        # Sessions are lost in a restart, and few clients open another: their calls go on, with their own rights.
+        may_be_lost = session is not None and session not in self.ended
+        answer = Answer(send, withheld := 404 if may_be_lost else None)
+        await self.managers.sessions.handle_request(scope, replayed, answer)
+        if answer.status == withheld and method == "POST":
+            await self.serve_alone(scope, body, receive, send)
+        elif answer.status == withheld:
+            await refusal(_refused(scope, 405), scope, {"Allow": "POST"})(scope, receive, send)
+        elif session is not None and method == "DELETE" and answer.status == 200:
+            self.ended[session] = None
+            if len(self.ended) > REMEMBERED_ENDS:
+                del self.ended[next(iter(self.ended))]
+
+    async def serve_alone(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Serve one POST without a session."""
+        if "text/event-stream" in Headers(scope=scope).get("accept", ""):
             manager = self.managers.streams
         else:
             manager = self.managers.plain
             scope = _accepting_json(scope)
         await manager.handle_request(scope, _replaying(body, receive), send)
+
+
+class Answer:
+    """Pass an answer on, unless it has the withheld status."""
+
+    def __init__(self, send: Send, withheld: int | None) -> None:
+        self.send, self.withheld = send, withheld
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        if self.status != self.withheld:
+            await self.send(message)
 
 
 def _reason(principal: Principal | None, credential: Credential | None) -> str:
@@ -147,6 +188,24 @@ def session_owner(principal: Principal) -> AuthenticatedUser:
     program = principal.key_id or principal.grant_id
     owner = f"{principal.user_id}@{principal.organization_id}{'/' + program if program else ''}"
     return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=principal.user_id))
+
+
+def _trimmed(scope: Scope) -> Scope:
+    # Blanks around the value of a header are not part of it (RFC 9110, section 5.5); the SDK compares them.
+    headers = [(name, value.strip(b" \t") if name.startswith(b"mcp-") else value) for name, value in scope["headers"]]
+    return {**scope, "headers": headers}
+
+
+def readable(scope: Scope, body: bytes) -> tuple[Scope, bytes]:
+    """Replace lone surrogates, which the SDK does not read; put the refusal that names them into the scope."""
+    if not _SURROGATE.search(body) or not isinstance(message := parse_leniently(body), dict):
+        return scope, body
+    params = message.get("params")
+    try:
+        refuse_unstorable(params.get("arguments") if isinstance(params, dict) else None, "arguments")
+    except ValidationFailed as error:
+        scope = {**scope, UNREADABLE: error}
+    return scope, encode_readably(message)
 
 
 def _opens_session(body: bytes) -> bool:

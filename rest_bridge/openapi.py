@@ -18,6 +18,7 @@ from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from tools.frame.operation import Operation, Redirect, Route
 from tools.frame.tool_schemas import references
+from tools.records.project_names import FIELDS
 from tools.runtime.threads import in_thread
 
 Schema = dict[str, Any]
@@ -216,7 +217,7 @@ def _statuses(operation: Operation, route: Route, placement: Placement) -> set[i
     found = {405, 422, 500, 503, *route.errors}
     if operation.roles is not None or route.cookies:
         found |= {401, 403}
-    if placement.path:
+    if placement.path or set(FIELDS) & operation.request.model_fields.keys():
         found.add(404)
     if placement.query:
         found.add(431)
@@ -273,7 +274,7 @@ def render_page(document: Mapping[str, Any]) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: API</title></head><body>'
         f"<h1>{title}</h1><p>{escape(info['description'])}</p>"
-        '<p>Fields, answers and errors are in <a href="/api/openapi.json">/api/openapi.json</a>, which any OpenAPI '
+        '<p>Fields, answers and errors are in <a href="openapi.json">/api/openapi.json</a>, which any OpenAPI '
         "viewer can show.</p>"
         f"<table><tr><th>Method</th><th>Path</th><th>Operation</th></tr>{rows}</table></body></html>"
     )

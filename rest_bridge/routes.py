@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
@@ -29,6 +30,7 @@ from rest_bridge.cookies import (
 from rest_bridge.envelope import CLEAR_COOKIES, LimitReached
 from rest_bridge.mcp_discovery import base_url
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
+from rest_bridge.prefix import public_path
 from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
@@ -86,7 +88,8 @@ def one_caller(name: str) -> str:
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
-BACK = (LOGIN_PATH, "Back to signing in")
+IGNORED = "engrain.ignored"
+"""Names of unknown filters, which a list tells its caller."""
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
@@ -112,10 +115,12 @@ class Placement:
 
     def relocate(self, error: EngrainError) -> None:
         """Turn the field `body.page` of an error into `query.page` if it stands there."""
-        place, _, rest = str(error.details.get("field", "")).partition(".")
-        name = rest.partition(".")[0]
-        if place == "body" and name in self.path | self.query:
-            error.details["field"] = f"{'path' if name in self.path else 'query'}.{rest}"
+        named = error.details.get("errors", ())
+        for details in (error.details, *(named if isinstance(named, list) else ())):
+            place, _, rest = str(details.get("field", "")).partition(".")
+            name = rest.partition(".")[0]
+            if place == "body" and (name in self.path | self.query or not self.body):
+                details["field"] = f"{'path' if name in self.path else 'query'}.{rest}"
 
 
 class Endpoint:
@@ -126,6 +131,9 @@ class Endpoint:
         self.placement = Placement.of(operation, route)
         self.coercion = Coercion(operation.request.model_json_schema())
         self.redirects = issubclass(operation.result, Redirect)
+        pages = operation.name.startswith("list_") or "limit" in operation.request.model_fields
+        self.names_ignored = pages and operation.scope == "read"
+        self.forbids = operation.request.model_config.get("extra") == "forbid"
         limited = route.rate is not None and app.settings.rate_limit_enabled
         self.limit = FixedWindow.parse(route.rate) if route.rate and limited else None
 
@@ -198,8 +206,11 @@ class Endpoint:
         headers = Headers(scope=scope)
         given = self.body_of(body, headers.get("content-type"))
         data = {name: given[name] for name in self.placement.body & given.keys()}
-        if self.placement.query:
-            data |= self.coercion.fields(self.placement.query, read_query(scope), "query")
+        asked = read_query(scope) if self.placement.query or self.names_ignored else {}
+        data |= self.coercion.fields(self.placement.query, asked, "query")
+        if self.names_ignored:
+            scope[IGNORED] = sorted((given.keys() | asked.keys()) - self.operation.request.model_fields.keys())
+            data |= dict.fromkeys(scope[IGNORED] if self.forbids else ())
         for header, name in self.placement.headers.items():
             if header in headers:
                 # Read even where the field itself is there, and wins: a malformed one is a mistake all the same.
@@ -232,7 +243,7 @@ class Endpoint:
             refuse_unstorable(data, "body")
             return parse_json(model, data)
         except ValidationError as error:
-            refused = refusal(error, model, "body")
+            refused = refusal(error.errors(include_url=False), model, "body", sent=data)
         except ValidationFailed as error:
             refused = error
         self.placement.relocate(refused)
@@ -245,10 +256,14 @@ class Endpoint:
         headers = {"Cache-Control": "no-store"}
         if outcome.replayed:
             headers["Idempotency-Replayed"] = "true"
-        bodiless = outcome.status == 204
-        response = Response(
-            None if bodiless else outcome.content(), outcome.status, headers, None if bodiless else "application/json"
-        )
+        content = None if outcome.status == 204 else outcome.content()
+        if ignored := scope.get(IGNORED):
+            body = outcome.body()
+            filters = body.get("filters")
+            content = to_json(
+                body | {"filters": {**(filters if isinstance(filters, dict) else {}), "ignored": ignored}}
+            )
+        response = Response(content, outcome.status, headers, None if content is None else "application/json")
         if self.route.cookies == "set":
             response.raw_headers.extend(self.session_cookies(scope, outcome))
         elif self.route.cookies == "clear":
@@ -286,7 +301,8 @@ class PathEndpoint:
         except EngrainError as error:
             if not (endpoint.redirects and wants_page(scope)):
                 raise
-            response = error_page(error, scope, title="Signing in did not work", elsewhere=BACK)
+            back = (public_path(scope, LOGIN_PATH), "Back to signing in")
+            response = error_page(error, scope, title="Signing in did not work", elsewhere=back)
         await response(scope, receive, send)
 
 

@@ -43,7 +43,7 @@ class Person:
     async def run(self, operation: str, /, *, idempotency_key: str | None = None, **fields: Any) -> Outcome:
         entry = by_name[operation]
         principal = await in_thread(self.app.accounts.authenticate, self.token)
-        request = parse(entry.request, fields, strict_names=True)
+        request = parse(entry.request, fields)
         return await execute(self.app, entry, Call(principal), request, idempotency_key=idempotency_key)
 
     async def call(self, operation: str, /, **fields: Any) -> Any:

@@ -1,6 +1,7 @@
 """A server that is killed while many write loses nothing that it acknowledged."""
 
 import concurrent.futures
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp.client.client import Client as McpClient
+from mcp.client.streamable_http import streamable_http_client
 
 from tools.runtime.launch import ServerProcess, server_process
 
@@ -113,3 +116,22 @@ def test_a_citation_that_was_answered_counts_after_a_kill(tmp_path: Path) -> Non
     assert again["replayed_ids"] == [note["id"]]
     details = found.raise_for_status().json()["filters"]["graph_retrieval"]["source_details"]
     assert details[note["id"]]["usage_share"] > 0
+
+
+@pytest.mark.anyio
+async def test_the_session_of_an_mcp_client_outlives_a_kill(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with contextlib.ExitStack() as servers:
+        server = servers.enter_context(server_process(data, environ=ENVIRON))
+        headers = {"Authorization": f"Bearer {sign_up(server)}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http,
+            McpClient(streamable_http_client(f"{server.address}/mcp", http_client=http), mode="legacy") as mcp,
+        ):
+            added = await mcp.call_tool("add", {"title": "Rule", "content": "Tabs.", "entity_type": "rule"})
+            assert not added.is_error
+            server.kill()
+            servers.enter_context(server_process(data, environ=ENVIRON, port=int(server.address.rpartition(":")[2])))
+            for _ in range(2):
+                assert "search" in {tool.name for tool in (await mcp.list_tools()).tools}
+                assert "Tabs" in str(await mcp.call_tool("search", {"query": "tabs"}))

@@ -155,6 +155,7 @@ def open_stores(
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
             graph_budget_mb=settings.graph_memory_mb,
+            passages_at_most=_embedding(settings).at_once,
         )
         organizations = folder.path / "organizations"
         indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=encoder)
@@ -239,6 +240,7 @@ def _embedding(settings: Settings) -> EmbeddingSpec:
         dimension=settings.embedding_dimension,
         timeout_s=settings.embedding_timeout_s,
         question_timeout_s=settings.embedding_question_timeout_s,
+        requests=settings.embedding_requests,
     )
 
 

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
-from stores.errors import AuthenticationRequired, EngrainError, ValidationFailed
+from stores.errors import AuthenticationRequired, EngrainError
 from tools.app import App
 from tools.frame.answers import answer_of, text_of
 from tools.frame.execute import execute
@@ -28,6 +28,7 @@ from tools.runtime.version import VERSION
 
 PRINCIPAL = "engrain.principal"
 REQUEST_ID = "engrain.request_id"
+UNREADABLE = "engrain.unreadable"
 
 INSTRUCTIONS = """\
 Engrain is your team's shared memory. It keeps what people and agents learned, decided and tried.
@@ -158,15 +159,15 @@ class Toolbox:
     async def _run(
         self, context: Context, operation: Operation, arguments: Mapping[str, Any], request_id: str
     ) -> Outcome:
-        principal = self.caller(context)
+        principal, scope = self.caller(context), _scope(context)
         if principal is None and operation.roles is not None:
             raise AuthenticationRequired("Authentication is required.")
-        if operation.tool is not None:
-            _refuse_rest_only(operation.name, operation.tool, arguments)
-            arguments = {**operation.tool.defaults, **arguments}
-        request = parse(operation.request, dict(arguments), strict_names=True, where="arguments")
+        if (unreadable := scope.get(UNREADABLE)) is not None:
+            raise unreadable
+        defaults = operation.tool.defaults if operation.tool else {}
+        left_out = {name: value for name, value in defaults.items() if arguments.get(name) in (None, "")}
+        request = parse(operation.request, {**arguments, **left_out}, where="arguments", tool=operation.tool)
         key = getattr(request, "idempotency_key", None)
-        scope = _scope(context)
         call = Call(principal, request_id=request_id, client=client_of(scope), user_agent=user_agent_of(scope))
         return await execute(self.app, operation, call, request, idempotency_key=key)
 
@@ -235,9 +236,9 @@ def _answered(operation: Operation, tool: Tool, outcome: Outcome) -> types.CallT
         result = operation.result.model_validate_json(outcome.stored)
     chosen = tool.answer(result) if tool.answer else result
     answer = answer_of(chosen, tool.omit_result) if chosen is not None else {}
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text_of(answer))], structured_content=answer
-    )
+    content = [types.TextContent(type="text", text=text_of(answer))]
+    has_failed = getattr(result, "success", True) is False
+    return types.CallToolResult(content=content, structured_content=answer, is_error=has_failed)
 
 
 def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
@@ -247,21 +248,6 @@ def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
     if error.code == "internal_error":
         text += f" (request {request_id})"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
-
-
-def _refuse_rest_only(name: str, tool: Tool, arguments: Mapping[str, Any]) -> None:
-    if misplaced := sorted(tool.omit & arguments.keys()):
-        raise ValidationFailed(
-            f"{name} has no argument `{misplaced[0]}`.",
-            details={"field": f"arguments.{misplaced[0]}", "expected": "no such argument"},
-        )
-    for argument, words in tool.omit_values.items():
-        if isinstance(word := arguments.get(argument), str) and word in words:
-            raise ValidationFailed(
-                f"{argument}: {word} is not for agents.",
-                remediation=f"Use one of the other words of {argument}, or leave it out.",
-                details={"field": f"arguments.{argument}", "expected": "another word"},
-            )
 
 
 def _toolsets(context: Context) -> frozenset[str]:

@@ -1,29 +1,41 @@
-"""`engrain release-notes`: from flags to a document."""
+"""`engrain release-notes`: from flags to a document. Progress goes to standard error, the notes to standard output."""
 
 import io
 import os
+import re
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
-from cli.release_notes.choice import OFFLINE, Chosen, choose_model
-from cli.release_notes.configuration import Configuration, personal_configuration, project_configuration
-from cli.release_notes.console import Steps, show
-from cli.release_notes.critic import Evidence, Finding, verified
+from cli.release_notes.configuration import (
+    OFFLINE,
+    Chosen,
+    Configuration,
+    choose_model,
+    personal_configuration,
+    project_configuration,
+)
 from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.model import Document
 from cli.release_notes.document.presets import PRESETS, PresetName
-from cli.release_notes.facts import FactsRequest, ReleaseFacts
-from cli.release_notes.failure import ReleaseNotesFailed
+from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.focus import Focus, read_focus
 from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
 DEFAULT_FILE = "RELEASE_NOTES.md"
-FOUND = 10
+FOUND, STEP_LIMIT, DEBUG_LIMIT = 10, 100, 400
+_WITHIN = re.compile(r"\[([^\[\]]+)\]\(#[\w-]+\)")
+"""Internal link, useless on a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,40 @@ class Options:
     debug: bool = False
 
 
+class Steps:
+    """Progress: a spinner on a terminal, a line per step with `--debug`, otherwise nothing."""
+
+    _console: "Console | None" = None
+    _status: "Status | None" = None
+
+    def __init__(self, stream: TextIO, *, debug: bool, spinner: bool) -> None:
+        self._stream, self._debug, self._started = stream, debug, time.monotonic()
+        if spinner and not debug and stream.isatty():
+            from rich.console import Console  # noqa: PLC0415 - loading it takes long, and pipes need none
+
+            self._console = Console(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
+            self._status = self._console.status("")
+
+    def __call__(self, step: str, detail: object = "") -> None:
+        if self._status is not None:
+            self._status.update(one_line(step, STEP_LIMIT).replace("[", "\\["))
+        if self._debug:
+            more = f": {one_line(str(detail), DEBUG_LIMIT)}" if detail != "" else ""
+            self.note(f"[{time.monotonic() - self._started:7.3f} s] {one_line(step, STEP_LIMIT)}{more}")
+
+    def note(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # nobody reads it: the notes count
+            if self._console is not None:
+                self._console.print(one_line(text))
+            else:
+                print(one_line(text), file=self._stream, flush=True)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        with self._status or nullcontext():
+            yield
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     preset: PresetName
@@ -56,22 +102,27 @@ class Plan:
 
 def run_release_notes(environ: Mapping[str, str], options: Options) -> int:
     """Print the notes and write the file, if any. Return the exit code: 0 or 1."""
-    steps = Steps(
-        sys.stderr or io.StringIO(), debug=options.debug, spinner=not options.raw and environ.get("TERM") != "dumb"
-    )
+    spinner = not options.raw and environ.get("TERM") != "dumb"
+    steps = Steps(sys.stderr or io.StringIO(), debug=options.debug, spinner=spinner)
     try:
         with steps.shown():
             plan = _planned(environ, options, steps)
-            document, markdown = _made(options, plan, steps)
+            document = _made(options, plan, steps)
+            markdown = render(document, PRESETS[plan.preset])
         _print(markdown, raw=options.raw, steps=steps)
         if options.update:
-            _update(plan.file, markdown, document, steps)
+            from cli.release_notes.update import update  # noqa: PLC0415 - few runs write
+
+            steps("Writing", str(plan.file))
+            steps.note(f"{plan.file}: {document.title} {update(plan.file, markdown, document.version)}.")
         elif options.file is not None:
             steps.note("Note: --file has no effect without --update.")
     except ReleaseNotesFailed as failure:
-        return _told(steps, str(failure))
+        steps.note(f"Error: {failure}")
+        return 1
     except KeyboardInterrupt:
-        return _told(steps, "Interrupted: nothing more was written.")
+        steps.note("Error: Interrupted: nothing more was written.")
+        return 1
     return 0
 
 
@@ -80,50 +131,43 @@ def _planned(environ: Mapping[str, str], options: Options, steps: Steps) -> Plan
     personal = personal_configuration()
     # A clone was written by somebody else: what it configures is not read.
     project = Configuration() if options.repo is not None else project_configuration(_here())
-    flags = Configuration(provider=options.provider, model=options.model)
-    files = (project, personal)
-    critic = (options.critic, *(each.critic for each in files))
-    instructions = (options.instructions, *(each.instructions for each in files))
-    named = next((each.file for each in files if each.file is not None), DEFAULT_FILE)
-    plan = Plan(
-        next(each for each in (options.preset, *(each.preset for each in files), PresetName.DEFAULT) if each),
-        next((each for each in instructions if each is not None), ""),
-        next((each for each in critic if each is not None), True),
-        options.file if options.file is not None else Path(named),
-        choose_model(flags, read_model_settings(environ), project, personal),
-    )
-    chosen = plan.model
-    model = (
-        f"{chosen.provider}:{chosen.model} (by {chosen.provider_from}, key from {chosen.key_from})"
-        if chosen
-        else OFFLINE
-    )
-    steps("Settings", f"preset {plan.preset}, model {model}, critic {'on' if plan.critic else 'off'}, file {plan.file}")
-    return plan
+    given = {name: getattr(options, name) for name in ("provider", "model", "preset", "instructions", "critic")}
+    flags = Configuration(**given, file=str(options.file) if options.file is not None else None)
+
+    def first(name: str, default: Any) -> Any:
+        return next(
+            (value for each in (flags, project, personal) if (value := getattr(each, name)) is not None), default
+        )
+
+    model = choose_model(flags, read_model_settings(environ), project, personal)
+    preset, critic, file = first("preset", PresetName.DEFAULT), first("critic", True), Path(first("file", DEFAULT_FILE))
+    named = f"{model.provider}:{model.model} (by {model.provider_from})" if model else OFFLINE
+    steps("Settings", f"preset {preset}, model {named}, critic {'on' if critic else 'off'}, file {file}")
+    return Plan(preset, first("instructions", ""), critic, file, model)
 
 
-def _made(options: Options, plan: Plan, steps: Steps) -> tuple[Document, str]:
-    facts = _facts(options, steps)
+def _made(options: Options, plan: Plan, steps: Steps) -> Document:
+    from cli.release_notes.analysis import analyse  # noqa: PLC0415 - a Git library that the help does not need
+
+    facts = analyse(FactsRequest(_here(), options.repo, options.from_ref, options.to_ref, options.version_name), steps)
     steps(
         "Analysed",
-        f"{len(facts.commits)} commits, {len(facts.changes)} changes, {len(facts.surface)} changes of interfaces, "
-        f"{len(facts.dependencies)} of dependencies, {facts.from_sha[:12]}..{facts.to_sha[:12]}",
+        f"{len(facts.commits)} commits, {len(facts.changes)} changes, {facts.from_sha[:12]}..{facts.to_sha[:12]}",
     )
-    preset = PRESETS[plan.preset]
-    focus = read_focus(plan.instructions)
-    findings: list[Finding] = []
+    preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
     if plan.model is None:
-        document = draft(facts, preset, focus)
         _tell_focus(focus, facts, steps)
-    else:
-        from cli.release_notes.modelled import with_model  # noqa: PLC0415 - an extra, and seconds to import
+        if options.critic:
+            steps.note("Note: the critic is skipped, as no language model wrote these notes.")
+        return draft(facts, preset, focus)
+    from cli.release_notes.writing import with_model  # noqa: PLC0415 - an extra, and seconds to import
 
-        document, findings = with_model(facts, preset, plan.instructions, plan.model, steps, critic=plan.critic)
-    steps("Checking the citations", f"{sum(1 for _ in document.statements())} statements")
-    document, more = verified(document, Evidence(facts))
-    _tell_findings([*findings, *more], steps)
-    steps("Rendering", f"preset {plan.preset}")
-    return document, render(document, preset)
+    document, findings = with_model(facts, preset, focus, plan.model, steps, critic=plan.critic)
+    for finding in findings[:FOUND]:
+        steps.note(f"Critic: removed, as {finding.problem}: {one_line(finding.text, 120)}")
+    if len(findings) > FOUND:
+        steps.note(f"Critic: and {len(findings) - FOUND} more.")
+    return document
 
 
 def _here() -> Path:
@@ -133,62 +177,45 @@ def _here() -> Path:
         raise ReleaseNotesFailed(f"The working folder cannot be found: {error.strerror or error}.") from None
 
 
-def _facts(options: Options, steps: Steps) -> ReleaseFacts:
-    from cli.release_notes.git.address import without_credentials  # noqa: PLC0415 - as below
-
-    where = _here() if options.repo is None else without_credentials(options.repo)
-    steps("Reading the repository", f"{options.from_ref}..{options.to_ref} of {where}")
-    from cli.release_notes.analysis import analyse  # noqa: PLC0415 - a Git library that the help does not need
-
-    request = FactsRequest(None, options.repo, options.from_ref, options.to_ref, options.version_name)
-    return analyse(request, steps)
-
-
 def _tell_focus(focus: Focus, facts: ReleaseFacts, steps: Steps) -> None:
-    if not focus.asked:
-        return
-    found = focus.found(facts.changes)
-    first = [f"{word} ({found[word]})" for word in focus.first if found[word]]
-    out = [f"{word} ({found[word]})" for word in focus.left_out if found[word]]
-    nothing = [word for word in (*focus.first, *focus.left_out) if not found[word]]
-    said = [f"{'only' if focus.alone else 'first'}: {', '.join(first)}"] if first else []
-    said += [f"left out: {', '.join(out)}"] if out else []
-    said += [f"in no change: {', '.join(nothing)}"] if nothing else []
-    told = "; ".join(said) or "they name nothing that a change could be chosen by"
-    steps.note(f"Note: instructions, without a language model, choose and order changes by their words. {told}.")
-
-
-def _tell_findings(findings: list[Finding], steps: Steps) -> None:
-    for finding in findings[:FOUND]:
-        steps.note(f"Critic: {finding.outcome}, as {finding.problem}: {one_line(finding.text, 120)}")
-    if len(findings) > FOUND:
-        steps.note(f"Critic: and {len(findings) - FOUND} more.")
+    if focus.asked:
+        found = focus.found(facts.changes)
+        counts = [f"{word} ({number})" for word, number in found.items() if number]
+        nothing = [word for word, number in found.items() if not number]
+        told = "; ".join(
+            f"{what}: {', '.join(words)}" for what, words in (("found", counts), ("in no change", nothing)) if words
+        )
+        told = told or "they name nothing that a change could be chosen by"
+        steps.note(f"Note: instructions, without a language model, choose and order changes by their words. {told}.")
 
 
 def _print(markdown: str, *, raw: bool, steps: Steps) -> None:
     steps("Printing", f"{len(markdown):,} characters")
     try:
-        show(markdown, raw=raw)
-    except BrokenPipeError:
-        _silence_output()
+        _show(markdown, raw=raw)
     except OSError as error:
-        _silence_output()
-        raise ReleaseNotesFailed(f"The notes cannot be printed: {error.strerror or error}.") from None
+        with suppress(OSError, ValueError, AttributeError):  # there may be no standard output at all
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise ReleaseNotesFailed(f"The notes cannot be printed: {error.strerror or error}.") from None
 
 
-def _silence_output() -> None:
-    with suppress(OSError, ValueError, AttributeError):  # there may be no standard output at all
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _show(markdown: str, *, raw: bool) -> None:
+    stream = sys.stdout
+    if stream is None:
+        raise BrokenPipeError
+    reconfigure = getattr(stream, "reconfigure", lambda **_: None)
+    if raw:
+        reconfigure(encoding="utf-8", errors="replace", newline="\n")
+        stream.write(markdown)
+    else:
+        from rich.console import Console  # noqa: PLC0415 - as above
+        from rich.markdown import Markdown  # noqa: PLC0415 - as above
 
+        class Page(Console):
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError
 
-def _update(path: Path, markdown: str, document: Document, steps: Steps) -> None:
-    from cli.release_notes.update import update  # noqa: PLC0415 - few runs write
-
-    steps("Writing", str(path))
-    done = update(path, markdown, document.version)
-    steps.note(f"{path}: {document.title} {done}.")
-
-
-def _told(steps: Steps, sentence: str) -> int:
-    steps.note(f"Error: {sentence}")
-    return 1
+        reconfigure(errors="replace")  # a question mark for what the terminal's encoding lacks
+        Page(file=stream, emoji=False, highlight=False).print(Markdown(_WITHIN.sub(r"\1", markdown)))
+    stream.flush()

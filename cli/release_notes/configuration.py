@@ -1,46 +1,55 @@
-"""Read the configuration files; the repository's overrides the personal one.
+"""Settings: flags, environment, the repository's `.engrain.toml`, the personal `config.toml`, in that order.
 
-A repository's file is untrusted: it may not set a server or a key, or a file outside the repository.
+A repository's file is untrusted: it may not set a server or a key, or a file outside the repository. A model name,
+server or key applies only to the provider named in the same place, so that no key reaches another server.
 """
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Annotated
 
-from cli.release_notes.document.presets import PresetName
-from cli.release_notes.failure import ReleaseNotesFailed
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveFloat, PositiveInt, TypeAdapter, ValidationError
 
-PROJECT_FILE = ".engrain.toml"
-PERSONAL_FILE = "config.toml"
-TABLE = "release_notes"
+from cli.release_notes.document.presets import PROVIDERS, PresetName
+from cli.release_notes.facts import ReleaseNotesFailed
+from tools.runtime.client_settings import KEY_NAMES, ModelSettings
+
+OFFLINE = "offline"
 SIZE_LIMIT = 1_000_000
-_SECRETS = ("api_key", "key", "token", "secret", "password")
+TIMEOUT_S, OTHER_SERVER_TOKENS, KEY_LENGTH = 120.0, 16_000, 20
+CONTEXT_TOKENS: Mapping[str, int] = {"openai": 128_000, "anthropic": 200_000, "google": 1_000_000, "ollama": 4_096}
+_KEY_PREFIX: Mapping[str, str] = {"openai": "sk-", "anthropic": "sk-ant-", "google": ""}
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(BaseModel):
     """Table `[release_notes]` of one file. `context_tokens` includes the model's answer."""
 
-    provider: str | None = None
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    provider: Annotated[
+        str | None, BeforeValidator(lambda name: name and PROVIDERS.get(str(name).strip().lower(), name))
+    ] = None
     model: str | None = None
     base_url: str | None = None
-    timeout_s: float | None = None
-    context_tokens: int | None = None
-    preset: PresetName | None = None
+    timeout_s: PositiveFloat | None = None
+    context_tokens: PositiveInt | None = None
+    preset: Annotated[PresetName | None, BeforeValidator(lambda name: name and PresetName(str(name).lower()))] = None
     instructions: str | None = None
     critic: bool | None = None
     file: str | None = None
 
 
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("provider", "model", "base_url", "preset", "instructions", "file"), str),
-    "timeout_s": (int, float),
-    "context_tokens": int,
-    "critic": bool,
-}
-_WORDS: Mapping[object, str] = {str: "a text", (int, float): "a number", int: "a whole number", bool: "true or false"}
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    provider: str
+    model: str
+    base_url: str | None
+    api_key: str | None = field(repr=False)
+    provider_from: str
+    timeout_s: float
+    context_tokens: int
 
 
 def personal_configuration() -> Configuration:
@@ -51,7 +60,7 @@ def personal_configuration() -> Configuration:
     """
     import platformdirs  # noqa: PLC0415 - the help does not need it
 
-    return read_configuration(Path(platformdirs.user_config_dir("engrain", appauthor=False)) / PERSONAL_FILE)
+    return read_configuration(Path(platformdirs.user_config_dir("engrain", appauthor=False)) / "config.toml")
 
 
 def project_configuration(folder: Path) -> Configuration:
@@ -61,17 +70,13 @@ def project_configuration(folder: Path) -> Configuration:
         ReleaseNotesFailed: It cannot be read, is invalid or sets what it may not.
     """
     root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
-    if root is None:
-        return Configuration()
-    path = root / PROJECT_FILE
-    found = read_configuration(path)
+    found = read_configuration(root / ".engrain.toml") if root else Configuration()
     if found.base_url is not None:
         raise ReleaseNotesFailed(
-            f"{path} sets base_url, which a repository may not: your key would go there. "
-            "Set it in your own configuration, or as ENGRAIN_LLM_BASE_URL."
+            f"{root}/.engrain.toml sets base_url, which a repository may not: your key would go there."
         )
-    if found.file is not None and not _is_inside(folder, root, found.file):
-        raise ReleaseNotesFailed(f"{path} names a file outside of the repository: {found.file}.")
+    if root and found.file is not None and not _is_inside(folder, root, found.file):
+        raise ReleaseNotesFailed(f"{root}/.engrain.toml names a file outside of the repository: {found.file}.")
     return found
 
 
@@ -93,37 +98,99 @@ def read_configuration(path: Path) -> Configuration:
     try:
         if path.stat().st_size > SIZE_LIMIT:
             raise ReleaseNotesFailed(f"{path} is too long for a configuration.")
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Configuration.model_validate(tomllib.loads(path.read_text(encoding="utf-8")).get("release_notes", {}))
     except (FileNotFoundError, NotADirectoryError):
         return Configuration()
-    except OSError as error:
-        raise ReleaseNotesFailed(f"{path} cannot be read: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise ReleaseNotesFailed(f"{path} is not UTF-8.") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ReleaseNotesFailed(f"{path} is not TOML: {error}.") from None
-    table = data.get(TABLE, {})
-    if not isinstance(table, dict):
-        raise ReleaseNotesFailed(f"{path}: {TABLE} has to be a table, [{TABLE}].")
-    return Configuration(**_checked(path, table))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(map(str, first["loc"]))
+        why = (
+            "not known here; keys are read from the environment alone"
+            if first["type"] == "extra_forbidden"
+            else first["msg"]
+        )
+        raise ReleaseNotesFailed(f"{path}: {name}: {why}.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ReleaseNotesFailed(f"{path} cannot be read as TOML: {error}.") from None
 
 
-def _checked(path: Path, table: dict[str, object]) -> dict[str, Any]:
-    known = [field.name for field in fields(Configuration)]
-    for name, value in table.items():
-        if name in _SECRETS:
-            raise ReleaseNotesFailed(f"{path} holds {name}: keys are read from the environment alone. Remove it there.")
-        if name not in known:
-            raise ReleaseNotesFailed(f"{path}: {name} is not known here. Known are {', '.join(known)}.")
-        wanted = _TYPES[name]
-        # A boolean is a whole number to Python.
-        if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-            raise ReleaseNotesFailed(f"{path}: {name} has to be {_WORDS[wanted]}.")
-        if name in ("timeout_s", "context_tokens") and isinstance(value, int | float) and not value > 0:
-            raise ReleaseNotesFailed(f"{path}: {name} has to be above zero.")
-    checked = dict(table)
-    if isinstance(preset := checked.get("preset"), str):
-        if preset.lower() not in set(PresetName):
-            raise ReleaseNotesFailed(f"{path}: there is no preset {preset}. There are {', '.join(PresetName)}.")
-        checked["preset"] = PresetName(preset.lower())
-    return checked
+def choose_model(
+    flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration
+) -> Chosen | None:
+    """Return the model to ask; None if no place names a provider or a model.
+
+    Raises:
+        ReleaseNotesFailed: A setting is invalid, or the key or the model's name is missing.
+    """
+    ours = Configuration(provider=environment.provider, model=environment.model, base_url=environment.base_url)
+    places = {
+        "--provider": flags,
+        "ENGRAIN_LLM_PROVIDER": ours,
+        "the repository's .engrain.toml": project,
+        "your config.toml": personal,
+    }
+    source, provider = next(
+        ((name, each.provider) for name, each in places.items() if each.provider), ("--model", None)
+    )
+    if provider is None:
+        if flags.model is None:
+            return None
+        provider = next(iter(environment.keys), "openai")
+    if provider not in PROVIDERS.values():
+        raise ReleaseNotesFailed(f"{source} names {provider}, which is no provider. There are {', '.join(PROVIDERS)}.")
+    if provider == OFFLINE:
+        return None
+    about = [each for each in places.values() if each.provider in (None, provider)]
+    if environment.timeout_s is not None and ours in about:
+        about.insert(0, Configuration(timeout_s=_seconds(environment.timeout_s)))
+    model = next((each.model for each in about if each.model), None)
+    if model is None:
+        raise ReleaseNotesFailed(
+            f"{source} names {provider}, but nothing names a model: add --model NAME, or set ENGRAIN_LLM_MODEL."
+        )
+    base_url = next((each.base_url for each in about if each.base_url), None)
+    if base_url is not None:
+        _check_address(base_url)
+    key = _key(provider, environment, base_url, own=ours in about)
+    timeout_s = next((each.timeout_s for each in about if each.timeout_s), TIMEOUT_S)
+    tokens = OTHER_SERVER_TOKENS if base_url and provider != "ollama" else CONTEXT_TOKENS[provider]
+    tokens = next((each.context_tokens for each in about if each.context_tokens), tokens)
+    return Chosen(provider, model, base_url, key, source, timeout_s, tokens)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return TypeAdapter(PositiveFloat).validate_python(text)
+    except ValidationError:
+        raise ReleaseNotesFailed(f"ENGRAIN_LLM_TIMEOUT_S={text} is no number of seconds.") from None
+
+
+def _key(provider: str, environment: ModelSettings, base_url: str | None, *, own: bool) -> str | None:
+    name, key = KEY_NAMES.get(provider, ""), environment.keys.get(provider) if base_url is None else None
+    if environment.api_key is not None and own:
+        name, key = "ENGRAIN_LLM_API_KEY", environment.api_key
+    if key is None and (provider == "ollama" or base_url is not None):  # a maker's key is for the maker's own server
+        return None
+    if key is None:
+        raise ReleaseNotesFailed(f"A key is missing: set {name} to write the notes with {provider}.")
+    # The HTTP library would quote the whole key in its complaint.
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ReleaseNotesFailed(f"{name} holds a character that no key has: copy it again.")
+    prefix = _KEY_PREFIX.get(provider)
+    if base_url is None and prefix is not None and (len(key) < KEY_LENGTH or not key.startswith(prefix)):
+        starts = f" and begins with {prefix}" if prefix else ""
+        raise ReleaseNotesFailed(
+            f"{name} is no key of {provider}: one has at least {KEY_LENGTH} characters{starts}. Copy it again."
+        )
+    return key
+
+
+def _check_address(address: str) -> None:
+    from tools.runtime.settings_checks import ModelAddress  # noqa: PLC0415 - only with a server of one's own
+
+    try:
+        TypeAdapter(ModelAddress).validate_python(address)
+    except ValidationError:
+        raise ReleaseNotesFailed(
+            "The language model's address must be an http or https URL of scheme, host, port and path."
+        ) from None

@@ -7,23 +7,15 @@ from pathlib import Path
 from typing import Literal
 
 ChangeKind = Literal[
-    "feature",
-    "improvement",
-    "fix",
-    "performance",
-    "security",
-    "deprecation",
-    "removal",
-    "documentation",
-    "dependency",
-    "internal",
-    "other",
-]
-SurfaceKind = Literal["api", "command", "flag", "setting", "migration", "moved"]
-SurfaceEvent = Literal["added", "removed", "changed", "renamed"]
-
+    "feature", "improvement", "fix", "performance", "security", "deprecation", "removal", "documentation", "dependency",
+    "internal", "other",
+]  # fmt: skip
 Progress = Callable[..., None]
 """`progress(step)` or `progress(step, detail)`."""
+
+
+class ReleaseNotesFailed(Exception):
+    """A sentence for the user; exit code 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +36,6 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit of the range; `body` is without trailers."""
-
     sha: str
     parents: tuple[str, ...]
     author: Person
@@ -53,7 +43,6 @@ class Commit:
     committed_at: datetime
     subject: str
     body: str
-    trailers: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +54,11 @@ class Change:
         details: Further paragraphs.
         commits: Full shas, never empty, the main one first.
         breaking_note: The author's description; None if nothing breaks or it is only marked.
-        migration: The author's instructions.
-        pull_request: `#12`.
-        impact: 0 to 1; the order of `ReleaseFacts.changes`.
+        migration: What somebody wrote to whoever upgrades.
+        pull_request, issues: `#12`; the issues are those that it closes.
+        impact: 0 to 1.
+        own: In the words of the project's changelog.
+        names: Names of files and folders, which keep their case.
     """
 
     kind: ChangeKind
@@ -80,48 +71,9 @@ class Change:
     migration: str | None = None
     pull_request: str | None = None
     issues: tuple[str, ...] = ()
-    areas: tuple[str, ...] = ()
     impact: float = 0.0
-    people: tuple[Person, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SurfaceChange:
-    """A user-visible change found in the diff.
-
-    `name` is `package.module.function(a, b=1)`, `--flag`, `SETTING` or a path; `before` is None if it was added.
-    """
-
-    kind: SurfaceKind
-    change: SurfaceEvent
-    name: str
-    path: str
-    before: str | None
-    commits: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DependencyChange:
-    """A changed dependency; `before` is None if added, `after` if removed."""
-
-    name: str
-    ecosystem: str
-    path: str
-    before: str | None
-    after: str | None
-    development: bool
-    commits: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Area:
-    """A folder and its share of the diff."""
-
-    name: str
-    commits: int
-    files: int
-    insertions: int
-    deletions: int
+    own: bool = False
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +100,9 @@ class ReleaseFacts:
     Attributes:
         released_at: Date of the annotated tag of `to`, else of its commit.
         commits: By full sha, newest first.
-        changes: Best first, without reverted ones.
-        reverted: Made and reverted within the range.
+        changes: The project's own words in their order, then the best first; without reverted ones.
+        steps: Text of the changelog for whoever upgrades.
         remote_url: https, without credentials.
-        known_issues: Named as unresolved by messages or changelog.
         remarks: Sentences about cut or skipped parts.
     """
 
@@ -163,15 +114,13 @@ class ReleaseFacts:
     to_sha: str
     commits: Mapping[str, Commit] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
+    steps: tuple[Change, ...] = ()
     reverted: tuple[Change, ...] = ()
-    surface: tuple[SurfaceChange, ...] = ()
-    dependencies: tuple[DependencyChange, ...] = ()
-    areas: tuple[Area, ...] = ()
+    known_issues: tuple[Change, ...] = ()
     contributors: tuple[Contributor, ...] = ()
     bots: tuple[Contributor, ...] = ()
     project_name: str | None = None
     project_files: tuple[ProjectFile, ...] = ()
     remote_url: str | None = None
     compare_url: str | None = None
-    known_issues: tuple[Change, ...] = ()
     remarks: tuple[str, ...] = ()

@@ -1,6 +1,5 @@
-"""Parse manifests: name, version, requirements. Runs nothing."""
+"""Parse manifests: name, version, platform, members of a workspace. Runs nothing."""
 
-import ast
 import json
 import re
 import tomllib
@@ -9,12 +8,14 @@ from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 from cli.release_notes.facts import ProjectFile
 
 _NAME = re.compile(r"@?[A-Za-z0-9][\w.-]*(?:[/:][\w.-]+)*")
-_MAKERS = "dev develop development test tests testing docs doc lint typing types build ci all format benchmark bench"
-_FOR_MAKERS = frozenset(_MAKERS.split())
+_MAKERS = frozenset(
+    ("dev", "develop", "development", "test", "tests", "docs", "doc", "lint", "typing", "types", "build", "ci", "all")
+)
 _VERSION_FORM = re.compile(r"[\w.+!-]{1,80}")
 _NEEDS = re.compile(r"[\w.<>=!~^*|, -]{1,80}")
 
@@ -24,11 +25,13 @@ class Manifest:
     """One way to install the project.
 
     Attributes:
-        name: As in the package index; empty if it is only built in place.
+        name: As in the package index; empty if it is only built in place, or names a workspace alone.
         version: None if it comes from elsewhere, such as the tag.
         needs: Platform and version: `Python >=3.11`.
         is_published: False if the file excludes it from package indexes.
         is_program: Run rather than imported.
+        members: Folders of a workspace, which may end with `*`.
+        runner: What installs packages: `pnpm`, `yarn` or `npm`.
     """
 
     path: str
@@ -39,6 +42,8 @@ class Manifest:
     extras: tuple[str, ...] = ()
     is_published: bool = True
     is_program: bool = False
+    members: tuple[str, ...] = ()
+    runner: str = ""
 
 
 def read_manifest(file: ProjectFile) -> Manifest | None:
@@ -46,79 +51,70 @@ def read_manifest(file: ProjectFile) -> Manifest | None:
     reader = _reader(PurePosixPath(file.path).name)
     try:
         found = reader(file) if reader is not None else None
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, SyntaxError, ConfigError):
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, ConfigError):
         return None
-    # What is only built where it lies needs no name.
-    named = found is not None and (_NAME.fullmatch(found.name) or (not found.name and not found.is_published))
-    return found if named else None
+    usable = found is not None and (
+        _NAME.fullmatch(found.name) or (not found.name and (found.members or not found.is_published))
+    )
+    return found if usable else None
 
 
-def _python(file: ProjectFile) -> Manifest | None:
+def is_manifest(name: str) -> bool:
+    return _reader(name) is not None
+
+
+def _python(file: ProjectFile) -> Manifest:
     data = tomllib.loads(file.text)
     project = data.get("project") or data.get("tool", {}).get("poetry") or {}
-    if "name" not in project:
-        return None
     needs = project.get("requires-python") or project.get("dependencies", {}) or None
-    if isinstance(needs, dict):
-        needs = needs.get("python")
     extras = [*project.get("optional-dependencies", {}), *project.get("extras", {})]
-    classifiers = project.get("classifiers") or []
     return Manifest(
-        file.path, "pip", str(project["name"]), _version(project.get("version")),
-        _need("Python", needs),
-        tuple(each for each in extras if _NAME.fullmatch(each) and each.lower() not in _FOR_MAKERS),
-        is_published=not any(str(each).startswith("Private ::") for each in classifiers),
-        is_program=bool(project.get("scripts")),
+        file.path, "pip", str(project["name"]), _fitting(_VERSION_FORM, project.get("version")),
+        _need("Python", needs.get("python") if isinstance(needs, dict) else needs),
+        tuple(each for each in extras if _NAME.fullmatch(each) and each.lower() not in _MAKERS),
+        is_published=not any(str(each).startswith("Private ::") for each in project.get("classifiers") or []),
     )  # fmt: skip
 
 
-def _setup_cfg(file: ProjectFile) -> Manifest | None:
+def _setup_cfg(file: ProjectFile) -> Manifest:
     parser = ConfigParser(interpolation=None, strict=False)
     parser.read_string(file.text)
-    name = parser.get("metadata", "name", fallback="")
-    needs = parser.get("options", "python_requires", fallback=None)
-    version = _version(parser.get("metadata", "version", fallback=None))
-    return Manifest(file.path, "pip", name, version, _need("Python", needs)) if name else None
-
-
-def _setup_py(file: ProjectFile) -> Manifest | None:
-    for node in ast.walk(ast.parse(file.text)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setup"):
-            words = {each.arg: each.value.value for each in node.keywords if isinstance(each.value, ast.Constant)}
-            if isinstance(words.get("name"), str):
-                needs = _need("Python", words.get("python_requires"))
-                return Manifest(file.path, "pip", str(words["name"]), _version(words.get("version")), needs)
-    return None
-
-
-def _elixir(file: ProjectFile) -> Manifest | None:
-    name = re.search(r"\bapp:\s*:(\w+)", file.text)
-    version = re.search(r"\bversion:\s*\"([^\"]+)\"", file.text)
-    return Manifest(file.path, "mix", name[1], _version(version and version[1])) if name else None
-
-
-def _node(file: ProjectFile) -> Manifest | None:
-    data = json.loads(file.text)
-    if "name" not in data:
-        return None
-    engines = data.get("engines")
+    version, needs = (
+        parser.get("metadata", "version", fallback=None),
+        parser.get("options", "python_requires", fallback=None),
+    )
     return Manifest(
-        file.path, "npm", str(data["name"]), _version(data.get("version")),
+        file.path, "pip", parser["metadata"]["name"], _fitting(_VERSION_FORM, version), _need("Python", needs)
+    )
+
+
+def _node(file: ProjectFile) -> Manifest:
+    data = json.loads(file.text)
+    private, engines, workspaces = bool(data.get("private")), data.get("engines"), data.get("workspaces") or []
+    members = workspaces.get("packages", []) if isinstance(workspaces, dict) else workspaces
+    return Manifest(
+        file.path, "npm", "" if private and members else str(data.get("name", "")),
+        _fitting(_VERSION_FORM, data.get("version")),
         _need("Node.js", engines.get("node") if isinstance(engines, dict) else None),
-        is_published=not data.get("private"), is_program=bool(data.get("bin")),
+        is_published=not private,
+        is_program=bool(data.get("bin")), members=_texts(members),
+        runner=str(data.get("packageManager", "")).partition("@")[0],
     )  # fmt: skip
 
 
-def _rust(file: ProjectFile) -> Manifest | None:
+def _pnpm(file: ProjectFile) -> Manifest:
+    members = re.findall(r"^\s*-\s*['\"]?([^'\"#\s!]+)['\"]?\s*$", file.text, re.M)
+    return Manifest(file.path, "npm", "", is_published=False, members=tuple(members), runner="pnpm")
+
+
+def _rust(file: ProjectFile) -> Manifest:
     data = tomllib.loads(file.text)
-    package = data.get("package")
-    if not isinstance(package, Mapping):
-        return None
-    is_program = bool(data.get("bin")) or ("lib" not in data and "default-run" in package)
+    package, workspace = data.get("package") or {}, data.get("workspace") or {}
+    needs = package.get("rust-version") or (workspace.get("package") or {}).get("rust-version")
     return Manifest(
-        file.path, "cargo", str(package["name"]), _version(package.get("version")),
-        _need("Rust", package.get("rust-version")), is_published=package.get("publish") is not False,
-        is_program=is_program,
+        file.path, "cargo", str(package.get("name", "")), _fitting(_VERSION_FORM, package.get("version")),
+        _need("Rust", needs), is_published=bool(package) and package.get("publish") is not False,
+        members=_texts(workspace.get("members", [])),
     )  # fmt: skip
 
 
@@ -128,82 +124,40 @@ def _go(file: ProjectFile) -> Manifest | None:
     return Manifest(file.path, "go", module[1], needs=_need("Go", needs and needs[1])) if module else None
 
 
-def _php(file: ProjectFile) -> Manifest | None:
+def _php(file: ProjectFile) -> Manifest:
     data = json.loads(file.text)
-    needs = (data.get("require") or {}).get("php")
+    needs, version = (data.get("require") or {}).get("php"), _fitting(_VERSION_FORM, data.get("version"))
     is_library = data.get("type", "library") != "project"
-    return Manifest(
-        file.path,
-        "composer",
-        str(data["name"]),
-        _version(data.get("version")),
-        _need("PHP", needs),
-        is_published=is_library,
-    )
+    return Manifest(file.path, "composer", str(data["name"]), version, _need("PHP", needs), is_published=is_library)
 
 
 def _gem(file: ProjectFile) -> Manifest | None:
-    name = re.search(r"\.name\s*=\s*['\"]([^'\"]+)['\"]", file.text)
-    version = re.search(r"\.version\s*=\s*['\"]([^'\"]+)['\"]", file.text)
-    return Manifest(file.path, "gem", name[1], _version(version and version[1])) if name else None
+    name, version = (re.search(rf"\.{what}\s*=\s*['\"]([^'\"]+)['\"]", file.text) for what in ("name", "version"))
+    return Manifest(file.path, "gem", name[1], _fitting(_VERSION_FORM, version and version[1])) if name else None
 
 
-def _compose(file: ProjectFile) -> Manifest | None:
-    return Manifest(file.path, "compose", "", is_published=False) if re.search(r"^services:", file.text, re.M) else None
-
-
-def _docker(file: ProjectFile) -> Manifest | None:
-    return (
-        Manifest(file.path, "docker", "", is_published=False)
-        if re.search(r"^\s*FROM\s", file.text, re.I | re.M)
-        else None
-    )
-
-
-def _dart(file: ProjectFile) -> Manifest | None:
-    stated = dict(re.findall(r"^(\w+):[ \t]*['\"]?([^'\"\s#]+)", file.text, re.M))
-    sdk = re.search(r"^environment:\s*\n(?:[ \t]+.*\n)*?[ \t]+sdk:[ \t]*['\"]?([^'\"\n#]+)", file.text, re.M)
-    return Manifest(
-        file.path, "pub", stated["name"], _version(stated.get("version")), _need("Dart", sdk and sdk[1].strip()),
-        is_published=stated.get("publish_to") != "none" and "version" in stated,
-        is_program=re.search(r"^executables:", file.text, re.M) is not None,
-    )  # fmt: skip
-
-
-def _built(tool: str, sign: str) -> Callable[[ProjectFile], Manifest | None]:
-    pattern = re.compile(sign, re.I | re.M)
-    return lambda file: Manifest(file.path, tool, "", is_published=False) if pattern.search(file.text) else None
+def _docker(file: ProjectFile) -> Manifest:
+    return Manifest(file.path, "docker", "", is_published=False)
 
 
 _READERS: Mapping[str, Callable[[ProjectFile], Manifest | None]] = {
-    "pyproject.toml": _python,
-    "package.json": _node,
-    "Cargo.toml": _rust,
-    "go.mod": _go,
-    "composer.json": _php,
-    "setup.cfg": _setup_cfg,
-    "setup.py": _setup_py,
-    "mix.exs": _elixir,
-    "pubspec.yaml": _dart,
-    "CMakeLists.txt": _built("cmake", r"^\s*project\s*\("),
-    "meson.build": _built("meson", r"^\s*project\s*\("),
-    **dict.fromkeys(("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"), _compose),
-}
-
-
-def is_manifest(name: str) -> bool:
-    return _reader(name) is not None
+    "pyproject.toml": _python, "setup.cfg": _setup_cfg, "package.json": _node, "pnpm-workspace.yaml": _pnpm,
+    "Cargo.toml": _rust, "go.mod": _go, "composer.json": _php, "Dockerfile": _docker,
+}  # fmt: skip
 
 
 def _reader(name: str) -> Callable[[ProjectFile], Manifest | None] | None:
-    if name.startswith(("Dockerfile", "Containerfile")):
-        return _docker
     return _gem if name.endswith(".gemspec") else _READERS.get(name)
 
 
-def _version(value: object) -> str | None:
-    return value if isinstance(value, str) and _VERSION_FORM.fullmatch(value) else None
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(each for each in values if isinstance(each, str) and not each.startswith("!"))
+
+
+def _fitting(form: re.Pattern[str], value: object) -> str | None:
+    return value.strip() if isinstance(value, str) and form.fullmatch(value.strip()) else None
 
 
 def _need(platform: str, value: object) -> str | None:
-    return f"{platform} {value.strip()}" if isinstance(value, str) and _NEEDS.fullmatch(value) else None
+    fitting = _fitting(_NEEDS, value)
+    return f"{platform} {fitting}" if fitting else None

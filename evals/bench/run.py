@@ -15,6 +15,7 @@ from evals.bench.measurement import Measurement
 from evals.bench.memory import RECALL, measure_memory
 from evals.bench.models import bare_models
 from evals.bench.release_notes import measure_release_notes
+from evals.bench.remote_model import measure_remote_model
 from evals.bench.stages import ACKNOWLEDGED, GET, PACK, SEARCH, VISIBLE, measure_server, measure_starts
 from evals.bench.texts import questions, records
 from evals.machine import library_versions, machine
@@ -72,6 +73,7 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_server(measurement, full)
         measure_starts(measurement, f"start to ready, {len(measurement.texts)} entities", [full] * starts)
         measure_memory(measurement, Path(folder) / "memory")
+        measure_remote_model(measurement, Path(folder) / "remote")
         measure_graph(measurement, Path(folder) / "graph")
         measure_release_notes(measurement, Path(folder) / "histories")
 

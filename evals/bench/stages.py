@@ -82,9 +82,9 @@ def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -
     measurement.say(f"ingest of {len(texts)} entities …")
     sample = texts[: measurement.times(400)]
     before = _bare_rate(sample)
-    bodies = _bodies(texts)
+    batches = bodies(texts)
     start = time.perf_counter()
-    for body in bodies:
+    for body in batches:
         client.post("/api/entities/bulk", body)
     accepted_s = time.perf_counter() - start
     client.until_indexed()
@@ -107,7 +107,8 @@ def _bare_rate(texts: Sequence[Record]) -> float:
         return len(texts) / (time.perf_counter() - start)
 
 
-def _bodies(texts: Sequence[Record]) -> list[bytes]:
+def bodies(texts: Sequence[Record]) -> list[bytes]:
+    """Make the bodies of bulk writes."""
     entities = [
         {"name": text.name, "content": text.content, "entity_type": kind, "metadata": metadata}
         for text, (kind, metadata) in zip(texts, cycle(KINDS))
@@ -123,13 +124,13 @@ def _asking(client: Client) -> Callable[[bytes], object]:
 def _two_tenants(measurement: Measurement, first: Client, second: Client, texts: Sequence[Record]) -> None:
     measurement.say("a second tenant's searches, quiet and while the first ingests …")
     own = records(measurement.times(500), seed=21)
-    for body in _bodies(own):
+    for body in bodies(own):
         second.post("/api/entities/bulk", body)
     second.until_indexed()
     asked = [encoded({"query": text}) for text in questions(own, measurement.times(600) + WARM_UP, seed=22)]
     half = len(asked) // 2
     quiet, cost = measurement.warmed_calls(_asking(second), asked[:half])
-    busy = spread(_search_while_ingesting(first, second, asked[half:], _bodies(texts)))
+    busy = spread(_search_while_ingesting(first, second, asked[half:], bodies(texts)))
     note = f"{busy.p95:.1f} / {quiet.p95:.1f} ms"
     measurement.figures += [
         Figure.of("second tenant's search, quiet", quiet, note=cost),

@@ -1,1 +1,1 @@
-"""`engrain eval release-notes`: notes of replayed logs against manual labels."""
+"""`engrain eval release-notes`: breaking changes of the notes of public repositories, against labels by hand."""

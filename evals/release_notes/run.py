@@ -1,45 +1,120 @@
-"""Write and score the release notes of each replayed log."""
+"""Write the release notes of labelled ranges, and compare what they call breaking with the labels."""
 
 import hashlib
+import os
+import re
+import subprocess
+import sys
+import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from evals.datasets.collection import readable
-from evals.logs import log_folder
-from evals.options import Options
-from evals.release_notes.labels import LABELS, Project, read_labels
-from evals.release_notes.notes import changes_in, notes_of
-from evals.release_notes.replay import BEGINNING, END, replay
-from evals.release_notes.scoring import ARM, SET, cases
-from evals.results import Part
+from evals.datasets.collection import json_lines, readable
+from evals.options import Options, default_data
+from evals.results import Case, Part
 from evals.runs import Journal, Prepared
 from stores.errors import EngrainError
 
+SET, ARM = "release-notes", "rules"
+REPOSITORIES, LABELS = "repositories.tar.gz", "breaking-dev.jsonl"
+_COMMAND = "from cli.main import app\napp()"
+_BREAKING = re.compile(r"^## Breaking changes\n(.*?)^## ", re.M | re.S)
+_ALIKE = 40
+"""Letters that a statement and a label have in common if they are about the same change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    text: str
+    commits: tuple[str, ...]
+    pull_requests: tuple[str, ...]
+
+    def meets(self, label: dict[str, Any]) -> bool:
+        """Return whether a label is about this statement: by commit, pull request or words."""
+        commits = any(sha.startswith(each) for sha in label["commits"] for each in self.commits)
+        numbers = bool(set(self.pull_requests) & set(label["pull_requests"]))
+        stated = _letters(re.sub(r"^\*\*[\w/ -]+:\*\* ", "", label["stated"]))[:_ALIKE]
+        return commits or numbers or stated in _letters(self.text)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+|https\S+", "", text).casefold()
+
 
 def prepare(options: Options) -> Prepared:
-    """Find the logs; measuring takes about a minute.
+    """Find the repositories and labels; measuring takes about half a minute.
 
     Raises:
         EngrainError: One is missing.
     """
-    folder, projects = log_folder(options), read_labels()
-    logs = {project.name: (folder or Path()) / f"gitlog_{project.name}.jsonl.gz" for project in projects}
-    if missing := [log.name for log in logs.values() if not log.is_file()]:
-        raise EngrainError(f"There are no logs to replay: {', '.join(missing)}. Give --data PATH.")
-    data = {name: hashlib.sha256(log.read_bytes()).hexdigest() for name, log in logs.items()}
-    data["labels"] = hashlib.sha256(LABELS.read_bytes()).hexdigest()
-    return Prepared(data, lambda journal: _measure(journal, projects, logs))
+    data = options.data or default_data()
+    folder = (data or Path()) / "release-notes" if data and (data / "release-notes").is_dir() else data or Path()
+    missing = [name for name in (REPOSITORIES, LABELS) if not (folder / name).is_file()]
+    if missing:
+        raise EngrainError(f"There is nothing to write notes of: {', '.join(missing)} missing. Give --data PATH.")
+    hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (REPOSITORIES, LABELS)}
+    return Prepared(hashes, lambda journal: _measure(journal, folder))
 
 
-def _measure(journal: Journal, projects: Sequence[Project], logs: Mapping[str, Path]) -> None:
-    commits = 0
+def _measure(journal: Journal, folder: Path) -> None:
+    with readable(folder / LABELS, "labels"):
+        ranges: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        for row in json_lines(folder / LABELS):
+            ranges.setdefault((row["repository"], row["from"], row["to"]), []).append(row)
     with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
-        for project in projects:
-            with readable(logs[project.name], "a log"):
-                replayed = replay(logs[project.name], Path(temporary) / project.name)
-            notes = notes_of(replayed.folder, BEGINNING, END)
-            commits += len(replayed.originals)
-            for case in cases(project, list(changes_in(notes, replayed.originals)), replayed.originals):
+        try:
+            with tarfile.open(folder / REPOSITORIES) as archive:
+                archive.extractall(temporary, filter="data")
+        except (tarfile.TarError, OSError, EOFError) as error:
+            raise EngrainError(f"{folder / REPOSITORIES} cannot be read: {error}") from error
+        for (name, older, newer), labels in ranges.items():
+            notes = notes_of(Path(temporary) / f"{name}.git", older, newer)
+            for case in cases(f"{name} {newer}", list(breaking_in(notes)), labels):
                 journal.add(case)
-    journal.close_part(Part(SET, ARM, "change", commits, "right"))
+    journal.close_part(Part(SET, ARM, "change", len(ranges), "right"))
+
+
+def notes_of(repository: Path, older: str, newer: str) -> str:
+    """Write the notes between two references.
+
+    Raises:
+        EngrainError: The command failed.
+    """
+    flags = ("--raw", "--preset", "default", "--instructions", "", "--provider", "offline", "--repo", str(repository))
+    command = [sys.executable, "-P", "-c", _COMMAND, "release-notes", "--from", older, "--to", newer, *flags]
+    environ = {**os.environ, "PYTHONUTF8": "1"}
+    done = subprocess.run(  # noqa: S603 - our own interpreter and command
+        command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    if done.returncode:
+        raise EngrainError(f"Writing the release notes of {repository.name} failed: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def breaking_in(notes: str) -> Iterator[Statement]:
+    section = _BREAKING.search(notes)
+    for line in section[1].splitlines() if section else ():
+        if line.startswith("- "):
+            cited = line.rpartition(" (")[2]
+            yield Statement(
+                line[2:], tuple(re.findall("`([0-9a-f]{7,40})`", cited)), tuple(re.findall(r"#(\d+)", cited))
+            )
+
+
+def cases(name: str, called: Sequence[Statement], labels: Sequence[dict[str, Any]]) -> Iterator[Case]:
+    """Yield a case for each change that breaks, and for each statement that a label judges."""
+
+    def case(what: str, text: str, *, right: bool) -> Case:
+        identity = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return Case(SET, ARM, "change", f"{name} {what} {identity}", {"right": float(right)}, name, what, question=text)
+
+    for label in labels:
+        if label["breaking"]:
+            yield case("breaking recall", label["stated"], right=any(each.meets(label) for each in called))
+    for each in called:
+        judged = [label["breaking"] for label in labels if each.meets(label)]
+        if judged:
+            yield case("breaking precision", each.text, right=any(judged))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from html import escape
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope
@@ -17,10 +17,9 @@ from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
 from rest_bridge.bodies import read_form
 from rest_bridge.envelope import require_own_host
-from rest_bridge.mcp_discovery import AUTHORIZE_PATH, MCP_PATH, base_url
+from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.layout import LOGIN_PATH, hidden, render, see, text, to_login, visitor_of
-from rest_bridge.pages.login import AGAIN
+from rest_bridge.pages.layout import hidden, login_address, render, see, text, visitor_of
 from rest_bridge.query_strings import read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
@@ -52,7 +51,7 @@ class ConsentPage(Page):
         except OAuthRefused as error:
             return see(target.refused(error.code, error.message))
         visitor = visitor_of(scope)
-        return to_login(scope) if visitor is None else await self.ask(scope, visitor, client, asked)
+        return see(login_address(scope)) if visitor is None else await self.ask(scope, visitor, client, asked)
 
     async def ask(
         self, scope: Scope, visitor: Principal, client: RegisteredClient, asked: AuthorizationRequest
@@ -66,15 +65,14 @@ class ConsentPage(Page):
             return self.app.ledger.people.memberships(visitor.user_id)
 
         organizations = await in_thread(prepare)
-        here = f"{AUTHORIZE_PATH}?{scope['query_string'].decode('latin-1')}"
         body = (
             _asking(client, asked)
-            + f'<form method="post" action="{AUTHORIZE_PATH}">{hidden("ticket", token)}'
+            + f'<form method="post">{hidden("ticket", token)}'
             + _choice(organizations, visitor.organization_id)
             + '<button class="act" name="decision" value="allow">Allow</button>'
             '<button name="decision" value="deny">Deny</button></form>'
             f'<p class="soft">You are signed in as {text(visitor.user.email)}. '
-            f'<a href="{LOGIN_PATH}?{AGAIN}=1&amp;next={quote(here, safe="")}">Use another account</a></p>'
+            f'<a href="{escape(login_address(scope, again=True))}">Use another account</a></p>'
         )
         return render(f"Let {client.name} use Engrain?", body, form_targets=[form_target(asked.redirect_uri)])
 

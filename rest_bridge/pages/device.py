@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from pydantic_core import from_json
 from starlette.responses import Response
@@ -11,8 +11,8 @@ from starlette.types import Receive, Scope
 from auth.principal import Principal
 from rest_bridge.bodies import parse_pairs, read_form
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.layout import LOGIN_PATH, field, hidden, render, see, text, to_login, visitor_of
-from rest_bridge.pages.login import AGAIN
+from rest_bridge.pages.layout import field, hidden, login_address, render, see, text, visitor_of
+from rest_bridge.prefix import public_path
 from stores.errors import EngrainError, NotFound, ValidationFailed
 from tools.people.device import PAGE
 
@@ -23,7 +23,7 @@ class DevicePage(Page):
     async def show(self, scope: Scope) -> Response:
         visitor = visitor_of(scope)
         if visitor is None:
-            return to_login(scope)
+            return see(login_address(scope))
         user_code = parse_pairs(scope.get("query_string", b""), "query").get("user_code", "")
         if not user_code:
             return _code_form()
@@ -32,16 +32,17 @@ class DevicePage(Page):
         except (NotFound, ValidationFailed) as error:
             return _code_form(user_code, error)
         organizations = (await self.body_of("list_organizations", scope, {}))["orgs"]
-        return _decision_form(visitor, waiting, organizations, self.app.clock())
+        elsewhere = login_address(scope, again=True)
+        return _decision_form(visitor, waiting, organizations, self.app.clock(), elsewhere)
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
         visitor = visitor_of(scope)
         if visitor is None:
-            return to_login(scope)
+            return see(login_address(scope))
         given = await read_form(scope, receive)
         if given.get("visitor") != visitor.user_id:
             # Somebody else has signed in since: whoever decides must see as whom.
-            return see(f"{PAGE}?{urlencode({'user_code': given.get('user_code', '')})}")
+            return see(f"{public_path(scope, PAGE)}?{urlencode({'user_code': given.get('user_code', '')})}")
         if given.get("decision") not in ("allow", "deny"):
             raise ValidationFailed("Neither Allow nor Deny was chosen.", details={"field": "form.decision"})
         fields = {
@@ -64,7 +65,7 @@ def _code_form(user_code: str = "", alert: EngrainError | None = None) -> Respon
     more = 'class="code" maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" autofocus'
     body = (
         "<p>Type the code that the program shows you.</p>"
-        f'<form method="get" action="{PAGE}">'
+        '<form method="get">'
         + field("user_code", "Code", value=user_code[:20], more=more)
         + '<button class="act">Continue</button></form>'
     )
@@ -73,11 +74,10 @@ def _code_form(user_code: str = "", alert: EngrainError | None = None) -> Respon
 
 
 def _decision_form(
-    visitor: Principal, waiting: dict[str, Any], organizations: list[dict[str, Any]], now: datetime
+    visitor: Principal, waiting: dict[str, Any], organizations: list[dict[str, Any]], now: datetime, elsewhere: str
 ) -> Response:
     user_code = str(waiting["user_code"])
     agent = str(waiting["user_agent"])
-    here = quote(f"{PAGE}?user_code={user_code}", safe="")
     body = (
         f"<p>A program that calls itself <strong>{text(str(waiting['client_name']))}</strong> asks to act as you.</p>"
         "<h2>Compare</h2><ul>"
@@ -87,14 +87,14 @@ def _decision_form(
         + f"</li><li>It asked {_ago(now - datetime.fromisoformat(str(waiting['started_at'])))}</li></ul>"
         '<p class="note">Allow it only if you started it yourself just now. If somebody sent you this address or '
         "this code, deny it: whoever sent it would get into your account.</p>"
-        f'<form method="post" action="{PAGE}">'
+        '<form method="post">'
         + hidden("user_code", user_code)
         + hidden("visitor", visitor.user_id)
         + _organization_choice(visitor, organizations)
         + '<button class="act" name="decision" value="allow">Allow</button>'
         '<button name="decision" value="deny">Deny</button></form>'
         f'<p class="soft">You are signed in as {text(visitor.user.name)} ({text(visitor.user.email)}). '
-        f'<a href="{LOGIN_PATH}?{AGAIN}=1&amp;next={here}">Sign in as somebody else</a></p>'
+        f'<a href="{text(elsewhere, at_most=2000)}">Sign in as somebody else</a></p>'
     )
     return render("Let this program sign in?", body)
 

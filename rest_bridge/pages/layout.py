@@ -14,6 +14,7 @@ from starlette.types import Scope
 from auth.principal import Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.envelope import status_of
+from rest_bridge.prefix import public_path
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import EngrainError, RateLimited
 
@@ -132,6 +133,8 @@ def retry_after(error: RateLimited) -> str:
 
 
 LOGIN_PATH = "/login"
+SIGN_UP_PATH = "/signup"
+AGAIN = "again"
 NEXT_LIMIT = 16 * 1024
 # Visible ASCII without a backslash, which browsers read as a slash.
 _PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
@@ -153,11 +156,11 @@ def local_path(wanted: str | None) -> str | None:
     return wanted
 
 
-def to_login(scope: Scope) -> RedirectResponse:
-    """Redirect to the login page, and back here afterwards."""
+def login_address(scope: Scope, *, again: bool = False) -> str:
+    """Return the address of the login page that leads back here; `again` asks who is signed in already, too."""
     query = scope.get("query_string", b"").decode("latin-1")
-    here = scope["path"] + (f"?{query}" if query else "")
-    return see(f"{LOGIN_PATH}?next={quote(here, safe='')}")
+    here = public_path(scope, scope["path"]) + (f"?{query}" if query else "")
+    return f"{public_path(scope, LOGIN_PATH)}?{f'{AGAIN}=1&' if again else ''}next={quote(here, safe='')}"
 
 
 def see(address: str) -> RedirectResponse:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # numpy is loaded with the first vector, not with the first i
 
     Vectors = NDArray[np.float32]
 
+BATCH = 128
+"""Texts of one request to a remote server."""
 Provider = Literal["builtin", "openai", "ollama", "none"]
 
 
@@ -36,6 +38,13 @@ class EmbeddingSpec:
     question_timeout_s: float = 3.0
     """Retries included: a search waits for it."""
     max_retries: int = 3
+    requests: int = 4
+    """In flight at a time, for texts of the indexes."""
+
+    @property
+    def at_once(self) -> int:
+        """Texts of one round of `embed_documents`."""
+        return BATCH * self.requests if self.provider in ("openai", "ollama") else 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import httpx2
+from pydantic_core import from_json
 
 from stores.embedding.dialects import Dialect
 from stores.embedding.embedder import EmbeddingFailed, EmbeddingSpec
@@ -156,8 +157,8 @@ class Endpoint:
 
     def _parsed(self, answer: _Answer) -> JsonObject | _Setback:
         try:
-            parsed = json.loads(answer.body)
-        except (ValueError, RecursionError):
+            parsed = from_json(answer.body)
+        except ValueError:
             return _Setback("the answer is not JSON", _CHECK_URL)
         return parsed if isinstance(parsed, dict) else _Setback("the answer is not a JSON object", _CHECK_URL)
 

@@ -35,7 +35,7 @@ def _tokens(
     text: str, tokenizer: "WordPieceTokenizer", characters_per_token: int | None
 ) -> tuple[list[tuple[int, int]], list[int]]:
     pieces = tokenizer.pieces(text)
-    if characters_per_token is None:
+    if characters_per_token is None or all(end - start <= 4 * characters_per_token for start, end in pieces.spans):
         return pieces.spans, pieces.words
     spans: list[tuple[int, int]] = []
     words: list[int] = []

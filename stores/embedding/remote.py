@@ -2,14 +2,14 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stores.embedding.dialects import Dialect
-from stores.embedding.embedder import EmbeddingFailed, EmbeddingSpec, Passage
+from stores.embedding.embedder import BATCH, EmbeddingFailed, EmbeddingSpec, Passage
 from stores.embedding.endpoint import Endpoint
 from stores.embedding.passages import split_passages
 from stores.embedding.shipped import load_tokenizer
@@ -17,7 +17,7 @@ from stores.embedding.wordpiece import PASSAGE_TOKENS, WordPieceTokenizer
 from stores.errors import InvalidSetting
 from stores.records import JsonObject
 
-BATCH = 64
+BATCH_CHARACTERS = 200_000
 QUIET_S = 5.0
 """Pause after a query timed out: the server gets no other."""
 
@@ -44,6 +44,7 @@ class RemoteEmbedder:
         self._question_timeout_s = min(spec.question_timeout_s, spec.timeout_s)
         self._quiet_until = 0.0
         self._endpoint = Endpoint(spec, dialect, spec.model)
+        self._requests = spec.requests
         self._lock = threading.Lock()
 
     @property
@@ -62,8 +63,28 @@ class RemoteEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.empty((0, self.dimension), np.float32)
-        batches = (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
-        return np.concatenate([self._embed(batch) for batch in batches])
+        batches = list(_batches(texts))
+        found: dict[int, Vectors] = {}
+        failures: list[Exception] = []
+        numbers = iter(range(len(batches)))
+
+        def work() -> None:
+            while not failures and (number := next(numbers, None)) is not None:
+                try:
+                    found[number] = self._embed(batches[number])
+                except Exception as error:  # noqa: BLE001 - raised on the calling thread
+                    failures.append(error)
+
+        # Daemons, unlike the threads of an executor: a server that hangs would keep this process from its end.
+        helpers = [threading.Thread(target=work, daemon=True) for _ in batches[1 : self._requests]]
+        for helper in helpers:
+            helper.start()
+        work()
+        for helper in helpers:
+            helper.join()
+        if failures:
+            raise failures[0]
+        return np.concatenate([found[number] for number in range(len(batches))])
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a query within its timeout; after one the server gets none for `QUIET_S`."""
@@ -121,6 +142,18 @@ class RemoteEmbedder:
                 f"vectors of {found} numbers where {expected} were expected",
                 f"Set ENGRAIN_EMBEDDING_DIMENSION to {found}, or choose a model of {expected} dimensions.",
             )
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch, room = list[str](), BATCH_CHARACTERS
+    for text in texts:
+        size = min(len(text), _LONGEST_TEXT)
+        if len(batch) == BATCH or size > room:
+            yield batch
+            batch, room = [], BATCH_CHARACTERS
+        batch.append(text)
+        room -= size
+    yield batch
 
 
 def _sendable(text: str) -> str:

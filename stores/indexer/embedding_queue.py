@@ -78,10 +78,11 @@ class Slice:
 class EmbeddingQueue:
     """Deferred changes above a limit stay in the feed: memory is bounded. Thread-safe."""
 
-    def __init__(self, progress: Progress, limit: int) -> None:
+    def __init__(self, progress: Progress, limit: int, ready_records: int = READY_RECORDS) -> None:
         self._lock = threading.Lock()
         self._backlog = Backlog(progress)
         self._limit = limit
+        self._ready_records = ready_records
         self.scanned = progress.prefix
         """Interactive changes are queued up to here; deferred ones up to `reached`."""
         self._queued: dict[bool, OrderedDict[str, None]] = {True: OrderedDict(), False: OrderedDict()}
@@ -170,8 +171,8 @@ class EmbeddingQueue:
         """Return the next records to read, if there is room for them."""
         with self._lock:
             self._calls = False
-            interactive = bool(self._queued[True]) and len(self._ready[True]) < READY_RECORDS
-            if not interactive and len(self._ready[False]) > READY_RECORDS - AT_ONCE:
+            interactive = bool(self._queued[True]) and len(self._ready[True]) < self._ready_records
+            if not interactive and len(self._ready[False]) > self._ready_records - AT_ONCE:
                 return []
             while not interactive and self._refill and len(self._queued[False]) < AT_ONCE:
                 self._enqueue(self._refill.popleft(), interactive=False)

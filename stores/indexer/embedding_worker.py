@@ -69,6 +69,7 @@ class EmbeddingWorker:
         self.remembered = VectorCache(options.cached_passages)
         self._token_cache = TokenCache(options.cached_token_bytes)
         self._options = options
+        self._passages = options.passages_per_turn
         self._signal = threading.Condition()
         self._riders: deque[Rider] = deque()
         self._woken = False
@@ -139,6 +140,7 @@ class EmbeddingWorker:
         if any(each.work.interactive for each in slices):
             self._tokens_from = time.monotonic() + self._options.late_after_s
         texts = [text for each in slices for text in each.texts]
+        begin = time.monotonic()
         try:
             vectors = self.source.get().embed_documents(texts)
             if len(vectors) != len(texts):
@@ -146,7 +148,15 @@ class EmbeddingWorker:
         except Exception as error:  # noqa: BLE001  # a remote model may fail in any way; the words go on
             self._failed(rider, slices, error)
             return
+        self._adapt(len(texts), time.monotonic() - begin)
         self._succeeded(rider, slices, vectors)
+
+    def _adapt(self, texts: int, seconds: float) -> None:
+        options = self._options
+        if seconds > 2 * options.quick_turn_s:
+            self._passages = max(self._passages // 2, options.passages_per_turn)
+        elif seconds < options.quick_turn_s and texts >= self._passages:
+            self._passages = min(self._passages * 2, options.passages_at_most)
 
     @property
     def token_label(self) -> str:
@@ -185,7 +195,7 @@ class EmbeddingWorker:
     def _next(self, *, interactive: bool) -> tuple[Rider, list[Slice]] | None:
         with self._signal:
             for rider in self._riders:
-                slices = rider.works.take(interactive=interactive, passages=self._options.passages_per_turn)
+                slices = rider.works.take(interactive=interactive, passages=self._passages)
                 if slices:
                     self._put_last(rider)
                     return rider, slices
@@ -200,6 +210,8 @@ class EmbeddingWorker:
             self._tell_all()
 
     def _failed(self, rider: Rider, slices: list[Slice], error: Exception) -> None:
+        # Each record of a failed turn is tried again alone.
+        self._passages = self._options.passages_per_turn
         if any(not each.work.failures for each in slices):
             self._failures += 1
             self._not_before = time.monotonic() + self._options.pause_s(self._failures)

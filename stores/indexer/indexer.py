@@ -28,6 +28,7 @@ FRESH_TIMEOUT_S = 2.0
 """Wait of the search that opens an organization for its indexes to catch up."""
 EXAMINE_POLL_S = 0.05
 BUILDERS = 2
+MOST_UNREAD = 1_000
 
 log = structlog.get_logger("indexer")
 
@@ -170,6 +171,20 @@ class Indexer:
     def status_of(self, organization_id: str) -> list[IndexStatus]:
         organization = self._registry.get(organization_id)
         return organization.status() if organization is not None else []
+
+    def unread(self, organization_id: str, visibility: frozenset[str]) -> int:
+        """Count the visible records that search by words or meaning does not know yet, up to `MOST_UNREAD`."""
+        organization = self._registry.get(organization_id)
+        if organization is None:
+            return 0
+        behind = [
+            lane for lane in organization.lanes if lane.name != "graph" and lane.status(organization.head).pending
+        ]
+        after = min((lane.status(organization.head).watermark for lane in behind), default=organization.head)
+        changes = self._ledger.feed.changes(organization_id, after, MOST_UNREAD) if behind else []
+        last = {each.record_id: each for each in changes if each.kind == "entity" and each.visibility in visibility}
+        written = {each: change.sequence for each, change in last.items() if change.operation != "delete"}
+        return sum(any(not lane.contains(at, [each]) for lane in behind) for each, at in written.items())
 
     @property
     def surveyed(self) -> bool:

@@ -27,6 +27,9 @@ class IndexerOptions:
     batch_changes: int = 2_000
     batch_characters: int = 8_000_000
     passages_per_turn: int = 8
+    passages_at_most: int = 8
+    """While full turns take less than `quick_turn_s`: more pays where a model is far away."""
+    quick_turn_s: float = 1.0
     late_after_s: float = 0.3
     """Quiet time after a single write before tokens are encoded."""
     cached_passages: int = 4_096

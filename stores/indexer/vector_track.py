@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stores.embedding import Passage
 from stores.indexer.backlog import Progress
-from stores.indexer.embedding_queue import EmbeddingQueue, Work
+from stores.indexer.embedding_queue import READY_RECORDS, EmbeddingQueue, Work
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark, marker
@@ -95,7 +95,8 @@ class VectorTrack(Track[VectorIndex]):
         if self._stored is not None and not objection:
             progress = Progress(self._stored.position.sequence, self._stored.applied)
         self._epoch = head.epoch
-        self.works = EmbeddingQueue(progress, around.options.backlog_limit)
+        ahead = max(READY_RECORDS, 2 * around.options.passages_at_most)
+        self.works = EmbeddingQueue(progress, around.options.backlog_limit, ahead)
         if mode:
             self._refill(mode)
             log.info("index_refill", organization_id=around.organization_id, index="vectors", reason=objection or mode)

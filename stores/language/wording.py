@@ -7,6 +7,16 @@ import unicodedata
 _DOTTED_I = "i\u0307"
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _LIGATURES = str.maketrans({"æ": "ae", "œ": "oe"})
+# Greek, Cyrillic, Hebrew, Arabic and Indic scripts.
+_MARKED = re.compile("[\u0300-\u052f\u0591-\u06ff\u0900-\u0dff\u1f00-\u1fff]+")
+_NUKTA_AND_VIRAMA = (7, 9)
+"""Combining classes of the Indic marks that are left out; vowel signs stay."""
+_LETTERS = tuple(unicodedata.normalize("NFD", letter) for letter in "йїў")
+"""No marked forms of other letters."""
+# Variants that Lucene's normalisers of Arabic and Persian fold, too; without the tatweel.
+_VARIANTS = str.maketrans("ٱىیةک", "اييهك", "\u0640") | {
+    code: str(unicodedata.decimal(chr(code))) for code in range(0x660, 0x2000) if chr(code).isdecimal()
+}
 
 
 def comparable(text: str) -> str:
@@ -14,6 +24,31 @@ def comparable(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", text.casefold()).replace(_DOTTED_I, "i")
+
+
+def folded(text: str) -> str:
+    """Fold case, digits, and what many writers leave out in other scripts than Latin. Idempotent.
+
+    Marks of Greek, Cyrillic, Hebrew and Arabic, viramas and nuktas go: `Ёлка` is `елка`, `أحمد` is `احمد`.
+    """
+    if text.isascii():
+        return text.lower()
+    return _MARKED.sub(_without_marks, comparable(text)).translate(_VARIANTS)
+
+
+def _without_marks(run: re.Match[str]) -> str:
+    decomposed = unicodedata.normalize("NFD", run.group())
+    kept = [
+        character
+        for before, character in zip(("", *decomposed), decomposed, strict=False)
+        if not _is_optional(character) or before + character in _LETTERS
+    ]
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+def _is_optional(character: str) -> bool:
+    combining = unicodedata.combining(character)
+    return combining > 0 and (character < "\u0900" or combining in _NUKTA_AND_VIRAMA)
 
 
 def without_accents(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
@@ -26,6 +26,8 @@ from stores.ledger.identities import IDENTITY_COLUMNS, IDENTITY_WIDTH, to_identi
 from stores.ledger.store import Store, clashing
 from stores.records import Identity, JsonObject
 
+REFRESH_GRACE = timedelta(seconds=30)
+"""Time in which processes that share a grant may refresh it at once."""
 GrantRefusal = Literal["reused", "ended"]
 """`reused`: spent before, so its grant is revoked now. `ended`: unknown, expired or revoked."""
 
@@ -134,6 +136,7 @@ _by_refresh_token = (
         *_alive,
     )
 )
+_unspent = select(_tokens.c.grant_id).where(_tokens.c.token_hash == bindparam("token"), *_token_holds)
 _of_user = (
     select(*_grant_columns)
     .where(_grants.c.user_id == bindparam("user"), *_alive)
@@ -215,13 +218,19 @@ class Grants(Store):
     def rotate(
         self, refresh_hash: str, client_id: str, tokens: TokenPair, *, request: JsonObject | None = None
     ) -> Grant | GrantRefusal:
-        """Exchange a client's refresh token, once; a spent one revokes the grant, audited as `oauth.reuse`."""
+        """Exchange a client's refresh token, once; a spent one revokes the grant, audited as `oauth.reuse`.
+
+        Within `REFRESH_GRACE` the same unspent successors may be exchanged for it again.
+        """
         with self._database.write() as connection:
             now = to_micros(self._clock())
             found = connection.execute(_by_refresh_token.with_for_update(), {"token": refresh_hash, "now": now}).first()
             if found is None or found.client_id != client_id:
                 return "ended"
             if found.spent_at is not None:
+                is_recent = found.spent_at > to_micros(self._clock() - REFRESH_GRACE)
+                if is_recent and connection.execute(_unspent, {"token": tokens.refresh_hash, "now": now}).first():
+                    return _to_grant(found[:-1])
                 return _revoke_reused(connection, self._clock(), found.id, request)
             spend = update(_tokens).where(_tokens.c.token_hash == refresh_hash).values(spent_at=now)
             connection.execute(spend)

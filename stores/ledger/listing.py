@@ -138,6 +138,10 @@ class StatusReads(EntityReads):
                 found = self._with_label(organization_id, found, kind, words)
         return found
 
+    def tagged(self, organization_id: str, tags: Iterable[str]) -> set[str]:
+        """Return the records with one of these tags, whoever may read them."""
+        return {row.entity_id for row in self._all(_labelled(organization_id, "tag", tags), {})}
+
     def _with_label(self, organization_id: str, ids: Iterable[str], kind: str, words: Iterable[str]) -> set[str]:
         values = {
             "organization": organization_id,

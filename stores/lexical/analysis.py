@@ -2,14 +2,15 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from stores.language.figures import figures
 from stores.language.spelling import in_one_spelling
 from stores.language.stop_words import STOP_WORDS
-from stores.language.wording import comparable
+from stores.language.wording import folded
 
 LONGEST_TERM_BYTES = 255
 LONGEST_NAME = 1_000
@@ -33,6 +34,11 @@ _NAMES = re.compile(r"\w+")
 _TRIMMED = ",;:()[]{}<>\"'`“”\u2018\u2019«»…=|&*!?"
 # Variation selectors of emoji, and backticks.
 _FORMS = re.compile("[\ufe0e\ufe0f`]")
+_BEGINNING = re.compile(r"[0-9a-f-]{7,64}|(?=.*[0-9])[0-9a-z_-]{7,64}")
+_OPAQUE = re.compile(
+    r"(?:[a-z]+_)*(?:(?=[a-f]*[0-9][a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|(?=[a-z]*[0-9]+[a-z]+[0-9])[0-9a-z]{10,64})"
+)
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
 
 
@@ -62,7 +68,7 @@ def prepare(text: str) -> str:
     whole = " ".join(words)
     if whole.isascii():
         return in_one_spelling(_apart(whole))
-    return in_one_spelling(" ".join([word if _is_plain(word) else _split(word) for word in words]))
+    return in_one_spelling(" ".join(filter(None, [word if _is_plain(word) else _split(word) for word in words])))
 
 
 def analysed(prepared: str) -> list[str]:
@@ -96,7 +102,13 @@ def identifiers(text: str) -> list[str]:
 
 
 def distinct(text: str) -> set[str]:
-    return {*analyse(text), *identifiers(text)}
+    return {*analyse(text), *figures(text), *identifiers(text)}
+
+
+def with_figures(parts: Sequence[str]) -> list[str]:
+    """Add a part with the numbers and days of the others, in one form."""
+    found = dict.fromkeys(figure for part in parts for figure in figures(part))
+    return [*parts, " ".join(found)] if found else [*parts]
 
 
 def normalise(text: str) -> str:
@@ -129,12 +141,28 @@ def is_single_unspaced(term: str) -> bool:
     return _SINGLE_UNSPACED.fullmatch(term) is not None
 
 
+def may_begin_opaque(token: str) -> bool:
+    return _BEGINNING.fullmatch(token) is not None
+
+
+def is_opaque(token: str) -> bool:
+    """Return whether a token is a hash, a UUID, a generated id or a key: nobody remembers it whole."""
+    return _OPAQUE.fullmatch(token) is not None
+
+
+def straddling(terms: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the bigrams between two others of a run in a script without spaces, with these."""
+    for before, each, after in zip(terms, terms[1:], terms[2:], strict=False):
+        if len(each) == 2 and before[-1] == each[0] and each[1] == after[0] and _UNSPACED_RUN.fullmatch(each):
+            yield before, each, after
+
+
 def name_key(text: str) -> str:
     """Return the key by which names and questions are compared, or nothing.
 
     Ignores case, spacing, forms of emoji, backticks, and quotes around the whole.
     """
-    whole = _FORMS.sub("", comparable(" ".join(normalise(text).split())))
+    whole = _FORMS.sub("", folded(" ".join(normalise(text).split())))
     quote = _QUOTED.fullmatch(whole)
     key = next(filter(None, quote.groups())).strip() if quote else whole
     return key if len(key) <= LONGEST_NAME else ""
@@ -153,8 +181,8 @@ def _split(word: str) -> str:
     if word.isascii():
         return _apart(word)
     pieces = _UNSPACED_RUN.sub(_bigrams, word).split()
-    folded = [piece if piece.isascii() else comparable(piece) for piece in pieces]
-    return " ".join([_apart(piece) if piece.isascii() else piece for piece in folded])
+    alike = [piece if piece.isascii() else folded(piece) for piece in pieces]
+    return " ".join([_apart(piece) if piece.isascii() else piece for piece in alike if piece])
 
 
 def _apart(text: str) -> str:
@@ -179,7 +207,7 @@ def _trim(token: str) -> str:
 
 def _admit(token: str, found: dict[str, None]) -> None:
     if any(map(str.isalnum, token)):
-        lowered = comparable(token)
+        lowered = folded(token)
         if len(lowered.encode()) < LONGEST_TERM_BYTES:
             found[lowered] = None
 

@@ -279,7 +279,7 @@ class LexicalIndex:
         writer.wait_merging_threads()
 
     def _named_so(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> Scored:
-        if not question.name or not searcher.doc_freq("name", question.name):
+        if not question.ids and not (question.name and searcher.doc_freq("name", question.name)):
             return NO_HITS
         return self._best(searcher, queries.named(self._schema, question, accepted), limit)
 

@@ -84,6 +84,10 @@ def _is_date(token: str) -> bool:
     return any(pattern.fullmatch(day) for pattern in (_DATE, _DAY_IN_A_ROW))
 
 
+def is_day(word: str) -> bool:
+    return _DAY_IN_A_ROW.fullmatch(word) is not None
+
+
 def is_year(word: str) -> bool:
     return re.fullmatch(_YEAR, word) is not None
 

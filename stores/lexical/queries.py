@@ -8,9 +8,10 @@ from typing import Self, get_args
 from tantivy import FieldType, Occur, Query, Schema
 
 from stores.clock import microseconds
+from stores.language.figures import with_figures
 from stores.lexical import analysis
 from stores.lexical.lengths import K1
-from stores.lexical.names import is_year, numbered
+from stores.lexical.names import is_day, is_year, numbered
 from stores.lexical.schema import HAPPENED, Field
 from stores.lexical.visible_stats import VisibleStats
 from stores.records import IndexFilter
@@ -26,6 +27,8 @@ MOST_LOOKED_UP = 8
 """Names with numbers that are looked up."""
 NAMED = 5.0
 """Weight of the number of a name."""
+DATED = 3.0
+"""Weight of a day."""
 FEWEST_DIGITS = 2
 """The parts of `v2.4.1` are in many texts."""
 MOST_MARKED = 24
@@ -40,6 +43,8 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Term:
+    """Word or token of a question."""
+
     field: Field
     value: str
     documents: int
@@ -47,6 +52,12 @@ class Term:
     idf: float
     boost: float
     """Factor on Tantivy's score."""
+    also: tuple["Term", ...] = ()
+    """Terms that count as this one."""
+
+    @property
+    def values(self) -> list[str]:
+        return [self.value, *(each.value for each in self.also)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +70,8 @@ class Plan:
     """Empty where no record can have it."""
     words: Words
     """In order; none with a script without spaces, whose bigrams tell no order."""
+    ids: tuple[str, ...] = ()
+    """Records of which the question is the id."""
     unknown: float = 0.0
     """Share of the idf in names with numbers that no visible record has."""
 
@@ -89,28 +102,34 @@ def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> Plan:
     """Analyse a question with the statistics of what the caller sees.
 
     A missing word stays, with the highest idf: a record without it covers less. A missing exact token is dropped: its
-    parts speak for it.
+    parts speak for it. The beginning of a hash stands for the hash.
     """
-    text = text[:LONGEST_QUERY]
+    whole = text[:LONGEST_QUERY]
+    text = with_figures(whole, lambda figure: stats.documents("text", figure) > 0)
     weigh = _weigher(stats)
     said = analysis.positions(text)
     words = [word for word in dict.fromkeys(word for _, word in said) if not analysis.is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
     tokens = analysis.written_tokens(text)
+    completed = _completed(stats, tokens, NAMED if heed_names else 1.0)
     written_so = set(analysis.identifiers(text)) - analysis.several(text)
-    looked_up = dict.fromkeys([*tokens, *analysis.members(tokens)])
+    looked_up = dict.fromkeys(each for each in (*tokens, *analysis.members(tokens)) if each not in completed)
     exact, spoken_for = _exact(written_so, looked_up, plain, weigh("exact"))
-    names = {name: analysis.positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
-    found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
+    spoken_for |= _straddling(said, plain).union(*map(analysis.analyse, completed))
+    numbers = [each for each in numbered(text, tokens)[:MOST_TERMS] if each not in completed] if heed_names else []
+    names = {name: analysis.positions(name) for name in numbers}
+    found = [*(word for word in plain.values() if word.value not in spoken_for), *exact, *completed.values()]
     weighed = _emphasised(found, names)
-    phrases = [tuple(analysis.positions(phrase)) for phrase in analysis.quoted(text)[:MOST_PHRASES]]
+    phrases = [tuple(analysis.positions(phrase)) for phrase in analysis.quoted(whole)[:MOST_PHRASES]]
+    ids = tuple(stats.records(analysis.normalise(whole).strip()))
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(weighed, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
-        analysis.name_key(text),
+        analysis.name_key(whole),
         () if any(map(analysis.is_single_unspaced, written_so)) else said,
-        _unknown(stats, names, found, weighed),
+        ids,
+        0.0 if ids else _unknown(stats, names, found, weighed),
     )
 
 
@@ -130,12 +149,37 @@ def _exact(
     return exact, spoken_for
 
 
+def _completed(stats: VisibleStats, tokens: Iterable[str], weight: float) -> dict[str, Term]:
+    completed: dict[str, Term] = {}
+    for token in islice(filter(analysis.may_begin_opaque, tokens), MOST_LOOKED_UP):
+        known = [each for each in stats.continuations("exact", token) if analysis.is_opaque(each[0])]
+        if known:
+            documents = sum(count for _, count in known)
+            idf = weight * stats.idf(documents)
+            first, *others = (Term("exact", each, documents, idf, stats.boost("exact", each, idf)) for each, _ in known)
+            completed[token] = replace(first, also=tuple(others))
+    return completed
+
+
+def _straddling(said: Words, plain: Mapping[str, Term]) -> set[str]:
+    # Between two words that a record may hold apart: 班电 in 值班电话.
+    def is_held(word: str) -> bool:
+        return word in plain and plain[word].documents > 0
+
+    return {
+        each
+        for before, each, after in analysis.straddling([word for _, word in said])
+        if is_held(before) and is_held(after) and not is_held(each)
+    }
+
+
 def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
     words = {word for words in names.values() for _, word in words if not is_year(word)}
     telling = {word for word in words if sum(map(str.isdigit, word)) >= FEWEST_DIGITS} | names.keys()
+    weights = [NAMED if term.value in telling else DATED if is_day(term.value) else 1.0 for term in terms]
     return [
-        replace(term, idf=NAMED * term.idf, boost=NAMED * term.boost) if term.value in telling else term
-        for term in terms
+        replace(term, idf=weight * term.idf, boost=weight * term.boost)
+        for term, weight in zip(terms, weights, strict=True)
     ]
 
 
@@ -179,8 +223,9 @@ def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
 
 
 def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
-    """Match records named as the question, by BM25."""
-    required = [Query.term_query(schema, "name", question.name, "basic"), *filters(schema, accepted)]
+    """Match records whose name or id is the question, by BM25."""
+    called = [Query.term_query(schema, "name", question.name, "basic"), any_of(schema, "id", question.ids)]
+    required = [union(called), *filters(schema, accepted)]
     return Query.boolean_query(
         [
             *((Occur.Must, _unscored(query)) for query in required),
@@ -191,10 +236,7 @@ def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
 
 def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query:
     """Score by the summed idf of a record's terms."""
-    held = [
-        (Occur.Should, Query.const_score_query(Query.term_query(schema, term.field, term.value), term.idf))
-        for term in question.present
-    ]
+    held = [(Occur.Should, Query.const_score_query(_holding(schema, term), term.idf)) for term in question.present]
     return Query.boolean_query([
         (Occur.Must, Query.boolean_query(held)),
         *((Occur.Must, _unscored(query)) for query in required),
@@ -204,10 +246,7 @@ def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query
 def marking(schema: Schema, terms: Sequence[Term], required: Iterable[Query]) -> Query:
     """Score by a bit mask of a record's terms, the first highest, 24 bits."""
     marks = ((term, float(1 << bit)) for bit, term in enumerate(reversed(terms)))
-    held = [
-        (Occur.Should, Query.const_score_query(Query.term_query(schema, term.field, term.value), mark))
-        for term, mark in marks
-    ]
+    held = [(Occur.Should, Query.const_score_query(_holding(schema, term), mark)) for term, mark in marks]
     return Query.boolean_query([
         (Occur.Must, Query.boolean_query(held)),
         *((Occur.Must, _unscored(query)) for query in required),
@@ -269,8 +308,15 @@ def any_of_numbers(schema: Schema, field: str, values: Iterable[int]) -> Query:
 
 
 def _weighed(schema: Schema, term: Term) -> Query:
+    if term.also:
+        return Query.disjunction_max_query([_weighed(schema, each) for each in (replace(term, also=()), *term.also)])
     query = Query.term_query(schema, term.field, term.value)
     return query if term.boost == 1.0 else Query.boost_query(query, term.boost)
+
+
+def _holding(schema: Schema, term: Term) -> Query:
+    held = [Query.term_query(schema, term.field, value) for value in term.values]
+    return held[0] if len(held) == 1 else union(held)
 
 
 def _unscored(query: Query) -> Query:

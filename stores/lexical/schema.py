@@ -12,11 +12,19 @@ from stores.event_times import event_span
 from stores.hashing import hash64
 from stores.indexed_text import indexed_parts
 from stores.language.code import is_code
-from stores.lexical.analysis import analysed, identifiers, name_key, prepare, token_analyser, word_analyser
+from stores.lexical.analysis import (
+    analysed,
+    identifiers,
+    name_key,
+    prepare,
+    token_analyser,
+    with_figures,
+    word_analyser,
+)
 from stores.records import Entity, Facet, Position, facets
 from stores.threads import SEPARATES, ThreadPlace
 
-FORMAT = 19
+FORMAT = 20
 """Increment when older indexes cannot be read or would answer differently."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -88,7 +96,7 @@ def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
 
 
 def _add_searched(document: Document, parts: Sequence[str]) -> None:
-    words = [prepare(part) for part in parts]
+    words = [prepare(part) for part in with_figures(parts)]
     for each in words:
         document.add_text("text", each)
     tokens = identifiers("\n".join(parts))

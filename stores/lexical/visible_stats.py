@@ -1,6 +1,7 @@
 """BM25 statistics of the records that a caller may read; hidden records count for nothing."""
 
 import math
+import re
 from collections.abc import Sequence
 
 from tantivy import Occur, Query, Schema, Searcher
@@ -10,6 +11,8 @@ from stores.lexical.schema import POSITION_KEY, RECORD, RESERVED
 
 MOST_COUNTED = 10_000
 """Records counted (0.2 ms); above it their visible share is estimated."""
+MOST_CONTINUATIONS = 8
+_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{7,12}")
 # Callers and terms cached until the next commit, 20 MB at most.
 _MOST_CALLERS = 64
 _MOST_TERMS = 2_000
@@ -63,7 +66,7 @@ class VisibleStats:
         if [place for place, _ in words] != list(range(len(words))):
             words = ()
         if self._searcher.doc_freq("id", token):
-            ways.append(Query.term_query(self._schema, "id", token, "basic"))
+            ways.append(self._is(token))
         if self._searcher.doc_freq("exact", token):
             ways.append(Query.term_query(self._schema, "exact", token))
         if words and all(self._searcher.doc_freq("text", word) for _, word in words):
@@ -73,6 +76,27 @@ class VisibleStats:
                 else Query.term_query(self._schema, "text", words[0][1])
             )
         return any(_count(self._searcher, way, self._visible) for way in ways)
+
+    def continuations(self, field: str, beginning: str) -> list[tuple[str, int]]:
+        """Return the visible terms with this beginning and their counts, the most frequent first; few."""
+        # Most lookups find nothing; counting what is visible takes longer.
+        if not self._searcher.terms_with_prefix(field, beginning, limit=1):
+            return []
+        found = self._searcher.terms_with_prefix(field, beginning, self._visible, MOST_CONTINUATIONS)
+        return [(value, documents) for value, documents in found if documents]
+
+    def records(self, name: str) -> list[str]:
+        """Return the visible record with this id, or those whose generated id begins so, with its type or without."""
+        if self._searcher.doc_freq("id", name):
+            return [name] if _count(self._searcher, self._is(name), self._visible) else []
+        beginning = name.lower()
+        if not _SHORT_ID.fullmatch(beginning):
+            return []
+        types = [f"{value}_" for value, _ in self._searcher.terms_with_prefix("entity_type", "")]
+        return [value for each in ("", *types) for value, _ in self.continuations("id", each + beginning)]
+
+    def _is(self, record_id: str) -> Query:
+        return Query.term_query(self._schema, "id", record_id, "basic")
 
     def idf(self, documents: int) -> float:
         return _idf(self._total, documents)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stores.indexed_text import indexed_parts
-from stores.lexical.analysis import identifiers, positions
+from stores.lexical.analysis import identifiers, positions, with_figures
 from stores.lexical.lengths import K1, norm, usual
 from stores.lexical.queries import Plan
 from stores.lexical.results import LexicalHit
@@ -39,18 +39,19 @@ def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit],
 
 def _read(entity: Entity, name: str) -> _Text:
     written = indexed_parts(entity)
-    parts = [dict(positions(part)) for part in written]
+    parts = [dict(positions(part)) for part in with_figures(written)]
     counts = Counter(("text", term) for part in parts for term in part.values())
     counts.update(("exact", token) for token in identifiers("\n".join(written)))
     return _Text(entity.id, name in names(entity), parts, counts)
 
 
 def _hit(question: Plan, text: _Text, usual_length: float) -> LexicalHit | None:
-    held = [term for term in question.terms if text.counts[term.field, term.value]]
+    held = {
+        term: count for term in question.terms if (count := sum(text.counts[term.field, each] for each in term.values))
+    }
     often = norm(text.length, usual_length) if usual_length else K1
     score = 0.0
-    for term in held:
-        count = text.counts[term.field, term.value]
+    for term, count in held.items():
         score += term.idf * (K1 + 1) * count / (count + often)
     if text.is_named:
         return LexicalHit(text.record_id, score, 1.0)

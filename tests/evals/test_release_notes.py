@@ -1,135 +1,89 @@
-"""`engrain eval release-notes`: logs are replayed to the letter, and labels are counted for what they say."""
+"""`engrain eval release-notes`: what the notes call breaking is counted against labels."""
 
-import gzip
+import io
 import json
+import tarfile
 from pathlib import Path
 
 import pygit2
 import pytest
-from typer.testing import CliRunner
 
-from cli.main import app
 from evals.bench.history import BEGINNING, END, long_history
 from evals.bench.release_notes import write_notes
 from evals.options import Options, default_data
-from evals.release_notes.labels import Label, Project, read_labels
-from evals.release_notes.notes import Change, changes_in, notes_of
-from evals.release_notes.replay import replay
-from evals.release_notes.scoring import cases
+from evals.release_notes.run import Statement, breaking_in, cases, notes_of
 from evals.runs import read_run
 from evals.suites import run_suite
 from stores.errors import EngrainError
-
-LABELS = 3
-
-
-def log(path: Path, *rows: tuple[str, str, str]) -> Path:
-    with gzip.open(path, "wt") as file:
-        for sha, subject, body in rows:
-            row = {"repo": "a/b", "from": "1", "to": "2", "sha": sha, "date": "2026-01-02", "subject": subject}
-            file.write(json.dumps({**row, "body": body, "files": [f"src/{subject}.py"]}) + "\n")
-    return path
+from tests.cli.release_notes.repositories import Built, begun
 
 
-def test_every_label_names_a_commit_and_every_project_its_split() -> None:
-    projects = read_labels()
-    assert {project.split for project in projects} == {"dev", "held out"}
-    assert sum(project.split == "dev" for project in projects) == LABELS
-    for project in projects:
-        assert len(project.of("feature")) == 10
-        assert not {sha for label in project.of("breaking") for sha in label.commits} & {
-            sha for label in project.of("debatable") for sha in label.commits
-        }
+def label(breaking: bool, commit: str, number: str = "", stated: str = "**No such statement**") -> dict[str, object]:
+    return {"commits": [commit], "pull_requests": [number] * bool(number), "breaking": breaking, "stated": stated}
 
 
-def test_a_damaged_label_is_refused(tmp_path: Path) -> None:
-    row = {"project": "a+b", "split": "dev", "label": "odd", "commits": ["01234567"], "word": "x"}
-    (tmp_path / "labels.jsonl").write_text(json.dumps(row))
-    with pytest.raises(ValueError, match="'x' is no label"):
-        read_labels(tmp_path / "labels.jsonl")
-
-
-def test_a_log_is_replayed_oldest_first_with_shas_of_its_own(tmp_path: Path) -> None:
-    old, new = "a" * 40, "b" * 40
-    rows = [(new, "Undo", f"This reverts commit {old}."), (old, "Do", "Größe"), (old, "Do", "Größe")]
-    replayed = replay(log(tmp_path / "log.gz", *rows), tmp_path / "repository")
-    repository = pygit2.Repository(str(replayed.folder))
-    found = list(repository.walk(repository.references["refs/tags/end"].target))
-    assert [commit.message.split("\n")[0] for commit in found] == ["Undo", "Do", "Begin"]
-    assert [replayed.originals.get(str(commit.id)) for commit in found] == ["b" * 8, "a" * 8, None]
-    assert f"This reverts commit {found[1].id}." in found[0].message
-    assert found[0].tree["src/Undo.py"].read_raw() != b""
-
-
-def test_what_is_found_is_counted_against_the_labels() -> None:
-    labels = (
-        Label("breaking", ("1" * 8, "2" * 8), "one of two"),
-        Label("breaking", ("3" * 8,), "missed"),
-        Label("debatable", ("4" * 8,), "either way"),
-        Label("feature", ("5" * 8,), "early"),
-        Label("feature", ("6" * 8,), "aside"),
-    )
-    changes = [
-        Change(breaking=True, commits=("2",), text="x"),
-        Change(breaking=True, commits=("4",), text="x"),
-        Change(breaking=True, commits=("9",), text="wrong"),
-        Change(breaking=False, commits=("5",), text="x"),
-    ]
-    originals = {str(number): str(number) * 8 for number in range(10)}
-    found = list(cases(Project("a+b", "dev", labels), changes, originals))
-    assert [(each.category, each.values["right"]) for each in found] == [
-        ("breaking recall, dev", 1), ("breaking recall, dev", 0), ("breaking precision, dev", 1),
-        ("breaking precision, dev", 0), ("feature recall, dev", 1), ("feature recall, dev", 0),
+def test_what_is_called_breaking_is_counted_against_the_labels() -> None:
+    labels = [
+        label(True, "1111111"), label(True, "2222222", "22"), label(False, "3333333"), label(True, "4444444"),
+        label(True, "5555555", stated="**fixtures:** **Remove the `dirty` one.** More"),
+    ]  # fmt: skip
+    called = [
+        Statement("a", ("1111111",), ()), Statement("b", ("9999999",), ("22",)), Statement("c", ("3333333",), ()),
+        Statement("nobody judged it", ("8888888",), ()), Statement("**Remove the dirty one.** More (x)", (), ()),
+    ]  # fmt: skip
+    found = [(each.category, each.values["right"]) for each in cases("x", called, labels)]
+    assert found == [
+        ("breaking recall", 1), ("breaking recall", 1), ("breaking recall", 0), ("breaking recall", 1),
+        ("breaking precision", 1), ("breaking precision", 1), ("breaking precision", 0), ("breaking precision", 1),
     ]  # fmt: skip
 
 
-def test_what_the_command_tells_is_read_off_its_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    made = begun(tmp_path / "tool.git")
+    made.commit("feat!: drop the cache (#3)", {"a.py": "x"})
+    made.commit("fix: close files (again)", {"b.py": "x"})
+    return made
+
+
+def test_what_the_command_tells_is_read_off_its_notes(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGRAIN_LLM_PROVIDER", "openai")
-    rows = [
-        ("d" * 40, "docs: say (more)", ""),
-        ("c" * 40, "fix: close files (again)", ""),
-        ("b" * 40, "feat(core)!: drop the cache", "BREAKING CHANGE: call `load` (twice) instead."),
-        ("a" * 40, "feat: add a door", "It opens.\n\n- to the left\n- to the right"),
-    ]
-    replayed = replay(log(tmp_path / "log.gz", *rows), tmp_path / "repository")
-    found = list(changes_in(notes_of(replayed.folder, "beginning", "end"), replayed.originals))
-    assert [(each.breaking, [replayed.originals[sha] for sha in each.commits]) for each in found] == [
-        (False, ["a" * 8]), (False, ["c" * 8]), (True, ["b" * 8]),
-    ]  # fmt: skip
-    assert [each.text for each in found[:2]] == ["Add a door", "Close files (again)"]
+    (only,) = breaking_in(notes_of(built.folder, "v1", "main"))
+    assert only.text.startswith("**Drop the cache**")
+    assert only.pull_requests == ("3",)
+    assert str(built.repository.revparse_single("main~1").id).startswith(only.commits)
     with pytest.raises(EngrainError, match="nowhere"):
-        notes_of(replayed.folder, "nowhere", "end")
+        notes_of(built.folder, "nowhere", "main")
 
 
-def test_without_logs_it_says_so(tmp_path: Path) -> None:
+def test_a_suite_runs_over_an_archive_of_repositories(built: Built, tmp_path: Path) -> None:
     said: list[str] = []
     assert run_suite("release-notes", Options(tmp_path, runs=tmp_path), said.append) == 2
     assert "Give --data PATH" in said[0]
-
-
-def test_a_log_that_is_damaged_is_named(tmp_path: Path) -> None:
-    said: list[str] = []
-    for content in (b"not gzip", gzip.compress(b"{}\n")[:-4], gzip.compress(b"{}\n"), gzip.compress(b"")):
-        for project in read_labels():
-            (tmp_path / f"gitlog_{project.name}.jsonl.gz").write_bytes(content)
-        wanted = Options(tmp_path, runs=tmp_path / "runs")
-        assert run_suite("release-notes", wanted, said.append) == 2
-        assert "cannot be read as a log" in said[-1]
+    row = {"repository": "tool", "from": "v1", "to": "main", **label(True, str(built.repository.head.target)[:7], "3")}
+    (tmp_path / "breaking-dev.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "repositories.tar.gz").write_bytes(b"damaged")
+    assert run_suite("release-notes", Options(tmp_path, runs=tmp_path / "runs"), said.append) == 2
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        archive.add(built.folder, "tool.git")
+    (tmp_path / "repositories.tar.gz").write_bytes(packed.getvalue())
+    assert run_suite("release-notes", Options(tmp_path, runs=tmp_path / "runs", afresh=True), said.append) == 0
+    assert [each.values["right"] for each in read_run("latest", tmp_path / "runs").cases] == [1, 1]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(default_data() is None, reason="the logs are not beside this checkout")
+@pytest.mark.skipif(default_data() is None, reason="the repositories are not beside this checkout")
 def test_what_was_reached_is_kept(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["eval", "release-notes", "--runs", str(tmp_path)])
-    assert done.exit_code == 0, done.output
+    assert run_suite("release-notes", Options(runs=tmp_path), print) == 0
     right: dict[str, list[float]] = {}
     for case in read_run("latest", tmp_path).cases:
-        right.setdefault(case.category.partition(",")[0], []).append(case.values["right"])
-    for what, least in {"breaking recall": 0.5, "breaking precision": 0.9, "feature recall": 0.8}.items():
+        right.setdefault(case.category, []).append(case.values["right"])
+    for what, least in {"breaking recall": 0.85, "breaking precision": 0.92}.items():
         assert sum(right[what]) / len(right[what]) >= least
 
 
-def test_a_long_history_is_the_same_each_time_and_has_what_histories_have(tmp_path: Path) -> None:
+def test_a_long_history_is_the_same_each_time_and_its_notes_are_measured(tmp_path: Path) -> None:
     one, other = (long_history(tmp_path / name, 120) for name in ("one", "other"))
     end = one.references[f"refs/tags/{END}"].target
     assert end == other.references[f"refs/tags/{END}"].target
@@ -138,11 +92,7 @@ def test_a_long_history_is_the_same_each_time_and_has_what_histories_have(tmp_pa
     commits = list(walker)
     assert len(commits) == 120
     assert any(len(commit.parents) == 2 for commit in commits)
-
-
-def test_a_process_of_its_own_writes_the_notes_and_is_measured(tmp_path: Path) -> None:
-    long_history(tmp_path, 40)
-    run = write_notes(tmp_path)
+    run = write_notes(tmp_path / "one")
     assert run.took_s > 0
     assert 10 < run.peak_mb < 500
     with pytest.raises(EngrainError, match="no commits yet"):

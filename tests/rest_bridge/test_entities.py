@@ -62,8 +62,9 @@ async def test_a_list_of_nothing_but_commas_is_no_list_of_everything(client: Cli
     for field in ("status", "priority", "tags"):
         answer = await client.post("/api/search/explore", json={field: ","}, headers=ada.bearer)
         assert assert_envelope(answer, 422, "validation_error")["details"]["field"] == f"body.{field}"
-    for given, total in (("", 1), ("project_ids=", 1), ("project_ids=nowhere,", 0)):
-        assert (await client.get(f"/api/entities?{given}", headers=ada.bearer)).json()["total"] == total, given
+    for given in ("", "project_ids="):
+        assert (await client.get(f"/api/entities?{given}", headers=ada.bearer)).json()["total"] == 1, given
+    assert_envelope(await client.get("/api/entities?project_ids=nowhere,", headers=ada.bearer), 404, "not_found")
 
 
 @pytest.mark.parametrize("entity_type", ["task", "epic", "project"])
@@ -121,3 +122,33 @@ async def test_a_walk_without_a_graph_is_unavailable(client: Client, app: App, a
         assert "readiness" in refused["remediation"]
     listed = await client.post("/api/search/explore", json={}, headers=ada.bearer)
     assert [entity["id"] for entity in listed.json()["entities"]] == [entity_id]
+
+
+async def test_lists_name_the_filters_that_they_ignore(client: Client, ada: Person) -> None:
+    await made(client, ada)
+    for method, path, more in (
+        ("POST", "/api/search", {"query": "x"}), ("POST", "/api/search/explore", {}), ("GET", "/api/entities", {}),
+        ("GET", "/api/logs", {}), ("GET", "/api/entities/captures", {}), ("GET", "/api/teams", {}),
+    ):  # fmt: skip
+        where = "json" if method == "POST" else "params"
+        for unknown in ({}, {"colour": "red", "a": "1"}):
+            answer = await client.request(method, path, headers=ada.bearer, **{where: {**more, **unknown}})
+            assert answer.status_code == 200, answer.text
+            assert answer.json().get("filters", {}).get("ignored", []) == sorted(unknown), path
+    refused = await client.get("/api/admin/audit?colour=red&start=1", headers=ada.bearer)
+    details = assert_envelope(refused, 422, "validation_error")["details"]
+    assert [each["field"] for each in details["errors"]] == ["query.colour", "query.start"]
+
+
+async def test_an_empty_filter_or_category_is_left_out(client: Client, ada: Person) -> None:
+    path = await made(client, ada, category="net")
+    empty = {"category": "", "language": "", "project": "", "status": ""}
+    found = await client.post("/api/search/explore", json=empty, headers=ada.bearer)
+    assert found.json()["total"] == 1
+    searched = await client.post("/api/search", json={"query": "x", **empty, "since": ""}, headers=ada.bearer)
+    assert searched.status_code == 200, searched.text
+    assert (await client.get("/api/logs?level=&service=", headers=ada.bearer)).status_code == 200
+    changed = await client.patch(path, json={"category": "", "name": "y"}, headers=ada.bearer)
+    assert (changed.json()["category"], changed.json()["name"]) == ("net", "y")
+    assert_envelope(await client.patch(path, json={"name": ""}, headers=ada.bearer), 422, "validation_error")
+    assert_envelope(await client.post("/api/search", json={"query": ""}, headers=ada.bearer), 422, "validation_error")

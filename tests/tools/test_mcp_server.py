@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,12 +12,16 @@ from mcp_types import CallToolResult, TextContent, Tool
 from structlog.testing import capture_logs
 
 from auth.principal import Principal
+from stores.errors import ValidationFailed
 from tests.people import Person
 from tests.rest_bridge.notes import Notes
 from tools.app import App
 from tools.catalogue import OPERATIONS
+from tools.frame.arguments import SYNONYMS
 from tools.frame.operation import Operation, Request, Result
 from tools.frame.operation import Tool as ToolEntry
+from tools.frame.parsing import parse
+from tools.frame.tool_schemas import input_schema
 from tools.mcp_server import INSTRUCTIONS, build_mcp_server, describe
 from tools.retrieval.plan import AGENTS_SCORE
 from tools.runtime.version import VERSION
@@ -224,3 +229,77 @@ async def test_agents_are_shown_defaults_of_their_own(app: App, ada: Principal) 
     async with talking(app, OPERATIONS, ada) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert tools["search"].input_schema["properties"]["min_score"]["default"] == AGENTS_SCORE
+
+
+def value_for(schema: dict[str, Any]) -> Any:
+    kind = schema.get("type")
+    if "enum" in schema:
+        return schema["enum"][0]
+    if kind == "array":
+        return [value_for(schema["items"])]
+    if kind == "object":
+        return {name: value_for(schema["properties"][name]) for name in schema.get("required", ())} or {"k": None}
+    return {"integer": schema.get("minimum", 1), "number": 1, "boolean": True}.get(str(kind), "2026-01-01")
+
+
+def read(operation: Operation, tool: ToolEntry, arguments: dict[str, Any]) -> dict[str, Any]:
+    request = parse(operation.request, arguments, where="arguments", tool=tool)
+    return request.model_dump(mode="json")
+
+
+NULL_MEANS_SOMETHING = {("context", "markdown_token_budget")}
+
+
+@pytest.mark.parametrize(("operation", "tool"), CATALOGUE)
+def test_every_optional_argument_is_taken_as_models_send_it(operation: Operation, tool: ToolEntry) -> None:
+    schema = input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults)
+    defined = schema.get("$defs", {})
+    fields = {name: defined.get(str(each.get("$ref"))[8:], each) for name, each in schema["properties"].items()}
+    # The schema does not repeat their long lists.
+    listed = {"types": ["note"], "relationship_types": ["ABOUT"]}
+    required = {name: value_for(fields[name]) for name in schema.get("required", ())}
+    plain = read(operation, tool, required)
+    for name in fields.keys() - required.keys():
+        if (operation.name, name) not in NULL_MEANS_SOMETHING:
+            assert read(operation, tool, {**required, name: None}) == plain, name
+        left_out = read(operation, tool, {**required, name: ""})
+        assert left_out == plain or left_out[name] == "", name
+    for name, field in fields.items():
+        value = listed.get(name) or value_for(field)
+        meant = read(operation, tool, {**required, name: value})
+        texts = [value] if isinstance(value, str) else [json.dumps(value)]
+        if field.get("type") == "array" and isinstance(value[0], str):
+            texts += [value[0]]
+            twice = read(operation, tool, {**required, name: [*value, *value]})
+            if name not in ("constraints", "probes"):
+                assert read(operation, tool, {**required, name: f"{value[0]}, {value[0]}"}) == twice, name
+        for text in texts:
+            assert read(operation, tool, {**required, name: text}) == meant, (name, text)
+
+
+@pytest.mark.parametrize(("operation", "tool"), CATALOGUE)
+def test_wrong_arguments_are_named_all_at_once_with_suggestions_that_hold(
+    operation: Operation, tool: ToolEntry
+) -> None:
+    known = operation.request.model_fields.keys() - tool.omit
+    words = {word for each in SYNONYMS.values() for word in each.split()} - known
+    wrong = dict.fromkeys(words | tool.omit | {"zzz"}, "x")
+    with pytest.raises(ValidationFailed) as refused:
+        parse(operation.request, wrong, where="arguments", tool=tool)
+    named = {each["field"].removeprefix("arguments.") for each in refused.value.details["errors"]}
+    assert wrong.keys() <= named
+    for word in wrong:
+        with pytest.raises(ValidationFailed) as refused:
+            parse(operation.request, {word: "x"}, where="arguments", tool=tool)
+        for suggested in re.findall(r"did you mean (\w+)\?", refused.value.message):
+            assert suggested in known
+        if (example := re.search(r"for example with (\{.*\})\.$", refused.value.remediation)) is not None:
+            read(operation, tool, json.loads(example[1]))
+
+
+async def test_refusals_are_errors_and_defaults_survive_null(app: App, ada: Principal) -> None:
+    async with talking(app, OPERATIONS, ada) as client:
+        refused = await client.call_tool("manage", {"action": "complete"})
+        assert refused.is_error
+        assert "complete_task" in text_of(refused)
+        assert not (await client.call_tool("search", {"query": "deploys", "min_score": None})).is_error

@@ -72,7 +72,7 @@ class Facts(Model, RuleBasedStateMachine):
 
     def call(self, operation: str, **fields: Any) -> dict[str, Any]:
         entry = by_name[operation]
-        request = parse(entry.request, fields, strict_names=True)
+        request = parse(entry.request, fields)
         return dict(self.world.run(execute, self.world.app, entry, Call(self.principal), request).body())
 
     def one(self, pick: int, *kinds: str) -> str | None:

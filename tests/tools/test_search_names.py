@@ -102,6 +102,63 @@ async def test_a_number_that_nobody_wrote_down_is_not_answered_with_a_near_one(o
     assert (await best("ENG-1040"))[1] > 0.85
 
 
+async def test_the_beginning_of_a_hash_or_id_is_an_exact_answer(owner: Person, member: Person) -> None:
+    commit = "3f9a2c7d81b04e6f9c5d2a1b8e7f60314d5c9b2a"
+    await store(
+        owner,
+        ("Fix login", f"Merged in {commit}."), ("Note", "Login broke in 3f9a2c7d81."),
+        ("Other", "Merged in 3f9a1c7d81b04e6f9c5d2a1b8e7f60314d5c9b2a."), ("List", "1 3 7 a c f 81"),
+    )  # fmt: skip
+    for query, wanted in ((commit[:7], 2), (commit[:9], 2), (commit[:12], 1), (commit, 1), (f"login {commit[:8]}", 2)):
+        found = (await owner.call("search", query=query))["results"]
+        assert [hit["score"] > 0.9 for hit in found] == [at < wanted for at in range(4)], query
+        assert {hit["name"] for hit in found[:wanted]} <= {"Fix login", "Note"}, query
+    hidden = {"memory_scope": "private"}
+    made = await member.call("create_entity", name="Mine", content="x", metadata=hidden, sync=True)
+    memory = await member.call("store_raw_memory", title="Said", raw_content="The tap drips.", sync=True)
+    for record_id in (made["id"], memory["id"]):
+        digits = record_id.rpartition("_")[2]
+        for query in (record_id, record_id[:-3], digits, digits[:7], digits.upper()):
+            found = (await member.call("search", query=query))["results"]
+            assert (found[0]["id"], found[0]["score"] > 0.95) == (record_id, True), query
+            assert record_id not in {hit["id"] for hit in (await owner.call("search", query=query))["results"]}
+
+
+DAYS = ["2026-11-{}", "{}.11.2026", "notes of {} Nov 2026", "November {}th, 2026", "11/{}/2026"]
+
+
+@pytest.mark.parametrize("written", DAYS)
+async def test_the_record_of_a_day_comes_first_however_the_day_is_written(owner: Person, written: str) -> None:
+    days = [(written.format(day), f"Budget, hiring and roadmap {day}.") for day in range(13, 25)]
+    await store(owner, *days, ("Release notes", "How we write the notes of a release."))
+    for asked in DAYS:
+        query = f"notes of {asked.format(19).removeprefix('notes of ')}"
+        found = (await owner.call("search", query=query))["results"]
+        assert found[0]["name"] == written.format(19), query
+
+
+async def test_scripts_that_the_model_cannot_read_are_not_alike(owner: Person) -> None:
+    texts = {
+        "th": "ร้านกาแฟปิดทุกวันจันทร์", "zh": "值班表每周一更新、电话在群公告里。",
+        "ja": "当番の電話番号は社内に書いてあります。",
+        "ko": "비밀번호는 매달 바꿔야 합니다.", "ru": "Ключ лежит за вахтёром.", "ar": "أحمد يحتفظ به في الدرج",
+        "he": "היא נמצאת במגירה", "el": "Είναι στο συρτάρι", "am": "ቁልፉ መሳቢያ ውስጥ ነው",
+    }  # fmt: skip
+    for name, text in texts.items():
+        await owner.call("create_entity", name=name, content=text, sync=True)
+        for query in ("猫咪", "🚀", "крокодил", "السيارة", "날씨", "อากาศ", "καιρός", "מזג", "deployment", "???"):
+            assert (await owner.call("search", query=query))["results"][0]["score"] < 0.3, (name, query)
+    for name, query in (
+        ("zh", "值班电话"),
+        ("ja", "当番の電話"),
+        ("ko", "비밀번호"),
+        ("th", "วันจันทร์"),
+        ("ru", "за вахтером"),
+    ):
+        found = (await owner.call("search", query=query))["results"]
+        assert (found[0]["name"], found[0]["score"] > 0.85, found[1]["score"] < 0.3) == (name, True, True), query
+
+
 async def test_what_is_said_again_under_an_unknown_name_is_still_named_as_alike(owner: Person) -> None:
     text = "Rotate the keys of the mirror each night, then tell the people who are on call that it is done."
     await owner.call("create_entity", name="Rotate mirror keys", content=text, entity_type="procedure", sync=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pydantic import Field, JsonValue
 
-from auth.memory_policy import may_erase_memory
+from auth.memory_policy import may_erase_memory, may_read_memory, require_erasable_memory
 from auth.policy import (
     Visibility,
     may_read,
@@ -21,7 +21,7 @@ from auth.principal import Principal
 from auth.visibility import members_key, private_key
 from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import SUPERSEDES, Transaction
-from stores.records import Entity, JsonObject
+from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entity_for_agents, entity_views
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
@@ -165,7 +165,9 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     """
     caller = call.caller
     given = [name for name in CHANGEABLE if _is_given(request, name)]
-    before = _present(tx, caller, request.entity_id)
+    before = _present(tx, caller, request.entity_id, memories=True)
+    if before.entity_type == RAW_MEMORY:
+        return [_relabelled(call, tx, before, request, given)]
     require_writable(caller, before)
     given_metadata = None if request.metadata is None else keep_hidden(tx, caller, before, request.metadata)
     metadata = None if given_metadata is None else moved(before, given_metadata, tx.now)
@@ -196,6 +198,22 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     return [updated, *update_epics(tx, caller, before, updated)]
 
 
+def _relabelled(
+    call: Call, tx: Transaction, memory: Entity, request: UpdateEntityRequest, given: Sequence[str]
+) -> Entity:
+    require_erasable_memory(call.caller, memory)
+    if refused := sorted(set(given) - {"name", "tags"}):
+        raise InvalidRequest(
+            f"{memory.id} is a raw memory, which is kept word for word: {', '.join(refused)} cannot change.",
+            remediation="Change its name or tags, or delete it and keep what is right.",
+            details={"field": f"body.{refused[0]}"},
+        )
+    changed = replace(memory, name=request.name or memory.name)
+    if request.tags is not None:
+        changed = replace(changed, tags=tuple(request.tags))
+    return tx.records.update_entity(memory.id, lambda _: changed, expected_revision=request.expected_revision)
+
+
 def _is_given(request: UpdateEntityRequest, name: str) -> bool:
     return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
 
@@ -204,9 +222,10 @@ def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonVal
     return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
 
 
-def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
+def _present(tx: Transaction, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
     entity = tx.records.remains(entity_id)
-    if entity is None or not may_read(caller, entity.visibility):
+    is_memory = memories and entity is not None and may_read_memory(caller, entity.visibility)
+    if entity is None or not (is_memory or may_read(caller, entity.visibility)):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
     return entity
 
@@ -277,8 +296,8 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> D
     def write() -> list[str]:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            entity = _present(tx, caller, request.entity_id)
-            require_deletable(caller, entity)
+            entity = _present(tx, caller, request.entity_id, memories=True)
+            (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
             if entity.source_id is not None:
                 tx.records.outdate_document(entity.id)
             cascade_delete(tx, caller, entity)

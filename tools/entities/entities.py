@@ -12,10 +12,10 @@ from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import Conflict, NotFound
 from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
-from stores.records import Entity, JsonObject
+from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.frame.dates import Date, optional_moment
-from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import Call, Filters, Operation, Request, Result, Route, Tool
 from tools.records.entity_models import (
     CommaSeparated,
     EntityId,
@@ -114,7 +114,7 @@ def _views(app: App, caller: Principal, entities: Iterable[Entity], as_of: datet
     ]
 
 
-class GetEntityRequest(Request):
+class GetEntityRequest(Filters):
     """An entity to read."""
 
     entity_id: EntityId = Field(description="The entity's id.")
@@ -123,6 +123,8 @@ class GetEntityRequest(Request):
     as_of: Date | None = Field(
         None, description="As it was at this moment: ISO date or time, or relative like 7d. Without it: as it is."
     )
+    start: int = Field(0, ge=0, description="First character of content, to read a long one in parts.")
+    content_max_chars: int | None = Field(None, ge=1, description="Most characters of content; without it, all.")
 
 
 def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
@@ -131,6 +133,23 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
     if entity is None or not _may_read(caller, entity, memories=memories):
         raise no_entity(entity_id)
     return entity
+
+
+def named(app: App, caller: Principal, given: str) -> Entity:
+    """Read the entity or raw memory with this id, or the one whose generated id begins so. Blocks."""
+    try:
+        return readable(app, caller, given, memories=True)
+    except NotFound:
+        if not _SHORT_ID.fullmatch(given.lower()):
+            raise
+    found = _with_prefix(app, caller, given, caller.visible | caller.captures)
+    if len(found) != 1:
+        raise _unresolved(given, found, "entity_id")
+    return found[0]
+
+
+def part_of(content: str, start: int, most: int | None) -> str:
+    return content[start : None if most is None else start + most]
 
 
 def require_visible(app: App, caller: Principal, entity_id: str) -> None:
@@ -201,11 +220,12 @@ async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityV
 
     def read() -> EntityView:
         caller, limit = call.caller, request.related_limit
-        if as_of is None:
-            entity = readable(app, caller, request.entity_id, memories=True)
-        else:
-            entity = readable_then(app, caller, request.entity_id, as_of)
+        entity = named(app, caller, request.entity_id)
+        if as_of is not None:
+            entity = readable_then(app, caller, entity.id, as_of)
         (view,) = _views(app, caller, [entity], as_of)
+        if len(part := part_of(view.content, request.start, request.content_max_chars)) < len(view.content):
+            view = view.model_copy(update={"content": part, "content_length": len(view.content)})
         if not request.include_summary:
             return view
         return view.model_copy(update={"related": _neighbours(app, caller, entity.id, limit, as_of)})
@@ -240,6 +260,7 @@ def entity_for_agents(view: EntityView) -> dict[str, Any]:
 
 SHOWN = 10
 _HEX = re.compile(r"[0-9a-f]{4,12}")
+_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{4,11}")
 
 
 class ResolveRequest(Request):
@@ -263,33 +284,33 @@ async def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
 
     If several readable ids do, the refusal (409) names them in `details.actual`.
     """
-    prefix = request.prefix.lower()
-    prefixes = [prefix]
-    if _HEX.fullmatch(prefix):
-        prefixes += [f"{entity_type}_{prefix}" for entity_type in ENTITY_TYPES]
-    found = await in_thread(
-        app.ledger.records.readable_with_prefix,
-        call.caller.organization_id,
-        prefixes,
-        visibility=call.caller.visible,
-        limit=SHOWN + 1,
-    )
-    whole = [each for each in found if each.id == prefix]
-    match whole or found:
+    found = await in_thread(_with_prefix, app, call.caller, request.prefix, call.caller.visible)
+    match found:
         case [entity]:
             return Resolved.of(entity)
         case several:
-            raise _unresolved(request.prefix, several)
+            raise _unresolved(request.prefix, several, "path.prefix")
 
 
-def _unresolved(prefix: str, found: list[Entity]) -> NotFound | Conflict:
+def _with_prefix(app: App, caller: Principal, given: str, visibility: frozenset[str]) -> list[Entity]:
+    prefix = given.lower()
+    prefixes = [prefix]
+    if _HEX.fullmatch(prefix):
+        prefixes += [f"{entity_type}_{prefix}" for entity_type in (*ENTITY_TYPES, RAW_MEMORY)]
+    found = app.ledger.records.readable_with_prefix(
+        caller.organization_id, prefixes, visibility=visibility, limit=SHOWN + 1
+    )
+    return [each for each in found if each.id == prefix] or found
+
+
+def _unresolved(prefix: str, found: list[Entity], field: str) -> NotFound | Conflict:
     if not found:
         return NotFound(f"There is no record whose id begins with {prefix}.")
     several = f"more than {SHOWN}" if len(found) > SHOWN else str(len(found))
     return Conflict(
         f"{prefix} stands for {several} records: {', '.join(each.id for each in found[:SHOWN])}.",
         remediation="Send more characters of the id.",
-        details={"field": "path.prefix", "actual": [each.id for each in found[:SHOWN]], "expected": "one record"},
+        details={"field": field, "actual": [each.id for each in found[:SHOWN]], "expected": "one record"},
     )
 
 
@@ -301,7 +322,7 @@ OPERATIONS = (
     ),
     Operation(
         get_entity,
-        route=Route("GET", "/api/entities/{entity_id}", errors=(404,)),
+        route=Route("GET", "/api/entities/{entity_id}", errors=(404, 409)),
         tool=Tool("Read an entity", read_only=True, answer=entity_for_agents),
     ),
     Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=(404, 409))),

@@ -8,7 +8,7 @@ from auth.policy import may_read
 from stores.errors import NotFound
 from stores.records import Entity
 from tools.app import App
-from tools.entities.entities import readable
+from tools.entities.entities import named, part_of
 from tools.frame.operation import Call, Operation, Request, Result, Tool
 from tools.records.entity_models import EntityId
 from tools.runtime.threads import in_thread
@@ -20,6 +20,7 @@ class SliceRequest(Request):
     entity_id: EntityId = Field(description="Id of a document chunk or any entity, as search returned it.")
     window: int = Field(3, ge=0, le=50, description="Chunks before and after it.")
     content_max_chars: int = Field(18_000, ge=1, le=200_000, description="Most characters returned.")
+    start: int = Field(0, ge=0, description="First character of a record that is no chunk, to read it in parts.")
     project: EntityId | None = Field(None, description="Refuse a record outside this project.")
 
 
@@ -41,16 +42,17 @@ class Slice(Result):
     content: str
     pieces: list[Piece]
     truncated: bool
+    content_length: int | None = Field(None, description="Characters of the whole record, where a part is shown.")
 
 
 async def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
-    """Read a document chunk together with its neighbours in the document, or one entity whole."""
+    """Read a document chunk with its neighbours in the document, or an entity or raw memory, in parts if it is long."""
     return await in_thread(_fetch, app, call, request)
 
 
 def _fetch(app: App, call: Call, request: SliceRequest) -> Slice:
     caller = call.caller
-    entity = readable(app, caller, request.entity_id)
+    entity = named(app, caller, request.entity_id)
     if request.project is not None and entity.project_id != request.project:
         raise NotFound(f"{entity.id} is not in project {request.project}.", remediation="Leave project out.")
     places = app.ledger.records.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
@@ -87,20 +89,28 @@ def _fetch(app: App, call: Call, request: SliceRequest) -> Slice:
 
 
 def _whole(entity: Entity, request: SliceRequest) -> Slice:
+    part, length = part_of(entity.content, request.start, request.content_max_chars), len(entity.content)
     return Slice(
         entity_id=entity.id,
         name=entity.name,
         url=entity.source_file,
-        content=entity.content[: request.content_max_chars],
+        content=part,
         pieces=[],
-        truncated=len(entity.content) > request.content_max_chars,
+        truncated=request.start + len(part) < length,
+        content_length=length if len(part) < length else None,
     )
 
 
 def _for_agents(piece: Slice) -> dict[str, Any]:
     head = {"id": piece.entity_id, "name": piece.name, "url": piece.url}
     pieces = [{"id": each.id, "heading_path": " > ".join(each.heading_path)} for each in piece.pieces]
-    return {**head, "content": piece.content, "pieces": pieces, "truncated": piece.truncated}
+    return {
+        **head,
+        "content": piece.content,
+        "pieces": pieces,
+        "truncated": piece.truncated,
+        "content_length": piece.content_length,
+    }
 
 
 OPERATIONS = (Operation(fetch_slice, tool=Tool("Read around a hit", read_only=True, answer=_for_agents)),)

@@ -18,6 +18,8 @@ RENAMED = {"entity_type": "type", "entity_id": "id", "title": "name"}
 """Agents see one name for one thing."""
 _HEAD = ("score", "id", "type", "name")
 _TEXTS = ("markdown", "content")
+_LONG = ("content", "description")
+"""Only these keep their lines: one in a title would pass for another record."""
 _SHORT = 120
 
 
@@ -37,7 +39,7 @@ def text_of(answer: Mapping[str, Any]) -> str:
     return "\n".join(_lines(answer, ""))
 
 
-def one_line(text: object) -> str:
+def _flat(text: object) -> str:
     return " ".join(str(text).split())
 
 
@@ -64,12 +66,12 @@ def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
             yield f"{indent}{key}:"
             for item in value:
-                yield from _record(item, indent) if isinstance(item, Mapping) else [f"{indent}- {one_line(item)}"]
+                yield from _record(item, indent) if isinstance(item, Mapping) else [f"{indent}- {_flat(item)}"]
         elif key in _TEXTS and not indent:
             yield str(value)
-        elif isinstance(value, str) and "\n" in value.strip():
+        elif key in _LONG and len(str(value).splitlines()) > 1:
             yield f"{indent}{key}:"
-            yield from (f"{indent}  {line}".rstrip() for line in value.splitlines())
+            yield from (f"{indent}  {line}".rstrip() for line in str(value).splitlines())
         else:
             yield f"{indent}{key}: {_inline(value)}"
 
@@ -87,16 +89,16 @@ def _record(record: Mapping[str, Any], indent: str) -> Iterator[str]:
 def _headed(key: str, value: Any) -> str:
     if key == "score":
         return f"{value:.2f}"
-    return f"[{value}]" if key == "type" else one_line(value)
+    return f"[{value}]" if key == "type" else _flat(value)
 
 
 def _is_short(value: Any) -> bool:
     if isinstance(value, list):
         return not any(isinstance(item, Mapping | list) for item in value) and len(_inline(value)) <= _SHORT
-    return not isinstance(value, Mapping) and len(str(value)) <= _SHORT and "\n" not in str(value)
+    return not isinstance(value, Mapping) and len(str(value)) <= _SHORT and len(str(value).splitlines()) <= 1
 
 
 def _inline(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_inline, value)) or "none"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else one_line(value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else _flat(value)

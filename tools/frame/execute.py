@@ -15,6 +15,7 @@ from tools.app import App
 from tools.entities.entities import no_entity
 from tools.frame.audit_entries import denial_entry
 from tools.frame.operation import Call, Operation, Outcome, Request, Result
+from tools.records.project_names import NAMING, ProjectNames
 from tools.runtime.threads import in_thread
 
 KEY_LIMIT = 255
@@ -59,7 +60,7 @@ async def execute(
     require_rights(operation, call.principal)
     try:
         if idempotency_key is None or not operation.mutates or call.principal is None:
-            return Outcome(_status(operation), await operation.run(app, call, request))
+            return Outcome(_status(operation), await _run(app, operation, call, request))
         return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
     except RecordUnreadable as error:
         raise _hidden(error, call.principal) from error
@@ -70,6 +71,19 @@ async def execute(
 
 def _note_denial(app: App, call: Call, error: MemoryDenied) -> None:
     app.ledger.audit.append(denial_entry(app.accounts.home_of(call.caller.user_id), call, error))
+
+
+async def _run(app: App, operation: Operation, call: Call, request: Request) -> Result:
+    projects = ProjectNames(app, call.principal) if call.principal is not None else None
+    try:
+        if projects is not None and request.model_fields_set & NAMING:
+            request = await in_thread(projects.with_ids, request)
+        result: Result = await operation.run(app, call, request)
+    except EngrainError as error:
+        if projects is not None and "project" in error.details:
+            await in_thread(projects.suggest, error)
+        raise
+    return result
 
 
 def _hidden(error: RecordUnreadable, principal: Principal | None) -> EngrainError:
@@ -83,7 +97,7 @@ async def _execute_once(app: App, operation: Operation, call: Call, request: Req
     if isinstance(claim, Replay):
         return Outcome(claim.status, stored=_replayed(claim.body), replayed=True)
     try:
-        result: Result = await operation.run(app, replace(call, claim=claim, idempotency_key=key[0]), request)
+        result = await _run(app, operation, replace(call, claim=claim, idempotency_key=key[0]), request)
     except BaseException:
         await in_thread(app.ledger.idempotency.release, claim)
         raise

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from auth.origin import Origin
 from auth.principal import Principal
@@ -28,6 +30,29 @@ class Request(BaseModel):
     """Base of all requests. Unknown fields are ignored over REST and refused over MCP."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=False, regex_engine="python-re")
+
+    @classmethod
+    def filters(cls) -> frozenset[str]:
+        """Return the fields in which an empty text counts as left out."""
+        return frozenset({"category"} & cls.model_fields.keys())
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler(schema)
+        properties = handler.resolve_ref_schema(found).get("properties", {})
+        for option in (each for name in cls.filters() for each in properties[name].get("anyOf", ())):
+            option.pop("minLength", None)
+            if "" not in option.get("enum", ("",)):
+                option["enum"] = [*option["enum"], ""]
+        return found
+
+
+class Filters(Request):
+    """Base of requests that only read: their optional texts are filters."""
+
+    @classmethod
+    def filters(cls) -> frozenset[str]:
+        return frozenset(name for name, field in cls.model_fields.items() if field.default is None)
 
 
 class Result(BaseModel):

@@ -3,73 +3,66 @@
 import difflib
 import math
 import re
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from stores.errors import EngrainError, ValidationFailed
+from tools.frame.arguments import SYNONYMS, examples, mended
 from tools.frame.dates import NO_DATE
-from tools.frame.operation import Request
+from tools.frame.operation import Request, Tool
 
 R = TypeVar("R", bound=Request)
+Names = Collection[str]
+MOST_NAMED = 10
+"""Wrong fields that one message names."""
 
-_EXPECTED = {
-    "missing": "a value: it is required",
-    "extra_forbidden": "no such field",
-    "string_type": "a string",
-    "int_type": "an integer",
-    "int_parsing": "an integer",
-    "int_from_float": "an integer",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "string_too_short": "a longer text",
-    "string_too_long": "a shorter text",
-    "list_type": "a list",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-}
+_EXPECTED = {"missing": "a value: it is required", "extra_forbidden": "no such field"}
 
 
-def parse(model: type[R], data: object, *, strict_names: bool, where: str = "body") -> R:
-    """Validate a request; `strict_names` refuses unknown fields."""
+def parse(
+    model: type[R], data: dict[str, Any], *, where: str = "body", tool: Tool | None = None, hidden: Names = ()
+) -> R:
+    """Validate a request of an agent: refuse unknown fields, and repair values that can have one meaning only."""
     refuse_unstorable(data, where)
+    errors = _not_for_agents(tool, data) if tool else []
+    misplaced = {each["loc"][0] for each in errors}
     try:
-        return model.model_validate(data, extra="forbid" if strict_names else "ignore")
+        rest = {name: value for name, value in data.items() if name not in misplaced}
+        request = model.model_validate(rest, extra="forbid")
     except ValidationError as error:
-        raise refusal(error, model, where) from None
+        wrong = error.errors(include_url=False)
+        if (repaired := mended(data, wrong, model)) is not None:
+            return parse(model, repaired, where=where, tool=tool, hidden=hidden)
+        errors += wrong
+    if errors:
+        raise refusal(errors, model, where, hidden=tool.omit if tool else hidden, sent=data)
+    return request
 
 
-def parse_json(model: type[R], data: dict[str, Any]) -> R:
-    """Validate a JSON body: "5" is no integer, 5.0 is. Ignores unknown fields."""
-    try:
-        # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
-        return model.model_validate_json(to_json(data), strict=True, extra="ignore")
-    except ValidationError as error:
-        if not _make_whole(data, error):
-            raise
-    return model.model_validate_json(to_json(data), strict=True, extra="ignore")
-
-
-def _make_whole(data: dict[str, Any], error: ValidationError) -> bool:
-    found = False
-    for each in error.errors(include_url=False, include_context=False):
-        value = each["input"]
-        if each["type"] == "int_type" and isinstance(value, float) and value.is_integer():
-            with suppress(KeyError, IndexError, TypeError):  # a union: its location also names the type
-                _holder(data, each["loc"])[each["loc"][-1]] = int(value)
-                found = True
+def _not_for_agents(tool: Tool, data: dict[str, Any]) -> list[ErrorDetails]:
+    found = [ErrorDetails(type="extra_forbidden", loc=(name,), msg="", input=None) for name in tool.omit & data.keys()]
+    for name, words in tool.omit_values.items():
+        if isinstance(word := data.get(name), str) and word in words:
+            said = f"{word} is not for agents; leave it out or use another word"
+            found.append(ErrorDetails(type="another word", loc=(name,), msg=said, input=word))
     return found
 
 
-def _holder(data: Any, place: tuple[int | str, ...]) -> Any:
-    for part in place[:-1]:
-        data = data[part]
-    return data
+def parse_json(model: type[R], data: dict[str, Any]) -> R:
+    """Validate a JSON body: "5" is no integer, 5.0 is. Ignores unknown fields, unless the model forbids them."""
+    extra = model.model_config.get("extra") or "ignore"
+    data = {name: value for name, value in data.items() if value != "" or name not in model.filters()}
+    try:
+        # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
+        return model.model_validate_json(to_json(data), strict=True, extra=extra)
+    except ValidationError as error:
+        repaired = mended(data, error.errors(include_url=False), model, strict=True)
+        if repaired is None:
+            raise
+    return model.model_validate_json(to_json(repaired), strict=True, extra=extra)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -99,27 +92,42 @@ def _is_plain(value: object) -> bool:
 def _refuse_text(text: str, path: str) -> None:
     if "\x00" in text:
         raise ValidationFailed(
-            f"{path} holds the character U+0000, which is not accepted.",
+            f"{path} holds the character U+0000, which is not accepted, at character {text.index(chr(0)) + 1}.",
             remediation="Remove the null characters and send it again.",
             details={"field": path, "expected": "text without U+0000"},
         )
-    if not text.isascii() and _SURROGATE.search(text):
+    if not text.isascii() and (found := _SURROGATE.search(text)):
         raise ValidationFailed(
-            f"{path} holds a lone surrogate, which is no valid Unicode.",
+            f"{path} holds a lone surrogate, which is no valid Unicode, at character {found.start() + 1}.",
             remediation="Encode the text as valid UTF-8 and send it again.",
             details={"field": path, "expected": "valid Unicode"},
         )
 
 
-def refusal(error: ValidationError, model: type[Request], where: str) -> ValidationFailed:
-    """Make the error for the first validation error, with the number of others."""
-    errors = error.errors(include_url=False, include_context=True)
-    # An unknown name first: it is often a misspelling of a missing field.
-    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-    path = ".".join([where, *(str(part) for part in first["loc"])])
-    others = len(errors) - 1
-    more = f" ({others} more field{' is' if others == 1 else 's are'} wrong)" if others else ""
-    return ValidationFailed(_sentence(first, path, model) + more, details={"field": path, "expected": _expected(first)})
+def refusal(
+    errors: Sequence[ErrorDetails], model: type[Request], where: str, *, hidden: Names = (), sent: Names = ()
+) -> ValidationFailed:
+    """Make the error that names every wrong field, with an example of how to send them.
+
+    Fields that are `hidden` are unknown to the caller; those already `sent` are not suggested either.
+    """
+    known = [name for name in model.model_fields if name not in hidden]
+    free = [name for name in known if name not in sent]
+    # Unknown names first: they are often misspellings of a missing field.
+    ordered = sorted(errors, key=lambda each: each["type"] != "extra_forbidden")
+    found = {".".join([where, *map(str, each["loc"])]): each for each in reversed(ordered)}
+    said = [_sentence(each, path, free) for path, each in reversed(found.items())]
+    named = [{"field": path, "expected": _expected(each)} for path, each in reversed(found.items())]
+    message = said[0] if len(said) == 1 else f"{len(said)} fields are wrong. {' '.join(said[:MOST_NAMED])}"
+    if known and any(each.endswith("is not an argument.") for each in said):
+        message += f" Arguments are {', '.join(known)}."
+    wrong = {each["loc"][0] for each in errors if each["loc"] and each["type"] != NO_DATE}
+    example = examples(model, [name for name in known if name in wrong])
+    return ValidationFailed(
+        message,
+        remediation=f"Correct what is named and send it again, for example with {example}." if example else None,
+        details=named[0] | ({"errors": named} if len(named) > 1 else {}),
+    )
 
 
 def named_field(error: EngrainError) -> str | None:
@@ -128,10 +136,11 @@ def named_field(error: EngrainError) -> str | None:
     return name if name and place in ("body", "arguments") else None
 
 
-def _sentence(error: ErrorDetails, path: str, model: type[Request]) -> str:
+def _sentence(error: ErrorDetails, path: str, free: Sequence[str]) -> str:
     name = path.partition(".")[2] or path
     if error["type"] == "extra_forbidden":
-        return f"{name} is not an argument{_nearest(str(error['loc'][-1]), model)}"
+        meant = _meant(str(error["loc"][0]), free) if len(error["loc"]) == 1 else None
+        return f"{name} is not an argument{f'; did you mean {meant}?' if meant else '.'}"
     if error["type"] == "missing":
         return f"{name} is required."
     said = error["msg"].removeprefix("Value error, ")
@@ -140,14 +149,13 @@ def _sentence(error: ErrorDetails, path: str, model: type[Request]) -> str:
     return f"{name}: {said}" if said.endswith("?") else f"{name}: {said}."
 
 
-def _nearest(name: str, model: type[Request]) -> str:
-    near = difflib.get_close_matches(name, model.model_fields, n=1, cutoff=0.5)
-    known = ", ".join(model.model_fields)
-    return f"; did you mean {near[0]}?" if near else f"; known are {known}."
+def _meant(name: str, free: Sequence[str]) -> str | None:
+    synonyms = [ours for ours, words in SYNONYMS.items() if ours in free and name.lower() in words.split()]
+    return next(iter(synonyms or difflib.get_close_matches(name, free, n=1, cutoff=0.75)), None)
 
 
 def _expected(error: ErrorDetails) -> str:
     context: dict[str, Any] = error.get("ctx", {})
     if "expected" in context:
         return str(context["expected"])
-    return _EXPECTED.get(error["type"], error["type"])
+    return _EXPECTED.get(error["type"], error["msg"].removeprefix("Input should be "))

@@ -4,14 +4,14 @@ from typing import Literal, cast
 
 from pydantic import Field
 
-from auth.memory_policy import READ_REASONS, may_change_memory, may_erase_memory, may_read_memory
+from auth.memory_policy import READ_REASONS, may_change_memory, may_read_memory, require_erasable_memory
 from auth.policy import MemoryScope
 from auth.principal import Principal
 from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Nothing, Operation, Request, Result, Route, mutation
+from tools.frame.operation import WRITERS, Call, Filters, Nothing, Operation, Request, Result, Route, mutation
 from tools.memory.memories import entities_made
 from tools.memory.proposals import proposals
 from tools.records.entity_models import EntityId, Wanted
@@ -22,7 +22,7 @@ from tools.runtime.threads import in_thread
 SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
 
 
-class ListCapturesRequest(Request):
+class ListCapturesRequest(Filters):
     """Select captures."""
 
     entity_type: Wanted | None = Field(
@@ -121,10 +121,7 @@ async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothin
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             memory = present_capture(tx, caller, request.capture_id)
-            if not may_erase_memory(caller, memory.entity):
-                raise Forbidden(
-                    "Only its author, an owner or an admin may erase this memory.", remediation="Ask one of them."
-                )
+            require_erasable_memory(caller, memory.entity)
             tx.records.delete_entity(memory.entity.id)
 
     await in_thread(write)

@@ -20,7 +20,7 @@ from tools.app import App
 from tools.frame.audit_entries import recall_entry, remember_entry
 from tools.frame.dates import moment
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
+from tools.frame.operation import WRITERS, Call, Filters, Operation, Result, Route, mutation
 from tools.records.entity_models import EntityId, Label
 from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.records.projects import require_live
@@ -71,7 +71,7 @@ def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) ->
     return draft, _capture(fields, draft.id, tx.now)
 
 
-class ScopedFields(Request):
+class ScopedFields(Filters):
     """A scope of raw memories."""
 
     memory_scope: MemoryScope = Field("private", description="Scope of the memories.")

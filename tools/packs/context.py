@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
 from stores.analytics import Shown
 from stores.event_times import recent_at
@@ -30,11 +29,10 @@ from tools.packs.facets import LIMITS, SHELVES, Facet, types_of
 from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, also_known_text, render
 from tools.packs.options import also_known, nearest, options_of
 from tools.packs.reasons import reason
-from tools.packs.selection import GONE, Chosen, Option, relevant, select
+from tools.packs.selection import DOUBTFUL, GONE, UNRELATED, Chosen, Option, relevant, select
 from tools.retrieval.diagnostics import details
-from tools.retrieval.plan import UNRELATED, Plan
+from tools.retrieval.plan import Plan
 from tools.retrieval.turns import answered
-from tools.search.answers import doubt
 from tools.search.distinct import words_of
 from tools.search.exposure import exposed
 from tools.search.search import SearchRequest, searched
@@ -48,6 +46,7 @@ LEAN = (
 )  # fmt: skip
 """Metadata of an item without `audit`."""
 HINT = "Read one whole by its id with get_entity, and cite the ids of what you used."
+DOUBT = "Nothing here is about this; these are the nearest records."
 NOTHING = "Nothing that is kept is about this. Keep what you learn with add."
 
 
@@ -76,12 +75,10 @@ class _Ranked:
 
 
 def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
-    if request.project is not None and not may_read(call.caller, project_key(request.project)):
-        raise no_project(request.project)
     query = _query(request)
     keep = partial(relevant, layer=request.layer)
     ranked = _rank(app, call, request, query, keep)
-    best = max((each.score for each in ranked.options if not each.is_under_way), default=1.0)
+    best = max((each.nearness for each in ranked.options if not each.is_under_way), default=1.0)
     if best < UNRELATED:
         ranked = replace(ranked, options=nearest(ranked.options))
     found, degraded = _choose(app, request, ranked, request.facets), ranked.ranking.degraded
@@ -121,7 +118,7 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
 def _doubts(best: float, degraded: Mapping[str, str]) -> list[str]:
     faults = ", ".join(f"{name} ({why})" for name, why in sorted(degraded.items()))
     missing = [f"Not all could be searched: {faults}."] if faults else []
-    return [said, *missing] if (said := doubt(best)) else missing
+    return [DOUBT, *missing] if best < DOUBTFUL else missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from stores.errors import ValidationFailed
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import Request, Result
+from tools.frame.operation import Filters, Request, Result
 from tools.packs.facets import Facet, Intent, Layer, facets_of
 from tools.records.entity_models import EntityId, Label
 from tools.retrieval.plan import Mode
@@ -47,7 +47,7 @@ class EvidenceRequest(Request):
     )
 
 
-class ContextRequest(Request):
+class ContextRequest(Filters):
     """A goal for which to compile a context pack."""
 
     goal: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT, pattern=r"\S")] = Field(

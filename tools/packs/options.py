@@ -10,7 +10,7 @@ from stores.records import Entity, matches
 from tools.app import App
 from tools.packs.context_models import AlsoKnown, ContextRequest
 from tools.packs.facets import types_of
-from tools.packs.selection import GONE, Option
+from tools.packs.selection import GONE, STRONG, Option
 from tools.records.entity_types import ENTITY_TYPES
 from tools.retrieval.plan import NEAREST, Plan
 from tools.search.distinct import words_of
@@ -18,8 +18,8 @@ from tools.search.distinct import words_of
 if TYPE_CHECKING:
     from tools.retrieval.ranking import Candidate, Ranking
 
-STRONG, MOST = 0.3, 3
-"""Least score of what is also known, and most records of it."""
+MOST = 3
+"""Most records of what is also known."""
 ALL_WORDS = 0.999
 
 
@@ -61,7 +61,7 @@ def also_known(
     filter_ = replace(plan.filter, any_of={"entity_type": others})
     outside = retrieve(app, replace(plan, filter=filter_, wanted=MOST, expand=False))
     options = [*chosen_from, *options_of(request, outside, set())]
-    strong = (each for each in options if each.score >= STRONG and each.id not in shown and each.status not in GONE)
+    strong = (each for each in options if each.nearness >= STRONG and each.id not in shown and each.status not in GONE)
     best = nlargest(MOST + len(shown), strong, key=attrgetter("score"))
     read = app.ledger.records.entities(plan.organization_id, [each.id for each in best])
     told, known = {words_of(entity) for entity in shown.values()}, list[AlsoKnown]()

@@ -12,6 +12,8 @@ LEAST_NEAR: Mapping[Layer, float] = {"wake": 0.12, "recall": 0.12, "deep_search"
 
 Not scores: these depend on unreadable records, and the size of a pack must not reveal them.
 """
+DOUBTFUL, UNRELATED, STRONG = 0.3, 0.2, 0.5
+"""Cosines: below the first nothing is about the goal, below the second the nearest few stay, from the third it is."""
 LEAST_SHARE = 0.5
 WORDLESS_SHARE, WORDLESS_MOST = 0.35, 0.2
 

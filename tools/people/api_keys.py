@@ -11,7 +11,7 @@ from auth.policy import ADMINS
 from auth.principal import Principal, Scope
 from auth.rights import require_admin, require_session
 from auth.spaces import reaches
-from stores.errors import InvalidRequest, NotFound
+from stores.errors import EngrainError, InvalidRequest, NotFound
 from stores.ledger import AuditDraft, Grant
 from stores.records import ApiKey, JsonObject
 from tools.app import App
@@ -26,6 +26,15 @@ MOST = 100
 
 class CreateApiKeyRequest(Request):
     """A new API key."""
+
+    @staticmethod
+    def project_refusal(project: str) -> EngrainError:
+        return InvalidRequest(
+            "invalid_api_key_project_scope",
+            code="invalid_api_key_project_scope",
+            remediation="Name projects that you can read.",
+            details={"project": project},
+        )
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")] = Field(
         description="What it is for, for people."
@@ -119,12 +128,6 @@ async def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> 
 
 
 def _require_narrowings(app: App, caller: Principal, request: CreateApiKeyRequest) -> None:
-    if any(project_id not in caller.project_roles for project_id in request.project_ids):
-        raise InvalidRequest(
-            "invalid_api_key_project_scope",
-            code="invalid_api_key_project_scope",
-            remediation="Name projects that you can read.",
-        )
     wanted = {str(each) for each in request.memory_space_ids}
     there = app.ledger.spaces.some(caller.organization_id, wanted)
     if wanted - {space.id for space in there if reaches(caller, space)}:

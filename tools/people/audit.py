@@ -23,8 +23,8 @@ Moment = Annotated[str, StringConstraints(min_length=1, max_length=64), WITH_FOR
 LAST_OFFSET = 100_000
 
 
-class AuditRequest(Request):
-    """Select audit entries."""
+class AuditRequest(Request, extra="forbid"):
+    """Select audit entries; an unknown filter must not widen what is read."""
 
     action: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = Field(
         None, description="Only this action; one that ends in a dot stands for all that begin with it: `member.`."

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import no_project, principal_of
+from auth.policy import principal_of
 from auth.rights import may_manage_project, require_may_give, require_project_manager
 from stores.errors import AuthenticationRequired, NotFound
 from stores.ledger import ProjectPermit
@@ -198,13 +198,9 @@ async def list_project_members(app: App, call: Call, request: ProjectRequest) ->
 
     Roles outlive the project, as its records do: those in a deleted one are listed and taken away, too.
     """
-
-    def read() -> list[ProjectMember]:
-        if request.project_id not in call.caller.project_roles:
-            raise no_project(request.project_id)
-        return app.ledger.project_members.of_project(call.caller.organization_id, request.project_id)
-
-    members = [_project_member_view(member) for member in await in_thread(read)]
+    read = app.ledger.project_members.of_project
+    found = await in_thread(read, call.caller.organization_id, request.project_id)
+    members = [_project_member_view(member) for member in found]
     return ProjectMembersView(members=members, can_manage=may_manage_project(call.caller, request.project_id))
 
 

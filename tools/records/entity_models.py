@@ -108,6 +108,7 @@ class EntityView(Result):
     name: str
     description: str
     content: str
+    content_length: int | None = Field(None, description="Characters of the whole content, where a part is shown.")
     category: str | None
     languages: list[str]
     tags: list[str]

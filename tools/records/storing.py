@@ -8,7 +8,7 @@ from auth.principal import Principal
 from auth.visibility import project_key
 from stores.clock import NeighbouringIds
 from stores.ledger import Transaction
-from stores.records import Entity, EntityDraft
+from stores.records import Entity, EntityDraft, searchable_text
 from tools.app import App
 from tools.frame.operation import Call
 from tools.records.containment import stated_links
@@ -20,6 +20,8 @@ from tools.records.workflow import moved, update_epics, with_defaults, workflow_
 from tools.runtime.threads import in_thread
 
 SYNC_TIMEOUT_S = 20.0
+LONG_TEXT, LONG_TEXT_TIMEOUT_S = 10_000, 1.5
+"""Characters of a record that may take the embedding model longer than callers wait."""
 BARE_IDS = ("task", "document")
 
 
@@ -94,11 +96,19 @@ def store_in(
 
 
 async def until_visible(app: App, caller: Principal, sequence: int, ids: Sequence[str] = ()) -> BackgroundJobs:
-    """Wait at most 20 s until every healthy index shows a write; name the indexes that do not.
+    """Wait at most 20 s, or 1.5 s for a long text, until every healthy index shows a write; name those that do not.
 
     Vectors count for the given ids only, and token vectors never do.
     """
-    pending = await app.indexer.applied_within(caller.organization_id, sequence, ids, SYNC_TIMEOUT_S)
+
+    def has_long_text() -> bool:
+        found = app.ledger.records.entities(caller.organization_id, ids).values()
+        return any(len(searchable_text(entity)) > LONG_TEXT for entity in found)
+
+    pending = await app.indexer.applied_within(caller.organization_id, sequence, ids, LONG_TEXT_TIMEOUT_S)
+    if pending and not await in_thread(has_long_text):
+        rest_s = SYNC_TIMEOUT_S - LONG_TEXT_TIMEOUT_S
+        pending = await app.indexer.applied_within(caller.organization_id, sequence, ids, rest_s)
     return BackgroundJobs(pending_indexes=sorted(pending))
 
 

@@ -30,6 +30,7 @@ from tools.reflecting.reflection.proposals import admit
 from tools.reflecting.reflection.stating import as_said
 from tools.runtime.threads import in_thread, in_turn
 from tools.search.citations import cited
+from tools.text.plain import one_line
 
 CONTENT_SHOWN = 600
 
@@ -75,7 +76,7 @@ def _entry(candidate: ReflectionCandidate) -> list[str]:
 def _finding(finding: ReflectionFinding) -> str:
     target = finding.target_source_id
     named = f" ({target})" if target and target not in finding.reason else ""
-    return f"{finding.kind}{named}: {finding.reason}"
+    return one_line(f"{finding.kind}{named}: {finding.reason}")
 
 
 def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:

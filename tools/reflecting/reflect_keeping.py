@@ -7,9 +7,9 @@ from datetime import timedelta
 from pydantic import JsonValue
 
 from auth.memory_policy import MemoryScopeRequest, writable_memory
-from auth.policy import Visibility, may_read, no_project
+from auth.policy import Visibility, may_read
 from auth.principal import Principal
-from auth.visibility import entity_key, members_key, private_key, project_key, queue_key
+from auth.visibility import entity_key, members_key, private_key, queue_key
 from stores.clock import new_id
 from stores.errors import Forbidden
 from stores.ledger import Transaction, content_hash
@@ -80,8 +80,6 @@ def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility
         if stores_anything(request):
             writable_memory(caller, MemoryScopeRequest())
         return Visibility(private_key(caller.user_id), "private", None)
-    if not may_read(caller, project_key(project)):
-        raise no_project(project)
     require_live_project(app, caller.organization_id, project)
     if stores_anything(request):
         if not may_read(caller, members_key(project)):

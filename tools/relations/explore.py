@@ -14,7 +14,7 @@ from stores.records import JsonObject
 from tools.app import App
 from tools.entities.entities import require_visible
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
 from tools.records.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.records.entity_types import EntityType
 from tools.records.references import without_hidden
@@ -28,7 +28,7 @@ WIDE = 5
 Dependency = Literal["needs", "needed_by"]
 
 
-class ExploreRequest(Request):
+class ExploreRequest(Filters):
     """Filters of a list, or the start of a walk."""
 
     mode: Literal["list", "related", "traverse", "dependencies"] = Field(
@@ -138,7 +138,8 @@ def _query(call: Call, request: ExploreRequest) -> EntityQuery:
         types=tuple(request.types or ()),
         statuses=split_list(request.status),
         priorities=split_list(request.priority),
-        tags=split_list(request.tags),
+        # A tag may hold a comma.
+        tags=tuple({*split_list(request.tags), *([request.tags] if request.tags else [])}),
         languages=(request.language,) if request.language else (),
         category=request.category,
         project_ids=_projects(request),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from stores.errors import NotFound, Unavailable
 from stores.graph import NeighbourQuery, Reached, Walk
@@ -79,7 +80,9 @@ def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
     caller = call.caller
     seeds = app.ledger.records.entities(caller.organization_id, list(dict.fromkeys(request.entity_ids)))
     known = [
-        id_ for id_ in dict.fromkeys(request.entity_ids) if id_ in seeds and may_read(caller, seeds[id_].visibility)
+        id_
+        for id_ in dict.fromkeys(request.entity_ids)
+        if id_ in seeds and (may_read(caller, seeds[id_].visibility) or may_read_memory(caller, seeds[id_].visibility))
     ]
     if not known:
         raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")

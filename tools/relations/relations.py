@@ -18,7 +18,7 @@ from tools.app import App
 from tools.entities.entities import readable
 from tools.frame.dates import WITH_FORMS, optional_moment
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool, mutation
+from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, Tool, mutation
 from tools.records.containment import stating_field
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.records.entity_types import RELATIONSHIP_TYPES, RelationshipType
@@ -164,7 +164,7 @@ async def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) ->
     )
 
 
-class ListRelationsRequest(Request):
+class ListRelationsRequest(Filters):
     """An entity whose relations to list."""
 
     entity_id: EntityId = Field(description="The entity's id.")

@@ -11,7 +11,7 @@ from stores.ledger import HistoryQuery, Recalled
 from tools.app import App
 from tools.entities.entities import require_visible
 from tools.frame.dates import Date, optional_moment
-from tools.frame.operation import Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
 from tools.records.entity_models import EntityId
 from tools.records.linking import fact_of
 from tools.relations.relations import is_current
@@ -20,7 +20,7 @@ from tools.runtime.threads import in_thread
 LIMIT = 200
 
 
-class TemporalRequest(Request):
+class TemporalRequest(Filters):
     """A question about facts over time."""
 
     mode: Literal["history", "timeline", "conflicts"] = Field(

@@ -1,17 +1,21 @@
 """Choice of the passage to show of a lexical hit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
 
 from stores.language.spelling import roughly
-from stores.language.wording import comparable, without_accents
+from stores.language.wording import folded, without_accents
 from stores.lexical import distinct
 from stores.records import Entity, searchable_text
 from tools.app import App
 from tools.retrieval.ranking import Candidate
 
 Span = tuple[int, int]
+_SENTENCE = re.compile(r"\S(?:[^.!?\u3002\uff01\uff1f\n]|[.!?](?=\S))*[.!?\u3002\uff01\uff1f]*")
+Roots = Sequence[tuple[str, float]]
+"""Beginnings of words, with their weights."""
 
 ONE_PASSAGE = 256
 MOST_READ = 2_000_000
@@ -19,25 +23,60 @@ PASSAGE_CHARACTERS = 1_000
 LEAST_SHARE = 0.75
 READ_CLOSELY = 12
 WORDS_LOOKED_FOR = 24
+FAR_MORE = 0.25
+"""Share of the question's idf that another passage than the nearest must hold in addition."""
 
 
 def with_passages(
     app: App, organization_id: str, page: Iterable[tuple[Candidate, Entity]], terms: Mapping[str, float]
 ) -> list[tuple[Candidate, Entity]]:
-    """Set the passage of every lexical hit to the one with the highest sum of idf."""
-    found, unread = [], MOST_READ
+    """Set the passage of every hit: the nearest, unless another holds far more of the words (by idf).
+
+    A long passage begins at the sentence with most of them.
+    """
+    found, unread, roots = [], MOST_READ, _roots(terms)
     for hit, entity in page:
-        text = searchable_text(entity) if hit.passage is None and hit.lexical_rank is not None else ""
-        if not text:
-            found.append((hit, entity))
-            continue
+        text = searchable_text(entity) if hit.lexical_rank is not None else ""
         unread -= len(text)
-        span = (0, len(text))
-        if len(text) > ONE_PASSAGE:
-            spans = _indexed(app, organization_id, entity.id, len(text)) or divided(text)
-            span = best_passage(text, spans, terms) if unread >= 0 else spans[0]
+        span = hit.passage
+        if text and len(text) <= ONE_PASSAGE:
+            span = span or (0, len(text))
+        elif text:
+            is_one = len(text) <= PASSAGE_CHARACTERS and span in (None, (0, len(text)))
+            known = [] if is_one else _indexed(app, organization_id, entity.id, len(text))
+            spans = known or divided(text)
+            if unread >= 0:
+                span = focused(text, _passage(text, spans, terms, span), terms, roots)
+            span = span or spans[0]
         found.append((replace(hit, passage=span), entity))
     return found
+
+
+def _passage(text: str, spans: Sequence[Span], terms: Mapping[str, float], nearest: Span | None) -> Span:
+    if nearest is None:
+        return best_passage(text, spans, terms)
+    if len(spans) == 1:
+        return nearest
+    roots = _roots(terms)
+    best = max(spans, key=lambda span: _held(text, span, roots))
+    more = _held(text, best, roots) - _held(text, nearest, roots)
+    return best if more > FAR_MORE * sum(terms.values()) else nearest
+
+
+def focused(text: str, span: Span, terms: Mapping[str, float], roots: Roots) -> Span:
+    """Begin at the sentence with most of the terms, unless it stands in the first `ONE_PASSAGE` characters."""
+    start, end = span
+    if end - start <= ONE_PASSAGE:
+        return span
+    parts = [sentence.span() for sentence in _SENTENCE.finditer(text, start, end)]
+    held = [_held(text, part, roots, folded) for part in parts]
+    if not any(held):
+        held = [_held(text, part, roots) for part in parts]
+    if not any(held):
+        # The form of a number or day is not in the text.
+        held = [sum(terms.get(term, 0.0) for term in distinct(text[slice(*part)])) for part in parts]
+    at = held.index(max(held))
+    return span if not held[at] or parts[at][1] <= start + ONE_PASSAGE else (parts[at][0], end)
 
 
 def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> Span:
@@ -64,14 +103,18 @@ def divided(text: str) -> list[Span]:
 
 
 def _promising(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> list[Span]:
+    roots = _roots(terms)
+    return sorted(nlargest(READ_CLOSELY, spans, key=lambda span: _held(text, span, roots)))
+
+
+def _roots(terms: Mapping[str, float]) -> Roots:
     rarest = nlargest(WORDS_LOOKED_FOR, terms.items(), key=lambda item: item[1])
-    roots = [(_root(term), weight) for term, weight in rarest]
+    return [(_root(term), weight) for term, weight in rarest]
 
-    def weight(span: Span) -> float:
-        folded = _folded(text[slice(*span)])
-        return sum(weight for root, weight in roots if root in folded)
 
-    return sorted(nlargest(READ_CLOSELY, spans, key=weight))
+def _held(text: str, span: Span, roots: Roots, fold: Callable[[str], str] | None = None) -> float:
+    said = (fold or _folded)(text[slice(*span)])
+    return sum(weight for root, weight in roots if root in said)
 
 
 def _root(term: str) -> str:
@@ -80,7 +123,7 @@ def _root(term: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return roughly(without_accents(comparable(text)))
+    return roughly(without_accents(folded(text)))
 
 
 def _indexed(app: App, organization_id: str, record_id: str, length: int) -> list[Span]:

@@ -31,6 +31,8 @@ BACKGROUND = 0.2
 """Cosine of unrelated texts under the default model."""
 UNREAD = 0.5
 """The same for scripts unknown to the built-in model."""
+UNREAD_BEST = 0.5
+"""Evidence of equal vectors there: words that the model does not know are all alike to it."""
 CHANCE = 0.12
 """Spread of the cosine among the passages of a text: the best of many is near by chance."""
 TOKEN_CHANCE = 0.04
@@ -233,7 +235,7 @@ def _nearness(cosine: Scores, unrelated: float) -> Scores:
 def _beyond(cosine: Scores, unrelated: float) -> Scores:
     if unrelated == BACKGROUND:
         return cosine
-    stretched: Scores = BACKGROUND + (cosine - unrelated) * (1 - BACKGROUND) / (1 - unrelated)
+    stretched: Scores = BACKGROUND + (cosine - unrelated) * (UNREAD_BEST - BACKGROUND) / (1 - unrelated)
     return stretched
 
 

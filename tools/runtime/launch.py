@@ -56,14 +56,16 @@ class ServerProcess:
 
 
 @contextmanager
-def server_process(data_dir: Path, *, environ: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
-    """Serve a data folder on a free loopback port until the block ends."""
+def server_process(
+    data_dir: Path, *, environ: Mapping[str, str] | None = None, port: int = 0
+) -> Iterator[ServerProcess]:
+    """Serve a data folder on a loopback port, by default a free one, until the block ends."""
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "server.log"
     with log.open("wb") as output:
         # -P: the working directory must not shadow our modules.
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
-            [sys.executable, "-P", "-c", _COMMAND, "serve", "--port", "0", "--data-dir", str(data_dir)],
+            [sys.executable, "-P", "-c", _COMMAND, "serve", "--port", str(port), "--data-dir", str(data_dir)],
             env={**os.environ, **(environ or {})},
             stdin=subprocess.PIPE,
             stdout=output,

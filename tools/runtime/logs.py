@@ -8,11 +8,11 @@ from pydantic import Field
 from auth.policy import require_whole
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.operation import OWNERS, Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import OWNERS, Call, Filters, Operation, Result, Route, Tool
 from tools.runtime.log_ring import Level
 
 
-class LogFilter(Request):
+class LogFilter(Filters):
     """Filter of log entries."""
 
     service: str | None = Field(None, max_length=200, description="Only entries of this part of the server.")

@@ -23,6 +23,7 @@ from tools.runtime.settings_checks import (
     PublicAddress,
     Sender,
     SigningSecret,
+    UserPath,
 )
 from tools.runtime.settings_oidc import NAME as OIDC_NAME
 from tools.runtime.settings_oidc import OidcSetting, read_oidc
@@ -48,7 +49,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    data_dir: Path = Field(default_factory=_default_data_dir, description="Folder for all data.")
+    data_dir: UserPath = Field(default_factory=_default_data_dir, description="Folder for all data.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8420, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     base_url: PublicAddress | None = Field(None, description="Public URL, if it differs from host and port.")
@@ -86,6 +87,14 @@ class Settings(BaseModel):
         gt=0,
         le=600,
         description="Timeout of a remote call in a search, in seconds; then the search uses words alone.",
+    )
+
+    embedding_requests: int = Field(
+        4,
+        ge=1,
+        le=64,
+        description="Requests that a remote endpoint gets at a time for the indexes, of up to 128 texts each; fewer "
+        "while they take it longer than a second.",
     )
 
     usage_signal: bool = Field(True, description="Rank cited records slightly higher.")
@@ -150,7 +159,7 @@ class Settings(BaseModel):
     )
     smtp_username: str | None = Field(None, description="User name at the mail server, if it needs one.")
     smtp_password: str | None = Field(None, description="Password at the mail server.", repr=False)
-    smtp_ca_file: Path | None = Field(
+    smtp_ca_file: UserPath | None = Field(
         None, description="CA certificates (PEM) for the mail server, instead of the system's."
     )
     smtp_from: Sender = Field("Engrain <engrain@localhost>", description="Sender of mail.")

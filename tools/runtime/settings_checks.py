@@ -1,6 +1,7 @@
 """Types of settings, with the checks at the start of the server."""
 
 import re
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -26,6 +27,14 @@ def _public_address(text: str) -> str:
     if not is_web_address(text) or "?" in text:
         raise ValueError("it must be an http or https URL without a query, such as https://engrain.example")
     return text
+
+
+def _at_home(path: Path) -> Path:
+    # Shells leave the tilde of `--data-dir=~/x` alone.
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise ValueError(f"there is no home folder for {path}") from None
 
 
 def _origin(text: str) -> str:
@@ -65,6 +74,7 @@ def _header_secret(text: str) -> str:
 ModelAddress = Annotated[str, AfterValidator(_model_address)]
 HeaderSecret = Annotated[str, AfterValidator(_header_secret)]
 SigningSecret = Annotated[str, AfterValidator(_secret)]
+UserPath = Annotated[Path, AfterValidator(_at_home)]
 PublicAddress = Annotated[str, AfterValidator(_public_address)]
 Origin = Annotated[str, AfterValidator(_origin)]
 HostHeader = Annotated[str, AfterValidator(_host)]

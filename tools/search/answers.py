@@ -23,6 +23,7 @@ def for_agents(response: SearchResponse) -> dict[str, Any]:
     return {
         "note": doubt(best) or note,
         "not_searched": faults or None,
+        "pending_records": response.filters.get("pending_records"),
         "results": [_hit_for_agents(hit) for hit in shown],
         "total": response.total,
         "has_more": response.has_more,
@@ -32,7 +33,7 @@ def for_agents(response: SearchResponse) -> dict[str, Any]:
 def _hit_for_agents(hit: SearchResult) -> JsonObject:
     path, matched = hit.metadata.get("heading_path"), hit.metadata.get("passage")
     name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
-    text = matched.get("text", "") if isinstance(matched, dict) else hit.content
+    text = str(matched.get("text", "")) if isinstance(matched, dict) else ""
     return {
         "id": hit.id,
         "type": hit.type,
@@ -44,5 +45,5 @@ def _hit_for_agents(hit: SearchResult) -> JsonObject:
         "by": hit.metadata.get("author"),
         "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
         "also_stored_as": hit.metadata.get("also_stored_as"),
-        "content": str(text).removeprefix(f"{hit.name}\n").strip(),
+        "content": text.removeprefix(hit.name).strip() or hit.content,
     }

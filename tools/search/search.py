@@ -17,7 +17,7 @@ from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, m
 from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.frame.dates import Date, optional_moment
-from tools.frame.operation import Call, Operation, Request, Route, Tool
+from tools.frame.operation import Call, Filters, Operation, Route, Tool
 from tools.records.entity_models import EntityId, Label, Labels
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import SourceId, memory_place
@@ -34,7 +34,7 @@ SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
 
 
-class SearchRequest(Request):
+class SearchRequest(Filters):
     """A query with its filters."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
@@ -45,6 +45,7 @@ class SearchRequest(Request):
     )
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
+    tags: Labels = Field([], description="Only records with one of these tags.")
     status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
     project: EntityId | None = Field(None, description="Only this project (id).")
     source: Label | None = Field(None, description="Only documents of the source with this name.")
@@ -97,7 +98,9 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
         memories = None
     plan = _plan(app, call, request, memories, mode)
     ranking, page = Ranking(), Distinct()
+    unread = 0
     if plan is not None:
+        unread = app.indexer.unread(call.caller.organization_id, plan.filter.visibility)
         ranking, page = _ranked(app, call, request, plan)
     kept, count = page.hits, page.counted(ranking)
     results = _results(app, call, request, kept)
@@ -105,6 +108,8 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
         if others := page.others.get(result.id):
             result.metadata["also_stored_as"] = [other.id for other in others]
     filters = _echo(request, plan, ranking) | (naive_arm(ranking) if mode == "naive" else {})
+    if unread:
+        filters["pending_records"] = unread
     if request.record_exposure:
         with ranking.timed("exposure"):
             placed = enumerate(kept, start=request.offset + 1)
@@ -159,6 +164,9 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
     visible = frozenset[str]() if types == () else call.caller.visible
     if sources is not None and said is None:
         any_of["source_id"] = frozenset(source.lower() for source in sources)
+    if request.tags:
+        tagged = frozenset(app.ledger.records.tagged(call.caller.organization_id, request.tags))
+        said = tagged if said is None else said & tagged
     return Plan(
         organization_id=call.caller.organization_id,
         query=request.query,
@@ -339,13 +347,13 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
 
 
 ECHOED = {
-    "types", "language", "category", "status", "project", "source", "source_id", "source_name", "assignee", "since",
-    "reference_time", "as_of", "include_documents", "include_graph", "scope_key", "participants", "labels", "thread_id",
-    "occurred_after", "occurred_before", "use_enhanced", "boost_recent",
+    "types", "language", "category", "tags", "status", "project", "source", "source_id", "source_name", "assignee",
+    "since", "reference_time", "as_of", "include_documents", "include_graph", "scope_key", "participants", "labels",
+    "thread_id", "occurred_after", "occurred_before", "use_enhanced", "boost_recent",
 }  # fmt: skip
 PASSAGE_LIMIT = 1200
 REST_ONLY = frozenset({
-    "reference_time", "as_of", "offset", "include_raw_memory", "participants", "labels",
+    "reference_time", "as_of", "include_raw_memory", "participants", "labels",
     "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",
 })  # fmt: skip
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from stores.errors import EngrainError, Forbidden
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Request, Result
 from tools.records.entity_models import EntityId, Label, MutationReceipt
@@ -46,7 +47,17 @@ class RequiredSection(Request):
     )
 
 
-class PlanRequest(Request):
+class _OfProject(Request):
+    @staticmethod
+    def project_refusal(project: str) -> EngrainError:
+        return Forbidden(
+            f"project_access_denied: there is no project {project} that you may read.",
+            remediation="List the entities of type project and use one of their ids, or leave `project` out.",
+            details={"field": "body.project", "project": project},
+        )
+
+
+class PlanRequest(_OfProject):
     """Plan a document."""
 
     goal: Annotated[str, StringConstraints(min_length=1, max_length=GOAL_LIMIT, pattern=r"\S")] = Field(
@@ -88,7 +99,7 @@ class DraftRequest(PlanRequest):
     )
 
 
-class HandbookRequest(Request):
+class HandbookRequest(_OfProject):
     """Select the handbook of a project or organization."""
 
     project: EntityId | None = Field(None, description="Id of the project; without one, of the whole organization.")

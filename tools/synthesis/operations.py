@@ -8,10 +8,8 @@ from typing import Any, TypeVar
 
 import anyio
 
-from auth.policy import Visibility, may_read
+from auth.policy import Visibility
 from auth.principal import Principal
-from auth.visibility import project_key
-from stores.errors import Forbidden
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import READERS, Call, Operation, Route, Tool
@@ -97,7 +95,6 @@ async def _whole(app: App, call: Call, answer: Callable[[], Answer]) -> Answer:
 def _handbook(app: App, caller: Principal, request: HandbookRequest) -> DraftRequest:
     if request.project is None:
         return DraftRequest(goal=ORGANIZATION_GOAL, output_type="handbook", depth=request.depth)
-    _require_project(caller, request.project)
     project = app.ledger.records.entity(caller.organization_id, request.project)
     name = project.name if project is not None else request.project
     about = f"{name}\n{project.content or project.description}"[:1_000] if project is not None else None
@@ -110,17 +107,7 @@ def _handbook(app: App, caller: Principal, request: HandbookRequest) -> DraftReq
     )
 
 
-def _require_project(caller: Principal, project_id: str | None) -> None:
-    if project_id is not None and not may_read(caller, project_key(project_id)):
-        raise Forbidden(
-            f"project_access_denied: there is no project {project_id} that you may read.",
-            remediation="List the entities of type project and use one of their ids, or leave `project` out.",
-            details={"field": "body.project"},
-        )
-
-
 def _packs(app: App, call: Call, request: PlanRequest) -> list[Pack]:
-    _require_project(call.caller, request.project)
     return still_there(app, call.caller, gather(app, call, request, sections_of(request)))
 
 

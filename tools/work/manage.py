@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -105,7 +106,8 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
         raise _misused(
             f"data.{action.key}", f"data names {action.key}; that is what entity_id is for.", "no such field"
         )
-    fields = parse(action.request, {**given, action.key: request.entity_id}, strict_names=True, where="arguments.data")
+    given = {**given, action.key: request.entity_id}
+    fields = parse(action.request, given, where="arguments.data", hidden=(action.key,))
     done = await action.run(app, call, fields)
     return _managed(app, request, done)
 
@@ -128,7 +130,9 @@ def _managed(app: App, request: ManageRequest, done: TaskDone | EpicDone | NoteV
 
 def _unknown(app: App, request: ManageRequest) -> Managed:
     known = list(ACTIONS)
-    missing = ABSENT.get(request.action, f"There is no action {request.action}.")
+    near = [each for each in known if request.action.lower() in each] or get_close_matches(request.action, known)
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    missing = ABSENT.get(request.action, f"There is no action {request.action}.{meant}")
     return Managed(
         success=False,
         action=request.action,

@@ -17,6 +17,7 @@ from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Request, Result
 from tools.records.entity_models import EntityId, Label
 from tools.records.linking import shortest_path
+from tools.records.project_names import ProjectNames
 from tools.runtime.threads import in_thread
 from tools.search.similar import alike
 from tools.work.work_changes import MOST_HOURS, no_such
@@ -174,7 +175,8 @@ def _is_free(task: Entity, person: str) -> bool:
 
 
 def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
-    place = app.ledger.records.entity(caller.organization_id, entity_id)
+    project_id = ProjectNames(app, caller).id_of(entity_id)
+    place = app.ledger.records.entity(caller.organization_id, project_id or entity_id)
     if place is None or not may_reach(caller, place) or place.entity_type not in ("project", "epic"):
         raise no_such("project or epic", entity_id)
     is_epic = place.entity_type == "epic"
@@ -182,8 +184,8 @@ def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
         visibility=caller.visible,
         types=("task",),
         statuses=OPEN,
-        project_ids=() if is_epic else (entity_id,),
-        epic=entity_id if is_epic else None,
+        project_ids=() if is_epic else (place.id,),
+        epic=place.id if is_epic else None,
         sort_by="created_at",
         sort_order="asc",
         limit=CONSIDERED,

@@ -1,28 +1,29 @@
 """Steps of the analysis, from a request to the facts of a release."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from cli.release_notes.analysis.changelog import changelog_evidence, known_issues
-from cli.release_notes.analysis.collect import Collected, collect
-from cli.release_notes.analysis.contributors import contributors
-from cli.release_notes.analysis.entries import MOST_DIFFED, Entry, Reader
-from cli.release_notes.analysis.identity import addresses, project_files, project_name, version_of
-from cli.release_notes.analysis.ranking import weigh
-from cli.release_notes.analysis.surface.compare import Compared, compare
-from cli.release_notes.analysis.surface.ends import Tree
-from cli.release_notes.analysis.surface.evidence import surface_evidence
+from cli.release_notes.analysis.branches import brought_in, find_reverts
+from cli.release_notes.analysis.drafts import Draft, draft, drafts_of
+from cli.release_notes.analysis.entries import MOST_DIFFED, Entry, Reader, contributors
+from cli.release_notes.analysis.identity import addresses, project_files, project_name, raised_needs, version_of
+from cli.release_notes.analysis.matching import Writers, told
+from cli.release_notes.analysis.message import read_message
+from cli.release_notes.analysis.own import Own, own_words
+from cli.release_notes.analysis.paths import role
+from cli.release_notes.analysis.prefix import is_nothing
 from cli.release_notes.facts import Change, FactsRequest, Progress, ReleaseFacts
-from cli.release_notes.git.history import Range, range_between
-from cli.release_notes.git.objects import Repository
-from cli.release_notes.git.people import Names
-from cli.release_notes.git.references import resolve
+from cli.release_notes.git.objects import CommitObject, Names, Repository, blob_at, changed_paths, text_of
+from cli.release_notes.git.range import End, Range, range_between, resolve
 from cli.release_notes.git.sources import opened
+
+_TELLING = ("feature", "fix", "performance", "security")
+_KNOWN_ISSUES = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*(?::| -)\s*(?P<rest>\S.*)$", re.I)
 
 
 def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
     """Analyse a range of commits; write nothing but a temporary clone.
-
-    Ten thousand commits take seconds and a few hundred megabytes; `remarks` names what was cut.
 
     Raises:
         ReleaseNotesFailed: There is no such repository, range or reference.
@@ -33,7 +34,7 @@ def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
         newer = resolve(repository, request.to_ref, "--to")
         found = range_between(repository, older, newer)
         progress("Reading commits", f"{len(found.commits):,}")
-        names = Names(repository, newer.commit)
+        names = Names(repository)
         entries = list(Reader(repository, names).entries(found.commits))
         return _facts(request, repository, found, entries, names, progress)
 
@@ -48,17 +49,27 @@ def _facts(
 ) -> ReleaseFacts:
     older, newer = found.older, found.newer
     progress("Sorting changes", f"{len(entries):,} commits")
-    collected = collect(entries, newer.sha)
-    progress("Comparing both ends")
-    compared = compare(repository, older.commit, newer.commit, entries, progress)
+    by_sha = {entry.sha: entry for entry in entries}
+    merged = brought_in(entries, newer.sha)
+    reverts = find_reverts(entries, merged)
+    alive = [entry for entry in entries if entry.sha not in reverts.cancelled]
+    drafts = drafts_of(alive, merged, by_sha, reverts)
     progress("Reading the project's changelog")
-    changelog_evidence(collected, compared, entries)
-    surface_evidence(collected.drafts, compared, Tree(repository, older.commit))
+    own = list(_own(repository, older, newer))
+    writers = Writers(repository, entries)
+    drafts = told(drafts, own, writers)
+    files = project_files(repository, newer.commit)
+    drafts += list(_raised(repository, found, entries, drafts))
     progress("Counting contributors")
     people, bots, remark = contributors(entries, repository, names, older.commit.id)
     web, comparison = addresses(repository, request, older, newer)
-    files = project_files(repository, newer.commit)
-    progress("Ranking changes", f"{len(collected.drafts):,}")
+    progress("Ranking changes", f"{len(drafts):,}")
+    cut = len(entries) - MOST_DIFFED
+    remarks = [
+        *found.remarks,
+        f"Of the oldest {cut:,} commits only the messages were read." if cut > 0 else "",
+        remark or "",
+    ]
     return ReleaseFacts(
         version=version_of(request, older, newer, repository),
         released_at=newer.at,
@@ -67,31 +78,54 @@ def _facts(
         from_sha=older.sha,
         to_sha=newer.sha,
         commits={entry.sha: entry.commit for entry in entries},
-        changes=_ranked(collected),
-        reverted=tuple(made.change(0.0) for made in collected.reverted),
-        surface=compared.surface,
-        dependencies=compared.dependencies,
-        areas=compared.areas,
+        changes=_ordered(drafts),
+        steps=writers.told_apart(own, "migration"),
+        reverted=tuple(
+            draft(by_sha[sha].message, [by_sha[sha], by_sha[by]]).change() for sha, by in reverts.pairs.items()
+        ),
         contributors=people,
         bots=bots,
-        project_name=project_name(files, request, repository),
+        project_name=project_name(files, request, repository, newer.tag),
         project_files=files,
         remote_url=web,
         compare_url=comparison,
-        known_issues=known_issues(entries, compared),
-        remarks=_remarks(found, entries, compared, remark),
+        known_issues=(*_known_issues(entries), *writers.told_apart(own, "known issue")),
+        remarks=tuple(filter(None, remarks)),
     )
 
 
-def _ranked(collected: Collected) -> tuple[Change, ...]:
-    weighed = [(weigh(made), number, made) for number, made in enumerate(collected.drafts)]
-    return tuple(made.change(impact) for impact, _, made in sorted(weighed, key=lambda one: (-one[0], one[1])))
+def _own(repository: Repository, older: End, newer: End) -> Iterator[Own]:
+    def reading(commit: CommitObject) -> Callable[[str], str]:
+        return lambda path: text_of(repository, blob_at(repository, commit, path)) or ""
+
+    paths = changed_paths(repository, older.commit, newer.commit)
+    return own_words(paths, reading(older.commit), reading(newer.commit), older.tag)
 
 
-def _remarks(found: Range, entries: Sequence[Entry], compared: Compared, newness: str | None) -> tuple[str, ...]:
-    remarks = [*found.remarks, *compared.remarks]
-    if len(entries) > MOST_DIFFED:
-        remarks.append(f"Of the oldest {len(entries) - MOST_DIFFED:,} commits only the messages were read.")
-    if newness:
-        remarks.append(newness)
-    return tuple(remarks)
+def _raised(repository: Repository, found: Range, entries: Sequence[Entry], drafts: Sequence[Draft]) -> Iterator[Draft]:
+    broken = " ".join(made.change().text for made in drafts if made.breaking).casefold()
+    for path, before, after in raised_needs(repository, found.older.commit, found.newer.commit):
+        writers = [entry for entry in entries if path in entry.paths]
+        if writers and after.partition(" ")[0].casefold() not in broken:
+            made = draft(read_message(f"Require {after} (before: {before})", ""), writers[-3:])
+            yield replace(made, kind="removal", breaking=True, declared=True)
+
+
+def _ordered(drafts: Sequence[Draft]) -> tuple[Change, ...]:
+    # Where the project wrote its notes, what it says nothing of is a change only if its commit says so plainly.
+    if any(made.own for made in drafts):
+        for made in drafts:
+            reviewed = made.message.pull_request and any(role(path) == "source" for path in made.paths)
+            plain = made.kind in _TELLING and (made.message.conventional or reviewed)
+            if not (made.own or made.breaking or plain or made.kind in ("documentation", "dependency")):
+                made.kind = "internal"
+    ranked = sorted(drafts, key=lambda made: (made.own is None, made.place if made.own else -made.impact))
+    return tuple(made.change() for made in ranked)
+
+
+def _known_issues(entries: Sequence[Entry]) -> Iterator[Change]:
+    for entry in entries:
+        paragraphs = (" ".join(part.split()) for part in (entry.message.text, *entry.commit.body.split("\n\n")))
+        for match in filter(None, map(_KNOWN_ISSUES.match, paragraphs)):
+            if not is_nothing(match["rest"]):
+                yield draft(read_message(match["rest"], ""), [entry]).change()

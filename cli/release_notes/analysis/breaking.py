@@ -1,87 +1,113 @@
-"""Detect breaking changes: declared by their author, or by the words of a subject."""
+"""Detect breaking changes: declared by their author, a dropped version, or the words of a documented change."""
 
 import re
 
-from cli.release_notes.analysis.message import Message
-from cli.release_notes.analysis.trailers import is_nothing
-from cli.release_notes.analysis.wording import sounds_internal
+from cli.release_notes.analysis.prefix import is_nothing
 
-_LANGUAGES = (
-    r"(?:c?python|pypy|node(?:\.?js)?|ruby|php|java|jdk|go|golang|rust|\.net|swift|kotlin|scala|elixir|erlang|perl|postgres\w*"
-    r"|mysql|sqlite|mariadb|django|rails|react|vue|angular|typescript|windows|macos|ubuntu|debian|ios|android|openssl)"
+_PLATFORM = (
+    r"(?:c?python|pypy|node(?:\.?js)?|deno|bun|ruby|php|java|jdk|jvm|go|golang|rust|\.net|swift|kotlin|scala|elixir"
+    r"|erlang|otp|perl"
+    r"|postgres\w*|mysql|sqlite|mariadb|django|rails|react|vue|angular|typescript|windows|macos|ubuntu|debian|ios"
+    r"|android|openssl|numpy|r)"
 )
+_FILLERS = r"(?:\W+(?:official|the|all|support|supporting|for|of|old|eol|compat\w*|with|versions?)\b){0,6}\W+"
 _DROPPED = re.compile(
-    rf"\b(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|end(?:s|ed)?|stop(?:s|ped)? supporting|no longer supports?)\b"
-    rf"(?:\W+(?:official|the|all|support|for|of|old|eol|end-of-life|compat\w*|with)\b){{0,6}}\W+"
-    rf"(?:{_LANGUAGES}\s*(?:v?\d|support|<|≤|below)|v?[23]\.\d{{1,2}}\b(?!\.\d+ (?:test|ci)))",
+    rf"\b(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|end(?:s|ed)?|stop(?:s|ped)? supporting"
+    rf"|no longer supports?){_FILLERS}"
+    rf"(?:{_PLATFORM}\W*(?:versions? )?(?:v?\d|<|≤|below|older)|end[- ]of[- ]life {_PLATFORM}"
+    rf"|v?[23]\.\d{{1,2}}\b(?!\.\d))"
+    rf"|\b(?:drop|remove)\w* end[- ]of[- ]life \w+ versions|\b{_PLATFORM} v?\d[\w.]*\b.{{0,30}}\b(?:is"
+    rf"|are) no longer supported",
     re.I,
 )
 _REQUIRES = re.compile(
-    rf"\b(?:now )?requires?d?\b\W+(?:at least )?{_LANGUAGES}\W*(?:>=|≥|v?\d)"
-    rf"|\bminimum (?:supported )?{_LANGUAGES} version"
-    rf"|\bbump(?:s|ed)? (?:the )?(?:minimum|msrv)\b|\b{_LANGUAGES} ?>= ?\d",
+    rf"^(?:now )?requires?d?\b\W+(?:at least )?{_PLATFORM}\W*(?:version )?(?:>=|≥|v?\d)"
+    rf"|^(?:bump|rais|updat|increas|set|upgrad|mov)\w* (?:the )?(?:(?:crate'?s? )?msrv\b|minimum (?:supported "
+    rf"|required )?{_PLATFORM})"
+    rf"|\bminimum (?:supported |required )?{_PLATFORM}(?: version)? (?:is|to)\b|\bnow requires? {_PLATFORM} v?\d",
     re.I,
 )
-_REMOVES = re.compile(
-    r"^(?:remov(?:e|es|ed|ing)|drop(?:s|ped|ping)?|delet(?:e|es|ed|ing)|get(?:ting)? rid of)(?=\s)", re.I
+_OF_MAKERS = re.compile(
+    r"\b(?:CI|tox|docs?|in `[^`]+`|shims?|workarounds?|hacks?|leftovers?|specific|classifiers?|checks?"
+    r"|idioms?|syntax|jobs?"
+    r"|matrix|images?|tests?|builds?|code ?paths?|compat\w* (?:code|layers?|imports?)|mentions?)\b",
+    re.I,
 )
+"""Tidying after a version was dropped."""
+_REMOVES = re.compile(r"^(?:this )?(?:remov(?:e|es|ed)|drop(?:s|ped)?|delet(?:e|es|ed))(?=\s)", re.I)
 _RENAMES = re.compile(
-    r"^renam(?:e|es|ed|ing)\b(?=.*\bto\b)|^replac(?:e|es|ed|ing)\b(?=.*\b(?:exception|class|function|method|parameter"
-    r"|argument|option|flag|command|setting|endpoint|field)\b(?=.*\bwith\b))",
+    r"^(?:renam(?:e|es|ed)\b(?=.*\bto\b)|replac(?:e|es|ed)\b(?=.*\b(?:exception|class|function|method|parameter"
+    r"|argument|option|flag"
+    r"|command|setting)\b.*\bwith\b))",
     re.I,
+)
+_REFUSES = re.compile(
+    r"\bnow (?:requires?|refuses?|rejects?)\b|^rais(?:e|es|ed) `?[A-Z]\w+`? instead of\b"
+    r"|\bno longer (?:on|enabled|included|active)\b.{0,20}\bdefault\b",
+    re.I,
+)
+_GONE = re.compile(
+    r"\b(?:has|have) (?:now |also )?been (?:removed|renamed|dropped)\b|\b(?:is|are|was|were) (?:now )?(?:removed"
+    r"|renamed|dropped)\b",
+    re.I,
+)
+_DEPRECATED = re.compile(
+    r"^remov(?:e|es|ed) (?:the |all |previously |long )*deprecated\b(?! (?:usage|uses?|calls?|warnings?)\b)"
+    r"|\bdeprecation warnings?\b.{0,20}\b(?:in)?to (?:an )?errors?\b",
+    re.I,
+)
+_CODE = re.compile(
+    r"`[^`]+`|\w+\([^)]*\)|(?:^|\s)-{1,2}[a-z][\w-]+|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|\b[a-z_]\w+\.[a-z]\w+\b"
 )
 _THING = re.compile(
-    r"`[^`]+`|\w+\([^)]*\)|(?:^|\s)-{1,2}[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][a-z]+[A-Z]\w*|\b\w+\.(?:py|\w+\(\))"
-    r"|\b(?:deprecated|option|parameter|param|argument|command|method|class|function|endpoint|feature|support|flag|setting"
-    r"|api|module|plugin|attribute|property|field|alias|shim|mode|backend|driver|route|env(?:ironment)? var\w*)\b"
+    r"\b(?:deprecated|features?|options?|param(?:eter)?s?|arguments?|commands?|methods?|class(?:es)?|functions?"
+    r"|endpoints?|support|flags?"
+    r"|settings?|api|modules?|plugins?|attribute|property|alias|backend|driver|routes?|default|directive"
+    r"|environment variables?)\b",
+    re.I,
 )
-_CODE = re.compile(r"`[^`]+`|\w+\(|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|(?:^|\s)--[a-z]")
-_BEHAVES = re.compile(r"\bnow (?:requires?|refuses?|rejects?|raises?)\b|^raises? \S+ instead of\b|\bby default$", re.I)
 _HARMLESS = re.compile(
-    r"\b(?:unused|unneeded|unnecessary|redundant|duplicate[ds]?|dead|obsolete|leftover|stale|workaround|hack|warnings?"
-    r"|comments?|todo|logging|log (?:messages?|lines?)|debug|imports?|dependenc(?:y|ies)|requirements?|boilerplate"
-    r"|notes?|links?|badges?|jobs?|steps?|fixtures?|classifiers?|temporary|changelog|readme|docs?|documentation)\b"
-    r"|`?\b_{1,2}[a-z]\w*|\.__\w+__",
+    r"\b(?:unused|unneeded|unnecessary|redundant|duplicat\w+|dead|obsolete|leftover|stale|workarounds?|hacks?|warnings?"
+    r"|comments?"
+    r"|todo|logging|debug|imports?|dependenc(?:y|ies)|requirements?|boilerplate|links?|badges?|jobs?|steps?|fixtures?"
+    r"|temporary"
+    r"|changelog|readme|docs?|documentation|internal|private|optimi[sz]ations?|special[- ]cas\w+|no longer (?:needed"
+    r"|used|exist\w*|"
+    r"necessary|required)|usages? of|uses? of|calls? (?:to|of)|checks?|polyfills?|examples?|tests?|limits?|limitations?"
+    r"|restrictions?|clones?|allocations?|copies|from (?:the )?(?:repo|repository|list|index))\b"
+    r"|^\w+ (?:the )?`?_{1,2}[a-z]\w*|\.__\w+__",
     re.I,
 )
 LONGEST_NOTE = 2_000
-_TELLING = 8
-_UNTICKED = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[ \t]*\][^\n]*$", re.M)
-_CHANGE = (
-    r"(?:breaking[\s-](?:api[\s-])?changes?"
-    r"|(?:backwards?[\s-]incompatib\w+|not backwards?[\s-]compatible)(?:\schanges?)?)"
-)
+_INCOMPATIBLE = r"(?:backwards?[\s-]incompatib\w+|not backwards?[\s-]compatible)(?: changes?)?"
+_CHANGE = rf"(?:breaking[\s-](?:api[\s-])?changes?|{_INCOMPATIBLE})"
 _MARK = re.compile(
     rf"^[ \t]*(?:#{{1,6}} +|[-*+] +\[(?P<ticked>[xX])\] +)?[*_]*{_CHANGE}[*_]*[ \t]*(?::[*_]*[ \t]*|$)", re.I | re.M
 )
+_UNTICKED = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[ \t]*\][^\n]*$", re.M)
 _SENTENCE = re.compile(
-    r"\b(?:this|it|which|that)(?:['\u2019]s| is| was| introduces| contains)\s(?:an?\s|technically\s|slightly\s)*"
-    rf"{_CHANGE}\b|\b(?:this|it) breaks (?:the )?backwards?[ -]compatib",
+    rf"\b(?:this|it|which)(?:['\u2019]s| is| was| introduces)\s(?:an?\s|technically\s|slightly\s)*{_CHANGE}\b"
+    r"|\b(?:this|it) breaks (?:the )?backwards?[ -]compatib",
     re.I,
 )
-_SUBJECT = re.compile(
-    rf"[(\[] *(?:breaking|{_CHANGE}) *[)\]]|(?:,| -) (?:an? )?{_CHANGE}$|^{_CHANGE}(?=:| (?:in|to|of|for) )", re.I
-)
+_SUBJECT = re.compile(rf"[(\[] *(?:breaking|{_CHANGE}) *[)\]]|^{_CHANGE}(?=:| (?:in|to|of|for) )", re.I)
 _BELOW = re.compile(r"(?:[ \t]*\n)+(?:(?!#{1,6} |\*\*[^*\n]+\*\*:?[ \t]*$)[^\n]*\n?)+", re.M)
 _PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*\n?)+")
-_SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`(])")
-_YES = re.compile(r"^yes\b[\s,.:;!\u2013\u2014-]*", re.I)
 
 
-def is_declared(message: Message, body: str) -> bool:
-    """Return whether the author calls it breaking, in a mark or in words; unticked boxes do not count."""
-    subject = message.text
-    return message.marked or bool(_SUBJECT.search(subject) or _SENTENCE.search(subject)) or _claim_in(body) is not None
+def is_declared(subject: str, body: str) -> bool:
+    """Return whether the author labels it as breaking in the subject or in a line of the body."""
+    return bool(_SUBJECT.search(subject)) or _claim_in(body) is not None
 
 
 def note_in(body: str) -> str | None:
     """Return a body's note about the breaking change, if any."""
-    note = _YES.sub("", _claim_in(body) or "")[:LONGEST_NOTE]
+    note = re.sub(r"(?i)^yes\b[\s,.:;!\u2013\u2014-]*", "", _claim_in(body) or "")[:LONGEST_NOTE].strip()
     return note if re.search(r"\w", note) and not is_nothing(note) else None
 
 
 def _claim_in(body: str) -> str | None:
-    body = _UNTICKED.sub("", body[:20_000])
+    body = _UNTICKED.sub("", re.sub(r"<!--.*?-->", "", body[:20_000], flags=re.S))
     for mark in _MARK.finditer(body):
         if mark["ticked"]:
             return ""
@@ -90,48 +116,32 @@ def _claim_in(body: str) -> str | None:
         note = found[0].strip() if found else ""
         if note and not is_nothing(note):
             return note
-    claim = _SENTENCE.search(body)
-    return _sentence_at(body, claim) if claim else None
+    return None
 
 
-def _sentence_at(body: str, claim: re.Match[str]) -> str:
-    first = body.rfind("\n\n", 0, claim.start()) + 1
-    end = body.find("\n\n", claim.end())
-    sentences = _SENTENCES.split(" ".join(body[first : end if end > 0 else None].split()))
-    at = next((number for number, each in enumerate(sentences) if " ".join(claim[0].split()) in each), 0)
-    if len(sentences[at].split()) >= _TELLING:
-        return sentences[at]
-    return sentences[at + 1] if at + 1 < len(sentences) else sentences[at - 1] if at else ""
+def drops_version(text: str) -> bool:
+    """Return whether a text ends support for a version of a language or platform."""
+    return bool(_DROPPED.search(text) or _REQUIRES.search(text)) and not _OF_MAKERS.search(text)
 
 
-def drops_support(text: str) -> bool:
-    """Return whether a subject ends support for a version of a language or a system."""
-    return bool(_DROPPED.search(text) or _REQUIRES.search(text))
+def removes_deprecated(text: str) -> bool:
+    """Return whether something deprecated goes, or is refused from now on."""
+    found = _DEPRECATED.search(text)
+    return found is not None and (found.start() > 0 or not _HARMLESS.search(text))
 
 
-def sounds_breaking(message: Message) -> bool:
-    """Return whether a subject removes, renames or refuses. Only for documented changes of published source."""
-    text = message.text
-    if message.conventional and message.kind in ("documentation", "internal", "dependency", "fix"):
+def says_so(text: str, body: str = "") -> bool:
+    """Return whether words tell that something public goes or breaks; enough only for what is documented."""
+    if _SENTENCE.search(text) or _SENTENCE.search(body[:20_000]):
+        return True
+    if _RENAMES.match(text):
+        return bool(_CODE.search(text)) and not _HARMLESS.search(text)
+    if _REFUSES.search(text):
+        return True
+    # Gone on a condition only, it is still there.
+    if re.search(r"\b(?:if|when|unless|while|where)\b", text):
         return False
-    if _BEHAVES.search(text):
-        return not sounds_internal(text)
-    named = _CODE.search(text) if _RENAMES.match(text) else _THING.search(text)
-    return takes_away(text) and bool(named) and not is_harmless(text) and not sounds_internal(text)
-
-
-def takes_away(text: str) -> bool:
-    return bool(_REMOVES.match(text) or _RENAMES.match(text))
-
-
-def is_harmless(text: str) -> bool:
-    """Return whether only dead code, a workaround or a comment is removed."""
-    return bool(_HARMLESS.search(text))
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    found = re.findall(
-        r"`([^`]{2,80})`|(--[a-z][\w-]+)|\b([A-Za-z_][\w.]*)\(|\b([a-z]+_[a-z_]+|[A-Z][a-z]+[A-Z]\w*)\b", text
-    )
-    names = (next(part for part in groups if part) for groups in found)
-    return tuple(dict.fromkeys(name.strip("()").split("(")[0].rsplit(".", 1)[-1] for name in names if name.strip()))
+    removes = _REMOVES.match(text)
+    named = re.split(r"\b(?:from|in|of|by|with)\b", text)[0] if removes else text
+    is_named = bool(_CODE.search(named) or _THING.search(named))
+    return is_named and bool(removes or _GONE.search(text)) and not _HARMLESS.search(text)

@@ -1,247 +1,183 @@
-"""Evidence from the project's own changelog."""
+"""Parse changelogs, Markdown or reStructuredText, into versions and their entries."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
-from cli.release_notes.analysis.collect import Collected
-from cli.release_notes.analysis.drafts import Draft, draft
-from cli.release_notes.analysis.entries import Entry
-from cli.release_notes.analysis.message import read_message
-from cli.release_notes.analysis.paths import role
-from cli.release_notes.analysis.surface.compare import Compared
-from cli.release_notes.analysis.trailers import is_nothing
-from cli.release_notes.analysis.wording import known_issue
-from cli.release_notes.facts import Change, ChangeKind
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-MOST_ITEMS = 400
-_HEADING = re.compile(r"^(?:#{1,6}\s+|\*\*)(?P<title>[^#*].*?)(?:\s*#*|\*\*:?)$")
-_UNDERLINE = re.compile(r"^([=\-~^\"'`*+#.])\1{2,}\s*$")
-_UNDERLINES = "=-~^\"'`*+#."
-_BOLD, _IN_LIST = 20, 30
-_ITEM = re.compile(r"^(?P<indent>\s*)(?:[-*+]|\d+[.)])\s+(?P<text>\S.*)$")
-_SECTIONS: tuple[tuple[ChangeKind, str], ...] = (
-    ("removal", r"remov|backwards?[ -]incompat|breaking"),
-    ("deprecation", r"deprecat"),
-    ("security", r"secur"),
-    ("fix", r"fix|bug"),
-    ("feature", r"add(?:ed)?\b|new|feature"),
-    ("performance", r"performance"),
-    ("documentation", r"\bdoc"),
-    ("improvement", r"chang|improv|enhanc|minor"),
+LONGEST = 200_000
+"""Characters read of a file; the newest versions stand first."""
+Version = tuple[tuple[int, ...], bool]
+"""Numbers without trailing zeros, and whether it is final."""
+_NUMBER = r"v?(?P<numbers>\d+(?:\.\d+){1,3})(?P<pre>[-.]?(?:a|b|c|rc|alpha|beta|dev|pre|next|canary)[-.\d]*)?(?![\w])"
+_VERSION = re.compile(
+    rf"^(?:[\w@/.-]+\s+){{0,3}}?[\[(]?(?:[\w@/-]+[@-])?{_NUMBER}|^\[?v?(?P<single>\d{{1,3}})\]?$", re.I
 )
-_BREAKING = re.compile(r"(?<!\bno )(?<!\bnon[ -])(?:breaking|backwards?[ -]incompat)", re.I)
-_MARKED = re.compile(
-    r"\W*(?:breaking(?:[ -]api)?(?:[ -]changes?)?|backwards?[ -]incompat\w*(?:[ -]changes?)?)\s*(?:$|[^\w\s])", re.I
+_UNRELEASED = re.compile(r"\bunreleased\b|^\W*(?:upcoming|next|main|master|development|in development)\b", re.I)
+_HEADED = re.compile(
+    r"^(?P<over>([=\-~^\"'`*+#.])\2{2,} *\n)? ?(?P<title>[^\s.].*)\n(?P<under>([=\-~^\"'`*+#.])\5{2,}) *$", re.M
 )
-_KNOWN_ISSUES = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*:?\s*(?P<rest>.*)$", re.I)
-_KNOWN_SECTION = re.compile(r"(?:^|\s)known (?:issues?|problems?|bugs?|limitations?)\W*$", re.I)
-_NUMBER = re.compile(r"(?:#|GH-|/(?:issues|pull)/|:(?:issue|pr|gh|pull):`)(?P<number>\d{1,7})", re.I)
-_WORD = re.compile(r"[a-z_][a-z_0-9]{2,}", re.I)
-_COMMON = frozenset(
-    {"the", "and", "for", "with", "that", "this", "when", "from", "are", "was", "not", "now", "has", "have", "been",
-     "its", "into", "using", "use", "used", "can", "will", "which", "also", "only", "they", "than", "then", "thanks",
-     "contributed", "added", "add", "fixed", "fix", "removed", "changed", "support", "new"}
-)  # fmt: skip
-_FRAGMENT = re.compile(
-    r"(?:newsfragments|changelog\.d|changes\.d)/\+?(?P<number>\d+)?[\w-]*\.(?P<kind>[a-z]+)(?:\.\d+)?(?:\.\w+)?$", re.I
+_HIDDEN = re.compile(r"^(?P<indent> *)(?:\.\. .*|\.\.|.*::) *\n(?:(?P=indent) +.*\n| *\n(?=\n*(?P=indent) ))*", re.M)
+"""Directives, comments and literal blocks."""
+_ROLES = (
+    (re.compile(r":(?:issue|pr|pull|gh|bug|ghissue|ghpull):`#?(\d+)`"), r"(#\1)"),
+    (re.compile(r":pep:`(\d+)`"), r"PEP \1"),
+    (re.compile(r":[\w:+.-]+:`~?([^`<]*?)\s*(?:<[^>]*>)?`"), r"`\1`"),
+    (re.compile(r"`#(\d+) <[^>]*>`__?"), r"#\1"),
+    (re.compile(r"`([^`<]+?)\s*<[^>]*>`__?"), r"\1"),
+    (re.compile(r"``(.+?)``"), r"`\1`"),
+    (re.compile(r"\\ "), ""),
+    (re.compile(r"^( *[-*]) {3}(?=\S)", re.M), r"\1   "),
 )
-_ENOUGH = 0.5
-_COMMONPLACE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class Block(NamedTuple):
+    """A heading or list item with its level, or a paragraph; `more` is a further paragraph of an item."""
+
+    kind: Literal["heading", "item", "more", "paragraph"]
+    level: int
     text: str
-    section: str
-    path: str
-
-    @property
-    def breaking(self) -> bool:
-        return bool(_BREAKING.search(self.section) or _MARKED.match(self.text))
-
-    @property
-    def says_nothing(self) -> bool:
-        return is_nothing(self.text)
-
-    @property
-    def kind(self) -> ChangeKind | None:
-        return next((kind for kind, pattern in _SECTIONS if re.search(pattern, self.section, re.I)), None)
-
-    @property
-    def numbers(self) -> set[str]:
-        return {f"#{match['number']}" for match in _NUMBER.finditer(self.text)}
-
-    @property
-    def words(self) -> set[str]:
-        return _words(self.text)
 
 
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)} - _COMMON
+@dataclass(slots=True)
+class Item:
+    """An entry; `group` is the headings above it, below the version; `prose` is a paragraph outside of lists."""
+
+    text: str
+    group: str
+    more: list[str] = field(default_factory=list)
+    prose: bool = False
 
 
-def changelog_evidence(collected: Collected, compared: Compared, entries: Sequence[Entry]) -> None:
-    """Raise the drafts that new changelog lines describe.
-
-    A line belongs to the change whose number it names, else to the one that shares most of its words. A breaking line
-    without a change becomes one.
-    """
-    found = [
-        item for path, old, new in compared.changelogs for item in _new_items(path, old, new) if not item.says_nothing
-    ][:MOST_ITEMS]
-    writers = _writers(entries)
-    index = _Index(collected.drafts)
-    for item in found:
-        made = index.speaks_of(item)
-        if made is not None:
-            _raise(made, item)
-        elif item.breaking and writers.get(item.path):
-            collected.drafts.append(_of_its_own(item, writers[item.path]))
+@dataclass(slots=True)
+class Section:
+    title: str
+    version: Version | None
+    unreleased: bool = False
+    items: list[Item] = field(default_factory=list)
 
 
-class _Index:
-    def __init__(self, drafts: Iterable[Draft]) -> None:
-        self._drafts = [made for made in drafts if not made.message.is_chore]
-        self._sizes: list[int] = []
-        self._by_word: dict[str, list[int]] = {}
-        self._by_number: dict[str, list[int]] = {}
-        for place, made in enumerate(self._drafts):
-            quiet = made.kind in ("internal", "dependency") and not made.files.get("changelog")
-            words = set() if quiet else _words(f"{made.message.text} {made.message.details[:400]}")
-            self._sizes.append(len(words))
-            for word in words:
-                self._by_word.setdefault(word, []).append(place)
-            for number in {made.message.pull_request, *made.message.issues} - {None}:
-                self._by_number.setdefault(str(number), []).append(place)
-
-    def speaks_of(self, item: _Item) -> Draft | None:
-        words = item.words
-        shared = Counter(place for word in words for place in self._by_word.get(word, ())[:_COMMONPLACE])
-        scores = {
-            place: count / max(1, min(len(words), self._sizes[place])) for place, count in shared.items() if count >= 2
-        }
-        for place in {place for number in item.numbers for place in self._by_number.get(number, ())}:
-            scores[place] = 1 + scores.get(place, 0.0)
-        best = max(scores, key=lambda place: (scores[place], -place), default=None)
-        return self._drafts[best] if best is not None and scores[best] >= _ENOUGH else None
+def version_of(text: str) -> Version | None:
+    """Return the version at the beginning of a heading, or of a tag."""
+    match = _VERSION.match(text.replace("`", "").strip())
+    if match is None:
+        return None
+    numbers = [int(part[:9]) for part in (match["numbers"] or match["single"]).split(".")]
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers), not match["pre"]
 
 
-def _raise(made: Draft, item: _Item) -> None:
-    made.evidence["in the changelog"] = 0.14
-    if (
-        item.kind
-        and not made.message.conventional
-        and made.kind in ("other", "internal", "documentation", "improvement")
-    ):
-        made.kind = item.kind
-    if item.breaking:
-        made.breaking = made.declared = True
-        made.breaking_note = made.breaking_note or _plain(item.text)
+def read_changelog(path: str, text: str) -> list[Section]:
+    """Return the versions of a changelog, in its order; what stands above the first has no version."""
+    whole = text[:LONGEST]
+    return list(_sections(markdown_blocks(_as_markdown(whole) if path.lower().endswith(".rst") else whole)))
 
 
-def _of_its_own(item: _Item, entries: Sequence[Entry]) -> Draft:
-    made = draft(read_message(_plain(item.text), ""), entries[:3])
-    made.kind = item.kind or "improvement"
-    made.breaking = made.declared = True
-    return made
-
-
-def _writers(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    found: dict[str, list[Entry]] = {}
-    for entry in entries:
-        for path in entry.touched.paths:
-            if role(path) == "changelog":
-                found.setdefault(path, []).append(entry)
-    return found
-
-
-def _new_items(path: str, old: str, new: str) -> Iterator[_Item]:
-    known = {" ".join(line.split()) for line in old.splitlines()}
-    fragment = _FRAGMENT.search(path)
-    if fragment and new.strip():
-        issue = f" (#{fragment['number']})" if fragment["number"] else ""
-        yield _Item(f"{' '.join(new.split())}{issue}", fragment["kind"], path)
-        return
-    above = _Headings()
-    current: list[str] = []
-    lines = new.splitlines()
-    for number, line in enumerate(lines):
-        heading = _heading(lines, number)
-        item = _ITEM.match(line)
-        if (heading is not None or item or not line.strip()) and current:
-            yield _Item(" ".join(current), above.section, path)
-            current = []
-        if heading is not None:
-            above.begin(*heading)
-        elif item:
-            above.end_lists(len(item["indent"]))
-            if " ".join(line.split()) in known:
-                continue
-            if item["text"].startswith("**") and _BREAKING.search(item["text"][:40]) and item["text"].endswith("**"):
-                above.begin(_IN_LIST + len(item["indent"]), item["text"])
+def _sections(blocks: Iterable[Block]) -> Iterator[Section]:
+    current = Section("", None)
+    above: list[tuple[int, str]] = []
+    top: int | None = None
+    all_blocks = [*blocks, Block("heading", 99, "")]
+    for block, below in pairwise(all_blocks):
+        if block.kind == "heading":
+            version, unreleased = version_of(block.text), bool(_UNRELEASED.search(block.text))
+            if (version or unreleased) and (top is None or block.level <= max(top, 2)):
+                yield current
+                top = block.level if top is None else min(top, block.level)
+                current, above = Section(block.text, version, unreleased), []
             else:
-                current = [item["text"]]
-        elif current and line.strip():
-            current.append(line.strip())
-    if current:
-        yield _Item(" ".join(current), above.section, path)
+                above = [*(each for each in above if each[0] < block.level), (block.level, block.text)]
+        elif block.kind == "item":
+            _add(current, above, block, is_label=below.kind == "item" and below.level > block.level)
+        elif block.kind == "more" and current.items:
+            current.items[-1].more.append(block.text)
+        elif block.kind == "paragraph":
+            if re.fullmatch(r"\*\*[^*]+\*\*\W?", block.text):
+                above = [*(each for each in above if each[0] < 20), (20, block.text)]
+            else:
+                _tell(current, above, block.text)
+    yield current
 
 
-class _Headings:
-    def __init__(self) -> None:
-        self._open: list[tuple[int, str]] = []
-
-    @property
-    def section(self) -> str:
-        return " ".join(title for _, title in self._open[-2:])
-
-    def begin(self, level: int, title: str) -> None:
-        while self._open and self._open[-1][0] >= level:
-            self._open.pop()
-        self._open.append((level, title))
-
-    def end_lists(self, indent: int) -> None:
-        while self._open and self._open[-1][0] >= _IN_LIST + indent:
-            self._open.pop()
-
-
-def _heading(lines: Sequence[str], number: int) -> tuple[int, str] | None:
-    line = lines[number]
-    match = _HEADING.match(line)
-    if match:
-        return (len(line) - len(line.lstrip("#"))) or _BOLD, match["title"]
-    below = _UNDERLINE.match(lines[number + 1]) if line.strip() and number + 1 < len(lines) else None
-    if below and not _ITEM.match(line):
-        return _UNDERLINES.find(below[1]) + 1, line.strip()
-    return None
+def _add(section: Section, above: list[tuple[int, str]], block: Block, *, is_label: bool) -> None:
+    above[:] = [each for each in above if each[0] < 30 + block.level]
+    if is_label and re.fullmatch(r"\**[\w -]{3,40}:?\**:?", block.text) and block.text.rstrip("*").endswith(":"):
+        above.append((30 + block.level, block.text))
+    elif section.items and (
+        (block.level > 1 and not (above and above[-1][0] >= 30))
+        or (section.items[-1].prose and above and section.items[-1].text == above[-1][1])
+    ):
+        section.items[-1].more.append(f"- {block.text}")
+    else:
+        group = " / ".join(text.strip("*: ") for _, text in above)
+        # Paragraphs above a list only lead to it.
+        while section.items and section.items[-1].prose and section.items[-1].group == group:
+            section.items.pop()
+        section.items.append(Item(block.text, group))
 
 
-def _plain(text: str) -> str:
-    text = re.sub(r":\w+:`([^`<]*?)(?:\s*<[^>]*>)?`|``?([^`]+)``?", lambda match: match[1] or match[2] or "", text)
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)|`([^`<]+?)\s*<[^>]*>`_+", lambda match: match[1] or match[2] or "", text)
-    return re.sub(
-        r"^\W*(?:breaking change|breaking|backwards?[ -]incompatib\w+)\W+", "", text.replace("**", ""), flags=re.I
-    ).strip()
+def _tell(section: Section, above: list[tuple[int, str]], text: str) -> None:
+    # Below a heading of its own a paragraph is an entry, titled by it; a second one goes on.
+    group = " / ".join(title.strip("*: ") for _, title in above[:-1])
+    if len(above) > 1:
+        last = section.items[-1] if section.items else None
+        if last is not None and (last.text, last.group) == (above[-1][1], group):
+            last.more.append(text)
+        else:
+            section.items.append(Item(above[-1][1], group, [text], prose=True))
+    elif above:
+        section.items.append(Item(text, above[0][1].strip("*: "), prose=True))
 
 
-def known_issues(entries: Sequence[Entry], compared: Compared) -> tuple[Change, ...]:
-    found: list[Draft] = []
-    for entry in entries:
-        if (issue := known_issue(entry.message.text)) and not is_nothing(issue):
-            found.append(draft(read_message(issue, entry.commit.body), [entry]))
-        for paragraph in entry.message.details.split("\n\n"):
-            head, _, rest = paragraph.partition("\n")
-            match = _KNOWN_ISSUES.match(head)
-            text = " ".join(f"{match['rest']} {rest}".split()) if match else ""
-            if text and not is_nothing(text):
-                found.append(draft(read_message(text, ""), [entry]))
-    writers = _writers(entries)
-    for path, old, new in compared.changelogs if writers else ():
-        found += [
-            draft(read_message(_plain(item.text), ""), writers[path][:3])
-            for item in _new_items(path, old, new)
-            if _KNOWN_SECTION.search(item.section) and not item.says_nothing and path in writers
-        ]
-    return tuple(made.change(0.0) for made in found[:50])
+def markdown_blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of Markdown, without code, quotations and HTML."""
+    depth = quoted = 0
+    fresh = False
+    tokens = MarkdownIt("commonmark").parse(text)
+    for token, following in pairwise(tokens):
+        kind = token.type
+        if kind in ("bullet_list_open", "ordered_list_open", "bullet_list_close", "ordered_list_close"):
+            depth += token.nesting
+        elif kind in ("blockquote_open", "blockquote_close"):
+            quoted += token.nesting
+        elif kind == "list_item_open":
+            fresh = True
+        elif kind == "heading_open" and not depth:
+            yield Block("heading", int(token.tag[1]), _spoken(following))
+        elif kind == "paragraph_open" and not quoted:
+            yield Block(("item" if fresh else "more") if depth else "paragraph", depth, _spoken(following))
+            fresh = False
+
+
+def _spoken(inline: Token) -> str:
+    parts = []
+    for child in inline.children or ():
+        if child.type in ("softbreak", "hardbreak"):
+            parts.append(" ")
+        elif child.type == "code_inline":
+            parts.append(f"`{child.content}`")
+        elif child.type in ("strong_open", "strong_close"):
+            parts.append("**")
+        elif child.type == "text":
+            parts.append(child.content)
+    return " ".join("".join(parts).split())
+
+
+def _as_markdown(text: str) -> str:
+    # What changelogs use of reStructuredText: headings, roles, links. Directives and literal blocks go.
+    text = _HIDDEN.sub("", text.expandtabs(8))
+    for pattern, plain in _ROLES:
+        text = pattern.sub(plain, text)
+    styles: list[str] = []
+
+    def headed(match: re.Match[str]) -> str:
+        style = f"{bool(match['over'])}{match['under'][0]}"
+        styles.extend([style] if style not in styles else [])
+        return f"{'#' * min(6, styles.index(style) + 1)} {match['title'].strip()}\n"
+
+    return _HEADED.sub(headed, text)

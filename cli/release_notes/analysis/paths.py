@@ -2,78 +2,59 @@
 
 import re
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import Literal
 
 Role = Literal["source", "test", "documentation", "changelog", "tooling", "lock", "manifest", "example", "other"]
 
-_CHANGELOG = re.compile(
-    r"(?:^|/)(?:changelog|changes|history|news|release[-_ ]?notes?|releases|version[-_]?history|whats[-_]?new)"
-    r"[^/]*\.?(?:md|rst|txt|adoc|markdown)?$|(?:^|/)(?:newsfragments|changelog\.d|changes\.d|\.changes|\.changeset)/",
-    re.I,
+_CHANGELOG = (
+    r"(?:^|/)(?:changelog|changes|breaking[-_]?changes|history|news|release[-_ ]?notes?|releases"
+    r"|whats[-_]?new)[^/]*\.?(?:md|rst|txt|adoc"
+    r"|markdown)?$|(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes\.d|news|\.changes|\.changeset)/[^/]*$"
+    r"|(?:^|/)(?:releases?|release[-_]?notes|whats?[-_]?new)/[^/]*\d[^/]*\.(?:md|rst|txt)$"
 )
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|fixtures|testdata|__mocks__|__snapshots__|cypress)/"
-    r"|(?:^|/)(?:test_[^/]*|conftest|[^/]*_test|[^/]*_spec|[^/]*\.(?:test|spec|stories))\.[a-z]+$",
-    re.I,
+_TEST = (
+    r"(?:^|/)(?:tests?|testing|testdata|__tests__|specs?|e2e|fixtures|__mocks__|__snapshots__|cypress)/"
+    r"|(?:^|/)(?:test_[^/]*|conftest|[^/]*_test|[^/]*_spec|[^/]*\.(?:test|spec|stories))\.[a-z]+$"
 )
-_TOOLING = re.compile(
-    r"(?:^|/)\.(?:github|gitlab|circleci|ci|vscode|idea|devcontainer|husky|buildkite|azure-pipelines|claude|cursor)"
-    r"(?:/|$)|(?:^|/)(?:\.pre-commit-config|\.gitlab-ci|\.travis|appveyor|azure-pipelines|codecov|\.codecov"
-    r"|renovate|dependabot|\.readthedocs|zizmor|mkdocs|netlify|vercel)\.(?:ya?ml|json5?)$"
-    r"|(?:^|/)(?:tox\.ini|noxfile\.py|justfile|makefile|jenkinsfile|mypy\.ini|pytest\.ini|ruff\.toml|\.flake8|\.pylintrc"
-    r"|\.editorconfig|\.gitignore|\.gitattributes|\.git_archival\.txt|\.mailmap|\.dockerignore|\.npmrc|\.nvmrc"
-    r"|\.prettier[^/]*|\.eslint[^/]*|eslint\.config\.[a-z]+|jest\.config\.[a-z]+|vitest\.config\.[a-z]+|codeowners"
-    r"|agents\.md|claude\.md|gemini\.md|\.cursorrules|\.python-version[^/]*|\.coveragerc|biome\.json|turbo\.json)$"
-    r"|(?:^|/)(?:signatures?|scripts|hack|tools/ci|ci|benchmarks?|bench)/|^evals?/",
-    re.I,
+_TOOLING = (
+    r"(?:^|/)(?:scripts|hack|ci|benchmarks?|bench)/"
+    r"|(?:^|/)\.(?:github|gitlab|circleci|ci|vscode|idea|devcontainer|husky|buildkite)(?:/|$)|(?:^|/)\.(?!change)[^/]+$"
+    r"|(?:^|/)(?:tox\.ini|noxfile\.py|justfile|makefile|jenkinsfile|mypy\.ini|pytest\.ini|ruff\.toml|codeowners"
+    r"|mkdocs\.ya?ml|codecov\.ya?ml|netlify\.toml|[^/]+\.config\.[a-z]+|tsconfig[^/]*\.json|agents\.md|claude\.md)$"
 )
-_LOCK = re.compile(
-    r"(?:^|/)(?:[^/]*\.lock|[^/]*-lock\.(?:json|ya?ml)|go\.sum|npm-shrinkwrap\.json|gradle\.lockfile)$|(?:^|/)bun\.lockb$",
-    re.I,
+_LOCK = r"(?:^|/)(?:[^/]*\.lock|[^/]*-lock\.(?:json|ya?ml)|go\.sum|npm-shrinkwrap\.json|bun\.lockb)$"
+_MANIFEST = (
+    r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|(?:requirements|constraints)[^/]*\.(?:txt|in)|pipfile|package\.json"
+    r"|pnpm-workspace\.yaml|cargo\.toml|go\.mod|gemfile|[^/]*\.gemspec|composer\.json|mix\.exs|pubspec\.yaml)$"
 )
-_MANIFEST = re.compile(
-    r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|requirements[^/]*\.(?:txt|in)|constraints[^/]*\.txt|pipfile"
-    r"|package\.json|cargo\.toml|go\.mod|gemfile|[^/]*\.gemspec|composer\.json|pom\.xml|build\.gradle(?:\.kts)?"
-    r"|mix\.exs|pubspec\.yaml|environment\.ya?ml|[^/]*\.csproj)$|(?:^|/)requirements/[^/]*\.(?:txt|in)$",
-    re.I,
+_EXAMPLE = r"(?:^|/)(?:examples?|samples?|demos?|playground)/"
+_DOCUMENTATION = (
+    r"(?:^|/)(?:docs?|documentation|website|site|man)/|\.(?:md|rst|adoc|markdown|ipynb)$"
+    r"|(?:^|/)(?:license|licence|copying|authors|contributors|notice|security|code_of_conduct)[^/]*$"
 )
-_DOCUMENTATION = re.compile(
-    r"(?:^|/)(?:docs?|documentation|website|man|_static|wiki)/|\.(?:md|rst|adoc|markdown|ipynb)$|(?:^|/)(?:license"
-    r"|licence|copying|authors|contributors|contributing|readme|notice|security|code_of_conduct)[^/]*$",
-    re.I,
-)
-_EXAMPLE = re.compile(r"(?:^|/)(?:examples?|samples?|demos?|tutorials?|recipes|cookbook)/", re.I)
-_SOURCE = re.compile(
-    r"\.(?:py|pyi|pyx|pxd|ts|tsx|mts|cts|js|jsx|mjs|cjs|vue|svelte|rs|go|java|kt|kts|scala|rb|php|c|h|cc|cpp|hpp|cxx|m"
-    r"|mm|swift|cs|fs|ex|exs|erl|hs|ml|clj|dart|lua|sh|bash|zsh|ps1|sql|r|jl|pl|zig|nim|proto|graphql|tf|html|jinja2?"
-    r"|css|scss|sass|less)$",
-    re.I,
+_SOURCE = (
+    r"\.(?:py|pyi|pyx|tsx?|[mc]ts|jsx?|[mc]js|vue|svelte|rs|go|java|kts?|scala|rb|php|c|h|cc|cpp|hpp|mm?|swift|cs|fs"
+    r"|exs?|erl|hs|ml|clj|dart|lua|sh|bash|zsh|ps1|sql|r|jl|pl|zig|nim|proto|graphql|tf|html|jinja2?|css|s[ac]ss|less)$"
 )
 _ORDER: tuple[tuple[re.Pattern[str], Role], ...] = (
-    (_LOCK, "lock"),
-    (_TEST, "test"),
-    (_CHANGELOG, "changelog"),
-    (_TOOLING, "tooling"),
-    (_MANIFEST, "manifest"),
-    (_EXAMPLE, "example"),
-    (_DOCUMENTATION, "documentation"),
-    (_SOURCE, "source"),
+    (re.compile(_LOCK, re.I), "lock"),
+    (re.compile(_TEST, re.I), "test"),
+    (re.compile(_CHANGELOG, re.I), "changelog"),
+    (re.compile(_TOOLING, re.I), "tooling"),
+    (re.compile(_MANIFEST, re.I), "manifest"),
+    (re.compile(_EXAMPLE, re.I), "example"),
+    (re.compile(_DOCUMENTATION, re.I), "documentation"),
+    (re.compile(_SOURCE, re.I), "source"),
 )
-_WRAPPERS = frozenset(
-    {"src", "lib", "packages", "apps", "crates", "pkg", "internal", "cmd", "libs", "modules", "python"}
+_CONTRIBUTORS = re.compile(
+    r"(?:^|/)(?:license|licence|authors|contributors?|contributing|security|code_of_conduct)", re.I
 )
 
-_MIGRATION = re.compile(
-    r"(?:^|/)(?:migrations?|migrate|alembic|versions|db/migrate|prisma/migrations|schema_migrations|changelogs?/db)/.*\.(?:py|sql|rb"
-    r"|ts|js|php|go|ex|exs|up\.sql|xml|ya?ml)$|(?:^|/)(?:V\d[\w.]*__|U\d[\w.]*__|R__)[\w-]+\.sql$",
+_GUIDE = re.compile(
+    r"(?:^|/)upgrad(?:e|ing)(?:[-_ ][\w.-]+)?\.(?:md|rst|txt|adoc)$|^migrat(?:ion|ing)\.(?:md|rst|txt)$"
+    r"|(?:^|/)migrat(?:e|ing|ion)[-_ ](?:guide|notes|to|from|v?\d)[\w.-]*\.(?:md|rst|txt|adoc)$",
     re.I,
 )
-_NONE = re.compile(
-    r"(?:^|/)(?:__init__\.py|env\.py|script\.py\.mako|index\.[tj]s)$|(?:^|/)(?:tests?|docs?|node_modules)/", re.I
-)
-_VERSIONS = re.compile(r"(?:^|/)versions/", re.I)
-_KNOWN_VERSIONS = re.compile(r"(?:^|/)(?:alembic|migrations?)/(?:[^/]+/)*versions/|(?:^|/)versions/[0-9a-f]{4,}_", re.I)
 
 
 @lru_cache(maxsize=65_536)
@@ -83,28 +64,10 @@ def role(path: str) -> Role:
     return next((kind for pattern, kind in _ORDER if pattern.search(path)), "other")
 
 
-@lru_cache(maxsize=65_536)
-def area(path: str) -> str:
-    """Return the first one or two folders of a path, or `.`."""
-    folders = PurePosixPath(path).parts[:-1]
-    if not folders:
-        return "."
-    if role(path) in ("test", "documentation", "tooling", "example", "changelog"):
-        return folders[0]
-    depth = 2 if folders[0] in _WRAPPERS else 1
-    deeper = depth + 1 if len(folders) > depth and depth == 2 and folders[0] == "src" else depth
-    return "/".join(folders[: min(deeper, len(folders))])
+def is_upgrade_guide(path: str) -> bool:
+    return bool(_GUIDE.search(path))
 
 
-@lru_cache(maxsize=65_536)
-def is_published(path: str) -> bool:
-    if role(path) != "source":
-        return False
-    parts = PurePosixPath(path).parts
-    return not any(part in ("vendor", "_vendor", "node_modules", "third_party", "dist", "build") for part in parts)
-
-
-def is_migration(path: str) -> bool:
-    if not _MIGRATION.search(path) or _NONE.search(path):
-        return False
-    return not _VERSIONS.search(path) or bool(_KNOWN_VERSIONS.search(path))
+def is_for_users(path: str) -> bool:
+    """Return whether a file is the changelog or the documentation that users read."""
+    return role(path) == "changelog" or (role(path) == "documentation" and not _CONTRIBUTORS.search(path))

@@ -1,4 +1,4 @@
-"""Parse subject prefixes: conventional commits, gitmoji, `ENH:`, `[area]`, `area:`."""
+"""Parse prefixes and footers of commit messages: Conventional Commits, gitmoji, `[area]`, `area:`, trailers."""
 
 import re
 from dataclasses import dataclass
@@ -6,49 +6,30 @@ from dataclasses import dataclass
 from cli.release_notes.facts import ChangeKind
 
 _WORDS: dict[ChangeKind, str] = {
-    "feature": "feat feature features feats enh new add added",
-    "improvement": "improvement improve enhancement enhance ui ux a11y i18n l10n change changed update tweak api",
-    "fix": "fix fixes fixed bugfix hotfix bug patch",
-    "performance": "perf performance optimization optimize",
-    "security": "security sec",
-    "deprecation": "deprecate deprecated deprecation",
-    "removal": "remove removed removal",
-    "documentation": "docs doc documentation docstring readme",
-    "dependency": "deps dep dependencies dependency",
-    "internal": "chore refactor refac refacto style test tests tst testing build bld ci release rel rls wip lint typing"
-    " types type meta infra config dev maint mnt mtn sty bench cleanup clean internal sponsors example examples format"
-    " polish tox mypy ruff pre-commit misc workflow",
+    "feature": "feat feature features enh new add added ✨ :sparkles:",
+    "improvement": "improvement improve improved enhancement enhance ui ux a11y i18n change changed update updated 💄",
+    "fix": "fix fixes fixed bugfix bugfixes hotfix bug bugs patch 🐛 🚑 🩹 :bug: :ambulance:",
+    "performance": "perf performance optimization ⚡ :zap:",
+    "security": "security sec 🔒 :lock:",
+    "deprecation": "deprecate deprecated deprecation deprecations 🗑 :wastebasket:",
+    "removal": "remove removed removal removals 🔥 :fire:",
+    "documentation": "docs doc documentation readme 📝 :memo:",
+    "dependency": "deps dep dependencies dependency ⬆ ⬇ 📌 :arrow_up: :arrow_down: :pushpin:",
+    "internal": "chore refactor refac style test tests testing build ci release wip lint typing meta infra maint bench"
+    " cleanup internal example examples format misc workflow workflows dx playground ♻ ✅ 🎨 🔖 👷 💚 🔧 🔨 🚨 🚚"
+    " :recycle: :art: :white_check_mark: :bookmark: :construction_worker: :green_heart: :wrench: :hammer:",
 }
 _TYPES = {word: kind for kind, words in _WORDS.items() for word in words.split()}
 _CONVENTIONAL = re.compile(
-    r"^(?P<type>[A-Za-z][A-Za-z0-9 _-]{0,20}?)\s?(?:\((?P<scope>(?:[^()]|\([^()]{0,60}\)){1,60})\))?"
-    r"(?P<bang>!)?\s?:\s+(?P<text>\S.*)$"
+    r"^(?P<type>[A-Za-z][\w -]{0,20}?)\s?(?:\((?P<scope>(?:[^()]"
+    r"|\([^()]{0,60}\)){1,60})\))?(?P<bang>!)?\s?:\s+(?P<text>\S.*)$"
 )
-_AREA = re.compile(r"^(?P<scope>[A-Za-z0-9_.][\w./+,*-]{0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$")
+_AREA = re.compile(r"^(?!\S*//|(?i:cve|ghsa)-)(?P<scope>[A-Za-z0-9_.][\w./+,*@-]{0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$")
 _BRACKET = re.compile(r"^\[(?P<tag>[^\[\]]{1,40})\]\s*:?\s*(?P<text>\S.*)$")
-_MARKS: dict[ChangeKind, str] = {
-    "feature": "✨ 🎉 🚀 :sparkles: :tada: :rocket:",
-    "fix": "🐛 🚑 🩹 🥅 ✏ :bug: :ambulance: :adhesive_bandage: :goal_net: :pencil2:",
-    "improvement": "💄 🚸 ♿ 🌐 🔊 💬 🧑‍💻 📱 🔍 :lipstick: :children_crossing: :wheelchair: :globe_with_meridians:"
-    " :loud_sound: :speech_balloon: :technologist: :iphone: :mag:",
-    "performance": "⚡ :zap:",
-    "security": "🔒 🛂 :lock: :passport_control:",
-    "deprecation": "🗑 :wastebasket:",
-    "removal": "🔥 ⚰ :fire: :coffin:",
-    "documentation": "📝 📄 💡 :memo: :page_facing_up: :bulb:",
-    "dependency": "⬆ ⬇ 📌 \u2795 \u2796 :arrow_up: :arrow_down: :pushpin: :heavy_plus_sign: :heavy_minus_sign:",
-    "internal": "♻ ✅ 🎨 🔖 👷 💚 🔧 🔨 🚨 🚚 🚧 🔀 📦 🏷 🧪 🙈 📸 🤡 🍱 🔇 :recycle: :white_check_mark: :art:"
-    " :bookmark: :construction_worker: :green_heart: :wrench: :hammer: :rotating_light: :truck: :construction: :mute:"
-    " :twisted_rightwards_arrows: :package: :label: :test_tube: :see_no_evil: :camera_flash: :bento:",
-}
-_EMOJI = {mark: kind for kind, marks in _MARKS.items() for mark in marks.split()}
-_BRANCH = re.compile(r"^(?P<type>feature|feat|bugfix|hotfix|fix|chore|refactor)/(?P<text>\w[\w.-]*(?: [^:]*)?)$", re.I)
-_LEADING_EMOJI = re.compile(
-    r"^(?P<mark>:[a-z0-9_+-]+:|[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff](?:\u200d[\U0001f000-\U0001faff])?)"
-    r"[\ufe0e\ufe0f]?\s*"
+_EMOJI = re.compile(
+    r"^(?P<mark>:[a-z0-9_+-]+:|[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])[\ufe0e\ufe0f]?\s*"
 )
-_BOOM = ("💥", ":boom:")
-_BREAKING_TAG = re.compile(r"^\W*(?:breaking(?:[ -]changes?)?)\W*$", re.I)
+BREAKING_TAG = re.compile(r"^\W*(?:breaking(?:[ -]changes?)?|backwards?[ -]incompatib\w+)\W*$", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,57 +44,82 @@ class Prefixed:
 
 
 def take_prefix(subject: str) -> Prefixed:
-    emoji = _LEADING_EMOJI.match(subject)
-    mark = emoji["mark"] if emoji else ""
+    emoji = _EMOJI.match(subject)
     text = subject[emoji.end() :] if emoji else subject
-    found = _conventional(text) or _bracket(text) or _branch(text) or Prefixed(text)
-    kind = found.kind or _EMOJI.get(mark)
-    boom = mark in _BOOM or any(sign in subject for sign in _BOOM)
-    return Prefixed(found.text, kind, found.scope, found.breaking or boom, found.conventional or (mark in _EMOJI))
+    found = _conventional(text) or _bracket(text) or Prefixed(text)
+    kind = _TYPES.get(emoji["mark"]) if emoji else None
+    boom = any(sign in subject for sign in ("💥", ":boom:"))
+    conventional = found.conventional or kind is not None
+    return Prefixed(found.text, found.kind or kind, found.scope, found.breaking or boom, conventional)
 
 
 def _conventional(subject: str) -> Prefixed | None:
     match = _CONVENTIONAL.match(subject)
-    if match is None:
-        return _area(subject)
-    word = match["type"].strip().lower()
-    if _BREAKING_TAG.match(word):
+    word = match["type"].strip().lower() if match else ""
+    if match and BREAKING_TAG.match(word):
         inner = take_prefix(match["text"])
-        return Prefixed(inner.text, inner.kind, inner.scope or match["scope"], True, inner.conventional)
-    kind = _TYPES.get(word)
-    if kind is None:
-        return _area(subject)
-    scope = match["scope"]
-    if scope and kind in ("internal", "fix") and re.match(r"(?i)^(?:deps|dependencies|deps-dev|dep)$", scope):
-        kind = "dependency"
-    return Prefixed(match["text"], kind, scope, match["bang"] is not None, True)
-
-
-def _area(subject: str) -> Prefixed | None:
-    match = _AREA.match(subject)
-    if match is None or "//" in match["scope"] or re.match(r"(?i)(?:cve|ghsa)-", match["scope"]):
-        return None
-    first = match["scope"].lower().split("/")[0]
-    kind: ChangeKind | None = _TYPES.get(first) if first in ("docs", "doc", "tests", "test", "ci", "build") else None
-    return Prefixed(match["text"], kind, match["scope"], match["bang"] is not None)
-
-
-def _branch(subject: str) -> Prefixed | None:
-    match = _BRANCH.match(subject)
-    if match is None:
-        return None
-    text = match["text"] if " " in match["text"] else re.sub(r"[-_]+", " ", match["text"])
-    return Prefixed(text, _TYPES[match["type"].lower()])
+        return Prefixed(
+            inner.text, inner.kind, inner.scope or match["scope"], breaking=True, conventional=inner.conventional
+        )
+    if match is None or word not in _TYPES:
+        area = _AREA.match(subject)
+        return Prefixed(area["text"], None, area["scope"], area["bang"] is not None) if area else None
+    is_bump = re.fullmatch(r"(?i)deps|dependencies|deps-dev|dep", match["scope"] or "")
+    kind = "dependency" if is_bump else _TYPES[word]
+    return Prefixed(match["text"], kind, match["scope"], match["bang"] is not None, conventional=True)
 
 
 def _bracket(subject: str) -> Prefixed | None:
     match = _BRACKET.match(subject)
     if match is None:
         return None
-    inner = take_prefix(match["text"])
-    tag = match["tag"].strip()
-    if _BREAKING_TAG.match(tag):
-        return Prefixed(inner.text, inner.kind, inner.scope, True, inner.conventional)
-    kind = inner.kind or _TYPES.get(tag.lower())
-    scope = inner.scope or (None if tag.lower() in _TYPES else tag)
-    return Prefixed(inner.text, kind, scope, inner.breaking, inner.conventional or tag.lower() in _TYPES)
+    inner, tag = take_prefix(match["text"]), match["tag"].strip()
+    breaking, kind = bool(BREAKING_TAG.match(tag)), _TYPES.get(tag.lower())
+    scope = inner.scope or (None if breaking or kind else tag)
+    return Prefixed(inner.text, inner.kind or kind, scope, inner.breaking or breaking, inner.conventional)
+
+
+_KNOWN_FOOTER = (
+    r"(?:(?i:signed-off-by|co-authored-by|(?:reviewed|acked|tested|reported|suggested|helped|merged|approved)[\w-]*|cc"
+    r"|closes?"
+    r"|fix(?:e[sd])?|resolves?|refs?|see-also|change-id|bug|issue|link|relates-to|part-of|pr-url|migration|release-note"
+    r"|[a-z]+-session)\s*:|\(cherry picked from)"
+)
+_FOOTER = re.compile(rf"^{_KNOWN_FOOTER}.*(?:\n[ \t]+\S.*)*\n?", re.M)
+_BREAKING = re.compile(
+    rf"^BREAKING[ -]CHANGES?(?:\([^)]*\))?[ \t]*:[ \t]*(?P<note>(?:\n\s*)?\S.*(?:\n(?!{_KNOWN_FOOTER}"
+    rf"|BREAKING[ -]CHANGE)[^\n]*\S[^\n]*)*)?",
+    re.M,
+)
+_MIGRATION_FOOTER = re.compile(r"^Migration(?:-Guide)?[ \t]*:[ \t]*(?P<text>\S.*(?:\n[ \t]+\S.*)*)", re.M | re.I)
+_CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<(?P<email>[^>\n]*)>\s*$", re.I | re.M)
+_NOTHING = re.compile(
+    r"^\W*(?:none|nope|nothing|no|n/?a|n\.a\.|not applicable|nil|false)\b"
+    r"(?:\W*$|[.,;:!)\u2013\u2014]| -|\W+(?:expected|known|whatsoever|at all|here|that|breaking|such|changes?)\b)",
+    re.I,
+)
+
+
+def breaking_notes(body: str) -> list[str]:
+    """Return the texts of `BREAKING CHANGE:` at the start of any line, to the end of their paragraphs."""
+    notes = (" ".join((match["note"] or "").split()) for match in _BREAKING.finditer(body))
+    return [note for note in notes if not is_nothing(note)]
+
+
+def migration_footer(body: str) -> str | None:
+    match = _MIGRATION_FOOTER.search(body)
+    return " ".join(match["text"].split()) if match else None
+
+
+def without_footers(body: str) -> str:
+    return _FOOTER.sub("", _BREAKING.sub("", body))
+
+
+def is_nothing(value: str) -> bool:
+    """Return whether a value means "none", as in filled-in templates."""
+    return not re.search(r"\w", value) or bool(_NOTHING.match(value))
+
+
+def co_authors(message: str) -> list[tuple[str, str]]:
+    found = [(match["name"].strip(), match["email"].strip()) for match in _CO_AUTHOR.finditer(message)]
+    return list(dict.fromkeys(found))

@@ -1,136 +1,89 @@
-"""The installation section, from the manifests at the newer end."""
+"""The installation section, from the manifests at the newer end: no command rather than a wrong one."""
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
-from cli.release_notes.document.links import Web
-from cli.release_notes.document.model import Block, Code, Note, Section
+from cli.release_notes.document.model import Block, Code, Note, Section, joined
 from cli.release_notes.document.presets import Preset
-from cli.release_notes.document.wording import joined
 from cli.release_notes.facts import ReleaseFacts
 from cli.release_notes.manifests import Manifest, read_manifest
 from tools.text.inline import code
 
-SHOWN = 4
-_PARTS = ("cmake", "meson")
-_NUMBER = re.compile(r"(?:^|[@/_-])v?(\d+(?:\.\d+)*[\w.+!-]*)$", re.IGNORECASE)
-_REF = re.compile(r"[\w][\w./+-]*")
-_IMAGE = re.compile(r"[^a-z0-9._-]+")
-_EMPTY = "The project's files name no way to install it."
+MOST_WAYS = 3
+_NUMBER = re.compile(r"(?:^|[@/_ -])v?(\d+(?:\.\d+)*[\w.+!-]*)$", re.IGNORECASE)
+_REF = re.compile(r"(?!HEAD|FETCH_HEAD)\w(?:[\w/+-]|\.(?!\.))*")
 
 
 def installation(facts: ReleaseFacts, preset: Preset) -> Section:
     """Return the install commands; only the first for terse presets."""
-    found = list(_outermost(filter(None, map(read_manifest, facts.project_files))))
-    found = [each for each in found if each.tool not in _PARTS] or found
-    shown = found[: 1 if preset.terse else SHOWN]
+    ways = [(each, command) for each in _ways(facts) if (command := _command(each, facts))]
     blocks: list[Block] = []
-    for manifest in shown:
-        command = _command(manifest, facts)
-        if blocks and not preset.terse:
-            blocks.append(Note(f"Or, by {code(manifest.path)}:"))
-        blocks.append(Code(command, "elixir" if command.startswith("{") else "sh"))
-    if shown and not preset.terse:
-        blocks += [Note(line) for line in _remarks(shown, facts)]
-    return Section("installation", "Installation", tuple(blocks), _EMPTY)
+    for manifest, command in ways[: 1 if preset.terse else MOST_WAYS]:
+        blocks += [Note(f"Or, by {code(manifest.path)}:")] if blocks else []
+        blocks.append(Code(command))
+    if blocks and not preset.terse:
+        needs = list(dict.fromkeys(code(each.needs) for each, _ in ways if each.needs))
+        extras = [code(f"{each.name}[{extra}]") for each, _ in ways[:1] for extra in each.extras[:12]]
+        blocks += [Note(f"{what} {joined(words)}.") for what, words in (("Needs", needs), ("Extras:", extras)) if words]
+    return Section("installation", "Installation", tuple(blocks), "The project's files name no way to install it.")
 
 
-def _outermost(manifests: Iterable[Manifest]) -> Iterator[Manifest]:
-    ordered = sorted(manifests, key=lambda each: (each.path.count("/"), each.tool in ("docker", "compose"), each.path))
-    seen: set[tuple[str, str]] = set()
-    depth = None
-    for each in ordered:
-        parts = PurePosixPath(each.path).parts[:-1]
-        if any(part.lower().startswith(("test", "example", "fixture", "doc", ".")) for part in parts):
-            continue
-        depth = len(parts) if depth is None else depth
-        if len(parts) <= depth and (each.tool, each.name) not in seen:
-            seen.add((each.tool, each.name))
-            yield each
+def _ways(facts: ReleaseFacts) -> list[Manifest]:
+    paths = {file.path for file in facts.project_files}
+    everything = list(filter(None, map(read_manifest, facts.project_files)))
+    root = [each for each in everything if "/" not in each.path]
+    named = [each for each in root if each.name and each.is_published]
+    if any(each.members for each in root) and not named:
+        main = _main([each for each in everything if "/" in each.path and each.name and each.is_published], facts)
+        named = [main] if main else []
+        root = [each for each in root if each.tool == "docker"]
+    runner = next((each.runner for each in everything if each.runner), "npm")
+    found = [*named, *(each for each in root if each not in named)]
+    found = [replace(each, runner=runner, is_program=each.is_program or _is_program(each, paths)) for each in found]
+    return sorted(found, key=lambda each: (each.tool == "docker", not each.is_published))
+
+
+def _main(members: list[Manifest], facts: ReleaseFacts) -> Manifest | None:
+    # The one that is called like the project, or the only one outside of the project's scope.
+    project = (facts.project_name or "").casefold()
+    called = [each for each in members if each.name.rpartition("/")[2].casefold() == project]
+    plain = [each for each in members if not each.name.startswith("@")]
+    return next((found[0] for found in (called, plain, members) if len(found) == 1), None)
+
+
+def _is_program(manifest: Manifest, paths: set[str]) -> bool:
+    folder = PurePosixPath(manifest.path).parent
+    go, rust, library = (str(folder / name) in paths for name in ("main.go", "src/main.rs", "src/lib.rs"))
+    return go if manifest.tool == "go" else manifest.tool == "cargo" and rust and not library
 
 
 def _command(manifest: Manifest, facts: ReleaseFacts) -> str:
-    number = _number(facts.version)
-    if number is not None and manifest.is_published and manifest.version in (None, number):
-        return _from_index(manifest, number)
-    return _from_source(manifest, facts)
-
-
-def _from_index(manifest: Manifest, number: str) -> str:
-    name, at, is_program = manifest.name, f"{manifest.name}@{number}", manifest.is_program
-    return {
-        "pip": f"pip install {shlex.quote(f'{name}=={number}')}",
-        "npm": f"npm install {'--global ' if is_program else ''}{shlex.quote(at)}",
-        "cargo": f"cargo {'install' if is_program else 'add'} {shlex.quote(at)}",
-        "go": f"go get {shlex.quote(f'{name}@v{number}')}",
-        "composer": f"composer require {shlex.quote(f'{name}:{number}')}",
-        "mix": f'{{:{name}, "== {number}"}}  # in deps of mix.exs',
-        "gem": f"gem install {shlex.quote(name)} --version {shlex.quote(number)}",
-        "pub": f"dart pub global activate {name} {number}" if is_program else f"dart pub add {name}:{number}",
-    }[manifest.tool]
-
-
-def _from_source(manifest: Manifest, facts: ReleaseFacts) -> str:
-    ref = _stable_ref(facts)
-    folder = str(PurePosixPath(manifest.path).parent)
-    address = Web.of(facts.remote_url, ()).base or facts.remote_url
-    if manifest.tool == "pip" and address and folder == ".":
-        return f"pip install {shlex.quote(f'git+{address}@{ref}')}"
-    if manifest.tool == "cargo" and address and manifest.is_program:
-        return f"cargo install --git {shlex.quote(address)} --rev {shlex.quote(facts.to_sha)}"
-    checkout = f"git checkout {shlex.quote(ref)}\n"
-    if folder != ".":
-        checkout += f"cd {shlex.quote(folder)}\n"
-    return (
-        checkout
-        + {
-            "pip": "pip install .",
-            "npm": "npm install",
-            "cargo": "cargo build --release",
-            "go": "go install ./...",
-            "docker": f"docker build --tag {_image(facts)} {_file(manifest)}.",
-            "compose": "docker compose up",
-            "composer": "composer install",
-            "mix": "mix deps.get && mix compile",
-            "gem": f"gem build {shlex.quote(PurePosixPath(manifest.path).name)}",
-            "pub": "dart pub get",
-            "cmake": "cmake -B build\ncmake --build build\ncmake --install build",
-            "meson": "meson setup build\nmeson install -C build",
-        }[manifest.tool]
-    )
-
-
-def _file(manifest: Manifest) -> str:
-    name = PurePosixPath(manifest.path).name
-    return "" if name == "Dockerfile" else f"--file {shlex.quote(name)} "
-
-
-def _image(facts: ReleaseFacts) -> str:
-    name = _IMAGE.sub("-", (facts.project_name or "app").lower()).strip("-._") or "app"
-    number = _number(facts.version)
-    return f"{name}:{number}" if number and re.fullmatch(r"[\w.-]{1,100}", number) else name
-
-
-def _number(version: str) -> str | None:
-    found = _NUMBER.search(version.strip())
-    return found[1] if found else None
-
-
-def _stable_ref(facts: ReleaseFacts) -> str:
-    given = facts.to_ref
-    is_name = _REF.fullmatch(given) and given.upper() not in ("HEAD", "FETCH_HEAD") and ".." not in given
-    return given if is_name else facts.to_sha[:12]
-
-
-def _remarks(shown: list[Manifest], facts: ReleaseFacts) -> Iterator[str]:
-    needs = dict.fromkeys(each.needs for each in shown if each.needs)
-    if needs:
-        yield f"Needs {joined([code(need) for need in needs])}."
-    extras = [extra for each in shown[:1] for extra in each.extras]
-    if extras:
-        name = shown[0].name
-        yield f"Extras: {joined([code(f'{name}[{extra}]') for extra in extras[:12]])}."
-    files = joined([code(path) for path in dict.fromkeys(each.path for each in shown)])
-    yield f"From {files} as at {Web.of(facts.remote_url, facts.commits).commit(facts.to_sha)}."
+    found = _NUMBER.search(facts.version.strip())
+    name, program, tool = shlex.quote(manifest.name), manifest.is_program, manifest.tool
+    ref = facts.to_ref if _REF.fullmatch(facts.to_ref) else facts.to_sha[:12]
+    if found and manifest.is_published and manifest.version in (None, found[1]):
+        number = shlex.quote(found[1])
+        add = "npm install" if manifest.runner not in ("pnpm", "yarn") else f"{manifest.runner} add"
+        return {
+            "pip": f"pip install {name}=={number}",
+            "npm": f"{'npm install --global' if program else add} {name}@{number}",
+            "cargo": f"cargo {'install' if program else 'add'} {name}@{number}",
+            "go": f"go {'install' if program else 'get'} {name}@v{number}",
+            "composer": f"composer require {name}:{number}",
+            "gem": f"gem install {name} --version {number}",
+        }[tool]
+    if "/" in manifest.path:
+        return ""
+    if tool == "pip" and facts.remote_url:
+        return f"pip install {shlex.quote(f'git+{facts.remote_url}@{ref}')}"
+    image = re.sub(r"[^a-z0-9._-]+", "-", (facts.project_name or "app").lower()).strip("-._") or "app"
+    build = {
+        "pip": "pip install .",
+        "npm": "" if manifest.is_published else f"{manifest.runner} install",
+        "cargo": "cargo install --path ." if program else "",
+        "go": "go install ." if program else "",
+        "docker": f"docker build --tag {image} .",
+    }.get(tool, "")
+    return f"git checkout {shlex.quote(ref)}\n{build}" if build else ""

@@ -1,193 +1,135 @@
-"""Statements of changes, and their distribution over lists."""
+"""Statements of changes, and their distribution over sections: each change stands in one."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
-from cli.release_notes.document.model import Block, Section, SectionName, Statement
+from cli.release_notes.document.model import (
+    Section,
+    SectionName,
+    Statement,
+    bare,
+    capitalised,
+    counted,
+    joined,
+    sentence,
+)
 from cli.release_notes.document.presets import Preset
-from cli.release_notes.document.wording import bare, capitalised, counted, joined
 from cli.release_notes.facts import Change, ChangeKind
 from tools.text.inline import code_words
 from tools.text.plain import first_sentence, one_line, plain
 
-TEXT_LIMIT = 240
-DETAILS_LIMIT = 8_000
-SAID_LIMIT = 280
-AREAS = 3
+TEXT_LIMIT, DETAILS_LIMIT, NOTE_LIMIT = 400, 8_000, 1_200
 SECTION_OF: dict[ChangeKind, SectionName] = {
-    "feature": "features",
-    "improvement": "improvements",
-    "performance": "improvements",
-    "deprecation": "improvements",
-    "removal": "improvements",
-    "other": "improvements",
-    "fix": "fixes",
-    "security": "fixes",
-    "documentation": "other",
-    "dependency": "other",
-    "internal": "other",
-}
+    "feature": "features", "improvement": "improvements", "performance": "improvements", "deprecation": "improvements",
+    "removal": "improvements", "other": "improvements", "fix": "fixes", "security": "fixes", "documentation": "other",
+    "dependency": "other", "internal": "other",
+}  # fmt: skip
 _LEADS: dict[ChangeKind, str] = {"security": "Security", "deprecation": "Deprecated"}
 NOT_ASKED_FOR = "None of those that were asked for."
-HEADINGS: tuple[tuple[SectionName, str, str], ...] = (
-    ("features", "Features", "No new features."),
-    ("improvements", "Improvements", "No improvements."),
-    ("fixes", "Fixes", "No fixes."),
-    ("other", "Also changed", "Nothing else."),
-)
-_OTHER: tuple[tuple[ChangeKind, str, str | None], ...] = (
-    ("documentation", "documentation change", None),
-    ("dependency", "dependency update", None),
-    ("internal", "internal change", None),
-)
+HEADINGS: tuple[tuple[SectionName, str], ...] = (
+    ("features", "Features"), ("improvements", "Improvements"), ("fixes", "Fixes"), ("other", "Also changed"),
+)  # fmt: skip
+_OTHER: tuple[tuple[ChangeKind, str], ...] = (
+    ("documentation", "documentation change"), ("dependency", "dependency update"), ("internal", "internal change"),
+)  # fmt: skip
+Identified = tuple[str, Change]
+Lists = Mapping[SectionName, Sequence[Identified]]
+"""Changes of each section with their ids, in display order."""
 
 
-_FOLDED = re.compile(r"Updated (\d[\d,]{0,8}) (?:development )?dependencies\b")
-_ITEM = re.compile(r"\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+")
-_REFERENCE = r"(?:(?:[\w./-]+)?#\d+|(?:GH|[A-Z]{2,9})-\d+|https?://\S+|@[\w-]+)"
-_REFERENCES = re.compile(
-    rf"\W*(?:refs?|references|see(?: also)?|close[sd]?|fix(?:e[sd])?|resolve[sd]?|cc|related(?: to)?|part of)"
-    rf"[:\s]+(?:(?:issue|pr|pull request)s?\s+)?{_REFERENCE}(?:(?:[,;\s]|\band\b)+{_REFERENCE})*[.\s]*",
-    re.IGNORECASE,
-)
-"""A line of references only."""
-_MAKING = re.compile(
-    r"""
-    ^\W* (?: pre-?commit | wip\b | typo | lint | format(?:ting)?\b | nits?\b | oops | cleanup | continue\b | bump\b
-    | merge\ (?:branch|remote|pull) | apply\ suggestions? | revert\ \S+$
-    | (?:address|respond\ to|review)\b .* \b(?:comment|feedback|review)
-    | fix(?:e[sd])?\ (?:the\ |redundant\ )? (?: tests? | ci | lint\w* | typos? | mypy | ruff | types? | imports? )\b
-    | (?:add|update|fix)\w*\ (?:the\ )? (?: tests?\b | changelog | \S+\.(?:py|md|rst)$ )
-    ) | auto\ fixes | changelog | co-authored-by
-    """,
-    re.VERBOSE,
-)
-"""A commit list entry about the pull request itself."""
-
-
-Lists = Mapping[SectionName, Sequence[tuple[str, Change]]]
-"""Changes of each list with their ids, in display order."""
-
-
-def share_out(changes: Sequence[tuple[str, Change]]) -> Lists:
-    of: dict[SectionName, list[tuple[str, Change]]] = {}
+def share_out(changes: Sequence[Identified], preset: Preset) -> Lists:
+    of: dict[SectionName, list[Identified]] = {name: [] for name, _ in HEADINGS}
     for each in changes:
-        # What only takes something away is news of the section on what breaks.
-        if not (each[1].breaking and each[1].kind == "removal"):
-            of.setdefault(SECTION_OF[each[1].kind], []).append(each)
+        of.setdefault("breaking" if each[1].breaking else SECTION_OF[each[1].kind], []).append(each)
+    worth = [*of["features"], *of["improvements"]]
+    telling = sorted((each for each in worth if _is_described(each[1])), key=lambda each: -each[1].impact)
+    # Where nobody described any, those that most people had asked for.
+    asked_for = sorted((each for each in of["features"] if each[1].issues), key=lambda each: -len(each[1].issues))
+    # Of few changes, all would stand out: then none would.
+    most = min(preset.highlights, (len(worth) + len(of["fixes"]) + 1) // 2)
+    of["highlights"] = (telling or asked_for)[:most]
+    for name in ("features", "improvements"):
+        of[name] = [each for each in of[name] if each not in of["highlights"]]
     return of
 
 
+def _is_described(change: Change) -> bool:
+    is_new = change.kind in ("feature", "performance")
+    if besides(change):
+        return is_new or (change.own and change.kind == "improvement")
+    return is_new and change.own and len(change.text.split()) > 14
+
+
 def sections(lists: Lists, preset: Preset, *, leaves_out: bool) -> Iterable[Section]:
-    """Yield a section for each list. Empty ones are omitted if changes are left out."""
-    for name, heading, empty in HEADINGS:
-        changes = lists.get(name, ())
-        blocks = _others(changes, preset) if name == "other" else _listed(name, changes, preset)
-        yield Section(name, heading, blocks, NOT_ASKED_FOR if leaves_out else empty, level=3)
+    """Yield a section for each list."""
+    above = {SECTION_OF[change.kind] for _, change in lists["highlights"]}
+    for name, heading in HEADINGS:
+        empty = "All of them are among the highlights." if name in above else f"No {heading.lower()}."
+        empty = NOT_ASKED_FOR if leaves_out else "Nothing else." if name == "other" else empty
+        most = preset.other if name == "other" else preset.listed
+        shown = [statement(identity, change, preset) for identity, change in lists[name][:most]]
+        yield Section(
+            name,
+            heading,
+            (*shown, *_rest(name, [change for _, change in lists[name][most:]], bool(shown))),
+            empty,
+            level=3,
+        )
+
+
+def _rest(name: SectionName, rest: Sequence[Change], is_more: bool) -> Iterable[Statement]:
+    if rest:
+        kinds = [(sum(change.kind == kind for change in rest), what) for kind, what in _OTHER]
+        counts = (
+            joined([counted(number, what) for number, what in kinds if number])
+            if name == "other"
+            else f"{len(rest):,} more"
+        )
+        commits = tuple(dict.fromkeys(sha for change in rest for sha in change.commits))
+        yield Statement(f"{name}-rest", f"{'… and ' if is_more else ''}{counts}", commits)
 
 
 def statement(identity: str, change: Change, preset: Preset) -> Statement:
-    return Statement(
-        identity,
-        said(change),
-        change.commits,
-        lead(change, preset),
-        _told(change) if preset.details == "paragraphs" else "",
-        change.pull_request,
-        areas=tuple(one_line(area, 60) for area in change.areas[:AREAS] if area != ".") if preset.surface else (),
-    )
+    is_list = change.own and change.details.startswith("- ") and not preset.terse
+    details = plain(change.details)[:DETAILS_LIMIT] if preset.details or is_list else ""
+    more = besides(change) if change.own and not details and not preset.terse else ""
+    text = bare(f"{sentence(said(change))} {more}") if more else said(change)
+    return Statement(identity, text, change.commits, lead(change, preset), details, change.pull_request, change.issues)
 
 
 def highlight(identity: str, change: Change, preset: Preset) -> Statement:
     """Make a statement that stands out; unless terse, with a second sentence."""
-    details = "" if preset.terse else besides(change)
-    number = change.pull_request
-    return Statement(f"h-{identity}", said(change), change.commits, "", details, number, stands_out=True)
+    details = plain(change.details)[:DETAILS_LIMIT] if preset.details else "" if preset.terse else besides(change)
+    return Statement(
+        f"h-{identity}", said(change), change.commits, "", details, change.pull_request, change.issues, True
+    )
+
+
+def broken(identity: str, change: Change, preset: Preset) -> Statement:
+    note = plain(change.breaking_note or (change.details if change.own else "")).strip() or besides(change)
+    note = "" if one_line(note).rstrip(".").casefold() == said(change).casefold() else note
+    details = first_sentence(one_line(note)) if preset.terse else note[:NOTE_LIMIT]
+    number, issues = change.pull_request, change.issues
+    return Statement(f"b-{identity}", said(change), change.commits, lead(change, preset), details, number, issues, True)
 
 
 def besides(change: Change) -> str:
     """Return a second sentence about a change; empty if none can stand alone."""
-    paragraphs = _told(change).split("\n\n")[0], plain(change.breaking_note or "")
-    more = first_sentence(one_line(next(filter(_is_prose, paragraphs), "")))
-    is_whole = 0 < len(more) <= SAID_LIMIT and not more.endswith(":")
-    return more if is_whole and bare(more).casefold() != said(change).casefold() else ""
+    for paragraph in (plain(change.details).split("\n\n")[0].strip(), plain(change.breaking_note or "").strip()):
+        if paragraph and not re.match(r"[-*+>|`#$<]|\d+\.\s", paragraph) and len(list(code_words(paragraph))) < 8:
+            more = first_sentence(one_line(paragraph))
+            whole = len(more) <= TEXT_LIMIT and not more.endswith(":") and len(more.split()) > 3
+            return more if whole and bare(more).casefold() != said(change).casefold() else ""
+    return ""
 
 
 def said(change: Change) -> str:
-    return capitalised(bare(one_line(change.text, TEXT_LIMIT))) or "A change without a message"
+    text = bare(one_line(change.text, TEXT_LIMIT))
+    return (text if text.split(" ", 1)[0] in change.names else capitalised(text)) or "A change without a message"
 
 
 def lead(change: Change, preset: Preset) -> str:
-    marks = ["Breaking"] if change.breaking else []
-    marks += [_LEADS[change.kind]] if change.kind in _LEADS else []
-    scope = one_line(change.scope or "", 40) if preset.scopes else ""
+    mark = None if change.breaking else _LEADS.get(change.kind)
+    marks = [mark] if mark and mark[:8].casefold() not in change.text.casefold() else []
+    scope = "" if preset.terse else one_line(change.scope or "", 40)
     return ", ".join([*marks, *([scope] if scope else [])])
-
-
-def _listed(name: str, changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
-    shown = [statement(identity, change, preset) for identity, change in changes[: preset.listed]]
-    rest = [change.commits for _, change in changes[preset.listed :]]
-    return (*shown, and_more(f"{name}-rest", rest, "more, in the full changelog")) if rest else tuple(shown)
-
-
-def and_more(identity: str, rest: Sequence[tuple[str, ...]], what: str = "more") -> Statement:
-    commits = tuple(dict.fromkeys(sha for each in rest for sha in each))
-    return Statement(identity, f"… and {len(rest):,} {what}", commits, is_counted=True)
-
-
-def _others(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
-    brief = replace(preset, details="none")
-    shown = [statement(identity, change, brief) for identity, change in changes[: preset.other]]
-    rest = [change for _, change in changes[preset.other :]]
-    parts = []
-    for kind, one, many in _OTHER:
-        if them := [change for change in rest if change.kind == kind]:
-            number = sum(_updates(change) for change in them) if kind == "dependency" else len(them)
-            parts.append(counted(number, one, many))
-    if not parts:
-        return tuple(shown)
-    commits = tuple(dict.fromkeys(sha for change in rest for sha in change.commits))
-    text = f"{'… and ' if shown else ''}{joined(parts)}"
-    return (*shown, Statement("other-rest", text, commits, is_counted=True))
-
-
-def _updates(change: Change) -> int:
-    found = _FOLDED.match(change.text)
-    return int(found[1].replace(",", "")) if found else 1
-
-
-def _told(change: Change) -> str:
-    said_already = {said(change).casefold()}
-    kept: list[str] = []
-    drops = False
-    for line in _of_one_commit(plain(change.details)[:DETAILS_LIMIT].strip("\n").split("\n")):
-        item = _ITEM.match(line)
-        if item:
-            text = bare(line[item.end() :].strip()).casefold()
-            drops = text in said_already or _MAKING.search(text) is not None or len(text.split()) < 3
-            said_already.add(text)
-        elif not line.startswith(" "):
-            drops = False  # an item goes with the lines that continue it
-        if not drops and not _REFERENCES.fullmatch(line):
-            kept.append(line)
-    return "\n".join(kept).strip("\n")
-
-
-def _of_one_commit(lines: list[str]) -> list[str]:
-    if not lines[0].startswith("* "):
-        return lines
-    bodies: list[list[str]] = []
-    for line in lines:
-        if line.startswith("* "):
-            bodies.append([])
-        elif not line.startswith("---"):
-            bodies[-1].append(line)
-    return next((body for body in bodies if any(map(str.strip, body))), [])
-
-
-def _is_prose(paragraph: str) -> bool:
-    line = paragraph.strip()
-    return (
-        bool(line) and not line.startswith(("-", "*", "+", ">", "|", "`", "#", "$")) and len(list(code_words(line))) < 8
-    )

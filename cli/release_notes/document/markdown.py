@@ -3,43 +3,27 @@
 import re
 from collections.abc import Iterator
 
-from cli.release_notes.document.links import Web
-from cli.release_notes.document.model import Block, Code, Document, Heading, Note, Section, Statement, Table
+from cli.release_notes.document.model import Block, Code, Document, Note, Section, Statement, Web, capitalised, sentence
 from cli.release_notes.document.presets import Preset
-from cli.release_notes.document.wording import capitalised, day, sentence
-from tools.text.inline import code, inert
-from tools.text.plain import one_line, plain
+from tools.text.inline import inert
+from tools.text.plain import plain
 
-DETAILS = 8
-DETAIL_CHARACTERS = 1_200
+MOST_DETAILS, MOST_CHARACTERS, MOST_ISSUES = 8, 1_200, 6
 _BULLET = re.compile(r"[-*+•]\s+|\d{1,3}[.)]\s+")
 _FENCE = re.compile(r"\s*(?:```+|~~~+)")
 _WIDE = re.compile(r"-{3,}|={3,}|_{3,}|\*{3,}")
 
 
 def render(document: Document, preset: Preset) -> str:
-    lines = [f"# {inert(document.title)}", "", f"**Release date:** {day(document.released_at)}", ""]
+    lines = [f"# {inert(document.title)}", "", f"**Release date:** {document.released_at.date().isoformat()}", ""]
     for section in document.sections:
-        lines += [f"{'#' * section.level} {section.heading}", ""]
-        lines += _body(section, document.web, preset)
+        lines += [f"{'#' * section.level} {section.heading}", "", *_body(section, document.web, preset)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def cite(statement: Statement, web: Web, cited: int) -> str:
-    number = [web.pull_request(statement.pull_request)] if statement.pull_request and cited > 1 else []
-    where = f"; {', '.join(map(code, statement.areas))}" if statement.areas else ""
-    return f"({', '.join([*number, _named(statement.commits, web, cited)])}{where})"
-
-
-def _named(commits: tuple[str, ...], web: Web, cited: int) -> str:
-    more = len(commits) - cited
-    return ", ".join(web.commit(sha) for sha in commits[:cited]) + (f" and {more:,} more" if more > 0 else "")
-
-
 def _body(section: Section, web: Web, preset: Preset) -> Iterator[str]:
-    blocks = section.blocks or ((Note(section.empty),) if section.empty else ())
     was_item = False
-    for block in blocks:
+    for block in section.blocks or ((Note(section.empty),) if section.empty else ()):
         is_item = isinstance(block, Statement) and section.name != "overview"
         if was_item and not is_item:
             yield ""
@@ -54,110 +38,83 @@ def _body(section: Section, web: Web, preset: Preset) -> Iterator[str]:
 
 
 def _written(block: Block, web: Web, preset: Preset, *, is_item: bool) -> Iterator[str]:
-    match block:
-        case Statement():
-            yield from _item(block, web, preset) if is_item else [_paragraph(block, web, preset)]
-        case Note():
-            yield block.markdown
-        case Heading():
-            yield f"#### {inert(block.text)}"
-        case Code():
-            yield from _fenced(block.text.split("\n"), block.language)
-        case Table():
-            header, rows = block.header, block.rows
-            if block.commits:
-                header = (*header, "Commits")
-                named = (_named(commits, web, preset.cited) for commits in block.commits)
-                rows = tuple((*row, commits) for row, commits in zip(rows, named, strict=True))
-            yield f"| {' | '.join(header)} |"
-            yield f"|{'|'.join(' --- ' for _ in header)}|"
-            yield from (f"| {' | '.join(map(_cell, row))} |" for row in rows)
+    if isinstance(block, Note):
+        yield block.markdown
+    elif isinstance(block, Code):
+        yield from _fenced(block.text.split("\n"), block.language)
+    elif is_item:
+        yield from _item(block, web, preset)
+    else:
+        yield f"{sentence(inert(block.text))} {_cite(block, web, preset.cited)}"
 
 
 def _item(statement: Statement, web: Web, preset: Preset) -> Iterator[str]:
     text = inert(statement.text)
     lead = f"**{inert(statement.lead)}:** " if statement.lead else ""
-    citation = cite(statement, web, preset.cited)
-    details = list(_as_much_as_fits(_details(statement.details)))
+    details = _as_much_as_fits(list(_details(statement.details)))
     if statement.stands_out:
         text = f"**{sentence(text)}**" if details else f"**{text}**"
         # A single paragraph goes on in the line of its title.
         if len(details) == 1 and not details[0].startswith(("- ", "```")):
             text, details = f"{text} {sentence(capitalised(details[0]))}", []
-    yield f"- {lead}{text} {citation}"
-    yield from (f"  {line}".rstrip() for line in _apart(details))
-
-
-def _paragraph(statement: Statement, web: Web, preset: Preset) -> str:
-    return f"{sentence(inert(statement.text))} {cite(statement, web, preset.cited)}"
-
-
-def _apart(details: list[str]) -> Iterator[str]:
+    yield f"- {lead}{text} {_cite(statement, web, preset.cited)}"
     before = ""
-    for line in details:
-        both_items = before.startswith("- ") and line.startswith("- ")
-        if not both_items:
+    for block in details:
+        if not (before.startswith("- ") and block.startswith("- ")):
             yield ""
-        yield from line.split("\n")
-        before = line
+        yield from (f"  {line}".rstrip() for line in block.split("\n"))
+        before = block
 
 
-def _as_much_as_fits(blocks: Iterator[str]) -> Iterator[str]:
-    left = DETAIL_CHARACTERS
-    for number, block in enumerate(blocks):
-        if number and (number == DETAILS or len(block) > left):
-            yield "…"
-            return
-        left -= len(block)
-        yield block
+def _cite(statement: Statement, web: Web, cited: int) -> str:
+    pull = statement.pull_request if cited > 1 else None
+    closes = [each for each in statement.issues if each != pull][:MOST_ISSUES] if cited > 1 else []
+    # A pull request leads to its commits.
+    commits = statement.commits[:1] if pull else statement.commits
+    named = ", ".join(
+        [*([web.pull_request(pull)] if pull else []), *map(web.issue, closes), *map(web.commit, commits[:cited])]
+    )
+    more = len(commits) - cited
+    return f"({named} and {more:,} more)" if more > 0 else f"({named})"
+
+
+def _as_much_as_fits(blocks: list[str]) -> list[str]:
+    kept: list[str] = []
+    for block in blocks[:MOST_DETAILS]:
+        if kept and sum(map(len, kept)) + len(block) > MOST_CHARACTERS:
+            break
+        kept.append(block)
+    return [*kept, "…"] if len(kept) < len(blocks) else kept
 
 
 def _details(text: str) -> Iterator[str]:
-    lines = plain(text).strip("\n").split("\n")
     paragraph: list[str] = []
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        if found := _code_at(lines, at, starts_fresh=not paragraph):
-            yield from _flushed(paragraph)
-            at, block = found
-            yield "\n".join(_fenced(block, ""))
+    fenced: list[str] | None = None
+    for line in [*plain(text).strip("\n").split("\n"), ""]:
+        is_fence, is_code = _FENCE.match(line) is not None, not paragraph and line.startswith("    ")
+        if fenced is not None and not is_fence:
+            fenced.append(line.rstrip())
             continue
         bullet = _BULLET.match(line.strip())
-        if not line.strip() or bullet or _WIDE.fullmatch(line.strip()):
-            yield from _flushed(paragraph)
-        if bullet:
-            paragraph.append(f"- {line.strip()[bullet.end() :]}")
+        if paragraph and (not line.strip() or bullet or is_fence or _WIDE.fullmatch(line.strip())):
+            words = " ".join(paragraph)
+            yield f"- {inert(words[2:])}" if words.startswith("- ") else inert(words)
+            paragraph = []
+        if is_fence:
+            if fenced is not None:
+                yield "\n".join(_fenced(fenced, ""))
+            fenced = [] if fenced is None else None
+        elif is_code:
+            yield "\n".join(_fenced([line[4:].rstrip()], ""))
+        elif bullet:
+            paragraph = [f"- {line.strip()[bullet.end() :]}"]
         elif line.strip() and not _WIDE.fullmatch(line.strip()):
             paragraph.append(line.strip())
-        at += 1
-    yield from _flushed(paragraph)
-
-
-def _flushed(paragraph: list[str]) -> Iterator[str]:
-    text = " ".join(paragraph)
-    paragraph.clear()
-    if text.startswith("- "):
-        yield f"- {inert(text[2:])}"
-    elif text:
-        yield inert(text)
-
-
-def _code_at(lines: list[str], at: int, *, starts_fresh: bool) -> tuple[int, list[str]] | None:
-    if _FENCE.match(lines[at]):
-        end = next((n for n in range(at + 1, len(lines)) if _FENCE.fullmatch(lines[n].rstrip())), len(lines))
-        return end + 1, [line.rstrip() for line in lines[at + 1 : end]] or [""]
-    if starts_fresh and lines[at].startswith("    "):
-        end = next((n for n in range(at, len(lines)) if not lines[n].startswith("    ")), len(lines))
-        return end, [line[4:].rstrip() for line in lines[at:end]]
-    return None
+    if fenced:
+        yield "\n".join(_fenced(fenced, ""))
 
 
 def _fenced(lines: list[str], language: str) -> list[str]:
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}{language}", *lines, fence]
-
-
-def _cell(markdown: str) -> str:
-    return re.sub(r"(?<!\\)\|", r"\\|", one_line(markdown))

@@ -1,8 +1,13 @@
-"""Presets, as a table."""
+"""Presets and providers, as tables."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+
+PROVIDERS: Mapping[str, str] = {
+    "openai": "openai", "anthropic": "anthropic", "claude": "anthropic", "google": "google", "ollama": "ollama",
+    "offline": "offline", "none": "offline",
+}  # fmt: skip
 
 
 class PresetName(StrEnum):
@@ -17,41 +22,45 @@ class Preset:
     """The shape of a document.
 
     Attributes:
-        highlights, listed, other, people: Most highlights, statements per list, minor changes and names; the rest is
-            counted.
-        details: Parts of a message's body shown in lists.
-        surface: Show interfaces, dependencies and areas.
-        cited: Commits cited per statement.
+        highlights, listed, other, cited, people: Most highlights, statements per list, minor changes, commits per
+            statement, names; the rest is counted.
         manner: Style instruction for a language model.
+        details: Show the bodies of messages.
+        terse: Leave out scopes, second sentences and remarks.
     """
 
     highlights: int
     listed: int
-    details: Literal["none", "paragraphs"]
-    scopes: bool
     other: int
-    surface: bool
     cited: int
     people: int
     manner: str
+    details: bool = False
     terse: bool = False
 
 
 PRESETS: dict[PresetName, Preset] = {
     PresetName.DEFAULT: Preset(
-        5, 15, "none", scopes=True, other=0, surface=False, cited=3, people=30,
-        manner="Write for users of the project: what they can do now, and what they have to do. Plain and friendly.",
+        5, 2_000, 0, 3, 30, "Write for users of the project: what they can do now, and what they have to do. Plainly."
     ),
     PresetName.CONCISE: Preset(
-        3, 5, "none", scopes=False, other=0, surface=False, cited=1, people=15, terse=True,
-        manner="Be brief: at most twelve words for each statement, two sentences for the overview.",
+        3, 5, 0, 1, 15, "Be brief: at most twelve words for each statement, two sentences for the overview.", terse=True
     ),
     PresetName.DETAILED: Preset(
-        8, 200, "paragraphs", scopes=True, other=20, surface=False, cited=10, people=100,
-        manner="Be thorough: say for each change what it is, why it was made and what it means for users.",
+        8,
+        2_000,
+        20,
+        10,
+        100,
+        "Be thorough: say what each change is, why it was made and what it means for users.",
+        details=True,
     ),
     PresetName.TECHNICAL: Preset(
-        5, 60, "none", scopes=True, other=60, surface=True, cited=10, people=100,
-        manner="Write for developers: name the interfaces, settings, modules and mechanisms that changed, precisely.",
+        5,
+        2_000,
+        2_000,
+        10,
+        100,
+        "Write for developers: name the interfaces, settings and mechanisms that changed, precisely.",
     ),
-}  # fmt: skip
+}

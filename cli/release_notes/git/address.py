@@ -4,58 +4,42 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-_SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?!//)(?P<path>[^\s]+)$")
+_SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]{2,}):(?!//)(?P<path>[^\s]+)$")
 _HOST = re.compile(r"^[\w.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$", re.I)
 _UNFIT = re.compile(r"[\s<>\"'`()\[\]|\\\x00-\x1f\x7f]")
-_AZURE_SSH = re.compile(r"^v3/([^/]+)/([^/]+)/([^/]+)$")
-_AZURE_HOSTS = ("ssh.dev.azure.com", "vs-ssh.visualstudio.com")
-_SSH_HOSTS = {
-    "ssh.github.com": "github.com",
-    "altssh.gitlab.com": "gitlab.com",
-    "altssh.bitbucket.org": "bitbucket.org",
-}
-_ALIAS = re.compile(r"^(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[-_][\w-]+$", re.I)
-_SHA = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """URL patterns of a host. `sha` and `tag` prefix a version in `compare`, which may be empty."""
+    """URL patterns of a code host."""
 
     host: re.Pattern[str]
     commit: str
     pull_request: str
+    issue: str
     compare: str
-    sha: str = ""
-    tag: str = ""
 
 
-_HOSTS = (
-    Host(
-        re.compile(r"^github\.com$|(?:^|\.)github\.(?:[\w-]+\.)+[a-z]+$"),
-        "/commit/{}", "/pull/{}", "/compare/{older}...{newer}",
-    ),
-    Host(
-        re.compile(
-            r"(?:^|[.-])gitlab(?:[.-]|$)|^(?:salsa\.debian\.org|framagit\.org|invent\.kde\.org|code\.videolan\.org)$"
+_HOSTS = tuple(
+    Host(re.compile(host), *paths)
+    for host, *paths in (
+        (
+            r"^github\.com$|(?:^|\.)github\.(?:[\w-]+\.)+[a-z]+$",
+            "/commit/{}", "/pull/{}", "/issues/{}", "/compare/{older}...{newer}",
         ),
-        "/-/commit/{}", "/-/merge_requests/{}", "/-/compare/{older}...{newer}",
-    ),
-    Host(
-        re.compile(r"^bitbucket\.org$"), "/commits/{}", "/pull-requests/{}", "/branches/compare/{newer}%0D{older}"
-    ),
-    Host(
-        re.compile(
-            r"(?:^|[.-])(?:gitea|forgejo|gogs)(?:[.-]|$)"
-            r"|^(?:codeberg\.org|gitee\.com|notabug\.org|opendev\.org|git\.disroot\.org)$"
+        (
+            r"(?:^|[.-])gitlab(?:[.-]|$)|^(?:salsa\.debian\.org|framagit\.org|invent\.kde\.org)$",
+            "/-/commit/{}", "/-/merge_requests/{}", "/-/issues/{}", "/-/compare/{older}...{newer}",
         ),
-        "/commit/{}", "/pulls/{}", "/compare/{older}...{newer}",
-    ),
-    Host(
-        re.compile(r"^dev\.azure\.com$|^[\w-]+\.visualstudio\.com$"),
-        "/commit/{}", "/pullrequest/{}", "/branchCompare?baseVersion={older}&targetVersion={newer}", "GC", "GT",
-    ),
-    Host(re.compile(r"^git\.sr\.ht$"), "/commit/{}", "", ""),
+        (
+            r"^bitbucket\.org$",
+            "/commits/{}", "/pull-requests/{}", "/issues/{}", "/branches/compare/{newer}%0D{older}",
+        ),
+        (
+            r"(?:^|[.-])(?:gitea|forgejo|gogs)(?:[.-]|$)|^(?:codeberg\.org|gitee\.com)$",
+            "/commit/{}", "/pulls/{}", "/issues/{}", "/compare/{older}...{newer}",
+        ),
+    )
 )  # fmt: skip
 
 
@@ -66,18 +50,10 @@ def without_credentials(url: str) -> str:
         if ":" not in url.partition("/")[0]:
             return url
         scheme, rest = "", url
-    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     # A password may hold an unescaped slash or at sign: nothing before the last one is shown.
-    user, _, shown = rest.rpartition("@")
+    user, _, shown = re.split(r"[?#]", rest, maxsplit=1)[0].rpartition("@")
     # The name that every host of the scp form has.
     return f"git@{shown}" if not separator and user == "git" else scheme + separator + shown
-
-
-def _host(name: str | None, port: int | None) -> str:
-    shown = name or ""
-    if ":" in shown:
-        shown = f"[{shown}]"
-    return f"{shown}:{port}" if port else shown
 
 
 def web_address(remote: str) -> str | None:
@@ -85,40 +61,29 @@ def web_address(remote: str) -> str | None:
 
     An SSH host may be an alias of the configuration, so it needs a known name.
     """
-    try:
-        host, path, scheme = _parted(remote.strip())
-    except ValueError:
-        return None
+    host, path, scheme = _parted(remote.strip())
     if not _HOST.match(host) or not path or _UNFIT.search(path):
         return None
-    if scheme.startswith("http"):
-        return f"{scheme}://{host}/{path}"
-    if host in _AZURE_HOSTS and (azure := _AZURE_SSH.match(path)):
-        organization, project, name = azure.groups()
-        return f"https://dev.azure.com/{organization}/{project}/_git/{name}"
-    alias = _ALIAS.match(host)
-    page = f"https://{alias[1] if alias else _SSH_HOSTS.get(host, host)}/{path}"
-    return page if "." in host and host_of(page) else None
+    page = f"{scheme if scheme.startswith('http') else 'https'}://{host}/{path}"
+    return page if scheme.startswith("http") or ("." in host and host_of(page)) else None
 
 
 def name_in(remote: str) -> str | None:
-    try:
-        _, path, _ = _parted(remote.strip())
-    except ValueError:
-        return None
-    return path.rpartition("/")[2] or None
+    return _parted(remote.strip())[1].rpartition("/")[2] or None
 
 
 def _parted(remote: str) -> tuple[str, str, str]:
     if "://" in remote:
-        parts = urlsplit(remote)
-        if parts.scheme not in ("http", "https", "ssh", "git", "git+ssh", "git+https"):
+        try:
+            parts = urlsplit(remote)
+            name, port = parts.hostname or "", parts.port if parts.scheme.startswith("http") else None
+        except ValueError:
             return "", "", ""
-        web = parts.scheme in ("http", "https")
-        return _host(parts.hostname, parts.port if web else None), _path(parts.path), parts.scheme
-    if (scp := _SCP.match(remote)) and len(scp["host"]) > 1:
-        return scp["host"], _path(scp["path"]), "ssh"
-    return "", "", ""
+        host = f"[{name}]" if ":" in name else name
+        known = parts.scheme in ("http", "https", "ssh", "git")
+        return (f"{host}:{port}" if port else host, _path(parts.path), parts.scheme) if known else ("", "", "")
+    scp = _SCP.match(remote)
+    return (scp["host"], _path(scp["path"]), "ssh") if scp else ("", "", "")
 
 
 def _path(path: str) -> str:
@@ -133,9 +98,6 @@ def host_of(web: str | None) -> Host | None:
 def compare_address(web: str | None, older: str, newer: str) -> str | None:
     """Return the page that compares two tags or commits, if the host is known."""
     host = host_of(web)
-    if web is None or host is None or not host.compare:
+    if web is None or host is None:
         return None
-    shown = [
-        (host.sha if _SHA.fullmatch(version) else host.tag) + quote(version, safe="/@+") for version in (older, newer)
-    ]
-    return web + host.compare.format(older=shown[0], newer=shown[1])
+    return web + host.compare.format(older=quote(older, safe="/@+"), newer=quote(newer, safe="/@+"))

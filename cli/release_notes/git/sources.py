@@ -9,10 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
-from cli.release_notes.facts import FactsRequest, Progress
-from cli.release_notes.failure import ReleaseNotesFailed
-from cli.release_notes.git.address import without_credentials
-from cli.release_notes.git.text import unquoted
+from cli.release_notes.facts import FactsRequest, Progress, ReleaseNotesFailed
 
 _LIBRARY = re.compile(r"[0-9a-f]{40}|not found|refs/|object")
 _REFUSALS = (
@@ -21,8 +18,7 @@ _REFUSALS = (
     ("object format", "keeps its objects as SHA-256, which is not supported"),
     ("partialclone", "is a partial clone; a complete clone is needed"),
     ("refstorage", "keeps its references as reftable, which is not supported"),
-    ("unsupported extension", "uses an extension of Git that is not supported"),
-    ("unsupported repository version", "has a format that is not supported"),
+    ("unsupported", "has a format that is not supported"),
     ("permission denied", "may not be read by this user"),
 )
 
@@ -34,88 +30,54 @@ def opened(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Reposit
     Raises:
         ReleaseNotesFailed: There is none, or it cannot be read or fetched.
     """
-    if request.url is None:
-        progress("Opening the repository", str(request.repository or Path.cwd()))
-        with _closing(open_around(request.repository or Path.cwd())) as repository:
+    local = None if request.url is None else _local_path(request.url)
+    if request.url is not None and local is None:
+        from cli.release_notes.git.clone import cloned  # noqa: PLC0415 - most runs fetch nothing
+
+        with cloned(request, progress) as repository, _readable():
             yield repository
         return
-    local = _local_path(request.url)
-    if local is not None:
-        progress("Opening the repository", str(local))
-        with _closing(open_at(local)) as repository:
-            yield repository
-        return
-    from cli.release_notes.git.clone import cloned  # noqa: PLC0415 - most runs fetch nothing
-
-    progress("Fetching the repository", without_credentials(request.url))
-    with cloned(request, progress) as repository, readable():
-        yield repository
-
-
-def open_around(folder: Path) -> pygit2.Repository:
-    """Open the repository around a folder, bare or linked worktrees included."""
-    if not folder.exists():
-        raise ReleaseNotesFailed(f"There is no folder {folder}.")
+    folder = local or request.repository or Path.cwd()
+    progress("Opening the repository", str(folder))
+    repository = _opened(folder, is_top=local is not None)
     try:
-        found = pygit2.discover_repository(str(folder.absolute()))
-    except (pygit2.GitError, KeyError, ValueError, OSError) as error:
-        raise _refused(folder, error) from error
-    if found is None:
-        raise ReleaseNotesFailed(f"{folder.absolute()} is not inside a Git repository.")
-    return _opened(found, folder)
-
-
-def open_at(path: Path) -> pygit2.Repository:
-    if not path.exists():
-        raise ReleaseNotesFailed(f"There is no repository at {path}.")
-    return _opened(str(path), path)
-
-
-def _opened(found: str, shown: Path) -> pygit2.Repository:
-    try:
-        # The repository that a folder merely lies in is another one than was asked for.
-        return pygit2.Repository(found, RepositoryOpenFlag.NO_SEARCH)
-    except (pygit2.GitError, KeyError, ValueError, OSError) as error:
-        raise _refused(shown, error) from error
-
-
-def _refused(shown: Path, error: Exception) -> ReleaseNotesFailed:
-    said = str(error).lower()
-    for mark, reason in _REFUSALS:
-        if mark in said:
-            what = "" if reason.startswith("is no ") else "The repository at "
-            return ReleaseNotesFailed(f"{what}{shown} {reason}.")
-    return ReleaseNotesFailed(f"{shown} cannot be opened as a Git repository: {str(error).rstrip('.')}.")
-
-
-@contextmanager
-def _closing(repository: pygit2.Repository) -> Iterator[pygit2.Repository]:
-    try:
-        with readable():
+        with _readable():
             yield repository
     finally:
         repository.free()
 
 
+def _opened(folder: Path, *, is_top: bool) -> pygit2.Repository:
+    if not folder.exists():
+        raise ReleaseNotesFailed(f"There is no {'repository at' if is_top else 'folder'} {folder}.")
+    try:
+        found = str(folder) if is_top else pygit2.discover_repository(str(folder.absolute()))
+        if found is None:
+            raise ReleaseNotesFailed(f"{folder.absolute()} is not inside a Git repository.")
+        # The repository that a folder merely lies in is another one than was asked for.
+        return pygit2.Repository(found, RepositoryOpenFlag.NO_SEARCH)
+    except (pygit2.GitError, KeyError, ValueError, OSError) as error:
+        said = str(error).lower()
+        reason = next(
+            (reason for mark, reason in _REFUSALS if mark in said), f"cannot be opened: {str(error).rstrip('.')}"
+        )
+        raise ReleaseNotesFailed(
+            f"{'' if reason.startswith('is no ') else 'The repository at '}{folder} {reason}."
+        ) from error
+
+
 @contextmanager
-def readable() -> Iterator[None]:
-    """Translate errors of missing or damaged objects into a sentence."""
+def _readable() -> Iterator[None]:
     try:
         yield
-    except pygit2.GitError as error:
-        raise unreadable(error) from error
-    except KeyError as error:
-        # The library's way to say that an object or a reference is not there.
-        if not _LIBRARY.search(str(error)):
+    except (pygit2.GitError, KeyError) as error:
+        # A key error is the library's way to say that an object or a reference is not there.
+        if isinstance(error, KeyError) and not _LIBRARY.search(str(error)):
             raise
-        raise unreadable(error) from error
-
-
-def unreadable(error: Exception) -> ReleaseNotesFailed:
-    said = unquoted(str(error))
-    return ReleaseNotesFailed(
-        f"The repository cannot be read, something in it is missing or damaged ({said}); `git fsck` tells more."
-    )
+        said = str(error).strip("'\". ")
+        raise ReleaseNotesFailed(
+            f"The repository cannot be read, something in it is missing or damaged ({said}); `git fsck` tells more."
+        ) from error
 
 
 def _local_path(url: str) -> Path | None:

@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 
-from cli.release_notes.choice import Chosen, choose_model
-from cli.release_notes.configuration import Configuration, project_configuration, read_configuration
+from cli.release_notes.configuration import (
+    Chosen,
+    Configuration,
+    choose_model,
+    project_configuration,
+    read_configuration,
+)
 from cli.release_notes.document.presets import PresetName
-from cli.release_notes.failure import ReleaseNotesFailed
+from cli.release_notes.facts import ReleaseNotesFailed
 from tools.runtime.client_settings import read_model_settings
 
 KEY = "sk-0123456789abcdefghij"
@@ -53,7 +58,7 @@ def test_a_flag_goes_before_the_environment_and_that_before_the_files() -> None:
     assert (found.provider, found.model) == ("google", "g")
     environ = {"ENGRAIN_LLM_PROVIDER": "openai", "ENGRAIN_LLM_MODEL": "e", "OPENAI_API_KEY": KEY}
     found = asked(**files, **environ)
-    assert (found.provider, found.model, found.key_from) == ("openai", "e", "OPENAI_API_KEY")
+    assert (found.provider, found.model, found.api_key) == ("openai", "e", KEY)
     found = asked({"provider": "Claude", "model": "f"}, **files, **environ, ANTHROPIC_API_KEY=CLAUDE_KEY)
     assert (found.provider, found.model, found.api_key) == ("anthropic", "f", CLAUDE_KEY)
 
@@ -128,12 +133,12 @@ def test_a_file_says_what_the_flags_say(tmp_path: Path) -> None:
 
 DAMAGED = {
     "a key": (f'api_key = "{KEY}"', "keys are read from the environment alone"),
-    "unknown": ('prest = "x"', "prest is not known"),
-    "type": ("critic = 1", "critic has to be true or false"),
-    "boolean for a number": ("timeout_s = true", "timeout_s has to be a number"),
-    "zero": ("timeout_s = 0", "above zero"),
-    "preset": ('preset = "loud"', "no preset loud"),
-    "no TOML": ("preset =", "is not TOML"),
+    "unknown": ('prest = "x"', "prest: not known here"),
+    "type": ("critic = 1", "critic: Input should be a valid boolean"),
+    "boolean for a number": ("timeout_s = true", "timeout_s: Input should be a valid number"),
+    "zero": ("timeout_s = 0", "greater than 0"),
+    "preset": ('preset = "loud"', "preset: .*'loud'"),
+    "no TOML": ("preset =", "cannot be read as TOML"),
 }
 
 

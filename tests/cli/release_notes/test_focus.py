@@ -27,12 +27,12 @@ def test_what_is_left_out_is_gone_but_never_what_breaks() -> None:
 def test_the_document_says_what_was_chosen_and_changes_with_it() -> None:
     preset = PRESETS[PresetName.DEFAULT]
     asked = render(draft(facts(), preset, read_focus("bobbins first, without security")), preset)
-    assert asked.index("Wind bobbins") < asked.index("Weave patterns")
+    assert asked.index("Wind bobbins") < asked.index("Keep the thread")
     assert "begin each list with what concerns bobbins" in asked
     assert "leave out what concerns security" in asked
     assert "Refuse cards" not in asked
     only = render(draft(facts(), preset, read_focus("only bobbins")), preset)
-    assert "brings 1 feature, 1 improvement and 2 fixes" in only, "what there is stays what there is"
+    assert "brings 1 breaking change, 1 feature, 1 improvement and 2 fixes" in only, "what there is stays what there is"
     assert "### Fixes\n\nNone of those that were asked for." in only
     assert "Drop the `--shuttle` flag" in only
     assert "Nothing" not in render(draft(facts(), preset, read_focus("kubernetes")), preset).split("## Highlights")[0]

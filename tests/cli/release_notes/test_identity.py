@@ -20,7 +20,6 @@ def built(tmp_path: Path) -> Built:
         ("https://ann:s3cret@github.com/a/b", "https://github.com/a/b"),
         ("git@github.com:a/b.git", "https://github.com/a/b"),
         ("ssh://git@gitlab.example.org:2222/g/sub/b.git", "https://gitlab.example.org/g/sub/b"),
-        ("git@ssh.dev.azure.com:v3/org/project/repo", "https://dev.azure.com/org/project/_git/repo"),
         ("work:a/b.git", None),
         ("git@git.example.org:a/b.git", None),
         ("https://[::1]:8443/a.git", "https://[::1]:8443/a"),

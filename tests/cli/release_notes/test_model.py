@@ -2,18 +2,18 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from cli.release_notes.choice import Chosen
-from cli.release_notes.console import Steps
-from cli.release_notes.critic import Finding
+from cli.release_notes.command import Steps
+from cli.release_notes.configuration import Chosen
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.presets import PRESETS, PresetName
-from cli.release_notes.failure import ReleaseNotesFailed
-from cli.release_notes.modelled import with_model
+from cli.release_notes.facts import ReleaseNotesFailed
+from cli.release_notes.focus import read_focus
+from cli.release_notes.writing import Claim, Evidence, Finding, with_model
 from tests.cli.release_notes.making import change, commit, facts, sha
 from tests.cli.release_notes.test_document import part
 from tests.model_server import ModelServer, model_server, told
@@ -36,10 +36,8 @@ def server() -> Iterator[ModelServer]:
 class Author:
     def __init__(self) -> None:
         self.statements: list[dict[str, Any]] = []
-        self.summary: dict[str, Any] = {"overview": [], "highlights": []}
-        self.verdicts: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda given: [
-            {"id": each["id"], "verdict": "supported"} for each in given
-        ]
+        self.overview: list[dict[str, Any]] = []
+        self.refused: set[str] = set()
         self.asked: list[tuple[str, list[dict[str, Any]]]] = []
 
     def __call__(self, request: dict[str, Any]) -> str:
@@ -47,9 +45,11 @@ class Author:
         given = json.loads(text.split("\n", 1)[1].rsplit("\n", 1)[0])
         self.asked.append((instructions, given))
         if "You check release notes" in instructions:
-            return json.dumps({"verdicts": self.verdicts(given)})
+            return json.dumps(
+                {"verdicts": [{"id": each["id"], "supported": each["id"] not in self.refused} for each in given]}
+            )
         if "overview of the release notes" in instructions:
-            return json.dumps(self.summary)
+            return json.dumps({"overview": self.overview})
         wanted = {each["id"] for each in given}
         return json.dumps({"statements": [each for each in self.statements if each["id"] in wanted]})
 
@@ -64,7 +64,7 @@ def author(server: ModelServer) -> Author:
 def chosen(server: ModelServer, **changed: Any) -> Chosen:
     values: dict[str, Any] = {
         "provider": "openai", "model": "writer", "base_url": server.address, "api_key": KEY,
-        "key_from": "ENGRAIN_LLM_API_KEY", "provider_from": "--provider", "timeout_s": 20.0, "context_tokens": 16_000,
+        "provider_from": "--provider", "timeout_s": 20.0, "context_tokens": 16_000,
     }  # fmt: skip
     return Chosen(**values | changed)
 
@@ -74,89 +74,105 @@ def written(
 ) -> tuple[str, list[Finding]]:
     steps = Steps(sys.stderr, debug=False, spinner=False)
     model = chosen(server, **changed)
-    document, findings = with_model(known or facts(), PRESET, asked, model, steps, critic=critic)
+    document, findings = with_model(known or facts(), PRESET, read_focus(asked), model, steps, critic=critic)
     return render(document, PRESET), findings
+
+
+EVIDENCE = Evidence(facts())
+HOLDS = {
+    "the message": "Weave patterns with `weave()` from a card",
+    "a number as a word": "It needs three threads",
+    "the project and version": "In looms v1.1.0, `weave` reads a Card",
+    "a pull request": "Weaving came with #12",
+}
+FAILS = {
+    "a number": ("It is 40 % faster", "40"),
+    "a number as a word": ("It needs seven threads", "seven"),
+    "a flag": ("Pass --fast to weave", "--fast"),
+    "a name": ("Supports PostgreSQL", "PostgreSQL"),
+    "code": ("Call `knit()`", "knit()"),
+    "something else": ("The whole interface is rewritten", "something else"),
+}
+
+
+@pytest.mark.parametrize("text", HOLDS.values(), ids=HOLDS)
+def test_what_the_commits_say_holds(text: str) -> None:
+    assert EVIDENCE.problem(Claim("x", text, (sha(1),))) is None
+
+
+@pytest.mark.parametrize(("text", "missing"), FAILS.values(), ids=FAILS)
+def test_a_number_or_name_that_no_cited_commit_has_is_found(text: str, missing: str) -> None:
+    assert missing in (EVIDENCE.problem(Claim("x", text, (sha(1),))) or "")
+    assert EVIDENCE.problem(Claim("x", "Weave", (sha(99),))) == "it cites no commit of the range"
 
 
 def test_a_models_words_are_taken_where_the_commits_say_them(server: ModelServer, author: Author) -> None:
     author.statements = [
-        {"id": "c0", "text": "Cards can now be woven with `weave()`.", "more": "It takes 3 threads."},
+        {"id": "c0", "text": "cards can now be woven with `weave()`.", "more": "It takes 3 threads."},
         {"id": "c2", "text": "Bobbins wind twice as fast"},
     ]
-    author.summary = {
-        "overview": [{"text": "This release weaves from a card, and winds bobbins twice as fast", "ids": ["c0", "c2"]}],
-        "highlights": ["c2", "c0", "c2", "c99"],
-    }
+    author.overview = [
+        {"text": "This release weaves from a card, and winds bobbins twice as fast", "ids": ["c0", "c2"]}
+    ]
     markdown, findings = written(server)
     assert findings == []
-    assert "- **api:** Cards can now be woven with `weave()` ([#12](" in part(markdown, "Features")
-    highlights = part(markdown, "Highlights").splitlines()
-    assert highlights[0].startswith("- **Bobbins wind twice as fast** (")
-    assert highlights[1].startswith("- **Cards can now be woven with `weave()`.** It takes 3 threads. (")
+    assert "- **Cards can now be woven with `weave()`.** It takes 3 threads. ([#12](" in part(markdown, "Highlights")
+    assert "- Bobbins wind twice as fast (" in part(markdown, "Improvements")
     assert "winds bobbins twice as fast. ([`356a192`]" in part(markdown, "Overview")
     assert "Keep the thread when a card ends early" in part(markdown, "Fixes"), "what it did not word stays"
     assert server.keys == [f"Bearer {KEY}"] * 3
 
 
-def test_an_invention_is_thrown_away_and_told(server: ModelServer, author: Author) -> None:
+def test_an_invention_is_thrown_away_and_named(server: ModelServer, author: Author) -> None:
     author.statements = [
         {"id": "c0", "text": "Weaving is 40 % faster with the new `turbo_mode`"},
-        {"id": "c1", "text": "The whole interface is rewritten", "steps": ["sudo reboot"]},
+        {"id": "c1", "text": "The whole interface is rewritten"},
         {"id": "c3", "text": "Keep the thread when a card ends early", "more": "Reported by 12 users of PostgreSQL."},
         {"id": "c77", "text": "A change that does not exist"},
     ]
-    author.summary = {
-        "overview": [{"text": "Everything is better", "ids": []}, {"text": "It has Redis", "ids": ["c0"]}]
-    }
+    author.overview = [{"text": "Everything is better", "ids": []}, {"text": "It has Redis", "ids": ["c0"]}]
     markdown, findings = written(server, critic=False)
-    assert "Weave patterns with `weave()` from a card" in part(markdown, "Features")
-    for invented in ("turbo", "40", "rewritten", "reboot", "PostgreSQL", "Redis", "is better", "does not exist"):
+    assert "Weave patterns with `weave()` from a card" in part(markdown, "Highlights")
+    for invented in ("turbo", "40", "rewritten", "PostgreSQL", "Redis", "is better", "does not exist"):
         assert invented not in markdown
-    assert {(each.id, each.outcome) for each in findings} == {
-        ("c0.text", "replaced"), ("c1.text", "replaced"), ("c1.step0", "removed"), ("c3.more", "removed"),
-        ("o0", "removed"), ("o1", "removed"),
-    }  # fmt: skip
+    assert {each.id for each in findings} == {"c0.text", "c1.text", "c3.more", "o0", "o1"}
 
 
-def test_the_models_critic_repairs_and_removes(server: ModelServer, author: Author) -> None:
+def test_what_the_models_critic_refuses_is_removed(server: ModelServer, author: Author) -> None:
     author.statements = [
         {"id": "c0", "text": "Weaving from a card always succeeds"},
-        {"id": "c2", "text": "Bobbins never break"},
         {"id": "c3", "text": "The thread is kept"},
     ]
-    author.summary = {"overview": [{"text": "A wonderful release of weaving", "ids": ["c0"]}]}
-    author.verdicts = lambda _: [
-        {"id": "c0.text", "verdict": "Repair", "text": "Weave from a card"},
-        {"id": "c2.text", "verdict": "repair", "text": "Bobbins wind 9 times as fast with `spin()`"},
-        {"id": "o0", "verdict": "unsupported"},
-        {"id": "x", "verdict": "unsupported"},
-    ]
+    author.overview = [{"text": "A wonderful release of weaving", "ids": ["c0"]}]
+    author.refused = {"c0.text", "o0", "x"}
     markdown, findings = written(server)
-    assert "Weave from a card" in part(markdown, "Features")
-    assert "Wind bobbins twice as fast" in part(markdown, "Improvements")
+    assert "Weave patterns with `weave()`" in part(markdown, "Highlights")
     assert "The thread is kept" in part(markdown, "Fixes")
     assert "wonderful" not in markdown
-    assert {(each.id, each.outcome) for each in findings} == {
-        ("c0.text", "repaired"), ("c2.text", "replaced"), ("o0", "removed"),
-    }  # fmt: skip
+    assert {(each.id, each.problem) for each in findings} == {
+        (each, "its commits do not say so, the model finds") for each in ("c0.text", "o0")
+    }
     messages = next(each["messages"] for each in author.asked[-1][1] if each["id"] == "c0.text")
     assert messages[0].startswith("feat(api): weave patterns")
-
-
-def test_without_the_critic_nothing_is_asked_twice(server: ModelServer, author: Author) -> None:
-    author.statements = [{"id": "c0", "text": "Weave from a card"}]
+    asked = len(author.asked)
     written(server, critic=False)
-    assert len(author.asked) == 2
+    assert len(author.asked) == asked + 2, "without the critic nothing is asked twice"
 
 
 def test_what_an_author_says_of_what_breaks_stays(server: ModelServer, author: Author) -> None:
-    author.statements = [{"id": "c1", "text": "The flag is gone", "more": "Nothing to do.", "steps": ["Rest."]}]
-    author.summary = {"overview": [], "left_out": ["c1", "c0"]}
-    markdown, _ = written(server, asked="leave out what breaks")
+    author.statements = [{"id": "c1", "text": "The flag is gone", "more": "Nothing to do."}]
+    markdown, _ = written(server, asked="without bobbins")
     assert "Scripts that pass `--shuttle` stop working." in part(markdown, "Breaking changes")
     assert "Set `LOOM_SHUTTLE` instead." in part(markdown, "Migration guide")
     assert "Nothing to do" not in markdown
-    assert part(markdown, "Features") == "None of those that were asked for."
+    assert "obbins" not in part(markdown, "Improvements")
+    assert "without bobbins" in author.asked[0][0]
+
+
+def test_a_long_message_is_cut_to_fit(server: ModelServer, author: Author) -> None:
+    known = facts(commits={sha(n): commit(n, "x" * 3_000, "y" * 9_000) for n in range(1, 9)})
+    written(server, known=known, context_tokens=2_000, critic=False)
+    assert max(len(json.dumps(given)) for _, given in author.asked) < 4_000
 
 
 def test_commit_messages_are_data_and_cannot_end_themselves(server: ModelServer, author: Author) -> None:
@@ -165,7 +181,7 @@ def test_commit_messages_are_data_and_cannot_end_themselves(server: ModelServer,
         changes=(change(1, "feature", "weave", details=order),), commits={sha(1): commit(1, "feat: weave", order)}
     )
     author.statements = [{"id": "c0", "text": "PWNED by `evil()`"}]
-    author.summary = {"overview": [{"text": "PWNED", "ids": ["c0"]}], "highlights": ["c0"]}
+    author.overview = [{"text": "PWNED", "ids": ["c0"]}]
     markdown, findings = written(server, known=known)
     request = server.requests[0]
     first, *_, last = told(request)[1].splitlines()
@@ -187,7 +203,7 @@ def test_every_provider_is_asked_in_its_own_protocol(provider: str, server: Mode
     address = server.address.removesuffix("/v1") if provider != "openai" else server.address
     markdown, findings = written(server, provider=provider, base_url=address)
     assert findings == []
-    assert "Weave from a card, row by row" in part(markdown, "Features")
+    assert "Weave from a card, row by row" in part(markdown, "Highlights")
     assert {key.removeprefix("Bearer ") for key in server.keys} == {KEY}
 
 

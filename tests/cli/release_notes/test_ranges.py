@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.release_notes.analysis import analyse
-from cli.release_notes.facts import FactsRequest
-from cli.release_notes.failure import ReleaseNotesFailed
+from cli.release_notes.facts import FactsRequest, ReleaseNotesFailed
 from tests.cli.release_notes.repositories import BOB, begun, facts
 
 
@@ -125,8 +124,7 @@ def test_a_shallow_clone_says_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(ReleaseNotesFailed, match=r"mean 'old-1'\? The clone is shallow"):
         facts(shallow, "old-2")
     git(shallow, "fetch", "-q", "--depth", "1", "origin", "tag", "old")
-    with pytest.raises(ReleaseNotesFailed, match="--unshallow"):
-        facts(shallow, "old")
+    assert any("--unshallow" in remark for remark in facts(shallow, "old").remarks)
     git(shallow, "fetch", "-q", "origin", "tag", "near")
     found = facts(shallow, "near")
     assert len(found.commits) == 2

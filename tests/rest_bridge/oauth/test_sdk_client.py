@@ -1,6 +1,11 @@
 """The MCP SDK's own OAuth client logs a person in at a real server, through its browser, and stays logged in."""
 
-from collections.abc import AsyncIterator
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -20,6 +25,7 @@ from tools.runtime.launch import server_process
 pytestmark = pytest.mark.anyio
 
 EMAIL = "ann@example.org"
+PREFIX = "/engrain"
 CALLBACK = "http://localhost:43117/callback"
 
 
@@ -52,15 +58,15 @@ class Browser:
         if page.status_code == 303:
             page = await self.get(urljoin(address, page.headers["location"]))
             form = {"email": EMAIL, "password": PASSWORD, "next": hidden_field(page, "next")}
-            signed_in = await self.http.post(urljoin(address, "/login"), data=form)
+            signed_in = await self.http.post(page.url, data=form)
             page = await self.get(urljoin(address, signed_in.headers["location"]))
         form = {"ticket": hidden_field(page, "ticket"), "organization": chosen(page), "decision": "allow"}
-        answer = await self.http.post(urljoin(address, "/authorize"), data=form)
+        answer = await self.http.post(page.url, data=form)
         assert answer.status_code == 303, answer.text
         self.ended_at = answer.headers["location"]
 
     async def get(self, address: str) -> httpx2.Response:
-        self.visited.append(urlsplit(address).path)
+        self.visited.append(urlsplit(address).path.removeprefix(PREFIX))
         return await self.http.get(address)
 
     async def callback(self) -> AuthorizationCodeResult:
@@ -69,14 +75,49 @@ class Browser:
         return AuthorizationCodeResult(code=answer["code"], state=answer["state"], iss=answer["iss"])
 
 
-@pytest.fixture
-async def address(tmp_path: Path) -> AsyncIterator[str]:
-    environ = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
-    with server_process(tmp_path / "data", environ=environ) as server:
-        async with httpx2.AsyncClient(base_url=server.address, timeout=30) as http:
+@contextmanager
+def nginx(folder: Path, port: int, upstream: str, *, removes_prefix: bool) -> Iterator[None]:
+    """Serve an upstream below a prefix, and its discovery documents where the RFCs look for them."""
+    if (program := shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/bin")) is None:
+        pytest.skip("nginx is not installed")
+    header = "proxy_set_header Host $http_host;"
+    (folder / "nginx.conf").write_text(
+        f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/errors; events {{}} http {{"
+        f"access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;"
+        f"uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s; server {{ listen 127.0.0.1:{port};"
+        f"location {PREFIX}/ {{ proxy_pass {upstream}{'/' if removes_prefix else ''}; {header} }}"
+        rf"location ~ ^/\.well-known/oauth-.*{PREFIX} {{ proxy_pass {upstream}; {header} }} }} }}"
+    )
+    process = subprocess.Popen([program, "-p", str(folder), "-c", "nginx.conf", "-e", str(folder / "errors")])
+    try:
+        for _ in range(200):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(params=["direct", "proxy", "proxy that removes the prefix"])
+async def address(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address, environ = f"http://127.0.0.1:{port}{PREFIX}", {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
+    if request.param != "direct":
+        environ["ENGRAIN_BASE_URL"] = address
+    with ExitStack() as running:
+        server = running.enter_context(server_process(tmp_path / "data", environ=environ))
+        if request.param == "direct":
+            address = server.address
+        else:
+            removes_prefix = "removes" in request.param
+            running.enter_context(nginx(tmp_path, port, server.address, removes_prefix=removes_prefix))
+        async with httpx2.AsyncClient(timeout=30) as http:
             account = {"email": EMAIL, "password": PASSWORD, "name": "Ann"}
-            assert (await http.post("/api/auth/local/signup", json=account)).status_code == 201
-        yield server.address
+            assert (await http.post(f"{address}/api/auth/local/signup", json=account)).status_code == 201
+        yield address
 
 
 async def test_a_client_logs_a_person_in_works_refreshes_and_is_disconnected(address: str) -> None:
@@ -98,6 +139,11 @@ async def test_a_client_logs_a_person_in_works_refreshes_and_is_disconnected(add
             first = storage.tokens
             assert first is not None
             assert first.scope == "mcp"
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+            answer = await person.post(f"{address}/mcp/", json=message, headers=bearer(first.access_token))
+            assert answer.status_code == 200, "without a redirect"
+            moved = await person.get(f"{address}/api/health/")
+            assert urljoin(f"{address}/api/health/", moved.headers["location"]) == f"{address}/api/health"
 
             provider.context.token_expiry_time = 1
             assert not (await engrain.call_tool("search", {"query": "tabs"})).is_error

@@ -246,12 +246,23 @@ async def test_a_code_of_another_client_is_none(flow: Flow, ann: Person) -> None
     assert (await flow.exchange(code, client_id=mine)).status_code == 200
 
 
-async def test_a_refresh_token_works_once_and_a_replay_ends_everything(flow: Flow, ann: Person) -> None:
+@pytest.mark.parametrize("replayed", ["after the grace period", "after its successor"])
+async def test_a_refresh_token_works_once_and_a_replay_ends_everything(
+    flow: Flow, ann: Person, clock: Clock, replayed: str
+) -> None:
     await flow.sign_in(ann)
     first = await flow.tokens()
-    second = (await flow.refresh(first["refresh_token"])).json()
+    answers = [await flow.refresh(first["refresh_token"])]
+    clock.now += timedelta(seconds=29)
+    answers.append(await flow.refresh(first["refresh_token"]))
+    second, same = (answer.json() for answer in answers)
+    assert second == same, "as when two processes refresh at once"
     assert not await flow.holds(first["access_token"])
     assert await flow.holds(second["access_token"])
+    if replayed == "after its successor":
+        second = (await flow.refresh(second["refresh_token"])).json()
+    else:
+        clock.now += timedelta(seconds=1)
     assert_refused(await flow.refresh(first["refresh_token"]), "invalid_grant")
     assert not await flow.holds(second["access_token"])
     assert_refused(await flow.refresh(second["refresh_token"]), "invalid_grant")

@@ -1,6 +1,8 @@
 """Signing in on a page: the same checks as over REST, and no way out to another site."""
 
+import html
 import json
+import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,7 +12,8 @@ import pytest
 from rest_bridge.application import build_asgi
 from rest_bridge.bodies import FORM_LIMIT
 from tests.people import PASSWORD, Person
-from tests.rest_bridge.harness import Client, client_of, opened
+from tests.rest_bridge.harness import Client, client_of, opened, settings_at
+from tests.rest_bridge.oauth.flow import hidden_field
 from tools.app import App
 from tools.runtime.settings import read_settings
 
@@ -50,6 +53,26 @@ async def test_a_password_signs_in_and_leads_on(browser: Client, ann: Person) ->
     assert all("HttpOnly" in each and "SameSite=Lax" in each for each in cookies)
     assert {each.partition("=")[0] for each in cookies} == {SECRET, "engrain_refresh_token"}
     assert (await browser.get("/api/auth/me")).json()["user"]["id"] == ann.user_id
+
+
+async def test_who_has_no_account_makes_one_and_goes_on(browser: Client, tmp_path: Path) -> None:
+    onward = "/authorize?client_id=a&state=%2Fx"
+    offered = re.search(r'href="(signup[^"]*)"', (await browser.get("/login", params={"next": onward})).text)
+    assert offered is not None
+    page = await browser.get(f"/{html.unescape(offered[1])}")
+    form = {"name": "Nia <b>", "email": "nia@example.org", "password": "short", "next": hidden_field(page, "next")}
+    refused = await browser.post(page.url, data=form)
+    assert (refused.status_code, "Nia &lt;b&gt;" in refused.text, "short" in refused.text) == (422, True, False)
+    answer = await browser.post(page.url, data={**form, "password": PASSWORD})
+    assert (answer.status_code, answer.headers["location"]) == (303, onward)
+    assert (await browser.get("/api/auth/me")).json()["user"]["email"] == "nia@example.org"
+    browser.cookies.clear()
+    assert (await browser.post(page.url, data={**form, "password": PASSWORD})).status_code == 409
+    async with opened(settings_at(tmp_path, signup_enabled=False)) as app, client_of(build_asgi(app)) as closed:
+        assert "signup" not in (await closed.get("/login")).text
+        assert (await closed.get("/signup")).headers["location"] == "/login"
+        assert (await closed.post("/signup", data={**form, "password": PASSWORD})).status_code == 303
+        assert (await closed.post("/login", data={**form, "password": PASSWORD})).status_code == 401
 
 
 async def test_who_is_signed_in_goes_on_at_once_or_is_named(browser: Client, ann: Person) -> None:

@@ -90,11 +90,42 @@ def test_the_dimension_is_asked_of_the_server_once(server: Server) -> None:
     assert embedder.embed_documents([]).shape == (0, 4)
 
 
-def test_texts_go_in_batches_of_64(server: Server) -> None:
-    texts = [f"text {number}" for number in range(130)]
+@pytest.mark.parametrize(
+    ("texts", "batches"),
+    [
+        ([f"text {number}" for number in range(386)], [2, 128, 128, 128]),
+        ([f"{number} " + "x" * 4_000 for number in range(100)], [2, 49, 49]),
+    ],
+    ids=["by number", "by size"],
+)
+def test_texts_go_in_batches_of_128_or_fewer_long_ones_at_once(
+    server: Server, texts: list[str], batches: list[int]
+) -> None:
+    together = threading.Barrier(len(batches), timeout=10)
+
+    def wait_for_the_others(request: dict[str, object]) -> Reply:
+        together.wait()
+        return openai(request)
+
+    server.usual = wait_for_the_others
     vectors = opened(spec_for(server)).embed_documents(texts)
-    assert [len(request["input"]) for request in server.requests] == [64, 64, 2]
-    np.testing.assert_allclose(vectors[129], unit("text 129"), atol=1e-6)
+    assert sorted(len(request["input"]) for request in server.requests) == batches
+    np.testing.assert_allclose(vectors, [unit(text) for text in texts], atol=1e-6)
+
+
+def test_a_server_gets_as_many_requests_at_a_time_as_it_may(server: Server) -> None:
+    one_by_one = threading.Lock()
+
+    def answer_alone(request: dict[str, object]) -> Reply:
+        assert one_by_one.acquire(blocking=False)
+        time.sleep(0.02)
+        one_by_one.release()
+        return openai(request)
+
+    server.usual = answer_alone
+    spec = spec_for(server, requests=1)
+    assert spec.at_once == 128
+    assert len(opened(spec).embed_documents([f"text {number}" for number in range(400)])) == 400
 
 
 def test_empty_overlong_and_broken_texts_are_sent_in_a_form_that_servers_take(server: Server) -> None:

@@ -192,6 +192,27 @@ def test_a_long_record_is_found_by_words_at_once_and_lets_others_through(world: 
     assert max(len(turn) for turn in world.embedder.turns) <= world.options.passages_per_turn
 
 
+def test_turns_grow_while_the_model_is_quick_until_it_fails(world: World) -> None:
+    world.start(passages_at_most=64)
+    world.hold()
+    world.write(*[draft(f"quick{number}", "words") for number in range(400)], deferred=True)
+    until(lambda: world.queued(interactive=False) > 112)
+    world.embedder.gate.set()
+    world.settle()
+    turns = world.embedder.turns
+    assert max(len(turn) for turn in turns) == 64
+    before, world.embedder.failure = len(turns), RuntimeError("not today")
+    world.write(*[draft(f"more{number}", "other words") for number in range(100)], deferred=True)
+    until(lambda: "vectors" in world.indexer.degraded(ORG))
+    world.embedder.failure = None
+    world.settle()
+    assert next(len(turn) for turn in turns[before:] if len(turn) > 1) == world.options.passages_per_turn
+    world.restart(quick_turn_s=0.0)
+    world.write(*[draft(f"slow{number}", "more words") for number in range(100)], deferred=True)
+    world.settle()
+    assert max(len(turn) for turn in turns[-12:]) == world.options.passages_per_turn
+
+
 def test_a_record_that_changes_while_it_is_embedded_ends_with_its_last_text(world: World) -> None:
     world.write(draft("a", "kestrel " * 2_000))
     world.settle()

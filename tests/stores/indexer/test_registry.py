@@ -96,8 +96,9 @@ def test_the_bulk_import_of_one_organization_does_not_delay_the_write_of_another
     two.settle("big")
     two.settle("small")
     two.embedder.gate.clear()
+    begun = two.embedder.begun
     two.write(*[draft(f"bulk{at}", "bulk") for at in range(500)], org="big", deferred=True)
-    until(lambda: two.queued(interactive=False, org="big") > 8)
+    until(lambda: two.embedder.begun > begun and two.queued(interactive=False, org="big") > 8)
     sequence = two.write(draft("urgent"), org="small")
     until(lambda: two.queued(interactive=True, org="small") == 1)
     before = len(two.embedder.turns)

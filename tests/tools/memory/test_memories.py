@@ -170,7 +170,7 @@ async def test_a_memory_about_a_project_is_recalled_by_it(owner: Person, member:
         await keep(member, project_id="project_000000000000")
 
 
-async def test_no_read_of_entities_meets_it(member: Person) -> None:
+async def test_no_list_of_entities_meets_it(member: Person) -> None:
     kept = await keep(member, memory_scope="organization")
     other = await member.call("create_entity", name="Walrus", content=WALRUS, sync=True)
     await caught_up(member)
@@ -179,9 +179,6 @@ async def test_no_read_of_entities_meets_it(member: Person) -> None:
     assert (await member.call("explore"))["total"] == 1
     stats = await member.call("admin_stats")
     assert "raw_memory" not in stats["entity_counts"]
-    for operation, fields in (("update_entity", {"name": "x"}), ("delete_entity", {}), ("expand_neighbors", {})):
-        named = {"entity_ids": [kept["id"]]} if operation == "expand_neighbors" else {"entity_id": kept["id"]}
-        await member.refused(operation, NotFound, **named, **fields)
     await member.refused("create_entity", NotFound, name="x", related_to=[kept["id"]])
     await member.refused("create_entity", ValidationFailed, name="x", entity_type="raw_memory")
 
@@ -408,3 +405,39 @@ async def test_relative_filters_count_from_the_reference_time(member: Person) ->
         "search", query="walrus granite cache", occurred_after="7d", reference_time="2023-05-10", types=["raw_memory"]
     )
     assert [hit["id"] for hit in found["results"]] == [may["id"]]
+
+
+async def test_a_memory_is_read_in_parts_relabelled_and_erased_as_entities_are(owner: Person, member: Person) -> None:
+    text = "".join(f"Sentence {number:06}. " for number in range(22_000))
+    made = await owner.call("store_raw_memory", title="Log", raw_content=text, tags=["old"], sync=True)
+    memory_id = made["id"]
+    parts, at = [], 0
+    while at < len(text):
+        read = await owner.call("fetch_slice", entity_id=memory_id, start=at, content_max_chars=150_000)
+        parts.append(read["content"])
+        at += len(read["content"])
+        assert (read["truncated"], read["content_length"]) == (at < len(text), len(text))
+    assert "".join(parts) == text
+    short = await owner.call("get_entity", entity_id=memory_id[:-4].upper(), start=17, content_max_chars=16)
+    assert (short["id"], short["content"], short["content_length"]) == (memory_id, "Sentence 000001.", len(text))
+    assert (await owner.call("expand_neighbors", entity_ids=[memory_id]))["results"][0]["entity_id"] == memory_id
+    changed = await owner.call("update_entity", entity_id=memory_id, tags=["new"], name="Journal")
+    assert (changed["tags"], changed["name"], changed["content"]) == (["new"], "Journal", text)
+    await owner.refused("update_entity", InvalidRequest, entity_id=memory_id, content="x", match="word for word")
+    for operation in ("get_entity", "fetch_slice", "update_entity", "delete_entity"):
+        given = {"tags": ["x"]} if operation == "update_entity" else {}
+        for each in (memory_id, memory_id[:-4]):
+            await member.refused(operation, NotFound, entity_id=each, **given)
+    await member.refused("expand_neighbors", NotFound, entity_ids=[memory_id])
+    await owner.call("delete_entity", entity_id=memory_id)
+    await owner.refused("get_entity", NotFound, entity_id=memory_id)
+
+
+async def test_a_memory_of_the_organization_is_changed_and_erased_by_its_author_only(
+    owner: Person, member: Person
+) -> None:
+    said = {"title": "Said", "raw_content": "Tea at five.", "memory_scope": "organization"}
+    made = await owner.call("store_raw_memory", **said)
+    await member.refused("delete_entity", Forbidden, entity_id=made["id"])
+    await member.refused("update_entity", Forbidden, entity_id=made["id"], tags=["x"])
+    assert (await member.call("get_entity", entity_id=made["id"]))["content"] == "Tea at five."

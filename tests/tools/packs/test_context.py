@@ -348,6 +348,6 @@ async def test_no_intent_hides_a_strong_hit_and_copies_are_shown_once(owner: Per
 async def test_a_goal_that_nothing_is_about_is_told_so_and_gets_little(owner: Person) -> None:
     await world(owner)
     pack = await owner.call("context", goal="bake sourdough bread with rye")
-    assert "Nothing here is about this." in pack["markdown"] or "Nothing that is kept" in pack["markdown"]
+    assert "Nothing here is about this" in pack["markdown"] or "Nothing that is kept" in pack["markdown"]
     assert pack["total_items"] <= 3
     assert "Nothing here" not in (await owner.call("context", goal=GOAL))["markdown"]

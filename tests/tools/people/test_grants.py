@@ -60,7 +60,7 @@ async def test_apps_and_keys_manage_no_apps(app: App, owner: Person) -> None:
     for credential in (token, key):
         principal = await in_thread(app.accounts.authenticate, credential)
         for operation in (by_name["list_grants"], by_name["revoke_grant"]):
-            request = parse(operation.request, {"grant_id": grant["id"]}, strict_names=False)
+            request = parse(operation.request, {"grant_id": grant["id"]} if operation.request.model_fields else {})
             with pytest.raises(Forbidden):
                 await execute(app, operation, Call(principal), request)
     assert len((await owner.call("list_grants"))["grants"]) == 1

@@ -88,7 +88,7 @@ async def test_who_reaches_every_bound_is_told_a_way_to_the_rest(owner: Person) 
     assert fewer["message"].endswith("there are more: raise limit.")
 
 
-@pytest.mark.parametrize("nonsense", ["", " ", 5, 1.5, True, ["7d"], {}, "7" * 300])
+@pytest.mark.parametrize("nonsense", [" ", 5, 1.5, True, ["7d"], {}, "7" * 300])
 async def test_what_is_no_text_is_refused_as_a_date_with_the_forms_too(owner: Person, nonsense: Any) -> None:
     ends = {"source_id": "a", "name": "ABOUT", "target_id": "b"}
     for operation, field, fields in (

@@ -20,6 +20,12 @@ def test_names_map_to_the_environment_and_options_win(tmp_path: Path) -> None:
     assert (settings.data_dir, settings.rate_limit_enabled, settings.port) == (tmp_path, False, 2)
 
 
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert read_settings({"ENGRAIN_DATA_DIR": "~/x"})[0].data_dir == tmp_path / "x"
+    assert read_settings({}, data_dir=Path("~/x"))[0].ledger_url == f"sqlite:///{tmp_path}/x/ledger.sqlite"
+
+
 @pytest.mark.parametrize("host", ["::", "192.168.1.5", "2001:db8::1", "engrain.example", "localhost.example"])
 def test_mcp_without_authentication_listens_on_loopback_only(host: str) -> None:
     open_mcp = {"ENGRAIN_JWT_SECRET": SECRET, "ENGRAIN_MCP_AUTH_MODE": "off"}
@@ -44,6 +50,7 @@ def test_mcp_without_authentication_listens_on_loopback_only(host: str) -> None:
         ({"ENGRAIN_ALLOWED_HOSTS": "a b"}, "ENGRAIN_ALLOWED_HOSTS=a b is not valid"),
         ({"ENGRAIN_ALLOWED_HOSTS": "https://a.example"}, "a host is"),
         ({"ENGRAIN_SMTP_FROM": "zzz"}, "ENGRAIN_SMTP_FROM=zzz is not valid"),
+        ({"ENGRAIN_DATA_DIR": "~nobody-here/x"}, "no home folder"),
         ({"ENGRAIN_PORT": "http"}, "ENGRAIN_PORT=http is not valid"),
         ({"ENGRAIN_EMBEDDING_PROVIDER": "openai"}, "ENGRAIN_EMBEDDING_MODEL is needed"),
         ({"ENGRAIN_RATE_LIMIT_ENABLED": "perhaps"}, "ENGRAIN_RATE_LIMIT_ENABLED=perhaps is not valid"),

@@ -1,0 +1,156 @@
+"""Merges, with what each brought in, and reverts within the range."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cli.release_notes.analysis.entries import Entry
+
+_MERGED = re.compile(
+    r"^(?:Merge pull request (?P<pull>#\d+) from \S+|Merged in \S+ \(pull request (?P<bucket>#\d+)\))", re.I
+)
+_REQUEST = re.compile(r"^See merge request \S*?(?P<pull>!\d+)\s*$", re.M)
+_TITLED = re.compile(
+    r"^(?:Merge|Merged PR|(?:Auto|Rollup) merge of) (?:[\w.-]+/[\w.-]+)?#?(?P<pull>\d+)\b[^:]*:\s*(?P<title>\S.*)$",
+    re.I,
+)
+_BRANCH = re.compile(
+    r"^merge (?:branch|topic|remote|tag|commit|upstream|origin|master|main|develop|from|in|into)\b|^merged?$", re.I
+)
+_BACK = re.compile(
+    r"^merge (?:remote-tracking )?(?:branch )?'?(?:\w+/)?(?:main|master|develop|trunk|stable|v?\d[\w.x]*)'?(?: |$)",
+    re.I,
+)
+_LOG = re.compile(r"^(?:\* \S+:?$|conflicts?:|# conflicts|  +\S)", re.I)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Title and text of a merged pull request or topic."""
+
+    title: str
+    body: str
+    pull_request: str | None
+
+
+def read_merge(subject: str, body: str) -> Merge | None:
+    """Return what a merge says; None if nobody wrote anything."""
+    subject = re.sub(r"^(?:chore|build|ci)(?:\([^)]*\))?:\s*", "", subject)
+    number = _REQUEST.search(body)
+    if match := _MERGED.match(subject):
+        title, rest = _first_line(body)
+        return Merge(title, rest, match["pull"] or match["bucket"]) if title else None
+    if match := _TITLED.match(subject):
+        return Merge(match["title"], body, f"#{match['pull']}")
+    if not _BRANCH.match(subject):
+        return Merge(subject, body, number["pull"] if number else None)
+    if number:
+        title, rest = _first_line(_REQUEST.sub("", body))
+        return Merge(title, rest, number["pull"]) if title else None
+    prose = [each for each in re.split(r"\n[ \t]*\n", body.strip()) if not _LOG.match(each) and len(each.split()) > 3]
+    if _BACK.match(subject) or not prose:
+        return None
+    title, *more = _SENTENCE_END.split(" ".join(prose[0].split()), maxsplit=1)
+    return Merge(title, "\n\n".join([*more, *prose[1:]]), None)
+
+
+def _first_line(text: str) -> tuple[str, str]:
+    title, _, rest = text.strip().partition("\n")
+    return title.strip(), rest.strip("\n")
+
+
+def brought_in(entries: Sequence[Entry], head: str) -> dict[str, tuple[str, ...]]:
+    """Return the commits that came with each merge, newest first, each commit once; follows first parents."""
+    parents = {entry.sha: entry.commit.parents for entry in entries}
+    order = {entry.sha: number for number, entry in enumerate(entries)}
+    owned: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    todo: list[tuple[str, tuple[str, ...]]] = [(head, ())]
+    while todo:
+        start, owners = todo.pop()
+        line = _line(start, parents, seen)
+        for sha in line:
+            for owner in owners:
+                owned.setdefault(owner, []).append(sha)
+        # Newest last on the stack: the oldest merge is looked at first, and takes what several of them reach.
+        todo += [(side, (*owners[-8:], sha)) for sha in line for side in parents[sha][1:]]
+    return {merge: tuple(sorted(shas, key=order.__getitem__)) for merge, shas in owned.items()}
+
+
+def _line(start: str, parents: Mapping[str, tuple[str, ...]], seen: set[str]) -> list[str]:
+    line = []
+    sha = start
+    while sha in parents and sha not in seen:
+        seen.add(sha)
+        line.append(sha)
+        if not parents[sha]:
+            break
+        sha = parents[sha][0]
+    return line
+
+
+_SUBJECT = re.compile(
+    r"^(?:\w+: )?(?:revert(?:s|ed|ing)?|back out|reapply|reland|re-land)\W*[\"“'](?P<quoted>.+)[\"”'][^\"”']*$"
+    r"|^revert(?:\([^)]*\))?!?:\s*(?P<plain>\S.*)$",
+    re.I,
+)
+_SHA = re.compile(r"^\s*(?:this )?reverts? (?:commits? )?(?P<sha>[0-9a-f]{7,40})\b", re.I | re.M)
+_NUMBER = re.compile(r"\breverts?:?\s+(?:[\w.-]+/[\w.-]+)?(?P<pull>[#!]\d{1,7})\b", re.I)
+_PARTLY = re.compile(r"\bpartial(?:ly)?\b|\bparts? of\b|\bin part\b", re.I)
+_PULL = re.compile(r"\s*\([#!]\d+\)$")
+
+
+@dataclass(slots=True)
+class Reverts:
+    """Commits that cancel each other out.
+
+    Attributes:
+        cancelled: Reverted commits and all reverts but those `outside`.
+        pairs: Each commit that stays reverted, with its revert.
+        outside: Reverts of earlier releases; they are changes themselves.
+    """
+
+    cancelled: set[str] = field(default_factory=set)
+    pairs: dict[str, str] = field(default_factory=dict)
+    outside: set[str] = field(default_factory=set)
+
+
+def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> Reverts:
+    """Apply the reverts of a range, newest first: one that was reverted itself reverts nothing."""
+    found = Reverts()
+    places: dict[str, list[int]] = {}
+    for place, entry in enumerate(entries):
+        subject, pull = entry.commit.subject.casefold(), entry.message.pull_request
+        numbers = {pull} if pull and not is_revert(entry) else set()
+        for key in {entry.sha[:7], subject, _PULL.sub("", subject)} | numbers:
+            places.setdefault(key, []).append(place)
+    for place, entry in enumerate(entries):
+        if is_revert(entry) and entry.sha not in found.cancelled:
+            target = next((each for key in _targets(entry) for each in places.get(key, ()) if each > place), None)
+            if target is None:
+                found.outside.add(entry.sha)
+                continue
+            shas = (entries[target].sha, *merged.get(entries[target].sha, ()))
+            found.cancelled |= {entry.sha, *shas}
+            found.pairs |= dict.fromkeys(() if is_revert(entries[target]) else shas, entry.sha)
+    return found
+
+
+def _targets(entry: Entry) -> list[str]:
+    sha, quoted = _SHA.search(entry.commit.body), reverted_subject(entry).casefold()
+    number = _NUMBER.search(f"{entry.commit.subject}\n{entry.commit.body[:2_000]}")
+    keys = (sha["sha"][:7] if sha else "", quoted, _PULL.sub("", quoted), number["pull"] if number else "")
+    return list(filter(None, keys))
+
+
+def is_revert(entry: Entry) -> bool:
+    """Return whether the subject, or the first line of the body, reverts a commit as a whole."""
+    subject, first = entry.commit.subject, entry.commit.body.lstrip("\n").partition("\n")[0]
+    whole = not (_PARTLY.search(subject) or _PARTLY.search(first))
+    return whole and bool(_SUBJECT.match(subject) or _SHA.match(first))
+
+
+def reverted_subject(entry: Entry) -> str:
+    match = _SUBJECT.match(_PULL.sub("", entry.commit.subject))
+    return (match["quoted"] or match["plain"]) if match else entry.message.text

@@ -1,0 +1,202 @@
+"""The project's own words for a version: new sections of its changelogs, and fragments of the next one."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cli.release_notes.analysis.changelog import Item, Section, Version, markdown_blocks, read_changelog, version_of
+from cli.release_notes.analysis.paths import role
+from cli.release_notes.analysis.prefix import BREAKING_TAG, is_nothing, take_prefix
+from cli.release_notes.facts import ChangeKind
+
+Reading = Callable[[str], str]
+"""Path to text; empty if there is no file."""
+_INTERNAL = r"internal|\bmisc|\bchore|refactor|packag|contrib(?:utors?)?\b|trivial|depend|\bci\b|\btest|vendor"
+_GROUPS: Mapping[ChangeKind, str] = {
+    "deprecation": r"deprecat(?!.*\bremoved\b)",
+    "removal": r"\bremov|breaking|incompatib|backwards?\b",
+    "security": r"secur|vulnerab",
+    "fix": r"fix|bug",
+    "performance": r"\bperf",
+    "documentation": r"\bdoc",
+    "internal": _INTERNAL,
+    "feature": r"\badd(?:ed|itions?)?\b|\bnew\b|feature|\bfeat\b",
+    "improvement": r"chang|improv|enhanc|minor|polish",
+}
+_BREAKING = re.compile(
+    r"(?<!\bno )(?<!\bnon[ -])\bbreaking|backwards?[ -]?incompat|\bincompatib|^\W*(?:removed|removals?)\b|\bremoved$",
+    re.I,
+)
+_PURPOSES = {
+    "migration": re.compile(r"\bmigrat|\bupgrad(?:e|ing)\b(?! of)|\bactions? (?:needed|required)", re.I),
+    "known issue": re.compile(r"\bknown (?:issues?|problems?|bugs?|limitations?)\b", re.I),
+    "none": re.compile(r"contributors?$|\bthanks\b|\bprevious\b|\bcredits\b", re.I),
+}
+_NUMBER = r"(?:(?:[\w.-]+/[\w.-]+)?#\d+|GH-\d+|!\d+|`?[0-9a-f]{7,40}`?|@[\w-]+|/?\S+/\S+)"
+_REFERENCE = rf"(?:(?:issues?|PRs?|closes|fix(?:es)?|refs?|see|by|thanks|via)\b:?\s*)*{_NUMBER}"
+_TRAILING = re.compile(
+    rf"\s*(?:[(\[]{{1,3}}\s*{_REFERENCE}(?:(?:\s*(?:[,;&/]|and)\s*|\s+){_REFERENCE})*\s*[)\]]{{1,3}}"
+    rf"|,?\s+(?:closes|fixes|refs|by|thanks to|via)\s+{_NUMBER}(?:[\s,]+{_NUMBER})*|\s+--+\s+by .{{1,60}})[\s.\]]*$",
+    re.I,
+)
+_LEADING = re.compile(
+    r"^(?:\[?(?:#\d+|`?[0-9a-f]{7,40}`?)\]?[,\s]*)+(?:!\s*)?(?:Thanks \S+!\s*-\s*|[:\u2013\u2014-]\s*)"
+)
+_FRAGMENT = re.compile(
+    r"(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes(?:\.d)?|news"
+    r"|\.changes)/\+?(?P<number>[\w-]+)\.(?P<type>[a-z_]+)"
+    r"(?:\.\d+)?(?:\.(?:rst|md|txt))?$",
+    re.I,
+)
+_LABEL = re.compile(
+    r"^\W*\bbreaking(?:[ -]changes?)?\s*(?:\*\*|[:\])\u2014-])\W*|\s*[(\[]\W*breaking(?:[ -]changes?)?\W*[)\]]\W*$",
+    re.I,
+)
+_POINTER = re.compile(r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?`[^`]+`(?: and `[^`]+`)?(?: for [\w ]{4,20})?\.?$")
+"""Leads somewhere in the documentation alone."""
+_CHANGESET = re.compile(r"(?:^|/)\.changeset/(?!readme)[^/]+\.md$", re.I)
+_FRONT = re.compile(r"^---\s*\n(?P<front>.*?)\n---\s*\n(?P<body>.*)$", re.S)
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """An entry that the project wrote.
+
+    Attributes:
+        classified: The kind comes from a heading, label or file name, not from the words.
+        place: Its file, version and headings.
+        purpose: `change`, `migration` or `known issue`.
+    """
+
+    text: str
+    more: str
+    kind: ChangeKind | None
+    scope: str | None
+    breaking: bool
+    classified: bool
+    numbers: tuple[str, ...]
+    shas: tuple[str, ...]
+    path: str
+    place: str
+    purpose: str
+
+
+def own_words(paths: Mapping[str, str], old: Reading, new: Reading, floor: str | None) -> Iterator[Own]:
+    """Yield the entries for the newer end, once each; `paths` are files by status, `floor` is the older version."""
+    changelogs = [path for path in sorted(paths, key=lambda path: (path.count("/"), path)) if role(path) == "changelog"]
+    bases = {path: read_changelog(path, old(path)) for path in changelogs if paths[path] != "added"}
+    gone = [section for path, sections in bases.items() if paths[path] == "removed" for section in sections]
+    known = {_key(item.text) for sections in bases.values() for each in sections if each.version for item in each.items}
+    for path in changelogs:
+        if paths[path] != "removed" and fragment_type(path):
+            yield from _fragment(path, new(path))
+        elif paths[path] != "removed":
+            before = bases.get(path, gone)
+            for section in _new_sections(path, before, read_changelog(path, new(path)), known, version_of(floor or "")):
+                yield from _entries(section, path, known)
+
+
+def fragment_type(path: str) -> str | None:
+    """Return the type in a fragment's name; `changeset` for those of changesets."""
+    match = _FRAGMENT.search(path)
+    if _CHANGESET.search(path):
+        return "changeset"
+    return match["type"].lower() if match and _classify(match["type"])[0] else None
+
+
+def fragment_number(path: str) -> str | None:
+    match = _FRAGMENT.search(path)
+    return f"#{match['number']}" if match and match["number"].isdigit() else None
+
+
+def is_breaking_fragment(path: str) -> bool:
+    return _classify(fragment_type(path) or "")[1]
+
+
+def _new_sections(
+    path: str, before: Sequence[Section], after: Sequence[Section], known: set[str], floor: Version | None
+) -> Iterator[Section]:
+    versions = {section.version for section in before if section.version}
+    highest = max(versions, default=None)
+    everything = known | {_key(item.text) for section in before for item in section.items}
+    has_versions = any(section.version or section.unreleased for section in after)
+    # The older version may be written down after its release. A file for each version is told from a page about
+    # something else, and from fixes of an older line, by its number.
+    later = {section.version for section in after if section.version and floor and section.version >= floor}
+    if floor and ((floor in later and len(later) > 1) or (not before and re.search(r"\d", path))):
+        highest = max(highest or floor, floor)
+    for section in after:
+        version = section.version
+        # What only this release fills may have been begun, or named, before.
+        is_begun = section.unreleased or (version and version == highest and floor and version > floor)
+        is_new = version and not section.unreleased and version not in versions and (not highest or version > highest)
+        if is_new or is_begun or (not has_versions and "/" not in path):
+            but = known if is_new else everything
+            yield replace(section, items=[item for item in section.items if _key(item.text) not in but])
+
+
+def _key(text: str) -> str:
+    return re.sub(r"[\W_]+", "", _TRAILING.sub("", text)).casefold()
+
+
+def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
+    above = "breaking changes / " if re.search(r"breaking[-_]?changes", path, re.I) else ""
+    for item in section.items:
+        own = _own(item, path, *_classify(above + item.group), f"{path} {section.title} / {item.group}")
+        telling = own.purpose != "none" and (not item.prose or own.breaking or own.purpose != "change")
+        says = re.search(r"\w", own.text) and not is_nothing(item.text) and not own.text.startswith("Full Changelog")
+        if telling and says and _key(own.text) not in known:
+            # Sections of candidates say again what the final one says.
+            known.add(_key(own.text))
+            yield own
+
+
+def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: str) -> Own:
+    whole = "\n".join((item.text, *item.more))
+    labelled = re.sub(r"^\*\*([^*]{1,60}?):?\*\*:?(?<=:\*\*|\*\*:)\s*", r"\1: ", _LEADING.sub("", item.text.strip()))
+    prefixed = take_prefix(labelled)
+    text = _bare(_LABEL.sub("", prefixed.text))
+    marked = prefixed.breaking or bool(BREAKING_TAG.match(prefixed.scope or "") or _LABEL.search(item.text))
+    first, *rest = _SENTENCE_END.split(text, maxsplit=1)
+    more = "\n\n".join(filter(None, map(_bare, (*rest, *item.more))))
+    numbers = re.findall(r"(?:(?<![\w/])#|\bGH-|!)(\d{1,7})\b", whole)
+    return Own(
+        first if first.endswith("..") else first.rstrip(".:"), re.sub(r"\n\n(?=- )", "\n", more), prefixed.kind or kind,
+        None if marked and not prefixed.kind else prefixed.scope, breaking or marked,
+        classified=bool(prefixed.kind or kind or marked), numbers=tuple(dict.fromkeys(f"#{each}" for each in numbers)),
+        shas=tuple(dict.fromkeys(re.findall(r"(?<![\w/])[0-9a-f]{7,40}(?![\w/])", whole))), path=path, place=place,
+        purpose=next((purpose for purpose, pattern in _PURPOSES.items() if pattern.search(item.group)), "change"),
+    )  # fmt: skip
+
+
+def _bare(text: str) -> str:
+    text = _POINTER.sub("", text.replace("**", "")).strip()
+    while (shorter := _TRAILING.sub("", text)) and shorter != text:
+        text = shorter
+    return text
+
+
+def _classify(group: str) -> tuple[ChangeKind | None, bool]:
+    # The nearest heading decides; below one of breaking changes, all but what is only deprecated breaks.
+    titles = group.split(" / ")[::-1]
+    found = (kind for title in titles for kind, pattern in _GROUPS.items() if re.search(pattern, title, re.I))
+    kind = next(found, None)
+    return kind, kind != "deprecation" and any(map(_BREAKING.search, titles))
+
+
+def _fragment(path: str, text: str) -> Iterator[Own]:
+    front = _FRONT.match(text.strip() + "\n") if fragment_type(path) == "changeset" else None
+    kind, breaking = _classify(fragment_type(path) or "")
+    if front:
+        bumps = re.findall(r":\s*[\"']?(major|minor|patch)\b", front["front"])
+        kind, breaking = ("fix" if {*bumps} <= {"patch"} else None), "major" in bumps
+        texts = [block.text for block in markdown_blocks(front["body"]) if block.text]
+    else:
+        item = "* " + "\n  ".join(text.strip().splitlines())
+        sections = read_changelog(path if path.endswith((".rst", ".txt")) else f"{path}.md", item)
+        texts = [words for section in sections for each in section.items for words in (each.text, *each.more)]
+    if texts:
+        own = _own(Item(texts[0], "", texts[1:]), path, kind, breaking, path)
+        numbers = dict.fromkeys(filter(None, (fragment_number(path), *own.numbers)))
+        yield replace(own, numbers=tuple(numbers), classified=True)

@@ -1,1 +1,0 @@
-"""Compare interfaces, settings, dependencies and files between two commits."""

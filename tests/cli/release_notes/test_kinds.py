@@ -1,0 +1,297 @@
+"""Kinds of faults that made notes wrong, each by a tiny repository and the notes that the command writes of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cli.release_notes.document.drafting import draft
+from cli.release_notes.document.markdown import render
+from cli.release_notes.document.presets import PRESETS, PresetName
+from cli.release_notes.focus import Focus
+from tests.cli.release_notes.repositories import Built, begun
+from tests.cli.release_notes.test_document import part
+
+Files = dict[str | bytes, str | bytes | None]
+SOURCE: Files = {"src/a.py": "x = 2\n"}
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    return begun(tmp_path / "tool.git", {"src/a.py": "x = 1\n"})
+
+
+def notes(built: Built, older: str = "v1") -> str:
+    preset = PRESETS[PresetName.DEFAULT]
+    return render(draft(built.facts(older), preset, Focus()), preset)
+
+
+def items(built: Built, heading: str, older: str = "v1") -> list[str]:
+    lines = part(notes(built, older), heading).splitlines()
+    return [re.sub(r" \([^()]*\)$", "", line[2:]) for line in lines if line.startswith("- ")]
+
+
+def test_a_list_in_a_squashed_pull_request_reverts_nothing(built: Built) -> None:
+    built.commit(
+        'Require Node.js 22 (#5)\n\n* bump it\n* Revert "use a polyfill"\n\nThis reverts commit 148c961ff4.', SOURCE
+    )
+    assert items(built, "Breaking changes") == ["**Require Node.js 22**"]
+    assert "Reverted" not in notes(built)
+
+
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [("fix(cache): properly fix #4101", "**cache:** Properly fix #4101"),
+     ("fix: crash on issue #77", "Crash on issue #77"),
+     ("Move the codec to its module to fix #8", "Move the codec to its module to fix #8"),
+     ("fix: npm ci hangs", "npm ci hangs"), ("fix: `-V` prints (more)", "`-V` prints (more)")],
+)  # fmt: skip
+def test_a_subject_is_told_whole(built: Built, subject: str, said: str) -> None:
+    built.commit(subject, SOURCE)
+    assert said in [*items(built, "Fixes"), *items(built, "Improvements")]
+
+
+def test_fixes_of_different_issues_stay_different_lines_with_their_numbers(built: Built) -> None:
+    for number in (101, 102):
+        built.commit(f"fix bug for issue #{number} (#{number + 100})", {"src/a.py": f"x = {number}\n"})
+    assert items(built, "Fixes") == ["Fix bug for issue #102", "Fix bug for issue #101"]
+    assert "(#201, #101, `" in notes(built)
+
+
+def test_no_name_is_called_gone_because_it_is_served_otherwise(built: Built) -> None:
+    built.commit(
+        "Deprecate Old", {"src/pkg/__init__.py": "def __getattr__(name): ...\n", "src/pkg/core.py": "class B: ...\n"}
+    )
+    assert "gone" not in notes(built)
+    assert items(built, "Breaking changes") == []
+
+
+def test_words_of_code_that_nobody_documents_break_nothing(built: Built) -> None:
+    built.commit(
+        "shellwords: drop sw_split_argv()\n\nIts last caller is gone since two releases.", {"quote.c": "int y;"}
+    )
+    built.commit("Remove checks before `ring_free`", {"quote.c": "int z;", "docs/ring.md": "Rings."})
+    assert items(built, "Breaking changes") == []
+    assert part(notes(built), "Migration guide") == "Nothing has to be done."
+
+
+OLD = "# 2.0\n\n- fix: x\n\n# 1.0\n\n- **breaking:**: `f` has been removed\n"
+
+
+def test_old_entries_that_were_reformatted_or_moved_are_not_of_this_release(built: Built) -> None:
+    built.commit("Begin", {"CHANGELOG.md": OLD})
+    built.tag("v2")
+    newer = "# 2.1\n\n- fixed: y\n\n" + OLD.replace(":**:", ":**")
+    built.commit("Fix y", {"CHANGELOG.md": newer, **SOURCE})
+    assert items(built, "Breaking changes", "v2") == []
+    assert items(built, "Fixes", "v2") == ["Y"]
+    built.tag("v3")
+    at = newer.index("# 1.0")
+    built.commit("Split the changelog", {"CHANGELOG.md": newer[:at], "changelogs/CHANGELOG-1.md": newer[at:]})
+    assert items(built, "Breaking changes", "v3") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "fence"),
+    [("CHANGELOG.md", "    ````console\n    1 | x\n      - import   sums\n    2 + import sums\n    ````\n"),
+     ("CHANGELOG.rst", "  Like this::\n\n    - import sums\n    - use sums\n")],
+)  # fmt: skip
+def test_code_in_an_entry_is_no_entry(built: Built, path: str, fence: str) -> None:
+    begin = "# Changelog\n" if path.endswith("md") else "Changelog\n=========\n"
+    version = (
+        "\n## 2.0\n\n### Breaking changes\n\n"
+        if path.endswith("md")
+        else "\n2.0\n---\n\nBreaking changes\n~~~~~~~~~~~~~~~~\n\n"
+    )
+    built.commit("Begin", {path: begin})
+    built.tag("v2")
+    built.commit("Show fixes", {path: f"{begin}{version}- Fixes are now shown:\n\n{fence}", **SOURCE})
+    assert [each.split("**")[1].rstrip(".") for each in items(built, "Breaking changes", "v2")] == [
+        "Fixes are now shown"
+    ]
+
+
+def test_the_heading_of_a_template_is_no_text(built: Built) -> None:
+    built.commit("Add `--keep-going` (#7)\n\nSummary\n--\n\nThis makes `--keep-going` stable for all.", SOURCE)
+    assert items(built, "Highlights") == ["**Add `--keep-going`.** This makes `--keep-going` stable for all."]
+    assert items(built, "Features") == [], "said once"
+
+
+NOISE = ["Widget 7.2.4", "Version Packages (#117)", "update copyright year (#127)", "2.0.8 init",
+         "Squashed 'docs/' changes from a1a1a1a11..b2b2b2b22", "Make the linter happy"]  # fmt: skip
+
+
+def test_noise_is_counted_in_one_line(built: Built) -> None:
+    for number, subject in enumerate(NOISE):
+        built.commit(subject, {"src/a.py": f"x = {number}\n"})
+    assert [each.split(" (")[0] for each in items(built, "Also changed")] == ["6 internal changes"]
+    for heading in ("Features", "Improvements", "Fixes"):
+        assert items(built, heading) == []
+
+
+def test_every_feature_and_fix_is_listed(built: Built) -> None:
+    for number in range(60):
+        built.commit(f"{('feat', 'fix')[number % 2]}: thing {number}", {"src/a.py": f"x = {number}\n"})
+    assert len(items(built, "Features")) == len(items(built, "Fixes")) == 30
+
+
+WORKSPACES: dict[str, tuple[Files, str]] = {
+    "pnpm": (
+        {"package.json": '{"private": true, "version": "3.4.0", "packageManager": "pnpm@8"}',
+         "pnpm-workspace.yaml": "packages:\n - packages/*\n",
+         "packages/main/package.json": '{"name": "main", "version": "3.4.0"}',
+         "packages/part/package.json": '{"name": "@main/part", "version": "3.4.0"}'},
+        "pnpm add main@3.4.0"),
+    "npm program": ({"package.json": '{"name": "main", "version": "3.4.0", "bin": "x.js"}'},
+                    "npm install --global main@3.4.0"),
+    "cargo": (
+        {"Cargo.toml": '[workspace]\nmembers = ["tool", "macros"]\n', "tool/Cargo.toml": '[package]\nname = "tool"\n',
+         "macros/Cargo.toml": '[package]\nname = "tool-macros"\n'}, "cargo add tool@3.4.0"),
+    "cargo program": ({"Cargo.toml": '[package]\nname = "x"\n', "src/main.rs": ""}, "cargo install x@3.4.0"),
+    "go program": ({"go.mod": "module e.org/x\n", "main.go": ""}, "go install e.org/x@v3.4.0"),
+    "unclear": (
+        {"package.json": '{"private": true, "workspaces": ["a", "b"]}', "a/package.json": '{"name": "one"}',
+         "b/package.json": '{"name": "two"}'}, "The project's files name no way to install it."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "command"), WORKSPACES.values(), ids=WORKSPACES)
+def test_installing_follows_what_the_project_is(built: Built, files: Files, command: str) -> None:
+    built.commit("feat: one", files)
+    built.tag("v3.4.0")
+    assert command in part(notes(built), "Installation")
+
+
+def test_a_tag_of_a_package_names_the_product_once(built: Built) -> None:
+    built.commit("feat: one", WORKSPACES["cargo"][0])
+    built.tag("tool-macros-v3.4.0")
+    assert notes(built).startswith("# tool-macros v3.4.0\n")
+    assert "cargo add tool-macros@3.4.0" in notes(built)
+
+
+def test_the_body_of_a_merge_says_what_its_topic_is_about(built: Built) -> None:
+    base = str(built.head)
+    one = built.commit("view: add a column helper", {"src/a.py": "x = 3\n"}, parents=[base], keep=False)
+    two = built.commit("view: use it", {"src/a.py": "x = 4\n"}, parents=[one], keep=False)
+    said = "The view command can now be limited to a number of columns."
+    built.commit(
+        f"Merge branch 'ab/view-columns'\n\n{said}\n\n* ab/view-columns:\n  view: use it", SOURCE, parents=[base, two]
+    )
+    assert said[:-1] in "\n".join([*items(built, "Improvements"), *items(built, "Features")])
+    assert "column helper" not in notes(built)
+
+
+def test_fragments_of_changesets_and_towncrier_are_the_projects_words(built: Built) -> None:
+    changeset = '---\n"pkg": major\n---\n\nRemoved the legacy client.\n'
+    built.commit(
+        "client cleanup (#3)", {".changeset/red-cat.md": changeset, ".changeset/README.md": "# Changesets", **SOURCE}
+    )
+    built.commit("async (#4)", {"changelog/212.breaking.rst": "Async hooks now fail.", "src/b.py": "x\n"})
+    built.commit("pool (#5)", {"newsfragments/9.feature.md": "Pools\nare reused.", "src/c.py": "x\n"})
+    assert items(built, "Breaking changes") == ["**Removed the legacy client**", "**Async hooks now fail**"]
+    assert items(built, "Features") == [] or items(built, "Features") == ["Pools are reused"]
+    assert "Pools are reused" in notes(built)
+    assert "(#3, `" in notes(built)
+
+
+def test_a_squashed_list_of_several_changes_is_several_entries(built: Built) -> None:
+    built.commit("Pools (#12)\n\n* feat: add a pool\n* fix: close it\n* chore: tidy", SOURCE)
+    assert [items(built, heading) for heading in ("Features", "Fixes")] == [["Add a pool"], ["Close it"]]
+
+
+def test_without_a_model_nothing_objects_to_a_commits_own_words(built: Built) -> None:
+    built.commit("Fix `-V` to print the version (#143)", SOURCE)
+    assert items(built, "Fixes") == ["Fix `-V` to print the version"]
+
+
+def test_chinese_with_brackets_is_text(built: Built) -> None:
+    built.commit("支持二进制【data:image/png;base64,】的前缀 (#35)", SOURCE)
+    assert items(built, "Improvements") == ["支持二进制【data:image/png;base64,】的前缀"]
+
+
+def test_robots_are_no_people(built: Built) -> None:
+    built.commit("fix: a\n\nCo-authored-by: Robot Autofix powered by AI <1+Robot@users.noreply.example>", SOURCE)
+    built.commit("Bump versions for release of 0.9.0", {"src/b.py": "x\n"}, author=("widgetreleaser", "h@example.org"))
+    people = part(notes(built), "Contributors")
+    assert people.startswith("Thanks to Ann (1 commit), for ")
+    assert "Automated: Robot Autofix powered by AI (1 commit) and widgetreleaser (1 commit)." in people
+
+
+CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {
+    "keep a changelog": ("## [2.0.0] - 2026-01-01\n\n### Removed\n\n- The `app` argument. (#9)\n\n### Fixed\n\n- It\n",
+                         "CHANGELOG.md", ["**The `app` argument**"]),
+    "labels": ("# 2.0.0\n\n- **breaking:** Move `Host` ([#9])\n- **added:** Pools\n", "CHANGELOG.md",
+               ["**Move `Host`**"]),
+    "flat": ("Version 2.0\n-----------\n\n-   Drop support for Python 3.8. :pr:`9`\n-   Pools\n", "CHANGES.rst",
+             ["**Drop support for Python 3.8**"]),
+    "deprecations": ("## 2.0\n\n### Deprecations (removal in 3.0)\n\n- `app` is deprecated.\n", "CHANGELOG.md", []),
+    "none": ("## 2.0\n\n### Breaking changes\n\n- None\n", "CHANGELOG.md", []),
+    "a file for each version": ("# Tool 2.0 release notes\n\n## Backwards incompatible changes\n\n- `app` is gone\n",
+                                "docs/releases/2.0.md", ["**`app` is gone**"]),
+    "bold label": ("## 2.0\n\n- **BREAKING** Move it\n- Drop it (**breaking**)\n- Breaking up words\n", "CHANGELOG.md",
+                   ["**Move it**", "**Drop it**"]),
+    "a paragraph above a list": ("## 2.0\n\n### Breaking changes\n\nSee also below.\n\nAll of it:\n\n- `app` is gone\n",
+                                 "CHANGELOG.md", ["**`app` is gone**"]),
+    "a file for what breaks": ("## 2.0\n\n- Files go elsewhere\n", "BREAKING_CHANGES.md", ["**Files go elsewhere**"]),
+    "a page about release notes": ("# Release notes\n\n## Breaking changes\n\n- How they are found\n",
+                                   "docs/guide/release-notes.md", []),
+    "another version": ("## 1.9\n\n### Breaking changes\n\n- Gone\n\n## 2.0\n", "CHANGELOG.md", []),
+}  # fmt: skip
+
+
+def test_an_entry_twice_in_a_generated_changelog_is_told_once_with_its_commit(built: Built) -> None:
+    built.commit("Begin", {"CHANGELOG.md": "## 1.0.0\n\n* old\n"})
+    built.tag("v1.0.0")
+    sha = built.commit("feat(api)!: drop v1 (#3)", SOURCE)
+    text = "## 2.0.0\n\n### \u26a0 BREAKING CHANGES\n\n* **api:** drop v1\n\n### Features\n\n"
+    text += f"* **api:** drop v1 ([#3](u)) ([{sha[:7]}](u))\n"
+    built.commit("chore(main): release 2.0.0 (#8)", {"CHANGELOG.md": f"{text}\n## 1.0.0\n\n* old\n"})
+    (broken,) = [change for change in built.facts("v1.0.0").changes if change.breaking]
+    assert (broken.text, broken.commits, broken.pull_request) == ("drop v1", (sha,), "#3")
+    assert items(built, "Features", "v1.0.0") == []
+
+
+@pytest.mark.parametrize(("text", "path", "broken"), CHANGELOGS.values(), ids=CHANGELOGS)
+def test_sections_of_this_version_decide_what_breaks(built: Built, text: str, path: str, broken: list[str]) -> None:
+    old = "## 1.9.5\n\n- Begin\n" if path.endswith("md") else "Version 1.9.5\n-------------\n\n-   Begin\n"
+    built.commit("Begin", {path: old} if "/" not in path else SOURCE)
+    built.tag("v1.9.5")
+    built.commit("Work (#9)", {path: f"{text}\n{old}" if "/" not in path else text, "src/b.py": "x\n"})
+    assert items(built, "Breaking changes", "v1.9.5") == broken
+
+
+def test_a_version_that_is_written_down_after_its_release_is_not_the_next_one(built: Built) -> None:
+    built.commit("Begin", {"CHANGELOG.md": "## 1.9.4\n\n- Begin\n"})
+    built.tag("v1.9.5")
+    built.commit(
+        "Write", {"CHANGELOG.md": "## 2.0\n\n- New\n\n## 1.9.5\n\n### Removed\n\n- It\n\n## 1.9.4\n\n- Begin\n"}
+    )
+    assert items(built, "Breaking changes", "v1.9.5") == []
+    assert "New" in notes(built, "v1.9.5")
+
+
+def test_a_raised_platform_of_a_manifest_breaks_and_that_of_a_private_one_does_not(built: Built) -> None:
+    for name, private in (("1", ""), ("2", '"private": true, ')):
+        for node in (16, 18):
+            built.commit("Work", {"package.json": f'{{{private}"name": "x", "engines": {{"node": ">={node}"}}}}'})
+            built.tag(f"n{name}-{node}")
+    assert [change.text for change in built.facts("n1-16", "n1-18").changes if change.breaking] == [
+        "Require Node.js >=18 (before: >=16)"
+    ]
+    assert not [change for change in built.facts("n2-16", "n2-18").changes if change.breaking]
+
+
+def test_known_issues_are_read_from_the_changelog(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
+    text = "# Changelog\n\n## 2.0\n\n### Known issues\n\n- Slow on Windows.\n\n"
+    sha = built.commit("Write it down", {"CHANGELOG.md": text})
+    assert [(issue.text, issue.commits) for issue in built.facts().known_issues] == [("Slow on Windows", (sha,))]
+
+
+@pytest.mark.parametrize(
+    "text", ["- " * 50_000, "#" * 100_000, "* x\n" * 20_000, "=\n" * 20_000, "- **breaking**\n" * 3_000, "\0"]
+)
+def test_an_odd_changelog_does_no_harm(tmp_path: Path, text: str) -> None:
+    built = begun(tmp_path, {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
+    built.commit("Write it down", {"CHANGELOG.md": text, **SOURCE})
+    assert built.facts().changes is not None

@@ -1,0 +1,120 @@
+"""Arguments as language models send them: repairs, synonyms and examples."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails, from_json, to_json
+
+SYNONYMS: Mapping[str, str] = {
+    "query": "q question search_query keywords text prompt topic", "goal": "task prompt question q query topic text",
+    "content": "text body note notes message description", "title": "name heading subject", "name": "title relation",
+    "limit": "top_k k n count size max_results num_results page_size", "page_size": "limit size top_k count",
+    "entity_id": "id uuid record_id node_id task_id epic_id entity entity_ids", "depth": "max_depth",
+    "entity_ids": "ids id entity entity_id", "cited_ids": "ids entity_ids", "relation_id": "id uuid entity_id",
+    "entity_type": "type kind types record_type", "types": "type kind entity_type entity_types record_type",
+    "kind": "type entity_type types", "output_type": "type kind", "output_format": "format", "search": "q query",
+    "relationship_types": "relation relations relationship", "source_id": "source from", "target_id": "target to",
+    "project": "project_id project_name projects", "project_ids": "project projects", "min_score": "threshold",
+    "since": "after from start_time", "until": "before end_time to", "as_of": "before at date",
+    "action": "op operation command", "data": "params args arguments", "tags": "tag", "memory_scope": "scope",
+}  # fmt: skip
+"""Our arguments, with words that other tools have for them."""
+
+_LISTS = frozenset({"list_type", "tuple_type", "set_type", "frozen_set_type"})
+_OBJECTS = frozenset({"dict_type", "model_type", "model_attributes_type"})
+_LONGEST_NAME = 500
+"""Characters; items of a list that may be longer are sentences, in which commas separate nothing."""
+
+
+def mended(
+    data: dict[str, Any], errors: Sequence[ErrorDetails], model: type[BaseModel], *, strict: bool = False
+) -> dict[str, Any] | None:
+    """Replace refused values that have one other meaning; None if there are none.
+
+    5.0 is an integer. Unless `strict`, null and "" are left out where a field is optional, JSON text is read as a list
+    or an object, and other text as a comma-separated list.
+    """
+    copy, found = deepcopy(data), False
+    for error in errors:
+        with suppress(KeyError, IndexError, TypeError):  # a union: its location also names the type
+            found = _mend(copy, error, model, strict=strict) or found
+    return copy if found else None
+
+
+def _mend(data: dict[str, Any], error: ErrorDetails, model: type[BaseModel], *, strict: bool) -> bool:
+    holder: Any = data
+    *place, key = error["loc"]
+    for part in place:
+        holder = holder[part]
+    value, kind = holder[key], error["type"]
+    if kind == "int_type" and isinstance(value, float) and value.is_integer():
+        holder[key] = int(value)
+    elif strict:
+        return False
+    elif value in (None, "") and isinstance(key, str):
+        if not place and model.model_fields[key].is_required():
+            return False
+        del holder[key]
+        return True
+    elif kind == "string_type" and isinstance(value, int) and not isinstance(value, bool):
+        holder[key] = str(value)
+    elif isinstance(value, str) and kind in _LISTS | _OBJECTS:
+        read = _read(value, str(key), model) if kind in _LISTS else _decoded(value, dict)
+        holder[key] = value if read is None else read
+    return holder[key] is not value
+
+
+def _read(text: str, name: str, model: type[BaseModel]) -> object:
+    if text.lstrip().startswith(("[", "{")):
+        return _decoded(text, list)
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return ([text] if name in _sentences(model) else parts) if parts else None
+
+
+def _decoded(text: str, wanted: type) -> object:
+    try:
+        value = from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return None
+    return value if isinstance(value, wanted) else None
+
+
+@cache
+def _sentences(model: type[BaseModel]) -> frozenset[str]:
+    schema = model.model_json_schema()
+    fields = [each.get("properties", {}) for each in (schema, *schema.get("$defs", {}).values())]
+    items = {name: _chosen(field, schema).get("items", {}) for each in fields for name, field in each.items()}
+    return frozenset(name for name, item in items.items() if item.get("maxLength", 0) > _LONGEST_NAME)
+
+
+def examples(model: type[BaseModel], names: Sequence[str]) -> str:
+    """Return a JSON object with a valid value for each of the fields; empty without fields."""
+    schema = model.model_json_schema()
+    found = {name: _example(name, schema["properties"][name], schema) for name in names}
+    return to_json(found).decode() if found else ""
+
+
+def _example(name: str, field: Mapping[str, Any], schema: Mapping[str, Any]) -> object:
+    given = field.get("default")
+    field = _chosen(field, schema)
+    kind, inner = field.get("type"), field.get("properties", {})
+    if given or "enum" in field or "const" in field:
+        return given or field.get("const") or field["enum"][0]
+    if kind == "array":
+        return [_example(name, field["items"], schema)]
+    if kind == "object":
+        return {each: _example(each, inner[each], schema) for each in field.get("required", ())}
+    if kind in ("integer", "number"):
+        return min(max(1, field.get("minimum", 1)), field.get("maximum", 1))
+    return True if kind == "boolean" else f"<{name}>"
+
+
+def _chosen(field: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    options = [option for option in field.get("anyOf", ()) if option.get("type") != "null"]
+    field = options[0] if options else field
+    reference = field.get("$ref", "").rpartition("/")[2]
+    return _chosen(schema["$defs"][reference], schema) if reference else field
