@@ -45,6 +45,22 @@ async def test_a_bulk_without_a_project_answers_at_once(owner: Person) -> None:
     assert {entity["created_at"] for entity in created["entities"]} == {None}
 
 
+async def test_a_huge_text_is_answered_before_its_vectors(
+    own_app: App, owner: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def embed_slowly(embedder: CachingEmbedder, texts: Sequence[str]) -> Vectors:
+        time.sleep(0.2 * len(texts))
+        return np.full((len(texts), embedder.dimension), embedder.dimension**-0.5, np.float32)
+
+    monkeypatch.setattr(CachingEmbedder, "embed_documents", embed_slowly)
+    block = base64.b64encode(random.Random(1).randbytes(30_000)).decode()
+    with anyio.fail_after(5):
+        created = await owner.call("create_entity", name="Block", content=block, sync=True)
+    assert created["background_jobs"] == {"pending_indexes": ["vectors"]}
+    created = await owner.call("create_entity", name="Short", content="Behind the block.", sync=True)
+    assert created["background_jobs"] == {"pending_indexes": []}
+
+
 @pytest.mark.parametrize("sync", [True, False])
 async def test_an_entity_is_found_by_its_keys_and_its_probes_are_rehearsed(owner: Person, sync: bool) -> None:
     told = {
@@ -61,19 +77,3 @@ async def test_an_entity_is_found_by_its_keys_and_its_probes_are_rehearsed(owner
     assert [hit["id"] for hit in (await owner.call("search", query="blorkenheim"))["results"]] == [made["id"]]
     error = await owner.refused("create_entity", ValidationFailed, **asked, spans=[{"start": 4, "end": 99}])
     assert error.details["field"] == "body.spans.0"
-
-
-async def test_a_huge_text_is_answered_before_its_vectors(
-    own_app: App, owner: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def embed_slowly(embedder: CachingEmbedder, texts: Sequence[str]) -> Vectors:
-        time.sleep(0.2 * len(texts))
-        return np.full((len(texts), embedder.dimension), embedder.dimension**-0.5, np.float32)
-
-    monkeypatch.setattr(CachingEmbedder, "embed_documents", embed_slowly)
-    block = base64.b64encode(random.Random(1).randbytes(30_000)).decode()
-    with anyio.fail_after(5):
-        created = await owner.call("create_entity", name="Block", content=block, sync=True)
-    assert created["background_jobs"] == {"pending_indexes": ["vectors"]}
-    created = await owner.call("create_entity", name="Short", content="Behind the block.", sync=True)
-    assert created["background_jobs"] == {"pending_indexes": []}
