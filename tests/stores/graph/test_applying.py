@@ -61,18 +61,3 @@ def test_moments_of_a_list_are_kept_to_the_microsecond(graph: GraphIndex, moment
     graph.apply(batch(entities(IDS), links))
     [first, *_] = graph.neighbours(IDS[:1], query=EVERYTHING)
     assert (first.valid_at, first.invalid_at) == (moment, NOW + timedelta(microseconds=7))
-
-
-def test_what_has_not_begun_is_not_current_and_a_clock_set_back_brings_nothing_back(graph: GraphIndex) -> None:
-    soon = NOW + timedelta(hours=1)
-    graph.apply(
-        batch(
-            entities("abcd"),
-            [
-                relation("future", "a", "b", valid_at=soon),
-                relation("recorded", "a", "c", created_at=soon, valid_at=soon),
-                relation("closed", "a", "d", expired_at=soon, invalid_at=soon),
-            ],
-        )
-    )
-    assert [each.relation_id for each in graph.neighbours(["a"], query=EVERYTHING)] == ["recorded"]

@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,6 @@ def test_a_fresh_graph_has_no_position_and_nothing_in_it(graph: GraphIndex) -> N
     assert graph.position() is None
     assert graph.contents() == {}
     assert graph.relation_ids() == set()
-
-
-def test_a_neighbour_tells_how_it_is_related_and_since_when(graph: GraphIndex) -> None:
-    since = datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
-    graph.apply(batch(entities("ab"), [relation("r", "a", "b", name="BLOCKS", valid_at=since, invalid_at=NOW + DAY)]))
-    assert graph.neighbours(["a"], query=EVERYTHING) == [
-        Neighbour("a", "b", "r", "BLOCKS", "outgoing", since, NOW + DAY)
-    ]
-    assert graph.neighbours(["b"], query=EVERYTHING) == [
-        Neighbour("b", "a", "r", "BLOCKS", "incoming", since, NOW + DAY)
-    ]
 
 
 def test_neighbours_come_per_origin_in_its_order_and_the_latest_first(graph: GraphIndex) -> None:
@@ -92,15 +81,6 @@ def test_the_many_outgoing_edges_of_a_hub_do_not_hide_a_recent_incoming_one(grap
     found = graph.neighbours(["hub"], query=replace(EVERYTHING, limit_per_id=3))
     assert (found[0].direction, found[0].id) == ("incoming", "n0")
     assert len(found) == 3
-
-
-def test_a_relation_that_moves_leaves_its_old_ends(graph: GraphIndex) -> None:
-    graph.apply(batch(entities("abc"), [relation("r", "a", "b")]))
-    graph.apply(batch(relations=[relation("r", "b", "c")]))
-    assert graph.neighbours(["a"], query=EVERYTHING) == []
-    graph.apply(batch(relations=[relation("r", "a", "b")]))
-    assert near(graph.neighbours(["b"], query=EVERYTHING)) == [("b", "incoming", "a")]
-    assert near(graph.neighbours(["c"], query=EVERYTHING)) == []
 
 
 def test_nothing_of_a_failed_batch_is_kept_and_the_next_one_works(graph: GraphIndex) -> None:
