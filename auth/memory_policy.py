@@ -44,6 +44,14 @@ READ_REASONS: Mapping[MemoryScope, str] = {
 WRITE_REASON = "same_scope_write_allowed"
 
 
+class MemoryDenied(Forbidden):
+    """403: the caller is not in the scope of memories that it names, or the scope is switched off."""
+
+    def __init__(self, place: Visibility, message: str, *, word: str | None = None, remediation: str) -> None:
+        super().__init__(message, word=word, remediation=remediation)
+        self.place = place
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryScopeRequest:
     scope: MemoryScope = "private"
@@ -55,9 +63,11 @@ class MemoryScopeRequest:
 def writable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
     place = readable_memory(principal, wanted)
     if place.memory_scope == "project" and not principal.may_write_in(place.scope_key or ""):
-        raise no_contributor(f"the memories of project {place.scope_key} but not add to them")
+        refused = no_contributor(f"the memories of project {place.scope_key} but not add to them")
+        raise MemoryDenied(place, refused.message, remediation=refused.remediation)
     if not principal.may_write_for(entity_key(place.key)):
-        raise Forbidden(
+        raise MemoryDenied(
+            place,
             f"You may read the memory space of {place.scope_key} but not write in it.",
             remediation="Ask an owner or admin for the role writer in it.",
         )
@@ -116,19 +126,25 @@ def _contradiction(message: str, field: str) -> InvalidRequest:
     return InvalidRequest(message, remediation="Send one of the two.", details={"field": field})
 
 
-def _refusal(principal: Principal, place: Visibility) -> Forbidden:
+def _refusal(principal: Principal, place: Visibility) -> MemoryDenied:
     if place.key in principal.switched_off:
-        return Forbidden(
-            f"scope_not_enabled: the memory space of {place.scope_key or 'the organization'} is disabled.",
+        return MemoryDenied(
+            place,
+            f"the memory space of {place.scope_key or 'the organization'} is disabled.",
+            word="scope_not_enabled",
             remediation="Ask an owner or admin to switch it on, or name another scope.",
         )
     if principal.is_narrowed and place.memory_scope in ("private", "organization"):
-        return Forbidden(
+        return MemoryDenied(
+            place,
             "This API key is narrowed: it sees none of these memories.",
             remediation="Name the scope of one of its projects or memory spaces, or use a key that is not narrowed.",
         )
-    return Forbidden(
-        f"unverified_membership: you are no verified member of {place.scope_key}.", remediation=_OTHER_SCOPE
+    return MemoryDenied(
+        place,
+        f"you are no verified member of {place.scope_key}.",
+        word="unverified_membership",
+        remediation=_OTHER_SCOPE,
     )
 
 

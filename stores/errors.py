@@ -18,8 +18,8 @@ class EngrainError(Exception):
         remediation: str | None = None,
         details: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(message)
         self.message = message if word in (None, message) else f"{word}: {message}"
+        super().__init__(self.message)
         self.word = word
         self.code = code or self.code
         self.remediation = remediation or self.default_remediation

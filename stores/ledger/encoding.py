@@ -59,13 +59,13 @@ def check_id(record_id: str) -> None:
     check_keys((record_id,))
 
 
-def check_keys(texts: Iterable[str | None]) -> None:
-    """Raise ValidationFailed if not storable or too long for an index."""
+def check_keys(texts: Iterable[str | None], most: int = ID_BYTES) -> None:
+    """Raise ValidationFailed if not storable or longer than `most` bytes."""
     present = [text for text in texts if text]
     check_text(present)
     for text in present:
-        if len(text) * 4 > ID_BYTES and len(text.encode()) > ID_BYTES:
-            raise ValidationFailed(f"An id, key or address has more than {ID_BYTES} bytes: {text[:40]}…")
+        if len(text) * 4 > most and len(text.encode()) > most:
+            raise ValidationFailed(f"An id, key or address has more than {most} bytes: {text[:40]}…")
 
 
 def dump_json(value: JsonValue | tuple[str, ...]) -> str:

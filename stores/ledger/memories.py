@@ -22,6 +22,8 @@ from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, EntityDraft, JsonObject, RawMemory, ReviewState
 
 CANDIDATE = "reflection_candidate"
+SOURCE_BYTES = 2_560
+"""PostgreSQL indexes rows of at most 2,704 bytes."""
 
 _table = schema.raw_memories
 _entities = schema.entities
@@ -206,7 +208,8 @@ class MemoryWrites(CitationWrites):
 
 
 def _values(memory_id: str, capture: Capture) -> Values:
-    check_keys((capture.source_id, capture.capture_surface, capture.agent_id, capture.entity_id))
+    check_keys((capture.source_id,), SOURCE_BYTES)
+    check_keys((capture.capture_surface, capture.agent_id, capture.entity_id))
     check_text((capture.source_id, capture.capture_surface, capture.agent_id))
     return {
         "id": memory_id,

@@ -11,7 +11,7 @@ import pytest
 
 from auth.api_keys import KeyRequest
 from rest_bridge.application import build_asgi
-from stores.ledger import AuditDraft
+from stores.ledger import AuditDraft, AuditQuery
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, joined, settings_at, sign_up
 from tests.rest_bridge.test_mcp_mount import BOTH, call
@@ -220,6 +220,36 @@ async def test_agent_actions_are_audited_with_their_credential(client: Client, a
     assert (by_key["request"]["api_key_id"], by_key["request"]["grant_id"]) == (key.id, None)
     assert (by_key["request"]["address"], by_key["request"]["user_agent"]) == ("127.0.0.1", "probe/1.0")
     assert by_key["request"]["request_id"].startswith("req_")
+
+
+async def test_recalls_and_refusals_of_memories_are_audited(client: Client, app: App, ada: Person) -> None:
+    grace, path = await signed_up(client, app), "/api/memory/raw"
+    app.ledger.people.add_membership(grace["user"]["id"], ada.organization_id, "member")
+    slug = app.ledger.people.organization(ada.organization_id).slug  # type: ignore[union-attr]
+    headers = bearer((await client.post(f"/api/orgs/{slug}/switch", headers=bearer(grace))).json())
+    client.cookies.clear()
+    shared = {"raw_content": "walrus", "memory_scope": "organization"}
+    kept = (await client.post(path, json=shared, params={"sync": True}, headers=ada.bearer)).json()["id"]
+    for scope, status in (
+        ({"memory_scope": "organization"}, 200), ({}, 200), ({"memory_scope": "team", "scope_key": "core"}, 403),
+    ):  # fmt: skip
+        asked = {"query": "walrus", **scope}
+        assert (await client.post(f"{path}/recall", json=asked, headers=headers)).status_code == status
+    await client.post(path, json={"raw_content": "x", "memory_scope": "project", "scope_key": "p"}, headers=headers)
+    found = await entries(client, ada.bearer, user_id=grace["user"]["id"], action="memory.")
+    assert [(each["action"], each["details"]) for each in found] == [
+        ("memory.policy_deny", {"memory_scope": "project", "scope_key": "p", **_verdict(False)}),
+        ("memory.policy_deny", {"memory_scope": "team", **_verdict(False)}),
+        ("memory.recall", {"memory_scope": "organization", "scope_key": None, "source_ids": [kept], **_verdict(True)}),
+    ], "a private recall is in the log of the own organization"
+    home = app.accounts.home_of(grace["user"]["id"])
+    (own,) = app.ledger.audit.entries(AuditQuery(home, action="memory.recall"))
+    assert own.draft.details["organization_id"] == ada.organization_id
+
+
+def _verdict(allowed: bool) -> dict[str, Any]:
+    reason = "organization_access_verified" if allowed else "unverified_membership"
+    return {"policy_allowed": allowed, "policy_reason": reason}
 
 
 async def test_the_log_of_the_server_is_for_its_admins(client: Client, app: App, ada: Person) -> None:

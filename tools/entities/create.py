@@ -25,11 +25,13 @@ from tools.records.entity_models import (
     entity_view,
 )
 from tools.records.entity_types import EntityType
+from tools.records.findable import Probes, RetrievalKeys, Spans, findable_metadata, require_spans
 from tools.records.linking import WORK
 from tools.records.readers import readable_by
 from tools.records.receipts import receipt
 from tools.records.storing import store, until_visible
 from tools.runtime.threads import in_thread
+from tools.search.rehearsal import ProbeRehearsal, rehearsed
 from tools.search.similar import THRESHOLD, Similar, similar
 
 TECHNOLOGIES = {"project": "tech_stack"}
@@ -40,23 +42,40 @@ class CreateEntityRequest(EntityFields):
 
     sync: bool = Field(False, description="Wait until every healthy index shows the entity, at most 20 s.")
     defer_embeddings: bool = Field(False, description="Let interactive writes be embedded first.")
+    retrieval_keys: RetrievalKeys = None
+    spans: Spans = None
+    probes: Probes = Field(
+        None, description="Questions that should find it: with `sync` each is tried, and its rank told."
+    )
+    atomic: bool = Field(False, description="Without effect: content is stored whole, or refused.")
+    skip_conflicts: bool = Field(False, description="Without effect: only `add` and `remember` name similar records.")
 
 
-async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> EntityView:
+class CreatedView(EntityView):
+    """A created entity."""
+
+    probe_rehearsal: list[ProbeRehearsal] | None = Field(None, description="With `sync`, one for each probe in order.")
+
+
+async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> CreatedView:
     """Store an entity. It is durable when this answers; with `sync` it is in every healthy index, too.
 
     Without `sync` the timestamps in the answer are null and `entity_created` follows when the indexes have it.
     """
     sync = request.sync or request.entity_type == "project"
+    require_spans(request.spans, request.content or "")
+    if findable := findable_metadata(request.retrieval_keys, request.spans, request.probes):
+        request = request.model_copy(update={"metadata": {**(request.metadata or {}), **findable}})
     created = await store(app, call, [request], sync=sync, deferred=request.defer_embeddings)
     entity = created.entities[0]
     view = (await entity_views(app, call.caller, [entity]))[0]
     extra: dict[str, object] = {"mutation_receipt": receipt(app, call, [entity])}
     if sync:
         extra["background_jobs"] = await until_visible(app, call.caller, created.sequence, created.ids)
+        extra["probe_rehearsal"] = await rehearsed(app, call, request.probes or (), entity.id)
     else:
         extra |= {"created_at": None, "updated_at": None}
-    return view.model_copy(update=extra)
+    return CreatedView.of(view, **extra)
 
 
 class BulkCreateRequest(Request):

@@ -1,12 +1,15 @@
 """Audit entries of calls; they hold ids, never text of a record."""
 
-from auth.memory_policy import WRITE_REASON
+from collections.abc import Iterable
+
+from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryDenied
+from auth.policy import Visibility
 from stores.ledger import AuditDraft
 from stores.records import Entity, JsonObject, RawMemory
 from tools.frame.operation import Call
 
 WITHHELD = ("team", "shared", "delegated")
-REMEMBER = "memory.remember"
+REMEMBER, RECALL, DENY = "memory.remember", "memory.recall", "memory.policy_deny"
 
 
 def audit_entry(
@@ -22,19 +25,34 @@ def audit_entry(
 
 
 def memory_entry(
-    home: str | None, call: Call, action: str, memory: Entity, details: JsonObject, ids: JsonObject
+    home: str | None, call: Call, action: str, memory: Entity | Visibility, details: JsonObject, ids: JsonObject
 ) -> AuditDraft:
-    """Draft the entry of an action on a raw memory. `home` is the caller's personal organization.
+    """Draft the entry of an action on a raw memory, or on a scope. `home` is the caller's personal organization.
 
     Actions on private memories go to the log of the caller's personal organization, so that nobody else learns of
     them. In `WITHHELD` scopes the entry leaves `ids` out.
     """
     organization = call.caller.organization_id
+    resource = memory.id if isinstance(memory, Entity) else None
     if memory.memory_scope in WITHHELD:
         return audit_entry(call, action, organization, None, details)
     if memory.memory_scope != "private":
-        return audit_entry(call, action, organization, memory.id, details | ids)
-    return audit_entry(call, action, home, memory.id, details | ids | {"organization_id": organization})
+        return audit_entry(call, action, organization, resource, details | ids)
+    return audit_entry(call, action, home, resource, details | ids | {"organization_id": organization})
+
+
+def recall_entry(home: str | None, call: Call, place: Visibility, source_ids: Iterable[str]) -> AuditDraft:
+    """Draft the entry of a recall, with the memories that it returned."""
+    reason = READ_REASONS[place.memory_scope]
+    details: JsonObject = {"memory_scope": place.memory_scope, "policy_allowed": True, "policy_reason": reason}
+    return memory_entry(home, call, RECALL, place, details, {"scope_key": place.scope_key, "source_ids": [*source_ids]})
+
+
+def denial_entry(home: str | None, call: Call, denied: MemoryDenied) -> AuditDraft:
+    """Draft the entry of a refused read or write of memories."""
+    place, reason = denied.place, denied.word or denied.code
+    details: JsonObject = {"memory_scope": place.memory_scope, "policy_allowed": False, "policy_reason": reason}
+    return memory_entry(home, call, DENY, place, details, {"scope_key": place.scope_key})
 
 
 def remember_entry(home: str | None, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:

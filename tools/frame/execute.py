@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from pydantic import BaseModel, JsonValue
 
+from auth.memory_policy import MemoryDenied
 from auth.one_time import keyed_hash
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, RecordUnreadable
 from stores.ledger import Claim, KeyedRequest, Replay
 from tools.app import App
 from tools.entities.entities import no_entity
+from tools.frame.audit_entries import denial_entry
 from tools.frame.operation import Call, Operation, Outcome, Request, Result
 from tools.records.project_names import NAMING, ProjectNames
 from tools.runtime.threads import in_thread
@@ -62,6 +64,13 @@ async def execute(
         return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
     except RecordUnreadable as error:
         raise _hidden(error, call.principal) from error
+    except MemoryDenied as error:
+        await in_thread(_note_denial, app, call, error)
+        raise
+
+
+def _note_denial(app: App, call: Call, error: MemoryDenied) -> None:
+    app.ledger.audit.append(denial_entry(app.accounts.home_of(call.caller.user_id), call, error))
 
 
 async def _run(app: App, operation: Operation, call: Call, request: Request) -> Result:

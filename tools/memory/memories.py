@@ -17,7 +17,7 @@ from stores.event_times import CAPTURED_AT
 from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
 from tools.app import App
-from tools.frame.audit_entries import remember_entry
+from tools.frame.audit_entries import recall_entry, remember_entry
 from tools.frame.dates import moment
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import WRITERS, Call, Filters, Operation, Result, Route, mutation
@@ -206,6 +206,8 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     memories = _recalled(app, caller, plan, ranking.best, ranking.terms, reason)
     shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
     exposed(app, call, "recall", shown)
+    home = app.accounts.home_of(caller.user_id)
+    app.ledger.audit.append(recall_entry(home, call, place, [each.id for each in memories]))
     return Recalled(
         query=request.query, limit=request.limit, memories=memories, policy_reason=reason, degraded=ranking.degraded
     )

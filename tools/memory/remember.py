@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import JsonValue
-
 from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.policy import Visibility, may_read, require_writable
 from auth.principal import Principal
@@ -19,10 +17,11 @@ from tools.frame.audit_entries import remember_entry
 from tools.frame.json_values import without_none
 from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
 from tools.memory.memories import memory_draft
-from tools.memory.remember_models import ProbeRehearsal, Remembered, RememberRequest
+from tools.memory.remember_models import Remembered, RememberRequest
 from tools.memory.restate import restate, superseded_ids
 from tools.records.derivation import REMEMBERED
 from tools.records.entity_models import CONTENT_LIMIT, EntityFields
+from tools.records.findable import findable_metadata, require_spans
 from tools.records.linking import Link, record, related
 from tools.records.memory_models import RawMemoryFields
 from tools.records.readers import readable_by
@@ -30,13 +29,11 @@ from tools.records.receipts import capture_receipt
 from tools.records.storing import store_in, until_visible
 from tools.reflecting.reflection.layout import sentences
 from tools.runtime.threads import in_thread
-from tools.search.search import SearchRequest, search
+from tools.search.rehearsal import rehearsed
 from tools.search.similar import Similar, similar
 from tools.work.tasks import active_task
 
 SAME_LIMIT = 20
-REHEARSED = 10
-CHANCE = 0.3
 """Least score of a hit that counts as found."""
 SPACES = ("shared", "delegated")
 
@@ -87,20 +84,14 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
         readable_by=await in_thread(readable_by, app, call.caller, kept.entity.visibility),
         active_task_id=kept.task.id if kept.task is not None else None,
         conflicts=others,
-        probe_rehearsal=await _rehearsed(app, call, request.probes or (), kept.entity.id),
+        probe_rehearsal=await rehearsed(app, call, request.probes or (), kept.entity.id),
         background_jobs=jobs,
         mutation_receipt=capture_receipt(app, call, written, changed),
     )
 
 
 def _require_fitting(request: RememberRequest) -> None:
-    for number, span in enumerate(request.spans or ()):
-        if not span.start < span.end <= len(request.content):
-            raise ValidationFailed(
-                f"spans.{number} is from {span.start} to {span.end}, which is no part of content.",
-                remediation=f"Count in characters: start before end, and end at most {len(request.content)}.",
-                details={"field": f"body.spans.{number}", "expected": "a range of the content"},
-            )
+    require_spans(request.spans, request.content)
     if request.atomic and len(request.content) > CONTENT_LIMIT:
         raise ValidationFailed(
             f"content has {len(request.content)} characters, and an entity holds {CONTENT_LIMIT} of them.",
@@ -223,9 +214,7 @@ def _fields(request: RememberRequest, place: Visibility, memory_id: str) -> Enti
         "domain": request.domain,
         "project_id": _project(request, place),
         "scope_key": place.scope_key,
-        RETRIEVAL_KEYS: list[JsonValue](request.retrieval_keys or ()) or None,
-        "spans": [{"start": span.start, "end": span.end} for span in request.spans or ()] or None,
-        "probes": list[JsonValue](request.probes or ()) or None,
+        **findable_metadata(request.retrieval_keys, request.spans, request.probes),
         "content_excerpt": {"start": 0, "end": len(content)} if len(content) < len(request.content) else None,
         "raw_memory_id": memory_id,
         "capture_mode": REMEMBERED,
@@ -258,26 +247,6 @@ def _task_links(entity: Entity, request: RememberRequest, task: Entity | None) -
     if task is not None and task.id not in named:
         links.append(Link(entity, "RELATED_TO", task.id, "active_task", types=("task",)))
     return links
-
-
-async def _rehearsed(app: App, call: Call, probes: Sequence[str], entity_id: str) -> list[ProbeRehearsal]:
-    said = []
-    for probe in probes:
-        query = SearchRequest(
-            query=probe,
-            limit=REHEARSED,
-            include_content=False,
-            include_raw_memory=False,
-            record_exposure=False,
-            boost_recent=False,
-            # The probe must find the record by its own text, not by a relation.
-            use_enhanced=False,
-        )
-        hits = enumerate((await search(app, call, query)).results, start=1)
-        rank, score = next(((rank, hit.score) for rank, hit in hits if hit.id == entity_id), (None, None))
-        is_found = score is not None and score >= CHANCE
-        said.append(ProbeRehearsal(probe=probe, found=is_found, rank=rank))
-    return said
 
 
 def _message(kept: Kept, others: Sequence[Similar]) -> str:

@@ -17,26 +17,15 @@ from tools.records.entity_models import (
     Name,
     RelatedTo,
 )
+from tools.records.findable import Probes, RetrievalKeys, Spans
 from tools.records.memory_models import RAW_CONTENT_LIMIT
+from tools.search.rehearsal import ProbeRehearsal
 from tools.search.similar import Similar
 
 Remembrance = Literal[
     "episode", "decision", "plan", "idea", "claim", "artifact", "procedure", "domain", "session", "pattern", "rule"
 ]
-SPANS_LIMIT = 100
-KEYS_LIMIT = 50
-PROBES_LIMIT = 20
-
 Told = Annotated[str, StringConstraints(min_length=1, max_length=RAW_CONTENT_LIMIT, pattern=r"\S")]
-Probe = Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"\S")]
-RetrievalKey = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
-
-
-class Span(Request):
-    """`content[start:end]`."""
-
-    start: int = Field(ge=0)
-    end: int = Field(ge=1)
 
 
 class RememberRequest(Request):
@@ -58,33 +47,19 @@ class RememberRequest(Request):
     metadata: JsonObject | None = Field(
         None, description="Further structured data; `captured_at` is when it was said, if not now."
     )
-    retrieval_keys: Annotated[list[RetrievalKey], Field(max_length=KEYS_LIMIT)] | None = Field(
-        None, description="Further words by which it is to be found: synonyms, codes, names."
-    )
+    retrieval_keys: RetrievalKeys = None
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
         None, description="Send the same key again to repeat a call whose answer was lost: it is done once."
     )
-    spans: Annotated[list[Span], Field(max_length=SPANS_LIMIT)] | None = Field(
-        None, description="Parts of the content that matter, in characters."
-    )
+    spans: Spans = None
     atomic: bool = Field(
         False, description=f"Refuse more than {CONTENT_LIMIT} characters: else the entity holds the beginning of them."
     )
-    probes: Annotated[list[Probe], Field(max_length=PROBES_LIMIT)] | None = Field(
-        None, description="Questions that should find it: each is tried, and its rank told."
-    )
+    probes: Probes = Field(None, description="Questions that should find it: each is tried, and its rank told.")
     memory_scope: MemoryScope | None = Field(
         None, description="Who may read it; by default the people of `project`, else you alone."
     )
     scope_key: EntityId | None = Field(None, description="Which team or memory space.")
-
-
-class ProbeRehearsal(Result):
-    """Result of searching for a probe."""
-
-    probe: str
-    found: bool = Field(description="Whether it is among the best 10, by more than chance.")
-    rank: int | None = Field(description="1 for the best hit; null where it is not among the best 10.")
 
 
 class Remembered(Result):

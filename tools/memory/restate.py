@@ -12,7 +12,8 @@ from stores.language.wording import comparable
 from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity
 from tools.frame.json_values import texts_in
-from tools.memory.remember_models import KEYS_LIMIT, RememberRequest
+from tools.memory.remember_models import RememberRequest
+from tools.records.findable import KEYS_LIMIT
 from tools.records.linking import referred
 
 
@@ -37,7 +38,7 @@ def restate(tx: Transaction, caller: Principal, entity: Entity, request: Remembe
     fresh = tuple(each for folded, each in wanted.items() if folded not in has)
     if not fresh:
         return Restated(entity, not_applied=unlike)
-    if len(keys) + len(fresh) > KEYS_LIMIT or not _may_change(caller, entity):
+    if len(keys) + len(fresh) > KEYS_LIMIT or not may_change(caller, entity):
         own_title = ("title",) if request.title in fresh else ()
         others = ("retrieval_keys",) if set(fresh) - {request.title} else ()
         return Restated(entity, not_applied=(*own_title, *others, *unlike))
@@ -51,7 +52,8 @@ def superseded_ids(request: RememberRequest) -> set[str]:
     return {target_id for name, target_id in named if name == SUPERSEDES}
 
 
-def _may_change(caller: Principal, entity: Entity) -> bool:
+def may_change(caller: Principal, entity: Entity) -> bool:
+    """Return whether the caller may change an entity."""
     try:
         require_writable(caller, entity)
     except Forbidden:

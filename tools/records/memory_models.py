@@ -13,12 +13,12 @@ from tools.frame.operation import Request, Result
 from tools.records.entity_models import BackgroundJobs, EntityId, Label, Labels, MutationReceipt
 
 RAW_CONTENT_LIMIT = 500_000
-SOURCE_ID_LIMIT = 200
+SOURCE_ID_LIMIT = 2048
 
 RawContent = Annotated[str, StringConstraints(min_length=1, max_length=RAW_CONTENT_LIMIT)]
 MemoryTitle = Annotated[str, StringConstraints(max_length=300)]
 SourceId = Annotated[str, StringConstraints(min_length=1, max_length=SOURCE_ID_LIMIT)]
-Surface = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+Surface = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class RawMemoryFields(Request):
@@ -75,7 +75,7 @@ class RawMemoryView(Result):
     review_state: ReviewState
     entity_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
     revision: int
-    score: float | None = Field(None, description="0 to 1, of a recall.")
+    score: float = Field(0.0, description="0 to 1, of a recall; else 0.")
     policy_reason: str
     background_jobs: BackgroundJobs | None = None
     mutation_receipt: MutationReceipt | None = None

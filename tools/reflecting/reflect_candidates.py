@@ -53,7 +53,7 @@ class ReflectRequest(Request):
     memory_scope: MemoryScope | None = Field(
         None, description="Who may read what is kept; by default the members of `project`, else you alone."
     )
-    scope_key: Label | None = Field(None, description="Which team or memory space.")
+    scope_key: EntityId | None = Field(None, description="Which team or memory space.")
     cited_ids: CitedIds = Field([], description="Ids of records that helped in the session.")
     related_to: RelatedTo | None = Field(
         None, description="Ids to link what is kept to, each plain or as `relationship:id`."

@@ -1,6 +1,6 @@
 """Persistence of a reflection: notes, records and review queue, in one transaction."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -17,6 +17,7 @@ from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject,
 from tools.app import App
 from tools.frame.operation import Call
 from tools.memory.memories import memory_draft
+from tools.memory.restate import may_change
 from tools.records.derivation import link
 from tools.records.entity_models import CONTENT_LIMIT, EntityFields
 from tools.records.linking import Link, record
@@ -149,6 +150,7 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
         for place, entity in zip(new, stored.entities, strict=True)
         for each in _links(keeping, keeping.known[place], entity)
     ]
+    links += _links_of_known(tx, call.caller, keeping, {**stored.record_ids, **dict.fromkeys(new)})
     record(tx, call.caller, links, created={entity.id for entity in stored.entities})
 
 
@@ -198,6 +200,19 @@ def _fields(keeping: Keeping, place: int, source_id: str | None) -> EntityFields
         tags=list(finding.tags),
         metadata={key: value for key, value in given.items() if value is not None},
     )
+
+
+def _links_of_known(
+    tx: Transaction, caller: Principal, keeping: Keeping, ids: Mapping[int, str | None]
+) -> Iterator[Link]:
+    """Link statements that are known already; `ids` are their records by place, None for new ones."""
+    for place, known in enumerate(keeping.known):
+        same = next((each.entity.id for each in known if each.kind == "duplicate" and each.is_certain), None)
+        entity = tx.records.entity(found) if (found := ids.get(place, same)) else None
+        if entity is not None and may_change(caller, entity):
+            for tie in keeping.setting.ties:
+                if tie.target.id != entity.id:
+                    yield Link(entity, tie.name, tie.target.id, tie.field, types=tie.types)
 
 
 def _links(keeping: Keeping, known: Iterable[Known], entity: Entity) -> list[Link]:

@@ -1,6 +1,7 @@
 """Choice of the passage to show of a lexical hit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
 
@@ -9,10 +10,12 @@ from stores.language.wording import folded, without_accents
 from stores.lexical import distinct
 from stores.records import Entity, searchable_text
 from tools.app import App
-from tools.reflecting.reflection.layout import sentences
 from tools.retrieval.ranking import Candidate
 
 Span = tuple[int, int]
+_SENTENCE = re.compile(r"\S(?:[^.!?\u3002\uff01\uff1f\n]|[.!?](?=\S))*[.!?\u3002\uff01\uff1f]*")
+Roots = Sequence[tuple[str, float]]
+"""Beginnings of words, with their weights."""
 
 ONE_PASSAGE = 256
 MOST_READ = 2_000_000
@@ -31,7 +34,7 @@ def with_passages(
 
     A long passage begins at the sentence with most of them.
     """
-    found, unread = [], MOST_READ
+    found, unread, roots = [], MOST_READ, _roots(terms)
     for hit, entity in page:
         text = searchable_text(entity) if hit.lexical_rank is not None else ""
         unread -= len(text)
@@ -39,9 +42,11 @@ def with_passages(
         if text and len(text) <= ONE_PASSAGE:
             span = span or (0, len(text))
         elif text:
-            spans = _indexed(app, organization_id, entity.id, len(text)) or divided(text)
+            is_one = len(text) <= PASSAGE_CHARACTERS and span in (None, (0, len(text)))
+            known = [] if is_one else _indexed(app, organization_id, entity.id, len(text))
+            spans = known or divided(text)
             if unread >= 0:
-                span = focused(text, _passage(text, spans, terms, span), terms)
+                span = focused(text, _passage(text, spans, terms, span), terms, roots)
             span = span or spans[0]
         found.append((replace(hit, passage=span), entity))
     return found
@@ -58,14 +63,15 @@ def _passage(text: str, spans: Sequence[Span], terms: Mapping[str, float], neare
     return best if more > FAR_MORE * sum(terms.values()) else nearest
 
 
-def focused(text: str, span: Span, terms: Mapping[str, float]) -> Span:
+def focused(text: str, span: Span, terms: Mapping[str, float], roots: Roots) -> Span:
     """Begin at the sentence with most of the terms, unless it stands in the first `ONE_PASSAGE` characters."""
     start, end = span
     if end - start <= ONE_PASSAGE:
         return span
-    parts = [(start + first, start + last) for first, last in sentences(text[start:end])]
-    roots = _roots(terms)
-    held = [_held(text, part, roots) for part in parts]
+    parts = [sentence.span() for sentence in _SENTENCE.finditer(text, start, end)]
+    held = [_held(text, part, roots, folded) for part in parts]
+    if not any(held):
+        held = [_held(text, part, roots) for part in parts]
     if not any(held):
         # The form of a number or day is not in the text.
         held = [sum(terms.get(term, 0.0) for term in distinct(text[slice(*part)])) for part in parts]
@@ -101,13 +107,13 @@ def _promising(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> 
     return sorted(nlargest(READ_CLOSELY, spans, key=lambda span: _held(text, span, roots)))
 
 
-def _roots(terms: Mapping[str, float]) -> list[tuple[str, float]]:
+def _roots(terms: Mapping[str, float]) -> Roots:
     rarest = nlargest(WORDS_LOOKED_FOR, terms.items(), key=lambda item: item[1])
     return [(_root(term), weight) for term, weight in rarest]
 
 
-def _held(text: str, span: Span, roots: Sequence[tuple[str, float]]) -> float:
-    said = _folded(text[slice(*span)])
+def _held(text: str, span: Span, roots: Roots, fold: Callable[[str], str] | None = None) -> float:
+    said = (fold or _folded)(text[slice(*span)])
     return sum(weight for root, weight in roots if root in said)
 
 

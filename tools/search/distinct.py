@@ -13,7 +13,7 @@ ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory
 
 WORK = ("task", "epic", "project")
 """Types with a state of their own have no copies."""
-SPARE = 10
+SPARE = 4
 """Candidates looked at beyond the page."""
 _TIMES = ("captured_at", "occurred_at")
 Read = Callable[[Sequence[str]], Mapping[str, Entity]]

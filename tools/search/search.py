@@ -20,7 +20,7 @@ from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Operation, Route, Tool
 from tools.records.entity_models import EntityId, Label, Labels
 from tools.records.entity_types import ENTITY_TYPES, EntityType
-from tools.records.memory_models import memory_place
+from tools.records.memory_models import SourceId, memory_place
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
@@ -49,7 +49,7 @@ class SearchRequest(Filters):
     status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
     project: EntityId | None = Field(None, description="Only this project (id).")
     source: Label | None = Field(None, description="Only documents of the source with this name.")
-    source_id: EntityId | None = Field(None, description="Only documents or raw memories of this source (id).")
+    source_id: SourceId | None = Field(None, description="Only documents or raw memories of this source (id).")
     source_name: Label | None = Field(None, description="Only documents of sources whose name contains this.")
     assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
     since: Date | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")

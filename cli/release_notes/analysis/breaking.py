@@ -8,8 +8,7 @@ _PLATFORM = (
     r"(?:c?python|pypy|node(?:\.?js)?|deno|bun|ruby|php|java|jdk|jvm|go|golang|rust|\.net|swift|kotlin|scala|elixir"
     r"|erlang|otp|perl"
     r"|postgres\w*|mysql|sqlite|mariadb|django|rails|react|vue|angular|typescript|windows|macos|ubuntu|debian|ios"
-    r"|android|openssl"
-    r"|numpy|r)"
+    r"|android|openssl|numpy|r)"
 )
 _FILLERS = r"(?:\W+(?:official|the|all|support|supporting|for|of|old|eol|compat\w*|with|versions?)\b){0,6}\W+"
 _DROPPED = re.compile(
@@ -28,6 +27,13 @@ _REQUIRES = re.compile(
     rf"|\bminimum (?:supported |required )?{_PLATFORM}(?: version)? (?:is|to)\b|\bnow requires? {_PLATFORM} v?\d",
     re.I,
 )
+_OF_MAKERS = re.compile(
+    r"\b(?:CI|tox|docs?|in `[^`]+`|shims?|workarounds?|hacks?|leftovers?|specific|classifiers?|checks?"
+    r"|idioms?|syntax|jobs?"
+    r"|matrix|images?|tests?|builds?|code ?paths?|compat\w* (?:code|layers?|imports?)|mentions?)\b",
+    re.I,
+)
+"""Tidying after a version was dropped."""
 _REMOVES = re.compile(r"^(?:this )?(?:remov(?:e|es|ed)|drop(?:s|ped)?|delet(?:e|es|ed))(?=\s)", re.I)
 _RENAMES = re.compile(
     r"^(?:renam(?:e|es|ed)\b(?=.*\bto\b)|replac(?:e|es|ed)\b(?=.*\b(?:exception|class|function|method|parameter"
@@ -55,8 +61,7 @@ _CODE = re.compile(
 )
 _THING = re.compile(
     r"\b(?:deprecated|features?|options?|param(?:eter)?s?|arguments?|commands?|methods?|class(?:es)?|functions?"
-    r"|endpoints?"
-    r"|support|flags?"
+    r"|endpoints?|support|flags?"
     r"|settings?|api|modules?|plugins?|attribute|property|alias|backend|driver|routes?|default|directive"
     r"|environment variables?)\b",
     re.I,
@@ -116,9 +121,7 @@ def _claim_in(body: str) -> str | None:
 
 def drops_version(text: str) -> bool:
     """Return whether a text ends support for a version of a language or platform."""
-    return bool(_DROPPED.search(text) or _REQUIRES.search(text)) and not re.search(
-        r"\b(?:CI|tox|docs?|in `[^`]+`)\b", text
-    )
+    return bool(_DROPPED.search(text) or _REQUIRES.search(text)) and not _OF_MAKERS.search(text)
 
 
 def removes_deprecated(text: str) -> bool:
@@ -138,5 +141,7 @@ def says_so(text: str, body: str = "") -> bool:
     # Gone on a condition only, it is still there.
     if re.search(r"\b(?:if|when|unless|while|where)\b", text):
         return False
-    is_named = bool(_CODE.search(text) or _THING.search(text))
-    return is_named and bool(_REMOVES.match(text) or _GONE.search(text)) and not _HARMLESS.search(text)
+    removes = _REMOVES.match(text)
+    named = re.split(r"\b(?:from|in|of|by|with)\b", text)[0] if removes else text
+    is_named = bool(_CODE.search(named) or _THING.search(named))
+    return is_named and bool(removes or _GONE.search(text)) and not _HARMLESS.search(text)

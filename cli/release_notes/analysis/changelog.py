@@ -114,7 +114,11 @@ def _add(section: Section, above: list[tuple[int, str]], block: Block, *, is_lab
     ):
         section.items[-1].more.append(f"- {block.text}")
     else:
-        section.items.append(Item(block.text, " / ".join(text.strip("*: ") for _, text in above)))
+        group = " / ".join(text.strip("*: ") for _, text in above)
+        # Paragraphs above a list only lead to it.
+        while section.items and section.items[-1].prose and section.items[-1].group == group:
+            section.items.pop()
+        section.items.append(Item(block.text, group))
 
 
 def _tell(section: Section, above: list[tuple[int, str]], text: str) -> None:

@@ -17,8 +17,7 @@ _BUMP = re.compile(
     r"^(?:bump|upgrade|update|pin|unpin|lock file|renovate)\w* (?:(?:the|dependency|module|all|github|rust|docker"
     r"|non-major|actions?"
     r"|crate|tag) )*(?:dependenc(?:y|ies)|deps|lock ?files?|requirements|packages?$|\S+ (?:from \S+ )?to v?\^?\d"
-    r"|\S+ requirement from"
-    r"|\S+ (?:docker tag|action|digest)|the \S+ group)|^pre-commit autoupdate|^(?:update|upgrade"
+    r"|\S+ requirement from|\S+ (?:docker tag|action|digest)|the \S+ group)|^pre-commit autoupdate|^(?:update|upgrade"
     r"|bump)\w* to (?:the )?latest \S+$|^bumps? the \S+ group",
     re.I,
 )

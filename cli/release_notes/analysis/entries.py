@@ -22,8 +22,7 @@ _BOT_NAME = re.compile(
     r"|greenkeeper|snyk|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release|release-drafter"
     r"|(?:hosted )?weblate"
     r"|crowdin|transifex|all-?contributors|imgbot|codecov|copybara|gitlab-ci|travis(?: ci)?|circleci|jenkins|bors|homu"
-    r"|web-flow"
-    r"|pyup|scala steward|claude(?: code| opus.*| sonnet.*| haiku.*)|(?:github )?copilot|cursor ?agent"
+    r"|web-flow|pyup|scala steward|claude(?: code| opus.*| sonnet.*| haiku.*)|(?:github )?copilot|cursor ?agent"
     r"|(?:openai )?codex"
     r"|aider(?: \(.*\))?|devin ai|gemini code assist|gpt-\S+)$",
     re.I,

@@ -63,13 +63,18 @@ class Index:
         self._texts = [(made, [_words(made.message.text), _words(made.message.breaking_note or "")]) for made in drafts]
         for made in drafts:
             numbers = {made.message.pull_request, *made.message.issues, *map(fragment_number, made.paths)} - {None}
-            for key in (*map(str, numbers), *(entry.sha[:7] for entry in made.entries)):
+            for key in (
+                *map(str, numbers),
+                *(entry.sha[:7] for entry in made.entries),
+                f"={_letters(made.message.text)}",
+            ):
                 self._by_key.setdefault(key, []).append(made)
 
     def about(self, own: Own) -> tuple[list[Draft], list[Entry]]:
-        """Return the drafts by commit, number, author or words; if there are none, the commit that wrote the entry."""
+        """Return the drafts by commit, text, number, author or words; if there are none, who wrote the entry."""
         words = _words(own.text)
-        found = [made for sha in own.shas for made in self._by_key.get(sha[:7], ())]
+        keys = [*(sha[:7] for sha in own.shas), f"={_letters(own.text)}"]
+        found = [made for key in keys for made in self._by_key.get(key, ())]
         if not found:
             numbered = [made for number in own.numbers for made in self._by_key.get(number, ())]
             shares = [len(_words(made.message.text) & (words | _words(own.more[:300]))) for made in numbered]
@@ -134,8 +139,8 @@ def _in_own_words(own: Own, about: Sequence[Draft], wrote: Sequence[Entry], plac
 def _is_told(own: Own, about: Sequence[Draft]) -> bool:
     if removes_deprecated(own.text):
         return own.kind not in ("fix", "internal", "documentation")
-    if own.kind == "deprecation" or drops_version(own.text):
-        return own.kind != "deprecation"
+    if own.kind in ("deprecation", "documentation") or drops_version(own.text):
+        return own.kind not in ("deprecation", "documentation")
     # Where headings sort the entries, the words of commits count no more.
     of_commits = [made.message.text for made in about[:1] if not own.classified]
     sentences = [own.text, *re.split(r"(?<=[.!])\s+", own.more)[:3], *of_commits]

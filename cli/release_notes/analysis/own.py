@@ -48,6 +48,12 @@ _FRAGMENT = re.compile(
     r"(?:\.\d+)?(?:\.(?:rst|md|txt))?$",
     re.I,
 )
+_LABEL = re.compile(
+    r"^\W*\bbreaking(?:[ -]changes?)?\s*(?:\*\*|[:\])\u2014-])\W*|\s*[(\[]\W*breaking(?:[ -]changes?)?\W*[)\]]\W*$",
+    re.I,
+)
+_POINTER = re.compile(r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?`[^`]+`(?: and `[^`]+`)?(?: for [\w ]{4,20})?\.?$")
+"""Leads somewhere in the documentation alone."""
 _CHANGESET = re.compile(r"(?:^|/)\.changeset/(?!readme)[^/]+\.md$", re.I)
 _FRONT = re.compile(r"^---\s*\n(?P<front>.*?)\n---\s*\n(?P<body>.*)$", re.S)
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")
@@ -115,9 +121,11 @@ def _new_sections(
     highest = max(versions, default=None)
     everything = known | {_key(item.text) for section in before for item in section.items}
     has_versions = any(section.version or section.unreleased for section in after)
-    # A file for each version is told from a page about something else, and from fixes of an older line, by its number.
-    if not before and floor and re.search(r"\d", path):
-        highest = floor
+    # The older version may be written down after its release. A file for each version is told from a page about
+    # something else, and from fixes of an older line, by its number.
+    later = {section.version for section in after if section.version and floor and section.version >= floor}
+    if floor and ((floor in later and len(later) > 1) or (not before and re.search(r"\d", path))):
+        highest = max(highest or floor, floor)
     for section in after:
         version = section.version
         # What only this release fills may have been begun, or named, before.
@@ -133,8 +141,9 @@ def _key(text: str) -> str:
 
 
 def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
+    above = "breaking changes / " if re.search(r"breaking[-_]?changes", path, re.I) else ""
     for item in section.items:
-        own = _own(item, path, *_classify(item.group), f"{path} {section.title} / {item.group}")
+        own = _own(item, path, *_classify(above + item.group), f"{path} {section.title} / {item.group}")
         telling = own.purpose != "none" and (not item.prose or own.breaking or own.purpose != "change")
         says = re.search(r"\w", own.text) and not is_nothing(item.text) and not own.text.startswith("Full Changelog")
         if telling and says and _key(own.text) not in known:
@@ -147,10 +156,10 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
     whole = "\n".join((item.text, *item.more))
     labelled = re.sub(r"^\*\*([^*]{1,60}?):?\*\*:?(?<=:\*\*|\*\*:)\s*", r"\1: ", _LEADING.sub("", item.text.strip()))
     prefixed = take_prefix(labelled)
-    text = _bare(prefixed.text)
-    marked = prefixed.breaking or bool(BREAKING_TAG.match(prefixed.scope or ""))
+    text = _bare(_LABEL.sub("", prefixed.text))
+    marked = prefixed.breaking or bool(BREAKING_TAG.match(prefixed.scope or "") or _LABEL.search(item.text))
     first, *rest = _SENTENCE_END.split(text, maxsplit=1)
-    more = "\n\n".join(_bare(each) for each in (*rest, *item.more))
+    more = "\n\n".join(filter(None, map(_bare, (*rest, *item.more))))
     numbers = re.findall(r"(?:(?<![\w/])#|\bGH-|!)(\d{1,7})\b", whole)
     return Own(
         first if first.endswith("..") else first.rstrip(".:"), re.sub(r"\n\n(?=- )", "\n", more), prefixed.kind or kind,
@@ -162,7 +171,7 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
 
 
 def _bare(text: str) -> str:
-    text = text.replace("**", "").strip()
+    text = _POINTER.sub("", text.replace("**", "")).strip()
     while (shorter := _TRAILING.sub("", text)) and shorter != text:
         text = shorter
     return text

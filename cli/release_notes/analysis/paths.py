@@ -7,7 +7,8 @@ from typing import Literal
 Role = Literal["source", "test", "documentation", "changelog", "tooling", "lock", "manifest", "example", "other"]
 
 _CHANGELOG = (
-    r"(?:^|/)(?:changelog|changes|history|news|release[-_ ]?notes?|releases|whats[-_]?new)[^/]*\.?(?:md|rst|txt|adoc"
+    r"(?:^|/)(?:changelog|changes|breaking[-_]?changes|history|news|release[-_ ]?notes?|releases"
+    r"|whats[-_]?new)[^/]*\.?(?:md|rst|txt|adoc"
     r"|markdown)?$|(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes\.d|news|\.changes|\.changeset)/[^/]*$"
     r"|(?:^|/)(?:releases?|release[-_]?notes|whats?[-_]?new)/[^/]*\d[^/]*\.(?:md|rst|txt)$"
 )
@@ -33,8 +34,7 @@ _DOCUMENTATION = (
 )
 _SOURCE = (
     r"\.(?:py|pyi|pyx|tsx?|[mc]ts|jsx?|[mc]js|vue|svelte|rs|go|java|kts?|scala|rb|php|c|h|cc|cpp|hpp|mm?|swift|cs|fs"
-    r"|exs?|erl"
-    r"|hs|ml|clj|dart|lua|sh|bash|zsh|ps1|sql|r|jl|pl|zig|nim|proto|graphql|tf|html|jinja2?|css|s[ac]ss|less)$"
+    r"|exs?|erl|hs|ml|clj|dart|lua|sh|bash|zsh|ps1|sql|r|jl|pl|zig|nim|proto|graphql|tf|html|jinja2?|css|s[ac]ss|less)$"
 )
 _ORDER: tuple[tuple[re.Pattern[str], Role], ...] = (
     (re.compile(_LOCK, re.I), "lock"),

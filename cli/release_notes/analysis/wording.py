@@ -34,8 +34,7 @@ _RELEASE = re.compile(
     r"|increase)\w*(?: up)? (?:the )?(?:\S+ )?versions?\b"
     r"|(?:prepar\w+|releas\w+|publish|version|cut|tag)\b.{0,40}?\bv?\d+[\w.+-]*$|version packages|publish$|release$"
     r"|\W*(?:[\w./@-]+ )?(?:v\d+\.\d+|\d+\.\d+\.\d+)[\w.+-]*(?: init| release)?$|start\w* (?:new )?develop"
-    r"|back to develop"
-    r"|(?:post|pre|next)[- ](?:release|version)|(?:begin|open)\w* .{0,20}develop|bump(?:ed)? to v?\d"
+    r"|back to develop|(?:post|pre|next)[- ](?:release|version)|(?:begin|open)\w* .{0,20}develop|bump(?:ed)? to v?\d"
     r"|bump \S+ to \d+\.\d+\S*$"
     r"|bump versions|initial commit$|begin$)",
     re.I,
@@ -48,10 +47,8 @@ _TIDYING = re.compile(
     r"|\b(?:mypy|pyright|flake8|ruff|pylint|black|isort|clippy|eslint|prettier|pre-commit|codespell|golangci(?:-lint)?"
     r"|gofmt)\b"
     r"|\b(?:unit |integration |regression )?tests?\b(?! (?:client|runner|mode|command))|\btest suite\b|\bflak(?:y"
-    r"|iness)\b"
-    r"|\b(?:fix|silence|suppress|avoid)\w* (?:\S+ ){0,3}warnings?$|\bcoverage\b|(?<!npm )\bCI\b|\b(?:github"
-    r"|gitlab) (?:actions?"
-    r"|workflows?)\b|^workflows?\b|\bcodeowners\b|\bsponsors?\b|\bbadges?\b"
+    r"|iness)\b|\b(?:fix|silence|suppress|avoid)\w* (?:\S+ ){0,3}warnings?$|\bcoverage\b|(?<!npm )\bCI\b|\b(?:github"
+    r"|gitlab) (?:actions?|workflows?)\b|^workflows?\b|\bcodeowners\b|\bsponsors?\b|\bbadges?\b"
     r"|\b(?:dead|unused|duplicated?|redundant|leftover) (?:code|imports?|variables?|functions?|parameters?|fields?)\b"
     r"|\brefactor\w*|\bclean[ -]?ups?\b|\bcomments?(?:$| (?:for|on|of)\b)|\bin comments?\b|\b(?:docstrings?"
     r"|type (?:hints?|annotations?|ignores?))\b"

@@ -81,7 +81,7 @@ def _command(manifest: Manifest, facts: ReleaseFacts) -> str:
     image = re.sub(r"[^a-z0-9._-]+", "-", (facts.project_name or "app").lower()).strip("-._") or "app"
     build = {
         "pip": "pip install .",
-        "npm": f"{manifest.runner if manifest.runner in ('pnpm', 'yarn') else 'npm'} install",
+        "npm": "" if manifest.is_published else f"{manifest.runner} install",
         "cargo": "cargo install --path ." if program else "",
         "go": "go install ." if program else "",
         "docker": f"docker build --tag {image} .",

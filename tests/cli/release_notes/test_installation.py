@@ -12,6 +12,7 @@ INSTALLS = {
     ),
     "npm": ("package.json", '{"name": "@acme/looms", "version": "1.1.0"}', "npm install @acme/looms@1.1.0"),
     "npm private": ("package.json", '{"name": "looms", "private": true}', "git checkout v1.1.0\nnpm install"),
+    "npm of another version": ("package.json", '{"name": "looms", "version": "1.0.0"}', "name no way to install it"),
     "cargo": ("Cargo.toml", '[package]\nname = "looms"\nversion = "1.1.0"', "cargo add looms@1.1.0"),
     "go": ("go.mod", "module example.org/looms\n\ngo 1.22\n", "go get example.org/looms@v1.1.0"),
     "docker": ("Dockerfile", "FROM scratch\n", "git checkout v1.1.0\ndocker build --tag looms ."),

@@ -228,10 +228,27 @@ CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {
     "none": ("## 2.0\n\n### Breaking changes\n\n- None\n", "CHANGELOG.md", []),
     "a file for each version": ("# Tool 2.0 release notes\n\n## Backwards incompatible changes\n\n- `app` is gone\n",
                                 "docs/releases/2.0.md", ["**`app` is gone**"]),
+    "bold label": ("## 2.0\n\n- **BREAKING** Move it\n- Drop it (**breaking**)\n- Breaking up words\n", "CHANGELOG.md",
+                   ["**Move it**", "**Drop it**"]),
+    "a paragraph above a list": ("## 2.0\n\n### Breaking changes\n\nSee also below.\n\nAll of it:\n\n- `app` is gone\n",
+                                 "CHANGELOG.md", ["**`app` is gone**"]),
+    "a file for what breaks": ("## 2.0\n\n- Files go elsewhere\n", "BREAKING_CHANGES.md", ["**Files go elsewhere**"]),
     "a page about release notes": ("# Release notes\n\n## Breaking changes\n\n- How they are found\n",
                                    "docs/guide/release-notes.md", []),
     "another version": ("## 1.9\n\n### Breaking changes\n\n- Gone\n\n## 2.0\n", "CHANGELOG.md", []),
 }  # fmt: skip
+
+
+def test_an_entry_twice_in_a_generated_changelog_is_told_once_with_its_commit(built: Built) -> None:
+    built.commit("Begin", {"CHANGELOG.md": "## 1.0.0\n\n* old\n"})
+    built.tag("v1.0.0")
+    sha = built.commit("feat(api)!: drop v1 (#3)", SOURCE)
+    text = "## 2.0.0\n\n### \u26a0 BREAKING CHANGES\n\n* **api:** drop v1\n\n### Features\n\n"
+    text += f"* **api:** drop v1 ([#3](u)) ([{sha[:7]}](u))\n"
+    built.commit("chore(main): release 2.0.0 (#8)", {"CHANGELOG.md": f"{text}\n## 1.0.0\n\n* old\n"})
+    (broken,) = [change for change in built.facts("v1.0.0").changes if change.breaking]
+    assert (broken.text, broken.commits, broken.pull_request) == ("drop v1", (sha,), "#3")
+    assert items(built, "Features", "v1.0.0") == []
 
 
 @pytest.mark.parametrize(("text", "path", "broken"), CHANGELOGS.values(), ids=CHANGELOGS)
@@ -241,6 +258,16 @@ def test_sections_of_this_version_decide_what_breaks(built: Built, text: str, pa
     built.tag("v1.9.5")
     built.commit("Work (#9)", {path: f"{text}\n{old}" if "/" not in path else text, "src/b.py": "x\n"})
     assert items(built, "Breaking changes", "v1.9.5") == broken
+
+
+def test_a_version_that_is_written_down_after_its_release_is_not_the_next_one(built: Built) -> None:
+    built.commit("Begin", {"CHANGELOG.md": "## 1.9.4\n\n- Begin\n"})
+    built.tag("v1.9.5")
+    built.commit(
+        "Write", {"CHANGELOG.md": "## 2.0\n\n- New\n\n## 1.9.5\n\n### Removed\n\n- It\n\n## 1.9.4\n\n- Begin\n"}
+    )
+    assert items(built, "Breaking changes", "v1.9.5") == []
+    assert "New" in notes(built, "v1.9.5")
 
 
 def test_a_raised_platform_of_a_manifest_breaks_and_that_of_a_private_one_does_not(built: Built) -> None:

@@ -137,7 +137,9 @@ def test_what_a_body_says_of_what_breaks_is_its_note(body: str, note: str | None
      ("Remove unused import of `Client`", False), ("Remove stale lock files", False), ("Raise the timeout", False),
      ("search() no longer crashes on empty input", False), ("Add support for removing rows", False),
      ("Remove the default command if it is alone", False), ("Remove `_helper` from the pool", False),
-     ("Remove optimization of `read()`", False)],
+     ("Remove optimization of `read()`", False),
+     ("Remove global state from `Parser`", False),
+     ("Remove support for plugins in `x.y`", True)],
 )  # fmt: skip
 def test_words_tell_that_something_public_goes_and_not_that_something_is_tidied(text: str, said: bool) -> None:
     assert says_so(text) is said
@@ -148,7 +150,9 @@ def test_words_tell_that_something_public_goes_and_not_that_something_is_tidied(
     [("Drop support for Python 3.8 and 3.9", True), ("Drop Node 18", True),
      ("Update minimum Rust version to 1.78", True),
      ("Require Node.js 22", True), ("Bump MSRV to 1.80", True), ("Support Python 3.14", False),
-     ("Test on Python 3.9", False), ("Drop Python 3.7 in `tox.ini`", False), ("Require a name", False)],
+     ("Test on Python 3.9", False), ("Drop Python 3.7 in `tox.ini`", False),
+     ("Remove Python 2 compatibility code", False),
+     ("Remove Python 3.7 workarounds", False), ("Require a name", False)],
 )  # fmt: skip
 def test_a_language_version_that_goes_is_heard(text: str, said: bool) -> None:
     assert drops_version(text) is said

@@ -9,8 +9,9 @@ import anyio
 import numpy as np
 import pytest
 
+from stores.errors import ValidationFailed
 from tests.embedders import CachingEmbedder, Vectors
-from tests.people import Person
+from tests.people import Person, caught_up
 from tools.app import App
 
 pytestmark = pytest.mark.anyio
@@ -58,3 +59,21 @@ async def test_a_huge_text_is_answered_before_its_vectors(
     assert created["background_jobs"] == {"pending_indexes": ["vectors"]}
     created = await owner.call("create_entity", name="Short", content="Behind the block.", sync=True)
     assert created["background_jobs"] == {"pending_indexes": []}
+
+
+@pytest.mark.parametrize("sync", [True, False])
+async def test_an_entity_is_found_by_its_keys_and_its_probes_are_rehearsed(owner: Person, sync: bool) -> None:
+    told = {
+        "retrieval_keys": ["blorkenheim"],
+        "spans": [{"start": 0, "end": 4}],
+        "probes": ["When do keys rotate?", "Who won the chess tournament in Oslo?"],
+    }
+    asked = {"name": "Rotation", "content": "Keys rotate weekly.", "entity_type": "note", "atomic": True}
+    made = await owner.call("create_entity", **asked, **told, skip_conflicts=True, metadata={"a": 1}, sync=sync)
+    assert made["metadata"].items() >= {"a": 1, **told}.items()
+    rehearsed = made["probe_rehearsal"]
+    assert (rehearsed and [each["found"] for each in rehearsed]) == ([True, False] if sync else None)
+    await caught_up(owner)
+    assert [hit["id"] for hit in (await owner.call("search", query="blorkenheim"))["results"]] == [made["id"]]
+    error = await owner.refused("create_entity", ValidationFailed, **asked, spans=[{"start": 4, "end": 99}])
+    assert error.details["field"] == "body.spans.0"

@@ -370,11 +370,13 @@ async def test_an_erased_memory_is_in_no_repeated_answer(member: Person) -> None
 
 
 async def test_a_search_keeps_to_the_raw_memories_of_a_source(member: Person, owner: Person) -> None:
-    mail = await keep(member, source_id="mail-77")
-    again = await keep(member, WALRUS + " Again.", source_id="mail-77")
+    url = "https://mail.example/" + "m" * 2027
+    mail = await keep(member, source_id=url)
+    again = await keep(member, WALRUS + " Again.", source_id=url, capture_surface="c" * 200)
+    assert (mail["source_id"], mail["score"], len(again["capture_surface"])) == (url, 0, 200)
     own = await keep(member, WALRUS + " Alone.")
-    await keep(owner, WALRUS + " Theirs.", source_id="mail-77")
-    for source_id, wanted in (("mail-77", {mail["id"], again["id"]}), (own["id"], {own["id"]}), ("mail-78", set())):
+    await keep(owner, WALRUS + " Theirs.", source_id=url)
+    for source_id, wanted in ((url, {mail["id"], again["id"]}), (own["id"], {own["id"]}), ("mail-78", set())):
         found = await member.call("search", query="walrus granite cache", source_id=source_id)
         assert {hit["id"] for hit in found["results"]} == wanted, source_id
         assert found["raw_memory_count"] == len(wanted)

@@ -324,11 +324,12 @@ async def test_a_preview_tells_what_a_member_would_read(owner: Person, member: P
     assert (closed["visible_source_ids"], closed["denied_source_ids"]) == ([], [])
     audited = await in_thread(owner.app.ledger.audit.entries, AuditQuery(owner.organization_id, action="memory."))
     assert [each.draft.action for each in audited] == [
-        "memory.access.preview", "memory.space.update", *["memory.access.preview"] * 3, *["memory.remember"] * 3,
+        "memory.access.preview", "memory.space.update", "memory.access.preview", *["memory.policy_deny"] * 2,
+        *["memory.access.preview"] * 2, *["memory.remember"] * 3,
         "memory.space.create",
     ]  # fmt: skip
     assert audited[1].draft.details["state"] == "disabled"
-    assert audited[4].draft.details["target_principal_id"] == member.user_id
+    assert audited[6].draft.details["target_principal_id"] == member.user_id
 
 
 async def test_a_preview_of_several_spaces_says_which_do_not_let_in(owner: Person, member: Person) -> None:

@@ -234,14 +234,19 @@ async def test_a_task_that_is_done_is_stale_and_one_that_is_open_is_a_duplicate(
     assert findings((await owner.call("reflect", content=content))["candidates"][0]) == {"duplicate": done}
 
 
-async def test_everything_that_is_kept_is_linked_to_what_was_named(owner: Person) -> None:
+@pytest.mark.parametrize("known", [False, True])
+async def test_everything_that_is_kept_or_known_is_linked_to_what_was_named(owner: Person, known: bool) -> None:
     note = await entity(owner, "note", "Something else")
     task = await entity(owner, "task", "Move the workers")
-    pack = await owner.call(
-        "reflect", content=NOTES, persist=True, related_to=[f"about:{note}"], task_ids=[task], active_task=False
-    )
-    for candidate in pack["candidates"]:
-        listed = (await owner.call("list_relations", entity_id=candidate["persisted_id"]))["relations"]
+    links = {"related_to": [f"about:{note}"], "task_ids": [task], "active_task": False}
+    pack = await owner.call("reflect", content=NOTES, persist=True, **({} if known else links))
+    ids = [candidate["persisted_id"] for candidate in pack["candidates"]]
+    if known:
+        await caught_up(owner)
+        pack = await owner.call("reflect", content=NOTES, persist=True, **links)
+        assert pack["persisted_count"] == 0
+    for candidate, entity_id in zip(pack["candidates"], ids, strict=True):
+        listed = (await owner.call("list_relations", entity_id=entity_id))["relations"]
         said = {(each["name"], each["target_id"], each["provenance"]["from"]) for each in listed}
         assert said == {("ABOUT", note, "related_to"), ("RELATED_TO", task, "task_ids")}
         records = {(each["relationship_type"], each["target_id"]) for each in candidate["relationship_records"]}

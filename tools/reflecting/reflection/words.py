@@ -123,9 +123,9 @@ LABELS: dict[Context, str] = {
     "still to do|left to do|still open|ticket",
     "plan": "plan|next|next step|next steps|next up|goal|roadmap|today|tomorrow|this week|next week|then",
     "idea": "idea|proposal|recommendation|my recommendation|suggestion|thought|alternative|alternatively|brainwave",
-    "claim": "finding|cause|cause found|root cause|reason|learning|lesson|lesson learned|insight|observation|"
-    "result|fact|risk|til|note|nb|learned|gotcha|caveat|beware|problem",
-    "procedure": "fix|workaround|solution|how to|howto|recipe|remedy|to fix|to reproduce|steps",
+    "claim": "claim|claims|finding|cause|cause found|root cause|reason|learning|lesson|lesson learned|insight|"
+    "observation|result|fact|risk|til|note|nb|learned|gotcha|caveat|beware|problem",
+    "procedure": "procedure|procedures|fix|workaround|solution|how to|howto|recipe|remedy|to fix|to reproduce|steps",
     "artifact": "artifact|pr|mr|patch|report|draft|design doc|doc|checkpoint|recording|slides|dashboard|link|links|"
     "branch|script|scripts|photos|code|notes|numbers|data|traces|files|examples|screenshots|video|results|deck|spec|"
     "issue",

@@ -90,6 +90,12 @@ def test_confidence_follows_the_strength_of_the_cue(sure: str, less: str) -> Non
     assert extract(sure)[0].confidence > extract(less)[0].confidence
 
 
+@pytest.mark.parametrize("kind", sorted(CEILINGS.keys() - {"session"}))
+def test_a_label_gives_the_confidence_of_its_kind(kind: str) -> None:
+    [found] = extract(f"{kind.capitalize()}: the cache of the workers is warmed at night.")
+    assert (found.kind, found.confidence) == (kind, CEILINGS[found.kind])
+
+
 def test_no_finding_is_surer_than_its_kind_allows() -> None:
     for kind, rows in KEPT.items():
         for text in rows:
