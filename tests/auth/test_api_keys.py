@@ -1,55 +1,14 @@
 """API keys: recognised by every bit, ended at once, never more than their user."""
 
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from auth.accounts import Accounts
-from auth.api_keys import KeyRequest
-from auth.passwords import Passwords
-from auth.principal import Principal, Scope
-from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired
-from stores.ledger import AuditDraft, Ledger
-from stores.records import ApiKey, ProjectAccess
-from tests.ledgers import new_ledger
-
-DAY = timedelta(days=1)
-
-
-class Place:
-    def __init__(self, url: str) -> None:
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-        self.ledger = Ledger.open(url, clock=lambda: self.now)
-        self.accounts = self.with_secret("s" * 32)
-        signed = self.accounts.start(self.accounts.create("ann@example.org", "correct horse", "Ann"))
-        self.ann: Principal = self.accounts.authenticate(signed.access_token)
-        with self.ledger.transaction(self.ann.organization_id, self.ann.user_id) as tx:
-            tx.people.set_project_access(ProjectAccess("mine", "org", self.ann.user_id))
-            tx.people.set_project_access(ProjectAccess("other", "org", self.ann.user_id))
-
-    def with_secret(self, secret: str) -> Accounts:
-        tokens = Tokens(secret, "HS256", timedelta(hours=1), 30 * DAY, lambda: self.now)
-        return Accounts(self.ledger, tokens, Passwords(), lambda: self.now)
-
-    def key(
-        self, *projects: str, scopes: tuple[Scope, ...] = ("mcp",), lifetime: timedelta | None = None, live: bool = True
-    ) -> tuple[ApiKey, str]:
-        wanted = KeyRequest("CI", live, scopes, projects, lifetime)
-        return self.accounts.keys.create(self.ann, wanted, lambda key: AuditDraft("made", key.organization_id, None))
-
-    def holder(self, text: str) -> Principal:
-        return self.accounts.recall(text) or self.accounts.authenticate(text)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(new_ledger(tmp_path))
-    yield made
-    made.ledger.close()
+from stores.records import ApiKey
+from tests.auth.conftest import DAY, Place
 
 
 def refused(place: Place, text: str) -> bool:

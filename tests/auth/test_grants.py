@@ -1,69 +1,15 @@
 """What MCP clients are granted: codes and tokens that hold once, for one client, one person and one address."""
 
-import base64
-import hashlib
-from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from auth.accounts import Accounts
-from auth.grants import GRANT_LIFETIME, AuthorizationRequest, CodeExchange, Issued, RefreshExchange
-from auth.grants_clients import ClientUnknown, OAuthRefused, RegisteredClient, check_redirect_uri, checked_metadata
-from auth.passwords import Passwords
-from auth.tokens import Tokens
-from stores.errors import AuthenticationRequired
-from stores.ledger import AuditDraft, Ledger
-from tests.ledgers import new_ledger
-
-DAY = timedelta(days=1)
-VERIFIER = "v" * 43
-CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
-RESOURCE = "http://127.0.0.1:8420/mcp"
-CALLBACK = "http://127.0.0.1/callback"
-
-
-class Place:
-    def __init__(self, url: str) -> None:
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-        self.ledger = Ledger.open(url, clock=lambda: self.now)
-        tokens = Tokens("s" * 32, "HS256", timedelta(hours=1), 30 * DAY, lambda: self.now)
-        self.accounts = Accounts(self.ledger, tokens, Passwords(), lambda: self.now)
-        self.ann = self.accounts.start(self.accounts.create("ann@example.org", "correct horse", "Ann")).identity
-        self.client = self.register()
-
-    def register(self, **described: Any) -> RegisteredClient:
-        return self.accounts.clients.register({"redirect_uris": [CALLBACK], **described})[0]
-
-    def code(self, **changes: Any) -> str:
-        asked = AuthorizationRequest(self.client.id, CALLBACK, True, CHALLENGE, RESOURCE)
-        draft = AuditDraft("oauth.allow", self.ann.organization.id, self.ann.user.id)
-        return self.accounts.grants.allow(replace(asked, **changes), self.ann.user.id, self.ann.organization.id, draft)
-
-    def redeem(self, code: str, client: RegisteredClient | None = None, **changes: Any) -> Issued:
-        given = replace(CodeExchange(code, VERIFIER, CALLBACK, RESOURCE), **changes)
-        return self.accounts.grants.redeem(client or self.client, given)
-
-    def refresh(self, token: str | None, client: RegisteredClient | None = None, **changes: Any) -> Issued:
-        assert token is not None
-        return self.accounts.grants.refresh(client or self.client, replace(RefreshExchange(token), **changes))
-
-    def holds(self, token: str) -> bool:
-        try:
-            self.accounts.authenticate(token)
-        except AuthenticationRequired:
-            return False
-        return True
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(new_ledger(tmp_path))
-    yield made
-    made.ledger.close()
+from auth.grants import GRANT_LIFETIME
+from auth.grants_clients import ClientUnknown, OAuthRefused, check_redirect_uri, checked_metadata
+from tests.auth.conftest import DAY, Place
+from tests.rest_bridge.oauth.flow import CALLBACK
 
 
 def refused(code: str) -> Any:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.evaluation import SUITES as NAMED
 from cli.main import app
 from evals.options import Options
 from evals.runs import Journal, Run, new_record
@@ -26,10 +25,6 @@ def keep(folder: Path, stored: Run) -> str:
     for part in stored.parts:
         journal.close_part(part)
     return journal.finish().name
-
-
-def test_every_suite_has_its_command() -> None:
-    assert set(SUITES) == set(NAMED)
 
 
 def test_without_a_command_it_measures_retrieval(tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
 """`engrain bench` runs to its end against a real server and leaves its report; nothing here judges a time."""
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from evals.bench import Options, memory, run_bench
-from evals.bench.graph import RELATIONS_EACH, draw_links
-from tools.records.entity_models import BULK_LIMIT
 
 REQUESTS = {
     "GET entity", "create, acknowledged (sync=false)", "create, in every index (sync=true)", "hybrid search",
@@ -34,12 +31,3 @@ def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path, monk
     assert any("| hybrid search" in line for line in said)
     of_graph = {"get with its neighbours, of a large graph", "related, of a large graph", "traverse to depth 3"}
     assert {*of_graph, "list page with filters", "remote model, 50 ms per request"} <= set(figures)
-
-
-def test_the_graph_has_its_relations_each_to_a_record_of_an_earlier_request() -> None:
-    links = draw_links(1000)
-    assert sum(map(len, links)) == RELATIONS_EACH * 1000
-    assert links == draw_links(1000), "the same on every run"
-    for number, targets in enumerate(links):
-        assert all(target // BULK_LIMIT < number // BULK_LIMIT for _, target in targets)
-        assert max(Counter(target for _, target in targets).values(), default=1) == 1

@@ -1,6 +1,5 @@
 """Our own form of labelled sets: read whole, or refused with file, line and field."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -51,18 +50,6 @@ def test_what_nothing_answers_is_kept_apart_and_a_set_needs_something_that_is_an
     elsewhere = [*own_lines(), {**lines[-1], "haystack": "east"}]
     (problem,) = check_file(write_lines(tmp_path / "east.jsonl", elsewhere)).problems
     assert "line 15, field haystack: there is no text in the haystack 'east'" in problem
-
-
-def test_the_chat_of_the_gate_has_long_answers_and_questions_in_other_words() -> None:
-    found = read_own(Path(__file__).parents[2] / "evals" / "sets" / "assistant.jsonl")
-    assert (len(found.questions), len(found.unanswered)) == (30, 10)
-    said = {text.id: text.content for text in found.texts}
-    short, long = ([len(each.content) for each in found.texts if each.speaker == who] for who in ("user", "assistant"))
-    assert (len(short), len(long), max(short) < min(long)) == (48, 48, True)
-    for question in [each for each in found.questions if each.category == "other-words"]:
-        (answer,) = question.grades
-        asked, answered = (set(re.findall(r"\w{5,}", each.lower())) for each in (question.text, said[answer]))
-        assert asked.isdisjoint(answered), question.id
 
 
 def test_a_compressed_set_with_a_line_separator_in_a_text_is_read(tmp_path: Path) -> None:

@@ -5,11 +5,8 @@ import json
 import tarfile
 from pathlib import Path
 
-import pygit2
 import pytest
 
-from evals.bench.history import BEGINNING, END, long_history
-from evals.bench.release_notes import write_notes
 from evals.options import Options, default_data
 from evals.release_notes.run import Statement, breaking_in, cases, notes_of
 from evals.runs import read_run
@@ -81,19 +78,3 @@ def test_what_was_reached_is_kept(tmp_path: Path) -> None:
         right.setdefault(case.category, []).append(case.values["right"])
     for what, least in {"breaking recall": 0.85, "breaking precision": 0.92}.items():
         assert sum(right[what]) / len(right[what]) >= least
-
-
-def test_a_long_history_is_the_same_each_time_and_its_notes_are_measured(tmp_path: Path) -> None:
-    one, other = (long_history(tmp_path / name, 120) for name in ("one", "other"))
-    end = one.references[f"refs/tags/{END}"].target
-    assert end == other.references[f"refs/tags/{END}"].target
-    walker = one.walk(end)
-    walker.hide(one.references[f"refs/tags/{BEGINNING}"].target)
-    commits = list(walker)
-    assert len(commits) == 120
-    assert any(len(commit.parents) == 2 for commit in commits)
-    run = write_notes(tmp_path / "one")
-    assert run.took_s > 0
-    assert 10 < run.peak_mb < 500
-    with pytest.raises(EngrainError, match="no commits yet"):
-        write_notes(Path(str(pygit2.init_repository(str(tmp_path / "empty"), bare=True).path)))

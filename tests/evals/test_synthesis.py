@@ -16,14 +16,6 @@ from evals.synthesis.scoring import Drafted, borne_out, score
 LEAST_CITED = {"dev": 0.85, "test": 0.75}
 
 
-def test_the_requests_are_sound() -> None:
-    requests = read_requests()
-    assert len({request.id for request in requests}) == len(requests) == 10
-    assert {request.split for request in requests} == set(SPLITS)
-    assert all(any(not section.must for section in request.sections) for request in requests)
-    assert all(any(section.must for section in request.sections) for request in requests)
-
-
 def test_a_section_that_names_no_record_is_refused(tmp_path: Path) -> None:
     row = json.loads((FOLDER / "sections.jsonl").read_text(encoding="utf-8").split("\n")[0])
     row["sections"][0]["must"] = ["nowhere"]

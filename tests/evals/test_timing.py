@@ -3,7 +3,7 @@ import math
 import pytest
 
 from evals.bench.figures import Figure, Target, table
-from evals.timing import spread, timed_ms
+from evals.timing import spread
 
 
 def test_percentiles_are_by_nearest_rank() -> None:
@@ -11,12 +11,6 @@ def test_percentiles_are_by_nearest_rank() -> None:
     assert (found.p50, found.p95, found.n) == (50, 95, 100)
     assert spread([7.0]).p95 == 7
     assert math.isnan(spread([]).p50)
-
-
-def test_each_item_is_one_call() -> None:
-    seen: list[int] = []
-    assert len(timed_ms(seen.append, [1, 2, 3])) == 3
-    assert seen == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

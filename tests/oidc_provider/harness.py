@@ -1,5 +1,6 @@
 """What tests need to sign in by the provider: its process, and a browser."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 import httpx2
 
 from tests.oidc_provider.application import CLIENT_ID, CLIENT_SECRET, ISSUER_PATH
-from tools.runtime.settings_oidc import OidcSetting
+from tools.runtime.settings_oidc import OidcSetting, read_oidc
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,8 +89,4 @@ def set_cookies(answer: httpx2.Response) -> dict[str, str]:
 
 
 def oidc_setting(*providers: dict[str, Any], secrets: dict[str, str] = SECRETS, **more: Any) -> OidcSetting:
-    import json
-
-    from tools.runtime.settings_oidc import read_oidc
-
     return read_oidc(json.dumps({"providers": providers, **more}), secrets)

@@ -50,10 +50,6 @@ class Heard:
     """Of HTTP, or the code with which a socket was closed."""
     text: str
 
-    @property
-    def error(self) -> str:
-        return str(json.loads(self.text)["error"])
-
 
 @dataclass(frozen=True, slots=True)
 class World:

@@ -91,36 +91,28 @@ async def test_an_address_with_other_letters_is_none(world: World, ada: Person, 
     assert await letters(world) == []
 
 
-INJECTED = (
+NO_ADDRESSES = (
     "a@example.org\r\nBcc: eve@example.org", "a@example.org\nBcc: eve@example.org",
     "a@example.org\rBcc:eve@example.org", "a\r\nBcc:eve@example.org", "a@example.org,eve@example.org",
     "a@example.org;eve@example.org", "a@example.org%0aBcc:eve@example.org", "<a@example.org>,<eve@example.org>",
     "A <a@example.org>", "a@example.org\u2028Bcc:eve@example.org", "a@example.org\x00", "a@example.org\x0bx",
     "a b@example.org", "@example.org", "a@", "a@@example.org",
+    # No letter can be written to these.
+    "a,b@example.org", "a>b@example.org", "x<y@c.d", "a;b@x.org", '"a"@example.org', "a@[127.0.0.1]", "a\x01@b.cc",
+    "=?utf-8?q?a?=@b.cc", ".a@b.cc", "a..b@b.cc", "a@-b.cc", "a@b..cc",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("email", INJECTED)
-async def test_what_is_more_than_one_address_is_none(world: World, ada: Person, email: str) -> None:
+@pytest.mark.parametrize("email", NO_ADDRESSES)
+async def test_what_is_not_one_address_that_a_letter_can_be_written_to_is_none(
+    world: World, ada: Person, email: str
+) -> None:
+    await letters(world)
     slug = ada.signed.identity.organization.slug
     assert await sign_up(world, email) == 422
     invited = await world.post(f"/api/orgs/{slug}/invitations", {"email": email}, ada.token)
     assert invited.status_code == 422
     assert (await world.post(RESET, {"email": email})).status_code in (202, 422)
-    assert await letters(world) == []
-
-
-@pytest.mark.parametrize(
-    "email",
-    [
-        "a,b@example.org", "a>b@example.org", "x<y@c.d", "a;b@x.org", '"a"@example.org', "a@[127.0.0.1]",
-        "a\x01@b.cc", "=?utf-8?q?a?=@b.cc", ".a@b.cc", "a..b@b.cc", "a@-b.cc", "a@b..cc",
-    ],
-)  # fmt: skip
-async def test_an_address_that_no_letter_can_be_written_to_is_none(world: World, email: str) -> None:
-    await letters(world)
-    assert await sign_up(world, email) == 422
-    await world.post(RESET, {"email": email})
     assert await letters(world) == []
 
 

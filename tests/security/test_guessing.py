@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from auth.passwords import Passwords
+from rest_bridge.application import build_asgi
 from rest_bridge.envelope import LimitReached
 from rest_bridge.routes import FixedWindow
 from rest_bridge.server import Server, configuration
@@ -302,8 +303,6 @@ async def test_nobody_is_locked_out_by_the_guesses_of_others(world: World, ada: 
 async def test_a_forwarded_address_counts_from_a_trusted_proxy_only(
     tmp_path: Path, trusted: tuple[str, ...], limited_alike: bool
 ) -> None:
-    from rest_bridge.application import build_asgi
-
     async with opened(settings_at(tmp_path, trusted_proxies=trusted)) as app:
         application = build_asgi(app)
 

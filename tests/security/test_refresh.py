@@ -7,7 +7,7 @@ import anyio
 import jwt
 import pytest
 
-from tests.people import Person
+from tests.people import PASSWORD, Person
 from tests.security.harness import SURFACES, World, bearer
 from tools.runtime.threads import in_thread
 
@@ -66,8 +66,6 @@ async def test_neither_token_nor_cookie_outlives_the_session(world: World, ada: 
 
 
 async def test_every_login_is_a_session_of_its_own(world: World, ada: Person) -> None:
-    from tests.people import PASSWORD
-
     body = {"email": ada.email, "password": PASSWORD}
     held = {"Cookie": f"engrain_access_token={ada.token}"}
     made = [(await world.post("/api/auth/local/login", body, **held)).json() for _ in range(2)]

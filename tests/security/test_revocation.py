@@ -35,15 +35,13 @@ async def signed_in_elsewhere(world: World, bob: Person) -> str:
     return str(answer.json()["access_token"])
 
 
-async def change_the_password_elsewhere(world: World, _owner: Person, bob: Person) -> None:
+async def change_the_password(world: World, _owner: Person, bob: Person, token: str | None = None) -> None:
     body = {"current_password": PASSWORD, "new_password": NEW}
-    other = await signed_in_elsewhere(world, bob)
-    assert (await world.post("/api/users/me/password", body, other)).status_code == 204
+    assert (await world.post("/api/users/me/password", body, token or bob.token)).status_code == 204
 
 
-async def change_the_password(world: World, _owner: Person, bob: Person) -> None:
-    body = {"current_password": PASSWORD, "new_password": NEW}
-    assert (await world.post("/api/users/me/password", body, bob.token)).status_code == 204
+async def change_the_password_elsewhere(world: World, owner: Person, bob: Person) -> None:
+    await change_the_password(world, owner, bob, await signed_in_elsewhere(world, bob))
 
 
 async def reset_the_password(world: World, _owner: Person, bob: Person) -> None:
@@ -68,14 +66,13 @@ async def delete_the_account_elsewhere(world: World, _owner: Person, bob: Person
     assert (await world.send("DELETE", "/api/users/me", token=await signed_in_elsewhere(world, bob))).status_code == 202
 
 
-async def leave(world: World, owner: Person, bob: Person) -> None:
+async def leave(world: World, owner: Person, bob: Person, by: Person | None = None) -> None:
     path = f"/api/orgs/{owner.signed.identity.organization.slug}/members/{bob.user_id}"
-    assert (await world.send("DELETE", path, token=bob.token)).status_code == 200
+    assert (await world.send("DELETE", path, token=(by or bob).token)).status_code == 200
 
 
 async def be_removed(world: World, owner: Person, bob: Person) -> None:
-    path = f"/api/orgs/{owner.signed.identity.organization.slug}/members/{bob.user_id}"
-    assert (await world.send("DELETE", path, token=owner.token)).status_code == 200
+    await leave(world, owner, bob, by=owner)
 
 
 async def switch(world: World, _owner: Person, bob: Person) -> None:

@@ -1,5 +1,6 @@
 """Rights that a credential does not have are not had by any detour."""
 
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any, get_args
 
@@ -70,8 +71,6 @@ def test_what_only_agents_can_call_is_covered_by_scopes_as_well() -> None:
 async def test_no_operation_of_the_catalogue_goes_without_its_scope(
     world: World, ada: Person, operation: Operation
 ) -> None:
-    from dataclasses import replace
-
     principal = await in_thread(world.app.accounts.authenticate, ada.token)
     needed = {"api:read", "api:write"} if operation.scope == "read" else {"api:write"}
     for scopes in SETS:

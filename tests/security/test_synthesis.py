@@ -1,12 +1,13 @@
 """Documents: who may ask for one, and that none tells what its reader may not know."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.people import Person, caught_up, person
-from tests.security.harness import World, bearer
+from tests.security.harness import World
 from tests.security.test_rights import agent
 from tests.tools.synthesis.world import GOAL, keep, plan
 from tests.tools.synthesis.world import world as records
@@ -77,8 +78,6 @@ async def test_what_a_team_or_project_withholds_is_counted_and_not_shown(owner: 
     assert [now - then for now, then in zip(after, before, strict=True)] == [0, 2, 0, 0]
     assert "says the" not in json.dumps(run)
     made = await owner.call("create_api_key", name="k", scopes=["api:write"], project_ids=[private])
-    from dataclasses import replace
-
     narrowed = replace(owner, signed=replace(owner.signed, access_token=made["api_key"]))
     seen = await plan(narrowed)
     assert {pack["hidden_count"] for pack in seen["source_packs"]} == {0}, "nothing outside of its project exists"
@@ -97,4 +96,3 @@ async def test_an_answer_is_not_replayed_once_a_source_is_out_of_sight(world: Wo
     await ada.call("update_entity", entity_id=project, metadata={"visibility": "private"})
     again = await world.post(PATHS[1], body, bob.token, **once)
     assert "Charge cards once" not in again.text
-    assert bearer(bob.token)

@@ -113,9 +113,9 @@ async def test_an_absolute_address_is_read_as_its_path(world: World, ada: Person
     assert json.loads(body)["user"]["id"] == ada.user_id
 
 
-@pytest.mark.parametrize("sent", [b"CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n"])
-async def test_nothing_is_tunnelled(world: World, sent: bytes) -> None:
-    [(status, headers, _)] = (await said(world, sent))[:1]
+async def test_nothing_is_tunnelled(world: World) -> None:
+    answers = await said(world, b"CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n")
+    status, headers, _ = answers[0]
     assert status >= 400
     assert "x-request-id" in headers
 

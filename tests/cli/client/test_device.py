@@ -112,12 +112,6 @@ def test_told_to_slow_down_it_waits_longer_from_then_on(world: World, started: S
     assert world.time.naps == [5.0, 10.0, 10.0, 10.0]
 
 
-def test_a_denial_ends_it(world: World, started: Started) -> None:
-    world.time.on_nap = lambda count: decide(world, started, False) if count == 2 else None
-    with pytest.raises(CommandFailed, match="denied"):
-        world.waiting(started).result()
-
-
 def test_an_expired_code_ends_it_by_the_servers_word_and_by_its_own_clock(world: World, started: Started) -> None:
     with pytest.raises(CommandFailed, match="expired"):
         world.waiting(started).result()

@@ -92,14 +92,6 @@ def test_a_denied_login_says_so_and_keeps_nothing(
     assert not shell.file.path.exists()
 
 
-def test_whoever_allows_it_is_logged_in(shell: Shell, server: ServerProcess, http: httpx2.Client) -> None:
-    grace = signed_up(http, "grace")
-    with shell.start("login", "--url", server.address) as login:
-        decide(http, grace, code_from(login), True)
-        assert rest_of(login)[0] == 0
-    assert json.loads(shell.run("whoami", "--json")[1])["user"]["email"] == "grace@example.org"
-
-
 def test_a_browser_is_opened_where_there_is_a_screen(
     shell: Shell, server: ServerProcess, http: httpx2.Client, ada: dict[str, Any]
 ) -> None:

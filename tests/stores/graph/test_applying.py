@@ -9,22 +9,9 @@ import pytest
 
 from stores.graph import GraphIndex
 from stores.records import Relation
-from tests.stores.graph import test_recovery
 from tests.stores.graph.drafts import ENGINE, EVERYTHING, NOW, batch, entities, entity, relation
 
 IDS = [f"e{number}" for number in range(30)]
-LISTS = """
-import sys
-from pathlib import Path
-from stores.graph import GraphIndex
-from tests.stores.graph.drafts import batch, entities, relation
-graph = GraphIndex.open(Path(sys.argv[1]), engine=sys.argv[2])
-for number in range(1, 10_000):
-    ids = [f"{number}-{place}" for place in range(20)]
-    links = [relation(f"r{each}", each, ids[0]) for each in ids]
-    graph.apply(batch(entities(ids), links, sequence=number))
-    print(number, flush=True)
-"""
 
 
 def ring(*, until: datetime | None = None) -> list[Relation]:
@@ -74,27 +61,3 @@ def test_moments_of_a_list_are_kept_to_the_microsecond(graph: GraphIndex, moment
     graph.apply(batch(entities(IDS), links))
     [first, *_] = graph.neighbours(IDS[:1], query=EVERYTHING)
     assert (first.valid_at, first.invalid_at) == (moment, NOW + timedelta(microseconds=7))
-
-
-def test_what_has_not_begun_is_not_current_and_a_clock_set_back_brings_nothing_back(graph: GraphIndex) -> None:
-    soon = NOW + timedelta(hours=1)
-    graph.apply(
-        batch(
-            entities("abcd"),
-            [
-                relation("future", "a", "b", valid_at=soon),
-                relation("recorded", "a", "c", created_at=soon, valid_at=soon),
-                relation("closed", "a", "d", expired_at=soon, invalid_at=soon),
-            ],
-        )
-    )
-    assert [each.relation_id for each in graph.neighbours(["a"], query=EVERYTHING)] == ["recorded"]
-
-
-def test_every_list_that_was_acknowledged_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(test_recovery, "WRITER", LISTS)
-    acknowledged = test_recovery.write_until_killed(tmp_path / "graph", 25)
-    with closing(GraphIndex.open(tmp_path / "graph", engine=ENGINE)) as graph:
-        position = graph.position()
-        assert position.sequence >= acknowledged
-        assert len(graph.relation_ids()) == len(graph.contents()) == 20 * position.sequence

@@ -172,6 +172,7 @@ def _agree(graph: GraphIndex, model: Model, queries: Sequence[NeighbourQuery]) -
         for origin in IDS:
             plain = breadth_first(origin, depth=3, cap=100, neighbours=one_by_one)
             assert graph.walk(origin, depth=3, query=query, cap=100) == plain
+            assert graph.walk(origin, depth=3, query=query, cap=2).entities == plain.entities[:2]
 
 
 @settings(max_examples=20 if ENGINE_VARIABLE not in os.environ else 6, deadline=None)

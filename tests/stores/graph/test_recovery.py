@@ -20,8 +20,8 @@ WRITER = textwrap.dedent(
     from tests.stores.graph.drafts import batch, entities, relation
     graph = GraphIndex.open(Path(sys.argv[1]), engine=sys.argv[2])
     for number in range(1, 10_000):
-        source, target = f"{number}", f"{number}b"
-        graph.apply(batch(entities([source, target]), [relation(f"r{number}", source, target)], sequence=number))
+        ids = [f"{number}-{place}" for place in range(int(sys.argv[3]))]
+        graph.apply(batch(entities(ids), [relation(f"r{each}", each, ids[0]) for each in ids], sequence=number))
         if number % 40 == 0:
             graph.checkpoint()
         print(number, flush=True)
@@ -29,8 +29,8 @@ WRITER = textwrap.dedent(
 )
 
 
-def write_until_killed(folder: Path, writes: int) -> int:
-    command = [sys.executable, "-c", WRITER, str(folder), ENGINE]
+def write_until_killed(folder: Path, writes: int, size: int = 1) -> int:
+    command = [sys.executable, "-c", WRITER, str(folder), ENGINE, str(size)]
     with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as child:
         last = 0
         for line in child.stdout:
@@ -40,16 +40,17 @@ def write_until_killed(folder: Path, writes: int) -> int:
     return last
 
 
-@pytest.mark.parametrize("writes", [3, 57])
-def test_every_acknowledged_batch_survives_a_kill(tmp_path: Path, writes: int) -> None:
+@pytest.mark.parametrize(("writes", "size"), [(3, 2), (57, 2), (25, 20)], ids=["few", "many", "of many records each"])
+def test_every_acknowledged_batch_survives_a_kill(tmp_path: Path, writes: int, size: int) -> None:
     folder = tmp_path / "graph"
-    acknowledged = write_until_killed(folder, writes)
+    acknowledged = write_until_killed(folder, writes, size)
     assert probe(folder, ENGINE)
     with closing(GraphIndex.open(folder, engine=ENGINE)) as graph:
         position = graph.position()
         assert position.sequence >= acknowledged
-        assert graph.relation_ids() == {f"r{number}" for number in range(1, position.sequence + 1)}
-        assert len(graph.contents()) == 2 * position.sequence
+        written = {f"{number}-{place}" for number in range(1, position.sequence + 1) for place in range(size)}
+        assert graph.relation_ids() == {f"r{each}" for each in written}
+        assert set(graph.contents()) == written
 
 
 def test_a_torn_log_costs_only_the_batches_after_the_tear(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_a_torn_log_costs_only_the_batches_after_the_tear(tmp_path: Path) -> Non
     with closing(GraphIndex.open(folder, engine=ENGINE)) as graph:
         position = graph.position()
         assert 0 < position.sequence < 20
-        assert graph.relation_ids() == {f"r{number}" for number in range(1, position.sequence + 1)}
+        assert graph.relation_ids() == {f"r{number}-0" for number in range(1, position.sequence + 1)}
         graph.apply(batch(entities("ab"), [relation("r", "a", "b")]))
         assert "r" in graph.relation_ids()
 

@@ -85,15 +85,6 @@ def test_walks_from_several_places_are_those_from_each(chain: GraphIndex) -> Non
     assert walks == {start: chain.walk(start, depth=2, query=EVERYTHING) for start in "dabx"}
     assert {start for start, walk in walks.items() if walk.entities} == set("dab")
     assert chain.walks([], depth=1, query=EVERYTHING) == {}
-    with pytest.raises(ValueError, match="depth"):
-        chain.walks("a", depth=4, query=EVERYTHING)
-
-
-def test_a_walk_from_nowhere_reaches_nothing(graph: GraphIndex) -> None:
-    assert graph.walk("nobody", depth=3, query=EVERYTHING).entities == ()
-
-
-@pytest.mark.parametrize("depth", [0, 4])
-def test_a_walk_goes_one_to_three_edges_far(graph: GraphIndex, depth: int) -> None:
-    with pytest.raises(ValueError, match="depth"):
-        graph.walk("a", depth=depth, query=EVERYTHING)
+    for depth in (0, 4):
+        with pytest.raises(ValueError, match="depth"):
+            chain.walks("a", depth=depth, query=EVERYTHING)

@@ -1,8 +1,9 @@
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Ledger
 from stores.records import ExternalIdentity
 from tests.stores.ledger.samples import (
@@ -19,6 +20,8 @@ from tests.stores.ledger.samples import (
     person,
     winners,
 )
+
+HOUR = timedelta(hours=1)
 
 
 def test_the_first_user_of_a_ledger_is_its_admin(ledger: Ledger) -> None:
@@ -54,14 +57,6 @@ def test_a_taken_slug_or_id_is_a_conflict_that_leaves_nothing_behind(ledger: Led
     assert [each.id for each in ledger.people.organizations()] == [ORG, OTHER]
     assert ledger.people.organization(ORG) == organization(ORG)
     assert ledger.people.organization("o3") is None
-
-
-def test_a_password_is_replaced(ledger: Ledger) -> None:
-    ledger.people.set_password_hash(ANN, None)
-    ann = ledger.people.user(ANN)
-    assert ann.password_hash is None
-    with pytest.raises(NotFound):
-        ledger.people.set_password_hash("nobody", "hash")
 
 
 def test_a_profile_is_edited_and_what_is_not_a_users_own_stays(ledger: Ledger) -> None:
@@ -131,3 +126,68 @@ def test_an_account_may_begin_with_a_link(ledger: Ledger, clock: SteppingClock) 
         )
     assert ledger.people.user("u4") is None
     assert actions(ledger, None) == ["user.create"]
+
+
+@pytest.fixture
+def link(clock: SteppingClock) -> ExternalIdentity:
+    return ExternalIdentity("oidc:acme", "https://acme.example#sub-1", BOB, f"{BOB}@Example.org", clock.now)
+
+
+def test_an_account_at_a_provider_stands_for_one_user(ledger: Ledger, link: ExternalIdentity) -> None:
+    assert ledger.people.user_by_link(link.provider, link.subject) is None
+    bob = ledger.people.link_user(link, audit=deed("user.link", None))
+    assert bob == ledger.people.user(BOB) == ledger.people.user_by_link(link.provider, link.subject)
+    assert ledger.people.user_by_link("oidc:other", link.subject) is None
+    assert ledger.people.links(BOB) == [link]
+    with pytest.raises(Conflict, match="linked"):
+        ledger.people.link_user(replace(link, user_id=ANN), audit=deed("user.link", None))
+    assert actions(ledger, None) == ["user.link"]
+
+
+def test_a_link_needs_a_user_and_a_subject(ledger: Ledger, link: ExternalIdentity) -> None:
+    with pytest.raises(NotFound):
+        ledger.people.link_user(replace(link, user_id="nobody"))
+    with pytest.raises(ValidationFailed):
+        ledger.people.link_user(replace(link, subject=""))
+
+
+def test_an_address_is_reclaimed_only_while_the_account_has_it(ledger: Ledger, link: ExternalIdentity) -> None:
+    with pytest.raises(Conflict, match="another e-mail address"):
+        ledger.people.link_user(replace(link, email="somebody@example.org"), vouched=True)
+    assert ledger.people.links(BOB) == []
+
+
+def test_of_many_links_of_one_account_one_succeeds(ledger: Ledger, second: Ledger, link: ExternalIdentity) -> None:
+    def try_to(number: int) -> None:
+        (ledger, second)[number % 2].people.link_user(replace(link, user_id=(ANN, BOB)[number % 2]))
+
+    assert winners(try_to, Conflict) == 1
+
+
+def test_a_user_gets_one_mail_in_two_minutes_and_older_mails_stay_valid_until_one_is_used(
+    ledger: Ledger, clock: SteppingClock
+) -> None:
+    assert ledger.people.create_password_reset(ANN, "first", clock.now + HOUR)
+    assert not ledger.people.create_password_reset(ANN, "too-soon", clock.now + HOUR)
+    assert ledger.people.create_password_reset(BOB, "bobs", clock.now + HOUR)
+    assert not ledger.people.create_password_reset("nobody", "nobodys", clock.now + HOUR)
+    clock.now += timedelta(minutes=2)
+    assert ledger.people.create_password_reset(ANN, "second", clock.now + HOUR)
+    assert ledger.people.password_reset_user("too-soon") is None
+    ledger.people.reset_password("first", "new")
+    assert ledger.people.password_reset_user("second") is None
+    assert ledger.people.password_reset_user("bobs") is not None
+
+
+def test_of_many_who_use_one_token_one_succeeds(ledger: Ledger, second: Ledger, clock: SteppingClock) -> None:
+    ledger.people.create_password_reset(ANN, "token", clock.now + timedelta(days=36_500))
+
+    def reset(number: int) -> None:
+        (ledger, second)[number % 2].people.reset_password("token", f"hash-{number}")
+
+    assert winners(reset, InvalidRequest) == 1
+
+
+def test_of_many_requests_at_once_one_mail_goes_out(ledger: Ledger, clock: SteppingClock) -> None:
+    until = clock.now + HOUR
+    assert sum(at_once(lambda n: ledger.people.create_password_reset(ANN, f"token-{n}", until))) == 1

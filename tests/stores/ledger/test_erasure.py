@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from stores.errors import Conflict, NotFound
-from stores.ledger import Claim, KeyedRequest, Ledger, RelationDraft
+from stores.ledger import Claim, KeyedRequest, Ledger
 from tests.stores.ledger.samples import (
     ANN,
     EVERYTHING,
@@ -24,9 +24,8 @@ SECRET = "xyzzy-7f3a-plugh"
 def test_a_deleted_entity_is_gone_now_and_in_the_past(ledger: Ledger) -> None:
     [first] = create(ledger, draft("e1", name="one", tags=("t",)), draft("e2"))[:1]
     second = rename(ledger, "e1", "two")
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="e2", target_id="e1", id="r1"))
-        tx.relations.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e1", id="r2"))
+    relate(ledger, "ABOUT", "e2", "e1")
+    relate(ledger, "ABOUT", "e1", "e1")
     with ledger.transaction(ORG, ANN) as tx:
         assert tx.records.delete_entity("e1", expected_revision=2) == second
         assert tx.records.entity("e1") is None

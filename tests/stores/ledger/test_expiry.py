@@ -2,7 +2,7 @@ from datetime import timedelta
 
 from stores.ledger import AuthorizationCode, DeviceLogin, Grant, Ledger, OAuthClient, TokenPair
 from stores.ledger.sessions import REMEMBERED, UNUSED
-from stores.records import ApiKey, Invitation
+from stores.records import Invitation
 from tests.stores.ledger.samples import ANN, ORG, SteppingClock
 
 HOUR = timedelta(hours=1)
@@ -39,18 +39,6 @@ def test_a_replay_is_recognised_for_a_month_and_then_everything_goes(ledger: Led
     clock.now = until + UNUSED
     assert ledger.people.prune_expired() == 1
     assert ledger.grants.client("client") is None
-
-
-def test_tidying_writes_used_keys_down_and_removes_what_expired(
-    ledger: Ledger, second: Ledger, clock: SteppingClock
-) -> None:
-    ledger.api_keys.create(ApiKey("k1", ORG, ANN, "k", "sk_1", (), (), (), True, clock.now), "hash")
-    ledger.tickets.keep("oauth_state", "hash", {}, clock.now)
-    ledger.api_keys.note_use("k1")
-    ledger.tidy()
-    key = second.api_keys.key(ORG, "k1")
-    assert key.last_used_at is not None
-    assert ledger.people.prune_expired() == 0
 
 
 def test_a_client_that_somebody_lets_in_stays(ledger: Ledger, clock: SteppingClock) -> None:

@@ -60,15 +60,6 @@ def test_the_head_is_the_last_change_and_one_transaction_is_one_batch(ledger: Le
     assert ledger.feed.head(OTHER).sequence == 0
 
 
-def test_a_transaction_knows_its_last_sequence(ledger: Ledger) -> None:
-    with ledger.transaction(ORG, ANN) as writing:
-        writing.records.create_entity(draft("e1"))
-        writing.records.create_entity(draft("e2"))
-    with ledger.transaction(ORG, ANN) as reading:
-        assert reading.records.entity("e1") is not None
-    assert (writing.sequence, reading.sequence) == (2, 2)
-
-
 def test_listeners_hear_of_commits_that_wrote_and_of_no_others(ledger: Ledger) -> None:
     heard: list[tuple[str, int]] = []
     ledger.on_commit.append(lambda organization_id, sequence: heard.append((organization_id, sequence)))

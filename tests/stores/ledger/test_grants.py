@@ -40,13 +40,6 @@ def pair(clock: SteppingClock, number: int, *, age: timedelta = HOUR) -> TokenPa
     return TokenPair(f"access-{number}", clock.now + age, f"refresh-{number}", clock.now + 24 * age, ("mcp",))
 
 
-def test_a_client_is_kept_as_it_was_registered(ledger: Ledger, client: OAuthClient) -> None:
-    assert ledger.grants.client("client") == client
-    assert ledger.grants.client("unknown") is None
-    with pytest.raises(Conflict):
-        ledger.grants.add_client(replace(client, secret_hash="other"))
-
-
 def test_a_code_is_spent_for_a_grant(
     ledger: Ledger, code: AuthorizationCode, client: OAuthClient, clock: SteppingClock
 ) -> None:

@@ -44,31 +44,6 @@ def test_the_feed_tells_of_the_text_and_of_the_capture(ledger: Ledger) -> None:
     assert TEXT not in str(ledger.feed.changes(ORG, 0, 9))
 
 
-def test_the_same_words_are_recognised_where_they_are(ledger: Ledger) -> None:
-    keep(ledger, "m1")
-    keep(ledger, "m2", day=2)
-    keep(ledger, "m3", visibility="memory:private:bob")
-    found = ledger.memories.same_memory(ORG, MINE, TEXT)
-    assert found.entity.id == "m1"
-    assert ledger.memories.same_memory(ORG, MINE, TEXT + ".") is None
-    assert ledger.memories.same_memory(OTHER, MINE, TEXT) is None
-
-
-def test_candidates_that_wait_are_found_by_what_they_say(ledger: Ledger) -> None:
-    said = {"candidate": {"kind": "decision"}}
-    for number in (2, 1):
-        keep(ledger, f"m{number}", day=number, **said)
-    keep(ledger, "m3", visibility="memory:private:bob", **said)
-    keep(ledger, "m4", review_state="archived", **said)
-    keep(ledger, "m5")
-    with ledger.transaction(ORG, ANN) as tx:
-        assert [each.entity.id for each in tx.memories.waiting_candidates(MINE, [TEXT, "other"], limit=5)] == [
-            "m1",
-            "m2",
-        ]
-        assert tx.memories.waiting_candidates(MINE, ["other"], limit=5) == []
-
-
 def test_erasing_what_was_made_leaves_the_memory_and_erasing_the_memory_leaves_nothing(ledger: Ledger) -> None:
     create(ledger, draft("e1"))
     keep(ledger, "m1", entity_id="e1")
@@ -84,3 +59,15 @@ def test_erasing_what_was_made_leaves_the_memory_and_erasing_the_memory_leaves_n
     delete(ledger, "m1")
     assert ledger.memories.memory(ORG, "m1") is None
     assert ledger.memories.list_captures(ORG, READABLE) == ([], 0)
+
+
+def test_the_same_words_and_candidates_that_wait_are_found_where_they_are(ledger: Ledger) -> None:
+    said = {"candidate": {"kind": "decision"}}
+    keep(ledger, "m1")
+    keep(ledger, "m2", day=2, **said)
+    keep(ledger, "m3", visibility="memory:private:bob", **said)
+    found = ledger.memories.same_memory(ORG, MINE, TEXT)
+    assert found.entity.id == "m1"
+    assert ledger.memories.same_memory(OTHER, MINE, TEXT) is ledger.memories.same_memory(ORG, MINE, TEXT + ".") is None
+    with ledger.transaction(ORG, ANN) as tx:
+        assert [each.entity.id for each in tx.memories.waiting_candidates(MINE, [TEXT, "other"], limit=5)] == ["m2"]

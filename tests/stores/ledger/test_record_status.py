@@ -3,7 +3,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from stores.ledger import Ledger, RecordStatus, RelationDraft
+from stores.ledger import Ledger, RecordStatus
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.row_cache import Facets
 from stores.records import Entity, JsonValue
@@ -23,8 +23,7 @@ def test_a_relation_that_the_caller_may_not_see_retires_nothing(ledger: Ledger) 
 def test_a_status_tells_who_may_read_a_record_and_whether_it_was_retired(ledger: Ledger) -> None:
     create(ledger, draft("old", entity_type="rule", visibility="private:x"), draft("new"))
     changed = rename(ledger, "new", "newer")
-    with ledger.transaction(ORG, ANN) as tx:
-        relation = tx.relations.add_relation(RelationDraft(name="SUPERSEDES", source_id="new", target_id="old"))
+    relation = relate(ledger, "SUPERSEDES", "new", "old")
     old = ledger.records.entity(ORG, "old")
 
     assert ledger.records.statuses(ORG, ["old", "new", "absent"], visibility=ALL) == {
@@ -123,10 +122,6 @@ def test_what_is_remembered_survives_neither_many_changes_nor_a_full_memory(
     assert seen(ledger, *ids) == truth(ledger, *ids)
 
 
-def supersede(ledger: Ledger, source: str, target: str) -> None:
-    relate(ledger, "SUPERSEDES", source, target)
-
-
 def test_a_supersession_by_another_process_is_seen_at_once(
     ledger: Ledger, populated_url: str, clock: SteppingClock
 ) -> None:
@@ -136,7 +131,7 @@ def test_a_supersession_by_another_process_is_seen_at_once(
     expected: set[str] = set()
     assert ledger.records.superseded(ORG, "abcd", visibility=keys) == expected
     for source, target in ("ab", "bc", "ad"):
-        supersede(other, source, target)
+        relate(other, "SUPERSEDES", source, target)
         expected.add(target)
         for _ in range(2):
             assert ledger.records.superseded(ORG, "abcd", visibility=keys) == expected

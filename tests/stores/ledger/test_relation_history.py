@@ -1,20 +1,24 @@
-"""Ends that were announced, put off, taken back or taken over: what was known of them stays what it was."""
+"""Ends that were announced, put off or given later: what was known of them stays what it was, on both databases."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import select
 
-from stores.errors import Conflict
 from stores.ledger import HistoryQuery, Ledger, schema
 from stores.ledger.relation_history import EarlierEnd
 from stores.records import ORGANIZATION
-from tests.stores.ledger.samples import ANN, ORG, create, delete, draft, relate
-from tests.stores.ledger.test_history import HourClock
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, delete, draft, relate, update
 
 EVERYBODY = frozenset({ORGANIZATION})
+HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
+
+
+class HourClock(SteppingClock):
+    def __call__(self) -> datetime:
+        return self.now
 
 
 @pytest.fixture
@@ -24,32 +28,60 @@ def clock() -> HourClock:
 
 @pytest.fixture
 def ledger(ledger: Ledger) -> Ledger:
-    create(ledger, draft("a"), draft("b"), draft("c"), draft("d"))
+    create(ledger, *map(draft, "abcd"))
     return ledger
-
-
-def add(ledger: Ledger, relation_id: str, name: str = "SUPERSEDES", target: str = "b", **dates: datetime) -> None:
-    relate(ledger, name, "a", target, id=relation_id, **dates)
 
 
 def end(ledger: Ledger, relation_id: str, invalid_at: datetime | None = None) -> None:
     with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.end_relation(relation_id, invalid_at=invalid_at, why={"ended": {"by": "ann"}})
+        tx.relations.end_relation(relation_id, invalid_at=invalid_at)
 
 
-def withdraw(ledger: Ledger, relation_id: str) -> None:
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.withdraw_end(relation_id, why={"withdrawn": {"by": "ann"}})
+def ids(ledger: Ledger, query: HistoryQuery) -> list[str]:
+    return [each.then.id for each in ledger.relations.relation_history(ORG, query)]
 
 
-def known(ledger: Ledger, at: datetime) -> list[tuple[datetime | None, datetime | None]]:
-    found = ledger.relations.relation_history(ORG, HistoryQuery("timeline", EVERYBODY, 9, known_at=at))
-    return [(each.then.invalid_at, each.then.expired_at) for each in found]
+def test_what_was_closed_later_is_shown_as_it_was_believed(ledger: Ledger, clock: HourClock) -> None:
+    monday = clock.now
+    relate(ledger, "OWNS", "a", "b", id="r")
+    tuesday, clock.now = monday + DAY, monday + 3 * DAY
+    end(ledger, "r", monday + HOUR)
+    history = HistoryQuery("history", EVERYBODY, 9, as_of=tuesday)
+    assert ids(ledger, history) == ["r"], "on Tuesday nobody knew"
+    assert ids(ledger, replace(history, known_at=clock.now)) == []
+    assert ids(ledger, replace(history, known_at=clock.now, include_ended=True)) == ["r"]
+    assert ids(ledger, replace(history, as_of=monday, known_at=clock.now)) == ["r"]
+    assert ids(ledger, HistoryQuery("history", EVERYBODY, 9)) == []
+    assert ids(ledger, HistoryQuery("conflicts", EVERYBODY, 9)) == ["r"]
+    assert ids(ledger, replace(history, mode="conflicts", known_at=clock.now)) == ["r"]
+    assert ledger.relations.relation_history(OTHER, HistoryQuery("timeline", EVERYBODY, 9)) == []
+
+
+def test_an_edge_shows_to_who_may_read_it_and_both_ends_now_and_then(ledger: Ledger, clock: HourClock) -> None:
+    relate(ledger, "OWNS", "a", "b", id="r")
+    relate(ledger, "OWNS", "b", "c", id="s")
+    relate(ledger, "ABOUT", "b", "c", id="secret", visibility="private:y")
+    early, clock.now = clock.now, clock.now + HOUR
+    update(ledger, "a", visibility="private:x")
+    hidden, clock.now = clock.now, clock.now + HOUR
+    mine = EVERYBODY | {"private:x"}
+    for mode in ("history", "timeline"):
+        query = HistoryQuery(mode, EVERYBODY, 9, entity_id="b")
+        assert ids(ledger, query) == ids(ledger, replace(query, as_of=early)) == ["s"]
+        assert ids(ledger, replace(query, visibility=mine)) == ["s", "r"]
+        assert ids(ledger, replace(query, visibility=mine, limit=1)) == ["s"]
+        assert ids(ledger, replace(query, visibility=EVERYBODY | {"private:y"})) == ["secret", "s"]
+        assert ids(ledger, replace(query, entity_id="a")) == ids(ledger, replace(query, entity_id="nobody")) == []
+    update(ledger, "a", visibility=ORGANIZATION)
+    query = HistoryQuery("history", EVERYBODY, 9)
+    assert ids(ledger, query) == ids(ledger, replace(query, as_of=early)) == ["s", "r"]
+    assert ids(ledger, replace(query, as_of=hidden)) == ["s"]
+    assert ids(ledger, replace(query, as_of=hidden, visibility=mine)) == ["s", "r"]
 
 
 def test_every_read_of_the_past_answers_from_the_end_that_was_known(ledger: Ledger, clock: HourClock) -> None:
     start = clock.now
-    add(ledger, "r", invalid_at=start + 2 * DAY)
+    relate(ledger, "SUPERSEDES", "a", "b", id="r", invalid_at=start + 2 * DAY)
     clock.now = start + DAY
     end(ledger, "r", start + 30 * DAY)
     late = start + 3 * DAY
@@ -57,8 +89,7 @@ def test_every_read_of_the_past_answers_from_the_end_that_was_known(ledger: Ledg
     end(ledger, "r", start + DAY)
 
     def held(at: datetime, known_at: datetime) -> list[str]:
-        query = HistoryQuery("history", EVERYBODY, 9, entity_id="b", as_of=at, known_at=known_at)
-        return [each.then.id for each in ledger.relations.relation_history(ORG, query)]
+        return ids(ledger, HistoryQuery("history", EVERYBODY, 9, entity_id="b", as_of=at, known_at=known_at))
 
     assert (held(late, start), held(late, start + DAY), held(late, clock.now)) == ([], ["r"], [])
     assert held(start, clock.now) == held(start, start) == ["r"]
@@ -69,96 +100,30 @@ def test_every_read_of_the_past_answers_from_the_end_that_was_known(ledger: Ledg
         assert ledger.relations.relation_counts(ORG, EVERYBODY, at=at) == ({"SUPERSEDES": 1} if there else {})
     assert ledger.relations.relations_of(ORG, "a") == []
     assert ledger.relations.relation_counts(ORG, EVERYBODY) == {}
+    former = [EarlierEnd(start, start + DAY, start + 2 * DAY), EarlierEnd(start + DAY, clock.now, start + 30 * DAY)]
+    assert ledger.relations.earlier_ends(ORG, ["r"]) == {"r": former}
 
 
-def test_what_ends_where_the_next_one_begins_lasts_again_once_that_was_never_true(
-    ledger: Ledger, clock: HourClock
-) -> None:
-    add(ledger, "first", "PART_OF", "b")
-    clock.now += DAY
-    soon = clock.now + 5 * DAY
-    add(ledger, "next", "PART_OF", "c", valid_at=soon)
-    clock.now += DAY
-    with pytest.raises(Conflict, match="another PART_OF begins"):
-        withdraw(ledger, "first")
-    end(ledger, "next", soon)
-    withdraw(ledger, "first")
-    assert [(each.id, each.invalid_at) for each in ledger.relations.relations_of(ORG, "a")] == [("first", None)]
-
-
-def test_who_gave_an_end_or_took_it_back_is_told_and_kept(ledger: Ledger, clock: HourClock) -> None:
-    add(ledger, "r", "ABOUT")
-    provenances = []
-    for deed in (
-        lambda: end(ledger, "r", clock.now + 5 * DAY),
-        lambda: withdraw(ledger, "r"),
-        lambda: end(ledger, "r"),
-    ):
-        clock.now += DAY
-        deed()
-        provenances.append(ledger.relations.by_ids(ORG, ["r"])["r"].provenance)
-    assert provenances == [{"ended": {"by": "ann"}}, {"withdrawn": {"by": "ann"}}, {"ended": {"by": "ann"}}]
-    assert rows(ledger, schema.relation_ends.c.why) == ["{}", '{"ended":{"by":"ann"}}']
-
-
-def rows(ledger: Ledger, column: object) -> Sequence[object]:
-    with ledger._database.reader.connect() as connection:
-        order = schema.relation_ends.c.known_from
-        return connection.execute(select(column).order_by(order)).scalars().all()  # type: ignore[call-overload, no-any-return]
-
-
-def test_nothing_is_kept_of_what_was_known_for_no_time_or_goes_without_saying(ledger: Ledger, clock: HourClock) -> None:
-    add(ledger, "closed", "ABOUT")
-    add(ledger, "announced", "OWNS")
-    end(ledger, "announced", clock.now + 5 * DAY)
-    end(ledger, "announced", clock.now + 6 * DAY)
-    clock.now += DAY
-    end(ledger, "closed")
-    assert rows(ledger, schema.relation_ends.c.relation_id) == []
-    assert ledger.relations.earlier_ends(ORG, ["closed", "announced"]) == {}
-
-
-def test_a_clock_that_was_set_back_does_not_disorder_the_ends(ledger: Ledger, clock: HourClock) -> None:
-    start = clock.now
-    add(ledger, "r", "ABOUT", invalid_at=start + 9 * DAY)
-    clock.now = start + 2 * DAY
-    end(ledger, "r", start + 8 * DAY)
-    clock.now = start + DAY
-    end(ledger, "r", start + 7 * DAY)
-    end(ledger, "r", start)
-    assert ledger.relations.earlier_ends(ORG, ["r"]) == {"r": [EarlierEnd(start, start + 2 * DAY, start + 9 * DAY)]}
-    assert known(ledger, start + DAY) == [(start + 9 * DAY, None)]
-    assert known(ledger, start + 2 * DAY) == [(start, start + 2 * DAY)]
-
-
-def test_a_fact_that_is_told_last_takes_its_place_and_leaves_what_was_believed(
-    ledger: Ledger, clock: HourClock
-) -> None:
-    year = clock.now - 365 * DAY
-    times: list[datetime] = []
-    for relation_id, target, month in (("x", "b", 1), ("z", "d", 9), ("y", "c", 5)):
-        add(ledger, relation_id, "PART_OF", target, valid_at=year + month * 30 * DAY)
-        times.append(clock.now)
-        clock.now += DAY
-
-    def spans(known_at: datetime) -> dict[str, object]:
-        query = HistoryQuery("timeline", EVERYBODY, 9, known_at=known_at)
-        return {each.then.id: each.then.invalid_at for each in ledger.relations.relation_history(ORG, query)}
-
-    may, september = year + 150 * DAY, year + 270 * DAY
-    assert [spans(at) for at in times] == [
-        {"x": None},
-        {"x": september, "z": None},
-        {"x": may, "y": september, "z": None},
-    ]
+def test_a_fact_that_is_told_last_takes_its_place(ledger: Ledger, clock: HourClock) -> None:
+    begins = {"x": clock.now - 9 * DAY, "z": clock.now - DAY, "y": clock.now - 5 * DAY}
+    for (relation_id, at), target in zip(begins.items(), "bdc", strict=True):
+        relate(ledger, "PART_OF", "a", target, id=relation_id, valid_at=at)
+    found = ledger.relations.by_ids(ORG, begins)
+    assert {each.id: each.invalid_at for each in found.values()} == {"x": begins["y"], "y": begins["z"], "z": None}
 
 
 def test_the_ends_of_what_is_erased_are_erased(ledger: Ledger, clock: HourClock) -> None:
     for relation_id, target in (("r", "b"), ("s", "c")):
-        add(ledger, relation_id, "ABOUT", target, invalid_at=clock.now + 9 * DAY)
+        relate(ledger, "ABOUT", "a", target, id=relation_id, invalid_at=clock.now + 9 * DAY)
     clock.now += DAY
-    for relation_id in "rs":
-        end(ledger, relation_id)
-    assert len(rows(ledger, schema.relation_ends.c.relation_id)) == 2
+    end(ledger, "r")
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.relations.withdraw_end("s")
+
+    def kept() -> set[str]:
+        with ledger._database.reader.connect() as connection:
+            return set(connection.execute(select(schema.relation_ends.c.relation_id)).scalars())
+
+    assert kept() == {"r", "s"}
     delete(ledger, "b")
-    assert rows(ledger, schema.relation_ends.c.relation_id) == ["s"]
+    assert kept() == {"s"}

@@ -42,6 +42,8 @@ def test_a_new_password_ends_all_sessions_of_its_user(ledger: Ledger, session: S
     assert ledger.people.identity(ANN, ORG, "s1") is None
     bobs = ledger.people.session("bobs")
     assert bobs.revoked_at is None
+    with pytest.raises(NotFound):
+        ledger.people.set_password_hash("nobody", "hash")
 
 
 def test_a_session_remembers_where_it_came_from(ledger: Ledger, session: Session) -> None:

@@ -7,8 +7,8 @@ import pytest
 from auth.grants import AuthorizationRequest, CodeExchange
 from stores.errors import AuthenticationRequired, Forbidden, NotFound
 from stores.ledger import AuditDraft, AuditQuery
-from tests.auth.test_grants import CALLBACK, CHALLENGE, RESOURCE, VERIFIER
 from tests.people import Person
+from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, RESOURCE, VERIFIER
 from tools.app import App
 from tools.catalogue import by_name
 from tools.frame.execute import execute

@@ -17,12 +17,12 @@ KEPT = {
         "TODO: add a memory limit to the worker", "- [ ] write the release notes",
         "I need to write a regression test before Thursday.", "Peter, could you please send them our addresses?",
         "The keys must be rotated today.", "- Tobias: load test with 5k messages per second",
-        "Someone has to look at the alerts.", "Don't forget to renew the certificate.",
+        "Someone has to look at the alerts.", "Don't forget to renew the certificate.", "TODO(ben): put it in cache",
     ],
     "plan": [
         "The plan is to move half of the jobs by autumn.", "We'll review the bill again at the end of May.",
         "Next step is to repeat this on the code set.", "Tomorrow we continue with the mapping.",
-        "The roll-out happens in three waves.",
+        "The roll-out happens in three waves.", "Goal for the week: all of the alerts are quiet",
     ],
     "idea": [
         "What if we run the browser tests only at night?", "We could raise the TTL to ten minutes.",
@@ -110,9 +110,10 @@ def test_the_reason_names_the_words_that_count() -> None:
 
 def test_a_heading_gives_its_kind_to_the_items_under_it() -> None:
     notes = (
-        "## Decisions\n- NATS, not Kafka\n\n## Ideas\n- a badge in the corner\n\n## Open questions\n- the owner of it?"
+        "## Decision log\n- NATS, not Kafka\n\n## Ideas\n- a badge in a corner\n\n## Open questions\n- the owner of it?"
+        "\n\n## Action items\n- a limit for the worker\n\n## What we learned\n- the worker has no limit of its own"
     )
-    assert [finding.kind for finding in extract(notes)] == ["decision", "idea"]
+    assert [finding.kind for finding in extract(notes)] == ["decision", "idea", "task", "claim"]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.kind}-{row.says}")

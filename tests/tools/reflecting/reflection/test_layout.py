@@ -3,7 +3,6 @@
 import pytest
 
 from tools.reflecting.reflection.layout import blocks
-from tools.reflecting.reflection.words import heading_context, label_of
 
 
 def texts(notes: str) -> list[str]:
@@ -60,29 +59,6 @@ def test_wrapped_prose_is_one_block_and_short_lines_are_several() -> None:
     ]  # fmt: skip
 
 
-def test_an_indented_line_goes_on_with_its_item() -> None:
+def test_an_indented_line_goes_on_with_its_item_and_windows_line_ends_are_no_text() -> None:
     assert texts("- one\n  goes on\n- two") == ["one\n  goes on", "two"]
-
-
-def test_windows_line_ends_are_no_text() -> None:
     assert texts("- one\r\n- two\r\n") == ["one", "two"]
-
-
-@pytest.mark.parametrize(
-    ("heading", "context"),
-    [("Action items", "task"), ("What we learned", "claim"), ("Open questions", "mute"), ("Lunch", None), ("", None),
-     ("A long heading that ends in plan", None), ("Decision log", "decision"), ("Key decisions", "decision")],
-)  # fmt: skip
-def test_headings_are_known_by_their_first_or_last_words(heading: str, context: str | None) -> None:
-    assert heading_context(heading) == context
-
-
-@pytest.mark.parametrize(
-    ("sentence", "context"),
-    [("Decision: go", "decision"), ("**TODO**: go", "task"), ("TODO(ben): put it", "task"), ("Quick fix: go",
-        "procedure"),
-     ("Goal for the week: go", "plan"), ("Not this sprint: exports", "rejected"), ("Decisive: go", None), ("go", None)],
-)  # fmt: skip
-def test_labels_are_known_with_and_without_more_words(sentence: str, context: str | None) -> None:
-    found = label_of(sentence)
-    assert (found[0] if found else None) == context
