@@ -55,7 +55,7 @@ async def test_a_walk_goes_through_the_filters_of_a_list(owner: Person) -> None:
         ({"category": "CAF\u00c9"}, {"n"}),
         ({"tags": "cold, warm"}, {"n"}),
         ({"project": project}, {"E", "t0", "t1"}),
-        ({"project_ids": [project, "nowhere"]}, {"E", "t0", "t1"}),
+        ({"project_ids": [project]}, {"E", "t0", "t1"}),
         ({"epic": epic}, {"t0"}),
         ({"no_epic": True, "types": ["task", "episode"], "include_archived": True}, {"t1"}),
         ({"no_epic": True}, {"t1"}),
