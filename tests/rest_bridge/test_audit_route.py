@@ -276,7 +276,7 @@ async def test_filters_and_pages_hold_while_more_happens(client: Client, app: Ap
     app.ledger.audit.append(AuditDraft("later.deed", ada.organization_id, "somebody"))
     pages = [first]
     while pages[-1]["has_more"]:
-        query = {"limit": 3, "offset": pages[-1]["offset"] + 3, "until": first["until"]}
+        query = {"limit": 3, "offset": pages[-1]["offset"] + 3, "end_time": first["end_time"]}
         pages.append((await client.get(PATH, headers=ada.bearer, params=query)).json())
     seen = [entry["action"] for page in pages for entry in page["entries"]]
     assert seen == [f"deed.n{number}" for number in range(6, -1, -1)]
@@ -284,17 +284,20 @@ async def test_filters_and_pages_hold_while_more_happens(client: Client, app: Ap
     assert await actions(client, ada.bearer, action="deed.n4") == ["deed.n4"]
     assert await actions(client, ada.bearer, action="deed") == []
     at = (await entries(client, ada.bearer, action="deed.n5"))[0]["created_at"]
-    assert await actions(client, ada.bearer, since=at) == ["later.deed", "deed.n6", "deed.n5"]
-    assert len(await actions(client, ada.bearer, until=at)) == 5
-    assert len(await actions(client, ada.bearer, since="1h")) == 8
-    assert await actions(client, ada.bearer, since="2999-01-01") == []
+    assert await actions(client, ada.bearer, start_time=at) == ["later.deed", "deed.n6", "deed.n5"]
+    assert len(await actions(client, ada.bearer, end_time=at)) == 5
+    assert len(await actions(client, ada.bearer, start_time="1h")) == 8
+    assert await actions(client, ada.bearer, start_time="2999-01-01") == []
+    app.ledger.audit.append(AuditDraft("last.deed", ada.organization_id, ada.user_id, "note_1"))
+    assert await actions(client, ada.bearer, resource="note_1") == ["last.deed"]
 
 
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ({"since": "yesterday"}, "query.since"), ({"until": "soon"}, "query.until"), ({"limit": 201}, "query.limit"),
-        ({"limit": 0}, "query.limit"), ({"offset": -1}, "query.offset"), ({"log": "all"}, "query.log"),
+        ({"start_time": "yesterday"}, "query.start_time"), ({"end_time": "soon"}, "query.end_time"),
+        ({"limit": 201}, "query.limit"), ({"limit": 0}, "query.limit"), ({"offset": -1}, "query.offset"),
+        ({"log": "all"}, "query.log"),
     ],
 )  # fmt: skip
 async def test_a_wrong_filter_is_named(client: Client, ada: Person, query: dict[str, Any], field: str) -> None:

@@ -32,8 +32,11 @@ class AuditRequest(Request, extra="forbid"):
     user_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None, description="Only what this user did."
     )
-    since: Moment | None = Field(None, description=f"Nothing earlier: {FORMS}.")
-    until: Moment | None = Field(
+    resource: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="Only what was done to the record with this id."
+    )
+    start_time: Moment | None = Field(None, description=f"Nothing earlier: {FORMS}.")
+    end_time: Moment | None = Field(
         None, description="Only what was earlier, in the same forms. Send that of the first page along with the next."
     )
     limit: int = Field(50, ge=1, le=200, description="Most entries.")
@@ -82,7 +85,7 @@ class AuditView(Result):
     limit: int
     offset: int
     has_more: bool
-    until: datetime = Field(description="Send it with the next page, so that what happens meanwhile shifts nothing.")
+    end_time: datetime = Field(description="Send it with the next page, so that what happens meanwhile shifts nothing.")
 
 
 async def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
@@ -93,13 +96,14 @@ async def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
     """
     _require_reader(call, request)
     now = app.clock()
-    until = optional_moment(request.until, now=now, field="until") or now
+    end_time = optional_moment(request.end_time, now=now, field="end_time") or now
     query = AuditQuery(
         organization_id=call.caller.organization_id if request.log == "organization" else None,
         actor_id=request.user_id,
         action=request.action,
-        since=optional_moment(request.since, now=now, field="since"),
-        until=until,
+        resource=request.resource,
+        since=optional_moment(request.start_time, now=now, field="start_time"),
+        until=end_time,
         limit=request.limit + 1,
         offset=request.offset,
     )
@@ -114,7 +118,7 @@ async def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
         limit=request.limit,
         offset=request.offset,
         has_more=len(found) > request.limit,
-        until=until,
+        end_time=end_time,
     )
 
 

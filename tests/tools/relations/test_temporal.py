@@ -101,7 +101,7 @@ async def test_what_is_no_text_is_refused_as_a_date_with_the_forms_too(owner: Pe
         ("add_relation", "valid_at", ends),
         ("add_relation", "invalid_at", ends),
         ("end_relation", "invalid_at", {"relation_id": "a"}),
-        ("read_audit", "since", {}),
+        ("read_audit", "start_time", {}),
     ):
         with pytest.raises(ValidationFailed, match=rf"^{field} is not a date: use an ISO 8601.*7d, 2w") as refused:
             await owner.call(operation, **fields, **{field: nonsense})
