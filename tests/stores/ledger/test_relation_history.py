@@ -118,7 +118,7 @@ def test_the_ends_of_what_is_erased_are_erased(ledger: Ledger, clock: HourClock)
     clock.now += DAY
     end(ledger, "r")
     with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.withdraw_end("s")
+        assert tx.relations.withdraw_end("s") == tx.relations.withdraw_end("s")
 
     def kept() -> set[str]:
         with ledger._database.reader.connect() as connection:
