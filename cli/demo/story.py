@@ -166,10 +166,11 @@ async def _teach(visit: Visit, agent: AgentClient) -> None:
     old = await agent.call("add", knowledge.OLD_DECISION)
     links = [f"supersedes:{old.body['id']}", f"references:{visit.ids[knowledge.LOCKED]}"]
     new = await agent.call("add", {**knowledge.NEW_DECISION, "related_to": links})
-    visit.ids |= {str(answer.body["entity"]["name"]): str(answer.body["id"]) for answer in (old, new)}
+    decisions = (knowledge.OLD_DECISION["title"], knowledge.NEW_DECISION["title"])
+    visit.ids |= {title: str(answer.body["id"]) for title, answer in zip(decisions, (old, new), strict=True)}
     visit.agent_ms += [old.ms, new.ms]
     for answer, note in ((old, ""), (new, ", which retires the first")):
-        printing.line(f"MCP: {answer.text.splitlines()[0]} ({answer.ms:.0f} ms){note}.")
+        printing.line(f"MCP: {answer.body['message']} ({answer.ms:.0f} ms){note}.")
 
 
 async def _until_indexed(visit: Visit) -> None:
@@ -218,7 +219,7 @@ async def _ask_over_mcp(visit: Visit, agent: AgentClient) -> None:
     question = AGENT_QUESTION if visit.from_checkout else visit.questions[-2].text
     arguments: dict[str, Any] = {"query": question, "limit": 2, "content_max_chars": 120}
     found = await _tell(visit, agent, "search", arguments)
-    if not any(hit["result_origin"] == "document" for hit in found.body["results"]):
+    if not any(hit["type"] == "document" for hit in found.body["results"]):
         raise DemoFailed(f"no document was found over MCP for {question!r}.")
     decision = visit.ids[knowledge.NEW_DECISION["title"]]
     await _tell(visit, agent, "expand_neighbors", {"entity_ids": [decision], "content_max_chars": 120})
