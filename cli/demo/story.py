@@ -244,7 +244,7 @@ def _say_what_next(visit: Visit) -> None:
     for command, gives in (
         (serve, "a server that keeps what you tell it, at http://127.0.0.1:8420"),
         ("open http://127.0.0.1:8420/api/docs", "every route"),
-        ("read docs/guide/mcp.md", "connect Claude Code, Cursor, Codex or any other MCP client"),
+        ("read docs/guide/agents.md", "connect Claude Code, Cursor, Codex or any other MCP client"),
         (again, "the same with your own text"),
     ):
         typer.echo(f"    {command:<38}{gives}")

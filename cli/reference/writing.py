@@ -32,7 +32,7 @@ TOOLS = """\
 Every tool is served at `/mcp` (streamable HTTP). Unknown arguments are refused and the nearest known one is named. A
 tool's answer is a text for the model and the same as structured content: what the REST endpoint answers, without what
 only programs need. A refusal is a result with `isError` and a text that says what to change. How to connect an agent:
-[Connecting agents](../guide/mcp.md)."""
+[Connecting agents](../guide/agents.md)."""
 
 FURTHER = """\
 They can be called by everybody whose role allows it, and are in `tools/list` where the address names their set:
