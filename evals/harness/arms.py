@@ -143,7 +143,10 @@ def _found(page: Mapping[str, Any], text: str, took_ms: float | None) -> Answer:
 
 
 def _faults(page: Mapping[str, Any]) -> Mapping[str, str]:
-    return {each["source"]: each["error_type"] for each in page["filters"].get("search_source_failures", ())}
+    # Over MCP the answer names them in words.
+    failures = page.get("filters", {}).get("search_source_failures", ())
+    told = dict.fromkeys(page.get("not_searched", ()), "fault")
+    return told | {each["source"]: each["error_type"] for each in failures}
 
 
 def _answer(hits: Sequence[Mapping[str, Any]], text: str, took_ms: float | None, faults: Mapping[str, str]) -> Answer:

@@ -1,5 +1,6 @@
 """Tantivy queries of a question, without its query parser."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -24,6 +25,7 @@ MOST_TERMS = 64
 """Distinct terms searched, rarest first."""
 MOST_PHRASES = 8
 MOST_LOOKED_UP = 8
+_HASH = re.compile(r"[0-9a-f-]+")
 """Names with numbers that are looked up."""
 NAMED = 5.0
 """Weight of the number of a name."""
@@ -152,6 +154,9 @@ def _exact(
 def _completed(stats: VisibleStats, tokens: Iterable[str], weight: float) -> dict[str, Term]:
     completed: dict[str, Term] = {}
     for token in islice(filter(analysis.may_begin_opaque, tokens), MOST_LOOKED_UP):
+        if not _HASH.fullmatch(token) and stats.documents("exact", token):
+            # It is whole: marker2x1, where there is marker2x10 as well.
+            continue
         known = [each for each in stats.continuations("exact", token) if analysis.is_opaque(each[0])]
         if known:
             documents = sum(count for _, count in known)
