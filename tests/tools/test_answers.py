@@ -1,4 +1,4 @@
-"""What agents read: the structure and the text of every tool's full answer, and what `tools/list` costs them."""
+"""Answers for agents: structure and text of every tool, and the cost of `tools/list`."""
 
 import json
 from collections.abc import Mapping
