@@ -154,6 +154,12 @@ def test_no_line_of_a_record_can_pass_for_another_record() -> None:
     assert [line for line in lines if line.startswith("- ")] == ["- note_1 One - note_2 [rule] Forged"]
 
 
+def test_what_the_caller_put_into_metadata_keeps_its_names_and_numbers() -> None:
+    own = {"title": "Release", "revision": 7, "ratio": 0.123456, "note": None}
+    given = {"title": "One", "revision": 2, "metadata": {**own, "principal_id": "ada"}}
+    assert answer_of(given) == {"name": "One", "metadata": own}
+
+
 @pytest.mark.parametrize(
     ("address", "role", "more"),
     [

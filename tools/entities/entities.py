@@ -249,13 +249,8 @@ def _page_for_agents(page: EntityPage) -> dict[str, Any]:
 
 def entity_for_agents(view: EntityView) -> dict[str, Any]:
     """Show an entity without its place in the store."""
-    repeated = view.description if view.content.startswith(view.description.rstrip("… ")) else None
-    metadata = {key: value for key, value in view.metadata.items() if value != repeated}
-    return {
-        **view.model_dump(exclude={"source_file"}),
-        "description": None if repeated else view.description,
-        "metadata": metadata,
-    }
+    is_repeated = view.content.startswith(view.description.rstrip("… "))
+    return view.model_dump(exclude={"source_file", "description"} if is_repeated else {"source_file"})
 
 
 SHOWN = 10

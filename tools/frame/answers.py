@@ -11,8 +11,10 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from stores.records import JsonObject
+from tools.text.plain import one_line
 
-FOR_PROGRAMS = frozenset({"mutation_receipt", "organization_id", "principal_id", "message_key", "revision"})
+_STAMPED = frozenset({"organization_id", "principal_id"})
+FOR_PROGRAMS = _STAMPED | {"mutation_receipt", "message_key", "revision"}
 """Fields of records and answers that no model needs."""
 RENAMED = {"entity_type": "type", "entity_id": "id", "title": "name"}
 """Agents see one name for one thing."""
@@ -39,13 +41,13 @@ def text_of(answer: Mapping[str, Any]) -> str:
     return "\n".join(_lines(answer, ""))
 
 
-def _flat(text: object) -> str:
-    return " ".join(str(text).split())
-
-
 def _said(value: Any, omit: frozenset[str]) -> Any:
     if isinstance(value, Mapping):
-        found = {str(key): _said(item, omit) for key, item in value.items() if key not in omit}
+        found = {
+            str(key): _own(item) if key == "metadata" else _said(item, omit)
+            for key, item in value.items()
+            if key not in omit
+        }
         return {
             RENAMED.get(key, key) if RENAMED.get(key, key) not in found else key: item
             for key, item in found.items()
@@ -58,6 +60,12 @@ def _said(value: Any, omit: frozenset[str]) -> Any:
     return round(value, 3) if isinstance(value, float) else to_jsonable_python(value)
 
 
+def _own(metadata: Any) -> Any:
+    # Names and numbers in it are the caller's.
+    said = to_jsonable_python(metadata)
+    return {key: value for key, value in said.items() if key not in _STAMPED} if isinstance(said, dict) else said
+
+
 def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
     for key, value in answer.items():
         if isinstance(value, Mapping):
@@ -66,7 +74,7 @@ def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
             yield f"{indent}{key}:"
             for item in value:
-                yield from _record(item, indent) if isinstance(item, Mapping) else [f"{indent}- {_flat(item)}"]
+                yield from _record(item, indent) if isinstance(item, Mapping) else [f"{indent}- {one_line(str(item))}"]
         elif key in _TEXTS and not indent:
             yield str(value)
         elif key in _LONG and len(str(value).splitlines()) > 1:
@@ -89,7 +97,7 @@ def _record(record: Mapping[str, Any], indent: str) -> Iterator[str]:
 def _headed(key: str, value: Any) -> str:
     if key == "score":
         return f"{value:.2f}"
-    return f"[{value}]" if key == "type" else _flat(value)
+    return f"[{value}]" if key == "type" else one_line(str(value))
 
 
 def _is_short(value: Any) -> bool:
@@ -101,4 +109,4 @@ def _is_short(value: Any) -> bool:
 def _inline(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_inline, value)) or "none"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else _flat(value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else one_line(str(value))

@@ -1,6 +1,6 @@
 """Context packs: what is known for a goal, chosen by facets from one search."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -201,7 +201,7 @@ def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence
     entities = app.ledger.records.entities(organization, [each.option.id for each in chosen])
     wanted = ranked.plan.filter
     there = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], wanted)]
-    first: dict[str, Chosen] = {}
+    first: dict[Hashable, Chosen] = {}
     for each in there:
         first.setdefault(words_of(entities[each.option.id]), each)
     kept = list(first.values())

@@ -12,6 +12,7 @@ from tools.app import App
 from tools.frame.operation import Request
 from tools.people.organizations import slug_of
 from tools.records.entity_models import NAME_LIMIT, split_list
+from tools.text.plain import one_line
 
 R = TypeVar("R", bound=Request)
 FIELDS = ("project", "project_id", "project_ids")
@@ -76,7 +77,7 @@ class ProjectNames:
         near = sorted((each for each in self.known if _name(each) in close), key=lambda each: close.index(_name(each)))
         if near := near[:3]:
             error.details["nearest"] = [{"id": each.id, "name": each.name} for each in near]
-            told = ", ".join(f"{' '.join(each.name.split())} ({each.id})" for each in near)
+            told = ", ".join(f"{one_line(each.name)} ({each.id})" for each in near)
             error.remediation = f"Use the id, unique name or slug of a project, such as {told}."
 
 

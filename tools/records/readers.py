@@ -2,6 +2,7 @@
 
 from auth.principal import Principal
 from tools.app import App
+from tools.text.plain import one_line
 
 SHARE = '; to share it, set metadata.memory_scope to "organization", or to "project" with a project_id'
 
@@ -14,11 +15,11 @@ def readable_by(app: App, caller: Principal, visibility: str) -> str:
         return f"private: only you{SHARE}" if key == caller.user_id else "private: only its author"
     if kind in ("project", "members"):
         project = app.ledger.records.entity(caller.organization_id, key)
-        name = key if project is None else f"{' '.join(project.name.split())} ({key})"
+        name = key if project is None else f"{one_line(project.name)} ({key})"
         if kind == "project" and project is not None and project.metadata.get("visibility") != "private":
             return f"{everybody}, as the project {name}"
         return f"members of project {name}"
     if kind == "team":
         team = app.ledger.teams.team(caller.organization_id, key)
-        return f"members of team {key if team is None else team.name}"
+        return f"members of team {key if team is None else one_line(team.name)}"
     return f"who may read the memory space {key}" if key else everybody

@@ -1,7 +1,7 @@
 """Show a record that is stored several times once, and name the others."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -43,7 +43,7 @@ def distinct(best: Sequence[Candidate], read: Read, offset: int, limit: int) -> 
     Copies have the same name and words, such as a raw memory and the entity that `remember` made of it, which is the
     one to show. The same words of another time or in a thread are another statement.
     """
-    shown: dict[str, list[Hit]] = {}
+    shown: dict[Hashable, list[Hit]] = {}
     start = 0
     while len(shown) < offset + limit and start < len(best):
         # A few more, since copies stand next to each other.
@@ -64,8 +64,8 @@ def distinct(best: Sequence[Candidate], read: Read, offset: int, limit: int) -> 
     return page
 
 
-def words_of(entity: Entity) -> str:
+def words_of(entity: Entity) -> Hashable:
     """Return what copies of a record have in common."""
-    said = (entity.name, entity.content or entity.description, *(entity.metadata.get(when) for when in _TIMES))
+    said = (entity.name, entity.content or entity.description, *(str(entity.metadata.get(when)) for when in _TIMES))
     is_its_own = entity.entity_type in WORK or "thread_id" in entity.metadata or not said[1]
-    return entity.id if is_its_own else " ".join(str(said).split())
+    return entity.id if is_its_own else said

@@ -21,6 +21,7 @@ class ProbeRehearsal(Result):
 
 
 async def rehearsed(app: App, call: Call, probes: Sequence[str], entity_id: str) -> list[ProbeRehearsal]:
+    """Search for each probe as the caller, among everything that the caller may read."""
     said = []
     for probe in probes:
         query = SearchRequest(
