@@ -14,7 +14,8 @@ from cli.release_notes.analysis.paths import is_for_users, is_upgrade_guide, rol
 from cli.release_notes.facts import Change, ChangeKind
 
 _BUMP = re.compile(
-    r"^(?:bump|upgrade|update|pin|unpin|lock file|renovate)\w* (?:(?:the|dependency|module|all|github|rust|docker"
+    r"^(?:bump|upgrade|update|pin|unpin|lock file|renovate)\w* (?!(?:the )?(?:msrv|version) )"
+    r"(?:(?:the|dependency|module|all|github|rust|docker"
     r"|non-major|actions?"
     r"|crate|tag) )*(?:dependenc(?:y|ies)|deps|lock ?files?|requirements|packages?$|\S+ (?:from \S+ )?to v?\^?\d"
     r"|\S+ requirement from|\S+ (?:docker tag|action|digest)|the \S+ group)|^pre-commit autoupdate|^(?:update|upgrade"

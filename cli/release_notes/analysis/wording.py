@@ -35,7 +35,7 @@ _RELEASE = re.compile(
     r"|(?:prepar\w+|releas\w+|publish|version|cut|tag)\b.{0,40}?\bv?\d+[\w.+-]*$|version packages|publish$|release$"
     r"|\W*(?:[\w./@-]+ )?(?:v\d+\.\d+|\d+\.\d+\.\d+)[\w.+-]*(?: init| release)?$|start\w* (?:new )?develop"
     r"|back to develop|(?:post|pre|next)[- ](?:release|version)|(?:begin|open)\w* .{0,20}develop|bump(?:ed)? to v?\d"
-    r"|bump \S+ to \d+\.\d+\S*$"
+    r"|bump (?!msrv)\S+ to \d+\.\d+\S*$"
     r"|bump versions|initial commit$|begin$)",
     re.I,
 )

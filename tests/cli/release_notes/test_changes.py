@@ -79,7 +79,7 @@ def test_a_pull_request_is_one_change_with_all_its_commits(built: Built, message
 
 @pytest.mark.parametrize(
     ("subject", "kind"),
-    [("Bump httpx from 0.27 to 0.28 (#1)", "dependency"),
+    [("Bump httpx from 0.27 to 0.28 (#1)", "dependency"), ("Bump version to 1.2.0", "internal"),
      ("build(deps): bump httpx from 0.28 to 0.29 (#2)", "dependency"),
      ("chore(deps): update dependency ruff to v0.9 (#3)", "dependency"), ("Update to latest weaver", "dependency")],
 )  # fmt: skip
