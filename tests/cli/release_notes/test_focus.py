@@ -4,24 +4,7 @@ from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.focus import read_focus
-from tests.cli.release_notes.making import CHANGES, facts
-
-
-def kinds(asked: str) -> list[str]:
-    return [each.kind for each in read_focus(asked).chosen(CHANGES)]
-
-
-def test_what_is_named_comes_first_and_the_rest_keeps_its_order() -> None:
-    assert kinds("") == [each.kind for each in CHANGES]
-    assert kinds("security and bobbins") == [
-        "performance", "security", "feature", "removal", "fix", "documentation", "dependency", "internal",
-    ]  # fmt: skip
-
-
-def test_what_is_left_out_is_gone_but_never_what_breaks() -> None:
-    assert "documentation" not in kinds("without docs")
-    assert kinds("only security") == ["security", "removal"]
-    assert "removal" in kinds("without shuttle")
+from tests.cli.release_notes.making import facts
 
 
 def test_the_document_says_what_was_chosen_and_changes_with_it() -> None:
@@ -31,6 +14,9 @@ def test_the_document_says_what_was_chosen_and_changes_with_it() -> None:
     assert "begin each list with what concerns bobbins" in asked
     assert "leave out what concerns security" in asked
     assert "Refuse cards" not in asked
+    plain = render(draft(facts(), preset, read_focus("without docs and shuttle")), preset)
+    assert "documentation change" not in plain
+    assert "Drop the `--shuttle` flag" in plain, "what breaks is never left out"
     only = render(draft(facts(), preset, read_focus("only bobbins")), preset)
     assert "brings 1 breaking change, 1 feature, 1 improvement and 2 fixes" in only, "what there is stays what there is"
     assert "### Fixes\n\nNone of those that were asked for." in only

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.release_notes.git.address import web_address, without_credentials
+from cli.release_notes.git.address import web_address
 from tests.cli.release_notes.repositories import ANN, BOB, Built, begun
 
 
@@ -33,19 +33,6 @@ def built(tmp_path: Path) -> Built:
 )
 def test_a_remote_becomes_a_page_or_nothing(remote: str, web: str | None) -> None:
     assert web_address(remote) == web
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("https://a:b@h.org/x?token=1#y", "https://h.org/x"),
-        ("git@h.org:x", "git@h.org:x"),
-        ("ssh://a@h:1/x", "ssh://h:1/x"),
-        ("http://a:b@[h", "http://[h"),
-    ],
-)
-def test_addresses_are_shown_without_secrets(url: str, shown: str) -> None:
-    assert without_credentials(url) == shown
 
 
 def test_the_page_and_the_comparison_come_from_the_remote(built: Built) -> None:
