@@ -171,19 +171,56 @@ def test_links_submodules_and_big_files_are_counted_and_not_read(built: Built) -
     assert len(found.commits) == 3
 
 
-def test_known_issues_are_those_that_messages_name(built: Built) -> None:
-    sha = built.commit("Add streaming\n\nKnown issues: stalls on\nvery slow links.\n\nMore text.", source(2))
-    (issue,) = built.facts().known_issues
-    assert (issue.text, issue.commits) == ("stalls on very slow links", (sha,))
+@pytest.mark.parametrize(
+    ("message", "note", "step"),
+    [("feat!: remove /v1\n\nMigration: call /v2.", None, "call /v2."),
+     ("feat!: faster pool\n\nYou must close it yourself now.", None, "You must close it yourself now."),
+     ("feat!: faster pool", None, None), ("Remove `Pool.x`\n\nIt was tested by a mock instead.", None, None),
+     ("feat: new\n\nFaster.\n\nBREAKING CHANGE: `p` is gone,\nuse `q`.\nMigration: none\n\nSigned-off-by: A <a@b.c>",
+      "`p` is gone, use `q`.", "none"),
+     ("feat: new\n\n## Breaking changes\n\n- `y` is gone\n- `z` too\n\n## Tests\n\n- many",
+      "- `y` is gone\n- `z` too", None),
+     ("feat: new\n\nBreaking change: `y` is gone\nand `z`.\n\nFaster.", "`y` is gone\nand `z`.", None),
+     ("feat: new\n\n- [x] Breaking change\n- [x] Tests", None, None)],
+)  # fmt: skip
+def test_notes_and_steps_are_what_somebody_wrote(
+    built: Built, message: str, note: str | None, step: str | None
+) -> None:
+    built.commit(message, {**source(2), "docs/a.md": "x"})
+    (change,) = built.facts().changes
+    assert (change.breaking_note or None, change.migration) == (note, step)
 
 
 @pytest.mark.parametrize(
-    ("message", "step"),
-    [("feat!: remove /v1\n\nMigration: call /v2.", "call /v2."),
-     ("feat!: faster pool\n\nYou must close it yourself now.", "You must close it yourself now."),
-     ("feat!: faster pool", None), ("Remove `Pool.x`\n\nIt was tested by a mock instead.", None)],
+    ("message", "text", "said"),
+    [("Add streaming\n\nKnown issues: stalls on\nvery slow links.\n\nMore text.", "# Changelog\n",
+      "stalls on very slow links"),
+     ("Write it down", "# Changelog\n\n## 2.0\n\n### Known issues\n\n- Slow on Windows.\n\n", "Slow on Windows")],
 )  # fmt: skip
-def test_steps_are_what_somebody_wrote(built: Built, message: str, step: str | None) -> None:
-    built.commit(message, {**source(2), "docs/a.md": "x"})
-    (change,) = built.facts().changes
-    assert change.migration == step
+def test_known_issues_are_those_that_messages_and_the_changelog_name(
+    built: Built, message: str, text: str, said: str
+) -> None:
+    sha = built.commit(message, {**source(2), "CHANGELOG.md": text})
+    assert [(issue.text, issue.commits) for issue in built.facts().known_issues] == [(said, (sha,))]
+
+
+ODD = [
+    *(("CHANGELOG.md", text) for text in ("- " * 50_000, "#" * 100_000, "* x\n" * 20_000, "=\n" * 20_000)),
+    ("CHANGELOG.md", "- **breaking**\n" * 3_000), ("CHANGELOG.md", "\0"),
+    *((".mailmap", text) for text in (b"\xff\xfe <a@b", "<" * 50_000, "a <b> <c> <d>\n" * 2_000, "\0")),
+]  # fmt: skip
+PIECES = ["a: ", "(", "#1 ", "[x](y) ", "no longer ", "`", "BREAKING CHANGE: ", "\n\n- ", "ééé", "* feat: x\n"]
+
+
+@pytest.mark.parametrize(
+    ("message", "path", "text"),
+    [*(("Write", *each) for each in ODD),
+     *((piece * (size // len(piece)), "a.py", "1") for piece in PIECES for size in (10, 200_000))],
+    ids=str,
+)  # fmt: skip
+def test_long_and_odd_texts_do_no_harm_and_take_no_time(built: Built, message: str, path: str, text: str) -> None:
+    built.commit("Begin", {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
+    built.commit(f"{message}\n\n{message}", {path: text, **source(2)})
+    found = built.facts()
+    assert found.contributors
+    assert all(len(change.text) <= 400 and len(change.details) <= 4_000 for change in found.changes)

@@ -57,6 +57,7 @@ def test_a_flag_goes_before_the_environment_and_that_before_the_files_and_the_de
     assert KEY not in repr(found) + repr(read_model_settings(environ))
     found = asked({"provider": "Claude", "model": "f"}, **files, **environ, ANTHROPIC_API_KEY=CLAUDE_KEY)
     assert (found.provider, found.model, found.api_key) == ("anthropic", "f", CLAUDE_KEY)
+    assert asked({"model": "c"}, ANTHROPIC_API_KEY=CLAUDE_KEY).provider == "anthropic", "whose key there is"
     found = asked({"provider": "ollama", "model": "m"})
     assert (found.timeout_s, found.context_tokens, found.base_url) == (120, 4_096, None)
 
@@ -78,26 +79,17 @@ def test_a_key_and_an_address_stay_with_the_provider_that_they_are_of() -> None:
     assert found.api_key is None, "a maker's key goes to no other server"
 
 
-def test_a_model_alone_asks_the_provider_whose_key_there_is() -> None:
-    found = asked({"model": "c"}, ANTHROPIC_API_KEY=CLAUDE_KEY)
-    assert found.provider == "anthropic"
-    with pytest.raises(ReleaseNotesFailed, match="OPENAI_API_KEY"):
-        chosen({"model": "m"})
-
-
+OPENAI, OLLAMA = {"provider": "openai", "model": "m"}, {"provider": "ollama", "model": "m"}
 REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
-    "no key": ({"provider": "openai", "model": "m"}, {}, "set OPENAI_API_KEY"),
-    "short key": ({"provider": "openai", "model": "m"}, {"OPENAI_API_KEY": "sk-short"}, "is no key of openai"),
+    "no key": (OPENAI, {}, "set OPENAI_API_KEY"),
+    "no key for a model alone": ({"model": "m"}, {}, "OPENAI_API_KEY"),
+    "short key": (OPENAI, {"OPENAI_API_KEY": "sk-short"}, "is no key of openai"),
     "wrong prefix": ({"provider": "claude", "model": "m"}, {"ANTHROPIC_API_KEY": KEY}, "begins with sk-ant-"),
-    "broken key": (
-        {"provider": "openai", "model": "m"},
-        {"OPENAI_API_KEY": f"{KEY}\nx"},
-        "a character that no key has",
-    ),
+    "broken key": (OPENAI, {"OPENAI_API_KEY": f"{KEY}\nx"}, "a character that no key has"),
     "no model": ({"provider": "openai"}, {"OPENAI_API_KEY": KEY}, "--model"),
     "unknown provider": ({}, {"ENGRAIN_LLM_PROVIDER": "acme"}, "no provider. There are openai, anthropic"),
-    "no time": ({"provider": "ollama", "model": "m"}, {"ENGRAIN_LLM_TIMEOUT_S": "soon"}, "ENGRAIN_LLM_TIMEOUT_S"),
-    "no address": ({"provider": "ollama", "model": "m"}, {"ENGRAIN_LLM_BASE_URL": "me:pw@host"}, "address"),
+    "no time": (OLLAMA, {"ENGRAIN_LLM_TIMEOUT_S": "soon"}, "ENGRAIN_LLM_TIMEOUT_S"),
+    "no address": (OLLAMA, {"ENGRAIN_LLM_BASE_URL": "me:pw@host"}, "address"),
 }
 
 
@@ -108,19 +100,6 @@ def test_what_cannot_work_is_said_in_a_sentence_without_the_key(
     with pytest.raises(ReleaseNotesFailed, match=sentence) as refused:
         chosen(flags, **environ)
     assert KEY not in str(refused.value)
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(f"[release_notes]\n{text}", encoding="utf-8")
-    return path
-
-
-def test_a_file_says_what_the_flags_say(tmp_path: Path) -> None:
-    path = written(tmp_path / "c.toml", 'preset = "Concise"\ncritic = false\ntimeout_s = 5\ncontext_tokens = 8000')
-    assert read_configuration(path) == Configuration(
-        preset=PresetName.CONCISE, critic=False, timeout_s=5, context_tokens=8000
-    )
-    assert read_configuration(tmp_path / "none.toml") == Configuration()
 
 
 DAMAGED = {
@@ -134,9 +113,18 @@ DAMAGED = {
 }
 
 
+def written(path: Path, text: str) -> Path:
+    path.write_text(f"[release_notes]\n{text}", encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize(("text", "sentence"), DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_file_is_named_in_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
-    path = written(tmp_path / "c.toml", text)
+def test_a_file_says_what_the_flags_say_and_a_damaged_one_is_named(text: str, sentence: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "c.toml", 'preset = "Concise"\ncritic = false\ntimeout_s = 5\ncontext_tokens = 8000')
+    wanted = Configuration(preset=PresetName.CONCISE, critic=False, timeout_s=5, context_tokens=8000)
+    assert read_configuration(path) == wanted
+    assert read_configuration(tmp_path / "none.toml") == NONE
+    written(path, text)
     with pytest.raises(ReleaseNotesFailed, match=sentence) as refused:
         read_configuration(path)
     assert str(path) in str(refused.value)

@@ -13,7 +13,7 @@ from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.facts import ProjectFile, ReleaseFacts
-from cli.release_notes.focus import Focus
+from cli.release_notes.focus import Focus, read_focus
 from tests.cli.release_notes.making import CHANGES, change, commit, facts, sha
 from tests.tools.text.test_inline import HOSTILE
 
@@ -24,9 +24,11 @@ HEADINGS = [
 ]  # fmt: skip
 
 
-def notes(known: ReleaseFacts | None = None, preset: PresetName = PresetName.DEFAULT, **changed: Any) -> str:
+def notes(
+    known: ReleaseFacts | None = None, preset: PresetName = PresetName.DEFAULT, asked: str = "", **changed: Any
+) -> str:
     shape = PRESETS[preset]
-    return render(draft(known or facts(**changed), shape, Focus()), shape)
+    return render(draft(known or facts(**changed), shape, read_focus(asked)), shape)
 
 
 def part(markdown: str, heading: str) -> str:
@@ -61,22 +63,34 @@ def test_what_is_listed_or_cut_names_commits_and_what_is_counted_the_range(prese
     assert f"in 299 commits ({span})" in part(text, "Overview")
 
 
-HOSTS = {
-    "https://github.com/a/b": "/commit/",
-    "https://gitlab.example.org/a/b": "/-/commit/",
-    "https://bitbucket.org/a/b": "/commits/",
-}
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [("https://github.com/a/b", "/commit/"), ("https://gitlab.example.org/a/b", "/-/commit/"),
+     ("https://bitbucket.org/a/b", "/commits/"), (None, None), ("https://example.org/x", None),
+     ("javascript:alert(1)", None), ("https://u:p@github.com/a", None)],
+)  # fmt: skip
+def test_commits_are_linked_where_the_host_is_known_and_else_named(address: str | None, path: str | None) -> None:
+    fixes = part(notes(remote_url=address, compare_url=None), "Fixes").splitlines()[0]
+    if path is None:
+        assert fixes == f"- Keep the thread when a card ends early (#15, #14, `{sha(4)[:7]}`)"
+    else:
+        assert f"({address}{path}{sha(4)})" in fixes
 
 
-@pytest.mark.parametrize(("address", "path"), HOSTS.items())
-def test_commits_are_linked_where_the_host_is_known(address: str, path: str) -> None:
-    assert f"({address}{path}{sha(1)})" in notes(remote_url=address)
-
-
-@pytest.mark.parametrize("address", [None, "https://example.org/x", "javascript:alert(1)", "https://u:p@github.com/a"])
-def test_commits_are_named_without_a_link_elsewhere(address: str | None) -> None:
-    fixes = part(notes(remote_url=address, compare_url=None), "Fixes")
-    assert fixes.startswith(f"- Keep the thread when a card ends early (#15, #14, `{sha(4)[:7]}`)\n")
+def test_instructions_choose_and_order_and_the_document_says_so() -> None:
+    asked = notes(asked="bobbins first, without security")
+    assert asked.index("Wind bobbins") < asked.index("Keep the thread")
+    assert "begin each list with what concerns bobbins" in asked
+    assert "leave out what concerns security" in asked
+    assert "Refuse cards" not in asked
+    plain = notes(asked="without docs and shuttle")
+    assert "documentation change" not in plain
+    assert "Drop the `--shuttle` flag" in plain, "what breaks is never left out"
+    only = notes(asked="only bobbins")
+    assert "brings 1 breaking change, 1 feature, 1 improvement and 2 fixes" in only, "what there is stays what there is"
+    assert "### Fixes\n\nNone of those that were asked for." in only
+    assert "Drop the `--shuttle` flag" in only
+    assert "Nothing" not in notes(asked="kubernetes").split("## Highlights")[0]
 
 
 @pytest.mark.parametrize("preset", PresetName)

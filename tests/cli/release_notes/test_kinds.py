@@ -9,7 +9,7 @@ from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.focus import Focus
-from tests.cli.release_notes.repositories import Built, Files, begun
+from tests.cli.release_notes.repositories import BOB, Built, Files, begun
 from tests.cli.release_notes.test_document import part
 
 SOURCE: Files = {"src/a.py": "x = 2\n"}
@@ -59,20 +59,13 @@ def test_fixes_of_different_issues_stay_different_lines_with_their_numbers(built
     assert "(#201, #101, `" in notes(built)
 
 
-def test_no_name_is_called_gone_because_it_is_served_otherwise(built: Built) -> None:
-    built.commit(
-        "Deprecate Old", {"src/pkg/__init__.py": "def __getattr__(name): ...\n", "src/pkg/core.py": "class B: ...\n"}
-    )
-    assert "gone" not in notes(built)
-    assert items(built, "Breaking changes") == []
-
-
 def test_words_of_code_that_nobody_documents_break_nothing(built: Built) -> None:
     built.commit(
         "shellwords: drop sw_split_argv()\n\nIts last caller is gone since two releases.", {"quote.c": "int y;"}
     )
     built.commit("Remove checks before `ring_free`", {"quote.c": "int z;", "docs/ring.md": "Rings."})
-    assert items(built, "Breaking changes") == []
+    built.commit("Deprecate Old", {"src/pkg/__init__.py": "def __getattr__(name): ...\n", "src/pkg/core.py": "b = 1\n"})
+    assert items(built, "Breaking changes") == [], "also no name that is served otherwise"
     assert part(notes(built), "Migration guide") == "Nothing has to be done."
 
 
@@ -221,12 +214,21 @@ def test_a_squashed_list_of_several_changes_is_several_entries(built: Built) -> 
     assert [items(built, heading) for heading in ("Features", "Fixes")] == [["Add a pool"], ["Close it"]]
 
 
-def test_robots_are_no_people(built: Built) -> None:
+def test_people_are_counted_once_each_and_robots_are_none(built: Built) -> None:
+    built.commit("Two", {"src/c.py": "x"}, author=BOB)
+    built.commit("Three\n\nCo-authored-by: Cy <cy@example.org>", {"src/d.py": "x"}, author=("Bob", "bob@work.example"))
+    built.commit("Four", {"src/e.py": "x"}, author=("Cy", "12+cy@users.noreply.github.com"))
+    built.commit(
+        "Bump x", {"uv.lock": "1"}, author=("renovate[bot]", "29139614+renovate[bot]@users.noreply.github.com")
+    )
+    built.commit("Five\n\nCo-authored-by: Claude Opus 4.5 <noreply@anthropic.com>", {"src/f.py": "x"})
     built.commit("fix: a\n\nCo-authored-by: Robot Autofix powered by AI <1+Robot@users.noreply.example>", SOURCE)
     built.commit("Bump versions for release of 0.9.0", {"src/b.py": "x\n"}, author=("widgetreleaser", "h@example.org"))
     people = part(notes(built), "Contributors")
-    assert people.startswith("Thanks to Ann (1 commit), for ")
-    assert "Automated: Robot Autofix powered by AI (1 commit) and widgetreleaser (1 commit)." in people
+    assert people.startswith("Thanks to Ann (2 commits), Bob (2 commits) and Cy (2 commits), for ")
+    assert "First contributions by Bob and Cy" in people
+    for robot in ("Claude Opus 4.5", "Robot Autofix powered by AI", "renovate", "widgetreleaser"):
+        assert robot in people.partition("Automated: ")[2]
 
 
 CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {
@@ -291,19 +293,3 @@ def test_a_raised_platform_of_a_manifest_breaks_and_that_of_a_private_one_does_n
         "Require Node.js >=18 (before: >=16)"
     ]
     assert not [change for change in built.facts("n2-16", "n2-18").changes if change.breaking]
-
-
-def test_known_issues_are_read_from_the_changelog(tmp_path: Path) -> None:
-    built = begun(tmp_path, {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
-    text = "# Changelog\n\n## 2.0\n\n### Known issues\n\n- Slow on Windows.\n\n"
-    sha = built.commit("Write it down", {"CHANGELOG.md": text})
-    assert [(issue.text, issue.commits) for issue in built.facts().known_issues] == [("Slow on Windows", (sha,))]
-
-
-@pytest.mark.parametrize(
-    "text", ["- " * 50_000, "#" * 100_000, "* x\n" * 20_000, "=\n" * 20_000, "- **breaking**\n" * 3_000, "\0"]
-)
-def test_an_odd_changelog_does_no_harm(tmp_path: Path, text: str) -> None:
-    built = begun(tmp_path, {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
-    built.commit("Write it down", {"CHANGELOG.md": text, **SOURCE})
-    assert built.facts().changes is not None

@@ -2,7 +2,6 @@
 
 import pytest
 
-from cli.release_notes.analysis.breaking import drops_version, is_declared, note_in, says_so
 from cli.release_notes.analysis.message import Message, read_message
 
 
@@ -37,9 +36,8 @@ def test_subjects_are_read_for_what_they_say_and_lose_nothing(
 
 @pytest.mark.parametrize(
     ("message", "pull", "issues"),
-    [("fix: a crash (#12)", "#12", ()), ("Fix a crash (#7) (#12)", "#12", ("#7",)),
-     ("Crash\n\nFixes #7, #8 and #9\nSee #10", None, ("#7", "#8", "#9")), ("Fix bug for issue #7", None, ("#7",)),
-     ("Tidy\n\nCloses a/b#7", None, ())],
+    [("fix: a crash (#12)", "#12", ()), ("Fix a crash (#7) (#12)", "#12", ("#7",)), ("Tidy\n\nCloses a/b#7", None, ()),
+     ("Crash\n\nFixes #7, #8 and #9\nSee #10", None, ("#7", "#8", "#9")), ("Fix bug for issue #7", None, ("#7",))],
 )  # fmt: skip
 def test_pull_requests_and_closed_issues_are_numbers_to_link(
     message: str, pull: str | None, issues: tuple[str, ...]
@@ -57,36 +55,3 @@ def test_pull_requests_and_closed_issues_are_numbers_to_link(
 )  # fmt: skip
 def test_templates_footers_and_noise_of_squashed_commits_are_no_text(body: str, details: str) -> None:
     assert read(f"Stabilize it (#12)\n\n{body}").details == details
-
-
-def test_a_breaking_footer_is_a_note_whatever_follows_it() -> None:
-    message = read(
-        "feat: new pool\n\nFaster.\n\nBREAKING CHANGE: `pool=` is gone,\nuse `limit=`.\nMigration: none\n\n"
-        "Signed-off-by: A <a@b.c>"
-    )
-    assert message.marked
-    assert (message.breaking_note, message.migration) == ("`pool=` is gone, use `limit=`.", "none")
-    assert message.details == "Faster."
-
-
-@pytest.mark.parametrize(
-    ("body", "note"),
-    [("## Breaking changes\n\n- `y` is gone\n- `z` too\n\n## Tests\n\n- many", "- `y` is gone\n- `z` too"),
-     ("Breaking change: `y` is gone\nand `z`.\n\nFaster.", "`y` is gone\nand `z`."),
-     ("- [x] Breaking change\n- [x] Tests", None), ("Breaking changes: none", None), ("Faster.", None)],
-)  # fmt: skip
-def test_what_a_body_says_of_what_breaks_is_its_note(body: str, note: str | None) -> None:
-    assert note_in(body) == note
-
-
-@pytest.mark.parametrize("size", [10, 200_000])
-@pytest.mark.parametrize(
-    "piece", ["a: ", "(", "#1 ", "[x](y) ", "no longer ", "`", "BREAKING CHANGE: ", "\n\n- ", "ééé", "* feat: x\n"]
-)  # fmt: skip
-def test_long_and_odd_messages_take_no_time(piece: str, size: int) -> None:
-    text = piece * (size // len(piece))
-    assert len(read(text).text) <= 400
-    assert len(read_message("x", text[:20_000]).details) <= 4_000
-    says_so(text[:2_000], text[:20_000])
-    drops_version(text[:2_000])
-    is_declared(text[:2_000], text[:20_000])
