@@ -31,6 +31,60 @@ def test_what_is_reverted_by_sha_subject_or_number_is_not_in_the_release(built: 
     assert [(change.text, change.commits) for change in found.reverted] == [("Add a cache", (gone, undone))]
 
 
+def committed(built: Built, message: str, files: Files | None = None) -> Change:
+    built.commit(message, files or source(2))
+    (change,) = built.facts().changes
+    return change
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind", "scope", "text"),
+    [("feat(http)!: drop the pool", "feature", "http", "drop the pool"),
+     ("perf: read in blocks (#12)", "performance", None, "read in blocks"),
+     ("chore(deps): bump httpx", "dependency", "deps", "bump httpx"),
+     ("fix: SQL injection in search", "security", None, "SQL injection in search"),
+     ("🔥 Remove the old API", "removal", None, "Remove the old API"),
+     ("[docs] explain retries", "documentation", None, "explain retries"),
+     ("parser: handle tabs", "fix", "parser", "handle tabs"),
+     ("Fixes a crash on Windows, closes #7", "fix", None, "Fixes a crash on Windows, closes #7"),
+     ("fix(cache): properly fix #4101", "fix", "cache", "properly fix #4101"),
+     ("Deprecate the v1 routes", "deprecation", None, "Deprecate the v1 routes"),
+     ("Allow empty names", "feature", None, "Allow empty names"),
+     ("Refactor the loader", "internal", None, "Refactor the loader"),
+     ("Ünïcode", "other", None, "Ünïcode"),
+     ("", "other", None, "No description")],
+)  # fmt: skip
+def test_subjects_are_read_for_what_they_say_and_lose_nothing(
+    built: Built, subject: str, kind: str, scope: str | None, text: str
+) -> None:
+    change = committed(built, subject)
+    assert (change.kind, change.scope, change.text) == (kind, scope, text)
+
+
+@pytest.mark.parametrize(
+    ("message", "pull", "issues"),
+    [("fix: a crash (#12)", "#12", ()), ("Fix a crash (#7) (#12)", "#12", ("#7",)), ("Tidy\n\nCloses a/b#7", None, ()),
+     ("Crash\n\nFixes #7, #8 and #9\nSee #10", None, ("#7", "#8", "#9")), ("Fix bug for issue #7", None, ("#7",))],
+)  # fmt: skip
+def test_pull_requests_and_closed_issues_are_numbers_to_link(
+    built: Built, message: str, pull: str | None, issues: tuple[str, ...]
+) -> None:
+    change = committed(built, message)
+    assert (change.pull_request, change.issues) == (pull, issues)
+
+
+@pytest.mark.parametrize(
+    ("body", "details"),
+    [("Summary\n--\n\nStable now.\n\n## Test plan\n\nRan it.", "Stable now."),
+     ("<!-- Thanks! -->\n### Description\n\nStable now.\n\n- [x] I have read it", "Stable now."),
+     ("Stable now.\n\nFixes #7\nSigned-off-by: A <a@b.c>", "Stable now."),
+     ("* Stabilize it\n\n* fix lint\n\n* Retry as well\n\n* [pre-commit.ci] auto fixes\n\nfor more information, see "
+      "https://pre-commit.ci\n\n---------\n\nCo-authored-by: Bob <bob@example.org>", "* Retry as well")],
+)  # fmt: skip
+def test_templates_footers_and_noise_of_squashed_commits_are_no_text(built: Built, body: str, details: str) -> None:
+    assert committed(built, f"Stabilize it (#12)\n\n{body}").details == details
+
+
 def test_a_revert_of_a_revert_brings_the_change_back(built: Built) -> None:
     made = built.commit("Add a cache", source(2))
     undone = built.commit(f'Revert "Add a cache"\n\nThis reverts commit {made}.', source(1))
@@ -83,9 +137,7 @@ def test_a_pull_request_is_one_change_with_all_its_commits(built: Built, message
      ("Drop Python 3.9", {".github/workflows/ci.yml": "1", "setup.py": "1"}, "removal")],
 )  # fmt: skip
 def test_files_have_a_say_in_what_a_change_is(built: Built, message: str, files: Files, kind: str) -> None:
-    built.commit(message, files)
-    (change,) = built.facts().changes
-    assert change.kind == kind
+    assert committed(built, message, files).kind == kind
 
 
 DOCUMENTED: Files = {"tool/a.py": "z = 1\n", "docs/a.md": "1"}
@@ -126,8 +178,7 @@ HARMLESS = [
 def test_what_is_declared_or_documented_and_what_users_have_breaks(
     built: Built, message: str, files: Files, breaking: bool
 ) -> None:
-    built.commit(message, files)
-    assert [change.breaking for change in built.facts().changes] == [breaking]
+    assert committed(built, message, files).breaking is breaking
 
 
 def test_what_users_notice_comes_first(built: Built) -> None:
@@ -186,8 +237,7 @@ def test_links_submodules_and_big_files_are_counted_and_not_read(built: Built) -
 def test_notes_and_steps_are_what_somebody_wrote(
     built: Built, message: str, note: str | None, step: str | None
 ) -> None:
-    built.commit(message, {**source(2), "docs/a.md": "x"})
-    (change,) = built.facts().changes
+    change = committed(built, message, {**source(2), "docs/a.md": "x"})
     assert (change.breaking_note or None, change.migration) == (note, step)
 
 
