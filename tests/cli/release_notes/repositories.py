@@ -10,6 +10,7 @@ from pygit2.enums import FileMode, ObjectType
 from cli.release_notes.analysis import analyse
 from cli.release_notes.facts import FactsRequest, ReleaseFacts
 
+Files = Mapping[str | bytes, str | bytes | None]
 ANN, BOB = ("Ann", "ann@example.org"), ("Bob", "bob@example.org")
 
 
@@ -31,7 +32,7 @@ class Built:
     def commit(
         self,
         message: str | bytes,
-        files: Mapping[str | bytes, str | bytes | None] | None = None,
+        files: Files | None = None,
         *,
         author: tuple[str, str] = ANN,
         parents: Sequence[str] | None = None,
@@ -93,7 +94,7 @@ def facts(folder: Path, older: str = "v1", newer: str = "HEAD", version: str | N
     return analyse(FactsRequest(folder, None, older, newer, version), lambda *_: None)
 
 
-def begun(folder: Path, files: Mapping[str | bytes, str | bytes | None] | None = None) -> Built:
+def begun(folder: Path, files: Files | None = None) -> Built:
     built = Built.new(folder)
     built.commit("Begin", files or {"README.md": "# Tool\n"})
     built.tag("v1")

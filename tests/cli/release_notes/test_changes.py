@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from cli.release_notes.facts import Change
-from tests.cli.release_notes.repositories import Built, begun
+from tests.cli.release_notes.repositories import Built, Files, begun
 
 
 @pytest.fixture
@@ -15,28 +15,74 @@ def texts(changes: tuple[Change, ...]) -> list[str]:
     return sorted(change.text for change in changes)
 
 
-def source(number: int) -> dict[str | bytes, str | bytes | None]:
+def source(number: int) -> Files:
     return {"tool/a.py": f"x = {number}\n"}
-
-
-def test_what_is_reverted_in_the_range_is_not_in_the_release(built: Built) -> None:
-    kept = built.commit("Add retries (#1)", source(2))
-    gone = built.commit("Add a cache (#2)", source(3))
-    undone = built.commit(f'Revert "Add a cache (#2)" (#3)\n\nThis reverts commit {gone}.', source(2))
-    found = built.facts()
-    assert [change.commits for change in found.changes] == [(kept,)]
-    assert [(change.text, change.commits) for change in found.reverted] == [("Add a cache", (gone, undone))]
 
 
 @pytest.mark.parametrize(
     "message", ['Revert "Add a cache (#2)"', "revert: Add a cache (#2)", "Oops\n\nThis reverts commit {sha}."]
 )
-def test_reverts_are_told_by_sha_subject_or_number(built: Built, message: str) -> None:
+def test_what_is_reverted_by_sha_subject_or_number_is_not_in_the_release(built: Built, message: str) -> None:
+    kept = built.commit("Add retries (#1)", source(2))
     gone = built.commit("Add a cache (#2)", source(3))
-    built.commit(message.replace("{sha}", gone[:10]), source(2))
+    undone = built.commit(message.replace("{sha}", gone[:10]), source(2))
     found = built.facts()
-    assert not found.changes
-    assert texts(found.reverted) == ["Add a cache"]
+    assert [change.commits for change in found.changes] == [(kept,)]
+    assert [(change.text, change.commits) for change in found.reverted] == [("Add a cache", (gone, undone))]
+
+
+def committed(built: Built, message: str, files: Files | None = None) -> Change:
+    built.commit(message, files or source(2))
+    (change,) = built.facts().changes
+    return change
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind", "scope", "text"),
+    [("feat(http)!: drop the pool", "feature", "http", "drop the pool"),
+     ("perf: read in blocks (#12)", "performance", None, "read in blocks"),
+     ("chore(deps): bump httpx", "dependency", "deps", "bump httpx"),
+     ("fix: SQL injection in search", "security", None, "SQL injection in search"),
+     ("🔥 Remove the old API", "removal", None, "Remove the old API"),
+     ("[docs] explain retries", "documentation", None, "explain retries"),
+     ("parser: handle tabs", "fix", "parser", "handle tabs"),
+     ("Fixes a crash on Windows, closes #7", "fix", None, "Fixes a crash on Windows, closes #7"),
+     ("fix(cache): properly fix #4101", "fix", "cache", "properly fix #4101"),
+     ("Deprecate the v1 routes", "deprecation", None, "Deprecate the v1 routes"),
+     ("Allow empty names", "feature", None, "Allow empty names"),
+     ("Refactor the loader", "internal", None, "Refactor the loader"),
+     ("Ünïcode", "other", None, "Ünïcode"),
+     ("", "other", None, "No description")],
+)  # fmt: skip
+def test_subjects_are_read_for_what_they_say_and_lose_nothing(
+    built: Built, subject: str, kind: str, scope: str | None, text: str
+) -> None:
+    change = committed(built, subject)
+    assert (change.kind, change.scope, change.text) == (kind, scope, text)
+
+
+@pytest.mark.parametrize(
+    ("message", "pull", "issues"),
+    [("fix: a crash (#12)", "#12", ()), ("Fix a crash (#7) (#12)", "#12", ("#7",)), ("Tidy\n\nCloses a/b#7", None, ()),
+     ("Crash\n\nFixes #7, #8 and #9\nSee #10", None, ("#7", "#8", "#9")), ("Fix bug for issue #7", None, ("#7",))],
+)  # fmt: skip
+def test_pull_requests_and_closed_issues_are_numbers_to_link(
+    built: Built, message: str, pull: str | None, issues: tuple[str, ...]
+) -> None:
+    change = committed(built, message)
+    assert (change.pull_request, change.issues) == (pull, issues)
+
+
+@pytest.mark.parametrize(
+    ("body", "details"),
+    [("Summary\n--\n\nStable now.\n\n## Test plan\n\nRan it.", "Stable now."),
+     ("<!-- Thanks! -->\n### Description\n\nStable now.\n\n- [x] I have read it", "Stable now."),
+     ("Stable now.\n\nFixes #7\nSigned-off-by: A <a@b.c>", "Stable now."),
+     ("* Stabilize it\n\n* fix lint\n\n* Retry as well\n\n* [pre-commit.ci] auto fixes\n\nfor more information, see "
+      "https://pre-commit.ci\n\n---------\n\nCo-authored-by: Bob <bob@example.org>", "* Retry as well")],
+)  # fmt: skip
+def test_templates_footers_and_noise_of_squashed_commits_are_no_text(built: Built, body: str, details: str) -> None:
+    assert committed(built, f"Stabilize it (#12)\n\n{body}").details == details
 
 
 def test_a_revert_of_a_revert_brings_the_change_back(built: Built) -> None:
@@ -78,53 +124,62 @@ def test_a_pull_request_is_one_change_with_all_its_commits(built: Built, message
 
 
 @pytest.mark.parametrize(
-    ("subject", "kind"),
-    [("Bump httpx from 0.27 to 0.28 (#1)", "dependency"), ("Bump version to 1.2.0", "internal"),
-     ("build(deps): bump httpx from 0.28 to 0.29 (#2)", "dependency"),
-     ("chore(deps): update dependency ruff to v0.9 (#3)", "dependency"), ("Update to latest weaver", "dependency")],
-)  # fmt: skip
-def test_updates_of_dependencies_are_counted_among_them(built: Built, subject: str, kind: str) -> None:
-    built.commit(subject, {"uv.lock": subject, "pyproject.toml": subject})
-    assert [change.kind for change in built.facts().changes] == [kind]
-
-
-def test_an_update_for_security_is_named_by_itself(built: Built) -> None:
-    built.commit("Bump jinja2 to 3.1.6\n\nFixes CVE-2026-1111.", {"uv.lock": "1"})
-    built.commit("fix(deps): security update of urllib3 for CVE-2026-2222", {"uv.lock": "2"})
-    assert "security" in {change.kind for change in built.facts().changes}
-
-
-@pytest.mark.parametrize(
     ("message", "files", "kind"),
-    [("Fix flaky timing", {"tests/test_a.py": "1"}, "internal"),
+    [("Bump httpx from 0.27 to 0.28 (#1)", {"uv.lock": "1", "pyproject.toml": "1"}, "dependency"),
+     ("build(deps): bump httpx from 0.28 to 0.29 (#2)", {"uv.lock": "1"}, "dependency"),
+     ("chore(deps): update dependency ruff to v0.9 (#3)", {"uv.lock": "1"}, "dependency"),
+     ("Bump version to 1.2.0", {"uv.lock": "1", "pyproject.toml": "1"}, "internal"),
+     ("Update to latest weaver", {"uv.lock": "1", "pyproject.toml": "1"}, "dependency"),
+     ("fix(deps): security update of urllib3 for CVE-2026-2222", {"uv.lock": "2"}, "security"),
+     ("Fix flaky timing", {"tests/test_a.py": "1"}, "internal"),
      ("Add a job", {".github/workflows/ci.yml": "1"}, "internal"),
      ("Add a recipe", {"docs/recipes.md": "1"}, "documentation"),
      ("feat: show diffs", {"tests/test_a.py": "1", "tool/a.py": "y = 1\n"}, "feature"),
      ("Drop Python 3.9", {".github/workflows/ci.yml": "1", "setup.py": "1"}, "removal")],
 )  # fmt: skip
-def test_files_have_a_say_in_what_a_change_is(
-    built: Built, message: str, files: dict[str | bytes, str | bytes | None], kind: str
-) -> None:
-    built.commit(message, files)
-    (change,) = built.facts().changes
-    assert change.kind == kind
+def test_files_have_a_say_in_what_a_change_is(built: Built, message: str, files: Files, kind: str) -> None:
+    assert committed(built, message, files).kind == kind
+
+
+DOCUMENTED: Files = {"tool/a.py": "z = 1\n", "docs/a.md": "1"}
+BREAKS = [
+    "feat!: new pool", "feat: x\n\nBREAKING CHANGE: y", "feat: x\n\nMore.\nBREAKING CHANGE: y", "💥 New pool",
+    "[BREAKING] New pool", "feat: x\n\n- [x] Breaking change\n- [ ] Tests", "New pool (breaking change)",
+    "feat: x\n\n## Breaking changes\n\n- `y` is gone", "Backwards-incompatible change to pools",
+    "Remove `Client.close()`", "Removed the --force flag", "Rename `a_b` to `c_d`",
+    "The deprecated `app` argument has been removed", "New pool. This is a breaking change",
+    "Replaced the `A` exception with `B`", "upsert() now requires a key", "Remove support for plugins in `x.y`",
+    "Drop support for Python 3.8 and 3.9", "Drop Node 18", "Update minimum Rust version to 1.78",
+    "Require Node.js 22", "Raise the MSRV to 1.80", "Bump MSRV to 1.80", "Remove deprecated `app` argument",
+    "Lift hooks deprecation warning to error",
+]  # fmt: skip
+HARMLESS = [
+    "Avoid a breaking change in pools", "feat: x\n\nBREAKING CHANGE: None", "feat: x\n\n- [ ] This is breaking",
+    "feat: x\n\n## Breaking changes\n\nNone", "feat: x\n\nIs this a breaking change? No",
+    "Parse the BREAKING CHANGE footer", "feat: x\n\n<!-- BREAKING CHANGE: describe -->",
+    "Remove unused import of `Client`", "Remove stale lock files", "Raise the timeout",
+    "search() no longer crashes on empty input", "Add support for removing rows",
+    "Remove the default command if it is alone", "Remove `_helper` from the pool", "Remove optimization of `read()`",
+    "Remove global state from `Parser`", "Support Python 3.14", "Test on Python 3.9",
+    "Drop Python 3.7 in `tox.ini`", "Remove Python 2 compatibility code", "Remove Python 3.7 workarounds",
+    "Require a name", "Remove deprecated usage of `imp`", "Remove deprecation warnings",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("message", "files", "breaking"),
-    [
-        ("Remove `Client.close()`", {"tool/a.py": "z = 1\n", "docs/a.md": "1"}, True),
-        ("Remove `Client.close()`", {"tests/test_a.py": "z = 1\n"}, False),
-        ("Commit writes at once", {"tool/a.py": "z = 1\n", "docs/upgrading.rst": "1"}, True),
-        ("docs: this is a breaking change", {"docs/a.md": "1"}, False),
-        ("docs!: new numbering", {"docs/a.md": "1"}, True),
-    ],
-)
-def test_only_what_users_have_can_break(
-    built: Built, message: str, files: dict[str | bytes, str | bytes | None], breaking: bool
+    [*((message, DOCUMENTED, True) for message in BREAKS), *((message, DOCUMENTED, False) for message in HARMLESS),
+     ("Remove `Client.close()`", {"tests/test_a.py": "z = 1\n"}, False),
+     ("Remove `Client.close()`", {"tool/a.py": "z = 1\n"}, False),
+     ("Drop Node 18", {"tool/a.py": "z = 1\n"}, True),
+     ("Commit writes at once", {"tool/a.py": "z = 1\n", "docs/upgrading.rst": "1"}, True),
+     ("docs: this is a breaking change", {"docs/a.md": "1"}, False),
+     ("docs!: new numbering", {"docs/a.md": "1"}, True)],
+)  # fmt: skip
+def test_what_is_declared_or_documented_and_what_users_have_breaks(
+    built: Built, message: str, files: Files, breaking: bool
 ) -> None:
-    built.commit(message, files)
-    assert [change.breaking for change in built.facts().changes] == [breaking]
+    assert committed(built, message, files).breaking is breaking
 
 
 def test_what_users_notice_comes_first(built: Built) -> None:
@@ -168,19 +223,55 @@ def test_links_submodules_and_big_files_are_counted_and_not_read(built: Built) -
     assert len(found.commits) == 3
 
 
-def test_known_issues_are_those_that_messages_name(built: Built) -> None:
-    sha = built.commit("Add streaming\n\nKnown issues: stalls on\nvery slow links.\n\nMore text.", source(2))
-    (issue,) = built.facts().known_issues
-    assert (issue.text, issue.commits) == ("stalls on very slow links", (sha,))
+@pytest.mark.parametrize(
+    ("message", "note", "step"),
+    [("feat!: remove /v1\n\nMigration: call /v2.", None, "call /v2."),
+     ("feat!: faster pool\n\nYou must close it yourself now.", None, "You must close it yourself now."),
+     ("feat!: faster pool", None, None), ("Remove `Pool.x`\n\nIt was tested by a mock instead.", None, None),
+     ("feat: new\n\nFaster.\n\nBREAKING CHANGE: `p` is gone,\nuse `q`.\nMigration: none\n\nSigned-off-by: A <a@b.c>",
+      "`p` is gone, use `q`.", "none"),
+     ("feat: new\n\n## Breaking changes\n\n- `y` is gone\n- `z` too\n\n## Tests\n\n- many",
+      "- `y` is gone\n- `z` too", None),
+     ("feat: new\n\nBreaking change: `y` is gone\nand `z`.\n\nFaster.", "`y` is gone\nand `z`.", None),
+     ("feat: new\n\n- [x] Breaking change\n- [x] Tests", None, None)],
+)  # fmt: skip
+def test_notes_and_steps_are_what_somebody_wrote(
+    built: Built, message: str, note: str | None, step: str | None
+) -> None:
+    change = committed(built, message, {**source(2), "docs/a.md": "x"})
+    assert (change.breaking_note or None, change.migration) == (note, step)
 
 
 @pytest.mark.parametrize(
-    ("message", "step"),
-    [("feat!: remove /v1\n\nMigration: call /v2.", "call /v2."),
-     ("feat!: faster pool\n\nYou must close it yourself now.", "You must close it yourself now."),
-     ("feat!: faster pool", None), ("Remove `Pool.x`\n\nIt was tested by a mock instead.", None)],
+    ("message", "text", "said"),
+    [("Add streaming\n\nKnown issues: stalls on\nvery slow links.\n\nMore text.", "# Changelog\n",
+      "stalls on very slow links"),
+     ("Write it down", "# Changelog\n\n## 2.0\n\n### Known issues\n\n- Slow on Windows.\n\n", "Slow on Windows")],
 )  # fmt: skip
-def test_steps_are_what_somebody_wrote(built: Built, message: str, step: str | None) -> None:
-    built.commit(message, {**source(2), "docs/a.md": "x"})
-    (change,) = built.facts().changes
-    assert change.migration == step
+def test_known_issues_are_those_that_messages_and_the_changelog_name(
+    built: Built, message: str, text: str, said: str
+) -> None:
+    sha = built.commit(message, {**source(2), "CHANGELOG.md": text})
+    assert [(issue.text, issue.commits) for issue in built.facts().known_issues] == [(said, (sha,))]
+
+
+ODD = [
+    *(("CHANGELOG.md", text) for text in ("- " * 50_000, "#" * 100_000, "* x\n" * 20_000, "=\n" * 20_000)),
+    ("CHANGELOG.md", "- **breaking**\n" * 3_000), ("CHANGELOG.md", "\0"),
+    *((".mailmap", text) for text in (b"\xff\xfe <a@b", "<" * 50_000, "a <b> <c> <d>\n" * 2_000, "\0")),
+]  # fmt: skip
+PIECES = ["a: ", "(", "#1 ", "[x](y) ", "no longer ", "`", "BREAKING CHANGE: ", "\n\n- ", "ééé", "* feat: x\n"]
+
+
+@pytest.mark.parametrize(
+    ("message", "path", "text"),
+    [*(("Write", *each) for each in ODD),
+     *((piece * (size // len(piece)), "a.py", "1") for piece in PIECES for size in (10, 200_000))],
+    ids=str,
+)  # fmt: skip
+def test_long_and_odd_texts_do_no_harm_and_take_no_time(built: Built, message: str, path: str, text: str) -> None:
+    built.commit("Begin", {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})
+    built.commit(f"{message}\n\n{message}", {path: text, **source(2)})
+    found = built.facts()
+    assert found.contributors
+    assert all(len(change.text) <= 400 and len(change.details) <= 4_000 for change in found.changes)

@@ -41,26 +41,25 @@ def test_without_a_provider_no_model_is_asked_whatever_keys_there_are() -> None:
     assert chosen({"provider": "offline"}, ENGRAIN_LLM_PROVIDER="acme", ENGRAIN_LLM_TIMEOUT_S="soon") is None
 
 
-def test_what_is_set_nowhere_has_a_default_and_the_environment_goes_before_the_files() -> None:
-    personal = Configuration(timeout_s=7, context_tokens=9_000)
-    found = asked({"provider": "ollama", "model": "m"}, personal=personal)
-    assert (found.timeout_s, found.context_tokens, found.base_url) == (7, 9_000, None)
-    found = asked({"provider": "ollama", "model": "m"}, personal=personal, ENGRAIN_LLM_TIMEOUT_S="5")
-    assert found.timeout_s == 5
-    found = asked({"provider": "ollama", "model": "m"})
-    assert (found.timeout_s, found.context_tokens) == (120, 4_096)
-
-
-def test_a_flag_goes_before_the_environment_and_that_before_the_files() -> None:
-    project, personal = Configuration(provider="google", model="g"), Configuration(provider="ollama", model="o")
+def test_a_flag_goes_before_the_environment_and_that_before_the_files_and_the_defaults() -> None:
+    project = Configuration(provider="google", model="g")
+    personal = Configuration(provider="ollama", model="o", timeout_s=7, context_tokens=9_000)
     files = {"project": project, "personal": personal}
+    found = asked(personal=personal)
+    assert (found.provider, found.model, found.timeout_s, found.context_tokens) == ("ollama", "o", 7, 9_000)
+    assert asked({"provider": "ollama", "model": "m"}, personal=personal).timeout_s == 7
+    assert asked(personal=personal, ENGRAIN_LLM_TIMEOUT_S="5").timeout_s == 5
     found = asked(**files, GOOGLE_API_KEY="x" * 20)
     assert (found.provider, found.model) == ("google", "g")
     environ = {"ENGRAIN_LLM_PROVIDER": "openai", "ENGRAIN_LLM_MODEL": "e", "OPENAI_API_KEY": KEY}
     found = asked(**files, **environ)
     assert (found.provider, found.model, found.api_key) == ("openai", "e", KEY)
+    assert KEY not in repr(found) + repr(read_model_settings(environ))
     found = asked({"provider": "Claude", "model": "f"}, **files, **environ, ANTHROPIC_API_KEY=CLAUDE_KEY)
     assert (found.provider, found.model, found.api_key) == ("anthropic", "f", CLAUDE_KEY)
+    assert asked({"model": "c"}, ANTHROPIC_API_KEY=CLAUDE_KEY).provider == "anthropic", "whose key there is"
+    found = asked({"provider": "ollama", "model": "m"})
+    assert (found.timeout_s, found.context_tokens, found.base_url) == (120, 4_096, None)
 
 
 def test_a_key_and_an_address_stay_with_the_provider_that_they_are_of() -> None:
@@ -80,26 +79,17 @@ def test_a_key_and_an_address_stay_with_the_provider_that_they_are_of() -> None:
     assert found.api_key is None, "a maker's key goes to no other server"
 
 
-def test_a_model_alone_asks_the_provider_whose_key_there_is() -> None:
-    found = asked({"model": "c"}, ANTHROPIC_API_KEY=CLAUDE_KEY)
-    assert found.provider == "anthropic"
-    with pytest.raises(ReleaseNotesFailed, match="OPENAI_API_KEY"):
-        chosen({"model": "m"})
-
-
+OPENAI, OLLAMA = {"provider": "openai", "model": "m"}, {"provider": "ollama", "model": "m"}
 REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
-    "no key": ({"provider": "openai", "model": "m"}, {}, "set OPENAI_API_KEY"),
-    "short key": ({"provider": "openai", "model": "m"}, {"OPENAI_API_KEY": "sk-short"}, "is no key of openai"),
+    "no key": (OPENAI, {}, "set OPENAI_API_KEY"),
+    "no key for a model alone": ({"model": "m"}, {}, "OPENAI_API_KEY"),
+    "short key": (OPENAI, {"OPENAI_API_KEY": "sk-short"}, "is no key of openai"),
     "wrong prefix": ({"provider": "claude", "model": "m"}, {"ANTHROPIC_API_KEY": KEY}, "begins with sk-ant-"),
-    "broken key": (
-        {"provider": "openai", "model": "m"},
-        {"OPENAI_API_KEY": f"{KEY}\nx"},
-        "a character that no key has",
-    ),
+    "broken key": (OPENAI, {"OPENAI_API_KEY": f"{KEY}\nx"}, "a character that no key has"),
     "no model": ({"provider": "openai"}, {"OPENAI_API_KEY": KEY}, "--model"),
     "unknown provider": ({}, {"ENGRAIN_LLM_PROVIDER": "acme"}, "no provider. There are openai, anthropic"),
-    "no time": ({"provider": "ollama", "model": "m"}, {"ENGRAIN_LLM_TIMEOUT_S": "soon"}, "ENGRAIN_LLM_TIMEOUT_S"),
-    "no address": ({"provider": "ollama", "model": "m"}, {"ENGRAIN_LLM_BASE_URL": "me:pw@host"}, "address"),
+    "no time": (OLLAMA, {"ENGRAIN_LLM_TIMEOUT_S": "soon"}, "ENGRAIN_LLM_TIMEOUT_S"),
+    "no address": (OLLAMA, {"ENGRAIN_LLM_BASE_URL": "me:pw@host"}, "address"),
 }
 
 
@@ -110,25 +100,6 @@ def test_what_cannot_work_is_said_in_a_sentence_without_the_key(
     with pytest.raises(ReleaseNotesFailed, match=sentence) as refused:
         chosen(flags, **environ)
     assert KEY not in str(refused.value)
-
-
-def test_a_key_is_in_no_representation() -> None:
-    found = asked({"provider": "openai", "model": "m"}, OPENAI_API_KEY=KEY)
-    assert found.api_key == KEY
-    assert KEY not in repr(found) + repr(read_model_settings({"OPENAI_API_KEY": KEY}))
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(f"[release_notes]\n{text}", encoding="utf-8")
-    return path
-
-
-def test_a_file_says_what_the_flags_say(tmp_path: Path) -> None:
-    path = written(tmp_path / "c.toml", 'preset = "Concise"\ncritic = false\ntimeout_s = 5\ncontext_tokens = 8000')
-    assert read_configuration(path) == Configuration(
-        preset=PresetName.CONCISE, critic=False, timeout_s=5, context_tokens=8000
-    )
-    assert read_configuration(tmp_path / "none.toml") == Configuration()
 
 
 DAMAGED = {
@@ -142,45 +113,41 @@ DAMAGED = {
 }
 
 
+def written(path: Path, text: str) -> Path:
+    path.write_text(f"[release_notes]\n{text}", encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize(("text", "sentence"), DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_file_is_named_in_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
-    path = written(tmp_path / "c.toml", text)
+def test_a_file_says_what_the_flags_say_and_a_damaged_one_is_named(text: str, sentence: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "c.toml", 'preset = "Concise"\ncritic = false\ntimeout_s = 5\ncontext_tokens = 8000')
+    wanted = Configuration(preset=PresetName.CONCISE, critic=False, timeout_s=5, context_tokens=8000)
+    assert read_configuration(path) == wanted
+    assert read_configuration(tmp_path / "none.toml") == NONE
+    written(path, text)
     with pytest.raises(ReleaseNotesFailed, match=sentence) as refused:
         read_configuration(path)
     assert str(path) in str(refused.value)
     assert KEY not in str(refused.value)
 
 
-def test_a_repository_may_not_say_where_keys_and_files_go(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    inside = tmp_path / "src"
-    inside.mkdir()
-    path = written(tmp_path / ".engrain.toml", 'provider = "openai"\nfile = "docs/NEWS.md"')
-    assert project_configuration(inside) == Configuration(provider="openai", file="docs/NEWS.md")
-    for text, sentence in (
-        ('base_url = "https://evil.example"', "your key would go there"),
-        ('file = "../.bashrc"', "outside of the repository"),
-        ('file = "/etc/motd"', "outside of the repository"),
-    ):
-        written(path, text)
-        with pytest.raises(ReleaseNotesFailed, match=sentence):
-            project_configuration(inside)
-
-
-def test_a_repository_names_no_file_outside_of_it_by_a_link_either(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "text", "sentence"),
+    [("", 'base_url = "https://evil.example"', "your key would go there"),
+     *((folder, f'file = "{file}"', "outside of the repository") for folder, file in (
+         ("docs", "../../.bashrc"), ("", "/etc/motd"), ("", "sub/x.md"), ("", "inner/up/x.md"), ("docs", "up/x.md"),
+         ("", "round/x.md"), ("", "a\\u0000b")))],
+)  # fmt: skip
+def test_a_repository_may_not_say_where_keys_and_files_go(
+    tmp_path: Path, folder: str, text: str, sentence: str
+) -> None:
     root = tmp_path / "project"
-    for folder in (root / ".git", root / "docs", tmp_path / "outside"):
-        folder.mkdir(parents=True)
-    (root / "sub").symlink_to(tmp_path / "outside")
-    (root / "inner").symlink_to("docs")
-    (root / "docs" / "up").symlink_to(tmp_path)
-    (root / "round").symlink_to("round")
-    for folder, file in (
-        (root, "sub/x.md"), (root, "inner/up/x.md"), (root / "docs", "up/x.md"), (root, "round/x.md"),
-        (root, "a\\u0000b"),
-    ):  # fmt: skip
-        (root / ".engrain.toml").write_text(f'[release_notes]\nfile = "{file}"\n')
-        with pytest.raises(ReleaseNotesFailed, match="outside of the repository"):
-            project_configuration(folder)
-    (root / ".engrain.toml").write_text('[release_notes]\nfile = "inner/x.md"\n')
-    assert project_configuration(root).file == "inner/x.md"
+    for made in (root / ".git", root / "docs", tmp_path / "outside"):
+        made.mkdir(parents=True)
+    for link, target in (("sub", tmp_path / "outside"), ("inner", "docs"), ("docs/up", tmp_path), ("round", "round")):
+        (root / link).symlink_to(target)
+    path = written(root / ".engrain.toml", 'provider = "openai"\nfile = "inner/x.md"')
+    assert project_configuration(root / "docs") == Configuration(provider="openai", file="inner/x.md")
+    written(path, text)
+    with pytest.raises(ReleaseNotesFailed, match=sentence):
+        project_configuration(root / folder)

@@ -71,26 +71,21 @@ def test_what_the_remote_lacks_is_said(tmp_path: Path, remote: str) -> None:
         fetch(remote.replace("project", "empty"), "v1")
 
 
-@pytest.mark.parametrize("status", [401, 404])
-def test_a_server_that_refuses_is_a_sentence_without_the_password(status: int) -> None:
+@pytest.mark.parametrize(("status", "said"), [(401, "asks for credentials"), (404, "no repository at this address")])
+def test_a_server_that_refuses_is_a_sentence_without_the_password(status: int, said: str) -> None:
     class Refusing(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("WWW-Authenticate", 'Basic realm="git"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.send_error(status)
 
         def log_message(self, *_: object) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    said = "asks for credentials" if status == 401 else "no repository at this address"
-    for user in ("", "ann:s3cret@"):
-        with pytest.raises(ReleaseNotesFailed, match=said) as refused:
-            fetch(f"http://{user}127.0.0.1:{server.server_port}/project.git", "v1")
-        assert "s3cret" not in str(refused.value)
-    server.shutdown()
-    server.server_close()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        for user in ("", "ann:s3cret@"):
+            with pytest.raises(ReleaseNotesFailed, match=said) as refused:
+                fetch(f"http://{user}127.0.0.1:{server.server_port}/project.git", "v1")
+            assert "s3cret" not in str(refused.value)
+        server.shutdown()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The command as people run it: a real repository, exit codes, the order of things, pipes and terminals."""
 
-import json
 import os
 import pty
 import re
@@ -15,7 +14,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from tests.cli.release_notes.looms import HOSTILE, STEPS, add, build, git
+from tests.cli.release_notes.looms import HOSTILE, build
+from tests.cli.release_notes.repositories import Built
 from tests.model_server import ModelServer, model_server
 from tools.llm.model import LIBRARY
 
@@ -25,16 +25,14 @@ PROGRAM = [sys.executable, "-P", "-c", "from cli.main import app; app()", "relea
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("looms") / "looms")
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    return build(tmp_path / "looms")
 
 
 @pytest.fixture
-def looms(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def looms(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "looms"
-    git(tmp_path, "clone", "-q", str(built), str(folder))
-    git(folder, "remote", "set-url", "origin", "https://github.com/lovelace/looms.git")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in [each for each in os.environ if each.startswith("ENGRAIN_LLM_") or each.endswith("_API_KEY")]:
@@ -77,33 +75,21 @@ def test_without_raw_the_notes_are_set_for_the_console(looms: Path) -> None:
     assert "**" not in shown
 
 
-USAGE = {
-    "no start": ((), "--from"),
-    "unknown preset": ((*RANGE, "--preset", "loud"), "loud"),
-    "unknown provider": ((*RANGE, "--provider", "acme"), "acme"),
-    "both critics": ((*RANGE, "--critic", "--no-critic"), "--critic"),
-    "unknown flag": ((*RANGE, "--frm"), "--frm"),
-    "stray word": ((*RANGE, "v3"), "v3"),
+REFUSED = {
+    "no start": ((), "--from", 2),
+    "unknown preset": ((*RANGE, "--preset", "loud"), "loud", 2),
+    "unknown provider": ((*RANGE, "--provider", "acme"), "acme", 2),
+    "both critics": ((*RANGE, "--critic", "--no-critic"), "--critic", 2),
+    "unknown flag": ((*RANGE, "--frm"), "--frm", 2),
+    "stray word": ((*RANGE, "v3"), "v3", 2),
+    "unknown start": (("--from", "nothing"), "nothing", 1),
+    "bytes": (("--from", "\udcff\udcfe"), "--from '\ufffd\ufffd' is no tag", 1),
+    "no key": ((*RANGE, "--provider", "openai", "--model", "m"), "OPENAI_API_KEY", 1),
+    "no repository": ((*RANGE, "--repo", "/nowhere/at/all"), "/nowhere/at/all", 1),
 }
 
 
-FAILURES = {
-    "unknown start": (("--from", "nothing"), "nothing"),
-    "unknown end": (("--from", "v1.0.0", "--to", "nothing"), "nothing"),
-    "bytes": (("--from", "\udcff\udcfe"), "--from '\ufffd\ufffd' is no tag"),
-    "empty range": (("--from", "v1.1.0", "--to", "v1.1.0"), "v1.1.0"),
-    "backwards": (("--from", "v1.1.0", "--to", "v1.0.0"), "v1.1.0"),
-    "no key": ((*RANGE, "--provider", "openai", "--model", "m"), "OPENAI_API_KEY"),
-    "no model": ((*RANGE, "--provider", "ollama"), "--model"),
-    "no repository": ((*RANGE, "--repo", "/nowhere/at/all"), "/nowhere/at/all"),
-}
-
-
-@pytest.mark.parametrize(
-    ("words", "named", "code"),
-    [*((*each, 2) for each in USAGE.values()), *((*each, 1) for each in FAILURES.values())],
-    ids=[*USAGE, *FAILURES],
-)
+@pytest.mark.parametrize(("words", "named", "code"), REFUSED.values(), ids=REFUSED)
 def test_a_command_line_that_makes_no_sense_is_exit_code_2_and_a_failure_is_one_sentence_and_exit_code_1(
     words: tuple[str, ...], named: str, code: int, looms: Path
 ) -> None:
@@ -115,12 +101,6 @@ def test_a_command_line_that_makes_no_sense_is_exit_code_2_and_a_failure_is_one_
         assert len(result.stderr.splitlines()) == 1
 
 
-def test_outside_of_a_repository_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = run("--from", "v1")
-    assert (result.exit_code, result.stderr[:7]) == (1, "Error: ")
-
-
 def test_a_working_folder_that_was_deleted_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (gone := tmp_path / "gone").mkdir()
     monkeypatch.chdir(gone)
@@ -130,11 +110,10 @@ def test_a_working_folder_that_was_deleted_is_a_failure(tmp_path: Path, monkeypa
     assert result.stderr == "Error: The working folder cannot be found: No such file or directory.\n"
 
 
-def test_a_clone_is_read_and_the_file_stays_here(built: Path, looms: Path, tmp_path: Path) -> None:
-    here = tmp_path / "elsewhere"
-    here.mkdir()
+def test_another_repository_is_read_and_the_file_stays_here(looms: Path, tmp_path: Path) -> None:
+    (here := tmp_path / "elsewhere").mkdir()
     os.chdir(here)
-    result = run(*RANGE, "--raw", "--repo", str(built), "--update")
+    result = run(*RANGE, "--raw", "-r", str(looms), "--update")
     assert result.exit_code == 0, result.stderr
     assert result.stdout in (here / "RELEASE_NOTES.md").read_text(encoding="utf-8")
     assert "Weave patterns" in result.stdout
@@ -199,27 +178,18 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_model_words_the_notes_and_what_was_done_is_told(looms: Path, server: ModelServer) -> None:
-    def answer(request: dict[str, object]) -> str:
-        asked = json.dumps(request)
-        if "You check release notes" in asked:
-            return '{"verdicts": [{"id": "c1.text", "supported": true}]}'
-        if "overview of the release notes" in asked:
-            return '{"overview": [{"text": "Looms now weave", "ids": ["c1"]}]}'
-        return json.dumps(
-            {"statements": [{"id": "c1", "text": "Looms weave"}, {"id": "c0", "text": "Looms fly at 900 km/h"}]}
-        )
-
-    server.answer = answer
-    environ = {"ENGRAIN_LLM_BASE_URL": server.address}
-    result = run(*RANGE, "--raw", "--provider", "openai", "--model", "writer", **environ)
+def test_what_a_model_and_its_critic_did_is_told(looms: Path, server: ModelServer) -> None:
+    said = '{"id": "c1", "text": "Looms weave"}, {"id": "c0", "text": "Looms fly at 900 km/h"}'
+    server.answer = lambda request: f'{{"statements": [{said}], "verdicts": [], "overview": []}}'
+    words = (*RANGE, "--raw", "--provider", "openai", "--model", "writer")
+    result = run(*words, ENGRAIN_LLM_BASE_URL=server.address)
     assert result.exit_code == 0, result.stderr
     assert "Looms weave" in result.stdout
     assert "900" not in result.stdout
     assert "Model: openai:writer worded 1 of" in result.stderr
     assert "Critic: removed, as its commits do not say 900" in result.stderr
     server.status, server.body = 500, b"{}"
-    failed = run(*RANGE, "--raw", "--provider", "openai", "--model", "writer", **environ)
+    failed = run(*words, ENGRAIN_LLM_BASE_URL=server.address)
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert failed.stderr.startswith("Error: The language model openai:writer cannot be reached")
 
@@ -229,8 +199,9 @@ def started(folder: Path, *words: str, **streams: object) -> "subprocess.Popen[b
     return subprocess.Popen([*PROGRAM, *words], cwd=folder, env=environ, **streams)  # type: ignore[call-overload, no-any-return]
 
 
-def test_a_reader_who_leaves_ends_nothing_badly(looms: Path) -> None:
-    add(looms, [type(STEPS[0])(f"feat: thing {'x' * 150} {n}") for n in range(40)], start=20)
+def test_a_reader_who_leaves_ends_nothing_badly(looms: Path, built: Built) -> None:
+    for number in range(40):
+        built.commit(f"feat: thing {'x' * 150} {number}")
     for words in (("--raw",), ()):
         reader, writer = os.pipe()
         process = started(
@@ -269,14 +240,11 @@ def test_credentials_of_an_address_are_shown_nowhere(looms: Path, address: str) 
     assert "looms.git" in result.stderr
 
 
-def test_ctrl_c_is_a_sentence(looms: Path, server: ModelServer) -> None:
+def test_ctrl_c_is_a_sentence(looms: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.delay_s = 60
     words = (*RANGE, "--provider", "ollama", "--model", "m", "--debug")
-    os.environ["ENGRAIN_LLM_BASE_URL"] = server.address
-    try:
-        process = started(looms, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    finally:
-        del os.environ["ENGRAIN_LLM_BASE_URL"]
+    monkeypatch.setenv("ENGRAIN_LLM_BASE_URL", server.address)
+    process = started(looms, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     until = time.monotonic() + 60
     while not server.requests and time.monotonic() < until:
         time.sleep(0.05)
@@ -304,8 +272,9 @@ def on_terminal(folder: Path, *words: str) -> tuple[int, str]:
     return process.wait(timeout=60), shown.decode()
 
 
-def test_a_terminal_shows_the_steps_and_obeys_no_commit_message(looms: Path) -> None:
-    add(looms, HOSTILE, start=20)
+def test_a_terminal_shows_the_steps_and_obeys_no_commit_message(looms: Path, built: Built) -> None:
+    for message, author in HOSTILE:
+        built.commit(message, author=author)
     code, shown = on_terminal(looms, "--from", "v1.1.0")
     assert code == 0
     assert re.search(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m (?:Settings|Reading|Finding|Sorting|Counting|Ranking)", shown)

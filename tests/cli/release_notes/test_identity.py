@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.release_notes.git.address import web_address, without_credentials
-from tests.cli.release_notes.repositories import ANN, BOB, Built, begun
+from cli.release_notes.git.address import web_address
+from tests.cli.release_notes.repositories import Built, begun
 
 
 @pytest.fixture
@@ -35,19 +35,6 @@ def test_a_remote_becomes_a_page_or_nothing(remote: str, web: str | None) -> Non
     assert web_address(remote) == web
 
 
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("https://a:b@h.org/x?token=1#y", "https://h.org/x"),
-        ("git@h.org:x", "git@h.org:x"),
-        ("ssh://a@h:1/x", "ssh://h:1/x"),
-        ("http://a:b@[h", "http://[h"),
-    ],
-)
-def test_addresses_are_shown_without_secrets(url: str, shown: str) -> None:
-    assert without_credentials(url) == shown
-
-
 def test_the_page_and_the_comparison_come_from_the_remote(built: Built) -> None:
     built.repository.remotes.create("backup", "/srv/backup.git")
     built.repository.remotes.create("origin", "git@github.com:weavers/loom.git")
@@ -75,8 +62,7 @@ def test_the_version_is_the_given_one_then_the_tag_then_the_manifest(built: Buil
     ("path", "text", "name"),
     [("package.json", json.dumps({"name": "@a/loom"}), "@a/loom"),
      ("Cargo.toml", '[package]\nname = "loom"\n', "loom"), ("go.mod", "module example.org/weavers/loom/v2\n", "loom"),
-     ("pyproject.toml", '[tool.poetry]\nname = "loom"\n', "loom"), ("package.json", "[1]", "tool"),
-     ("pyproject.toml", "project = 3\n", "tool"), ("package.json", "{", "tool")],
+     ("pyproject.toml", '[tool.poetry]\nname = "loom"\n', "loom"), ("package.json", "{", "tool")],
 )  # fmt: skip
 def test_the_project_is_called_what_its_manifest_says(tmp_path: Path, path: str, text: str, name: str) -> None:
     built = begun(tmp_path / "tool.git")
@@ -84,23 +70,3 @@ def test_the_project_is_called_what_its_manifest_says(tmp_path: Path, path: str,
     found = built.facts()
     assert found.project_name == name
     assert [(file.path, file.text) for file in found.project_files] == [(path, text)]
-
-
-def test_contributors_are_people_counted_once_each(built: Built) -> None:
-    built.commit("One", author=BOB)
-    built.commit("Two\n\nCo-authored-by: Cy <cy@example.org>", author=("Bob", "bob@work.example"))
-    built.commit("Three", author=("Cy", "12+cy@users.noreply.github.com"))
-    built.commit("Four", author=("renovate[bot]", "29139614+renovate[bot]@users.noreply.github.com"))
-    built.commit("Five\n\nCo-authored-by: Claude Opus 4.5 <noreply@anthropic.com>")
-    found = built.facts()
-    assert [(one.person.name, one.commits, one.is_new) for one in found.contributors] == [
-        ("Ann", 2, False), ("Bob", 2, True), ("Cy", 2, True),
-    ]  # fmt: skip
-    assert [one.person.name for one in found.bots] == ["Claude Opus 4.5", "renovate[bot]"]
-    assert all(one.person.is_bot for one in found.bots)
-
-
-@pytest.mark.parametrize("text", [b"\xff\xfe <a@b", "<" * 50_000, "a <b> <c> <d>\n" * 2_000, "\0"])
-def test_an_odd_mailmap_does_no_harm(built: Built, text: str | bytes) -> None:
-    built.commit("Map", {".mailmap": text}, author=ANN)
-    assert built.facts().contributors

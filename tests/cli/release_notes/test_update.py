@@ -92,17 +92,9 @@ def test_an_entry_that_the_command_did_not_write_is_left_to_its_author(title: st
     assert b"Mine." in into(f"```\n{title}\n```\n\n# Moving to a loom that is newer than 1.1.0\n\nMine.\n".encode())
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "RELEASE_NOTES.md"
-
-
-def put(path: Path) -> str:
-    return update(path, NEW, "1.1.0")
-
-
-def test_rights_and_owner_of_a_file_stay(file: Path) -> None:
-    assert put(file) == "created"
+def test_rights_and_owner_of_a_file_stay(tmp_path: Path) -> None:
+    file = tmp_path / "RELEASE_NOTES.md"
+    assert update(file, NEW, "1.1.0") == "created"
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~mask
@@ -111,13 +103,13 @@ def test_rights_and_owner_of_a_file_stay(file: Path) -> None:
     if os.geteuid() == 0:
         os.chown(file, 65_534, 65_533)
     before = file.stat()
-    assert put(file) == "added"
+    assert update(file, NEW, "1.1.0") == "added"
     after = file.stat()
     assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
     assert [*file.parent.iterdir()] == [file]
 
 
-def test_a_link_a_folder_a_device_and_a_read_only_file_are_refused_in_a_sentence(file: Path, tmp_path: Path) -> None:
+def test_a_link_a_folder_a_device_and_a_read_only_file_are_in_a_sentence(tmp_path: Path) -> None:
     (target := tmp_path / "target").write_text("precious")
     (link := tmp_path / "link").symlink_to(target)
     (locked := tmp_path / "locked").write_text("old")
@@ -135,12 +127,15 @@ def test_a_link_a_folder_a_device_and_a_read_only_file_are_refused_in_a_sentence
         (utf16, "UTF-16"),
     ):
         with pytest.raises(ReleaseNotesFailed, match=sentence):
-            put(path)
+            update(path, NEW, "1.1.0")
     assert (target.read_text(), locked.read_text()) == ("precious", "old")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "locked", "pipe", "target", "utf16"]
 
 
-def test_a_file_that_somebody_else_changes_meanwhile_is_left_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_somebody_else_changes_meanwhile_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "NEWS.md"
     file.write_bytes(b"old")
     sync = os.fsync
 
@@ -150,6 +145,6 @@ def test_a_file_that_somebody_else_changes_meanwhile_is_left_alone(file: Path, m
 
     monkeypatch.setattr(os, "fsync", meanwhile)
     with pytest.raises(ReleaseNotesFailed, match="changed by somebody else"):
-        put(file)
+        update(file, NEW, "1.1.0")
     assert file.read_bytes() == b"theirs"
     assert [*file.parent.iterdir()] == [file]
