@@ -118,6 +118,7 @@ async def test_structure_and_text_of_every_tool_say_the_same_and_are_short(
     pack, text = answers["context"]
     assert pack == {"markdown": text}
     assert answers["delete_entity"][0] == {"deleted": [known["gone"]]}
+    assert not {"description", "source_file", "category", "revision"} & answers["get_entity"][0].keys()
 
 
 def strings(value: Any) -> list[str]:

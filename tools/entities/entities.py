@@ -247,10 +247,10 @@ def _page_for_agents(page: EntityPage) -> dict[str, Any]:
     return {"entities": shown, "total": page.total, "page": page.page, "has_more": page.has_more}
 
 
-def entity_for_agents(view: EntityView) -> dict[str, Any]:
+def entity_for_agents(view: EntityView) -> EntityView:
     """Show an entity without its place in the store."""
     is_repeated = view.content.startswith(view.description.rstrip("… "))
-    return view.model_dump(exclude={"source_file", "description"} if is_repeated else {"source_file"})
+    return view.model_copy(update={"source_file": None, "description": "" if is_repeated else view.description})
 
 
 SHOWN = 10

@@ -170,7 +170,7 @@ class Tool:
     """Values of arguments that are left out, where they differ from those of REST."""
     omit_result: frozenset[str] = frozenset()
     """Result fields that the answer leaves out, at any depth."""
-    answer: Callable[[Any], Mapping[str, Any]] | None = None
+    answer: Callable[[Any], BaseModel | Mapping[str, Any]] | None = None
     """Choose what agents read of the result; without it, everything that says something."""
 
 
