@@ -157,8 +157,9 @@ def test_no_line_of_a_record_can_pass_for_another_record() -> None:
 
 def test_what_the_caller_put_into_metadata_keeps_its_names_and_numbers() -> None:
     own = {"title": "Release", "revision": 7, "ratio": 0.123456, "note": None}
-    given = {"title": "One", "revision": 2, "metadata": {**own, "principal_id": "ada"}}
+    given = {"title": "One", "revision": 2, "metadata": {**own, "principal_id": "ada", "scope_key": None}}
     assert answer_of(given) == {"name": "One", "metadata": own}
+    assert "note: none" in text_of(answer_of(given))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ RENAMED = {**FOR_AGENTS, "entity_id": "id"}
 _HEAD = ("score", "id", "type", "name")
 _TEXTS = ("markdown", "content")
 _LONG = ("content", "description")
-"""Only these keep their lines: one in a title would pass for another record."""
+"""Only these and Markdown keep their lines: one in a title would pass for another record."""
+_WORDS = {True: "yes", False: "no", None: "none"}
 _SHORT = 120
 
 
@@ -64,7 +65,9 @@ def _said(value: Any, omit: frozenset[str]) -> Any:
 def _own(metadata: Any) -> Any:
     # Names and numbers in it are the caller's.
     said = to_jsonable_python(metadata)
-    return {key: value for key, value in said.items() if key not in _STAMPED} if isinstance(said, dict) else said
+    if not isinstance(said, dict):
+        return said
+    return {key: value for key, value in said.items() if key not in _STAMPED and (key, value) != ("scope_key", None)}
 
 
 def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
@@ -110,4 +113,4 @@ def _is_short(value: Any) -> bool:
 def _inline(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_inline, value)) or "none"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else one_line(str(value))
+    return _WORDS[value] if value is None or isinstance(value, bool) else one_line(str(value))
