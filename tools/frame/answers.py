@@ -20,7 +20,6 @@ FOR_PROGRAMS = _STAMPED | {"mutation_receipt", "message_key", "revision"}
 RENAMED = {**FOR_AGENTS, "entity_id": "id"}
 """Agents see one name for one thing."""
 _HEAD = ("score", "id", "type", "name")
-_TEXTS = ("markdown", "content")
 _LONG = ("content", "description")
 """Only these and Markdown keep their lines: one in a title would pass for another record."""
 _WORDS = {True: "yes", False: "no", None: "none"}
@@ -71,7 +70,8 @@ def _own(metadata: Any) -> Any:
 
 
 def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
-    for key, value in answer.items():
+    for name, value in answer.items():
+        key = one_line(name)
         if isinstance(value, Mapping):
             yield f"{indent}{key}:"
             yield from _lines(value, f"{indent}  ")
@@ -79,9 +79,9 @@ def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
             yield f"{indent}{key}:"
             for item in value:
                 yield from _record(item, indent) if isinstance(item, Mapping) else [f"{indent}- {one_line(str(item))}"]
-        elif key in _TEXTS and not indent:
+        elif key == "markdown" and not indent:
             yield str(value)
-        elif key in _LONG and len(str(value).splitlines()) > 1:
+        elif key in _LONG and (not indent or len(str(value).splitlines()) > 1):
             yield f"{indent}{key}:"
             yield from (f"{indent}  {line}".rstrip() for line in str(value).splitlines())
         else:
@@ -92,7 +92,7 @@ def _record(record: Mapping[str, Any], indent: str) -> Iterator[str]:
     head = [_headed(key, record[key]) for key in _HEAD if key in record]
     rest = {key: value for key, value in record.items() if key not in _HEAD}
     short = {key: value for key, value in rest.items() if _is_short(value)}
-    marks = ", ".join(f"{key}: {_inline(value)}" for key, value in short.items())
+    marks = ", ".join(f"{one_line(key)}: {_inline(value)}" for key, value in short.items())
     line = f"{' '.join(head)} ({marks})" if head and marks else " ".join(head) or marks
     yield f"{indent}- {line}"
     yield from _lines({key: value for key, value in rest.items() if key not in short}, f"{indent}  ")
