@@ -3,7 +3,7 @@
 Clients hand their model either the structure or the text, so both say the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -76,9 +76,14 @@ def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
             yield f"{indent}{key}:"
             yield from _lines(value, f"{indent}  ")
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            # Rows of fields alone name each of them, as the structure does.
+            has_text = any(name in item for item in value if isinstance(item, Mapping) for name in _LONG)
             yield f"{indent}{key}:"
             for item in value:
-                yield from _record(item, indent) if isinstance(item, Mapping) else [f"{indent}- {one_line(str(item))}"]
+                if isinstance(item, Mapping):
+                    yield from _record(item, indent, _HEAD if has_text else ())
+                else:
+                    yield f"{indent}- {one_line(str(item))}"
         elif key == "markdown" and not indent:
             yield str(value)
         elif key in _LONG and (not indent or len(str(value).splitlines()) > 1):
@@ -88,10 +93,10 @@ def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
             yield f"{indent}{key}: {_inline(value)}"
 
 
-def _record(record: Mapping[str, Any], indent: str) -> Iterator[str]:
-    head = [_headed(key, record[key]) for key in _HEAD if key in record]
-    rest = {key: value for key, value in record.items() if key not in _HEAD}
-    short = {key: value for key, value in rest.items() if _is_short(value)}
+def _record(record: Mapping[str, Any], indent: str, headed: Sequence[str]) -> Iterator[str]:
+    head = [_headed(key, record[key]) for key in headed if key in record]
+    rest = {key: record[key] for key in (*_HEAD, *record) if key in record and key not in headed}
+    short = {key: value for key, value in rest.items() if key == "name" or _is_short(value)}
     marks = ", ".join(f"{one_line(key)}: {_inline(value)}" for key, value in short.items())
     line = f"{' '.join(head)} ({marks})" if head and marks else " ".join(head) or marks
     yield f"{indent}- {line}"
