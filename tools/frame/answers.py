@@ -104,9 +104,9 @@ def _record(record: Mapping[str, Any], indent: str, headed: Sequence[str]) -> It
 
 
 def _headed(key: str, value: Any) -> str:
-    if key == "score":
+    if key == "score" and isinstance(value, float):
         return f"{value:.2f}"
-    return f"[{value}]" if key == "type" else one_line(str(value))
+    return f"[{_inline(value)}]" if key == "type" else _inline(value)
 
 
 def _is_short(value: Any) -> bool:
