@@ -27,6 +27,7 @@ from tools.records.after_write import after_write
 from tools.runtime.health import health, readiness, stats
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
+from tools.text.plain import one_line
 
 PRINCIPAL = "engrain.principal"
 REQUEST_ID = "engrain.request_id"
@@ -147,7 +148,7 @@ class Toolbox:
         """Run a tool; an `EngrainError` becomes an error result."""
         operation = self.operations.get(params.name)
         if operation is None or operation.tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {one_line(params.name)}")
         request_id = str(_scope(context).get(REQUEST_ID, ""))
         try:
             outcome = await self._run(context, operation, params.arguments or {}, request_id)
@@ -255,7 +256,8 @@ def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
     text = f"{error.code}: {error.message}{argument} {error.remediation}"
     if error.code == "internal_error":
         text += f" (request {request_id})"
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+    # Arguments that it names may hold line breaks.
+    return types.CallToolResult(content=[types.TextContent(type="text", text=one_line(text))], is_error=True)
 
 
 def _toolsets(context: Context) -> frozenset[str]:

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope
 from auth.principal import Principal
 from rest_bridge.bodies import parse_pairs, read_form
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.layout import field, hidden, login_address, render, see, text, visitor_of
+from rest_bridge.pages.layout import field, hidden, login_address, render, see, text, visitor_of, way_out
 from rest_bridge.prefix import public_path
 from stores.errors import EngrainError, NotFound, ValidationFailed
 from tools.people.device import PAGE
@@ -69,7 +69,7 @@ def _code_form(user_code: str = "", alert: EngrainError | None = None) -> Respon
         + field("user_code", "Code", value=user_code[:20], more=more)
         + '<button class="act">Continue</button></form>'
     )
-    said = None if alert is None else f"{alert.message} {alert.remediation}"
+    said = None if alert is None else f"{alert.message} {way_out(alert)}"
     return render("Let a program sign in", body, status=200 if alert is None else 404, alert=said)
 
 

@@ -16,7 +16,7 @@ from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.envelope import status_of
 from rest_bridge.prefix import public_path
 from rest_bridge.request_ids import REQUEST_ID
-from stores.errors import EngrainError, RateLimited
+from stores.errors import EngrainError, RateLimited, ValidationFailed
 
 _STYLE = """
 :root{color-scheme:light dark;--ground:#f3f4f6;--card:#fff;--ink:#16181d;--soft:#5b6270;--line:#c9cdd6;--act:#1f4fd8;
@@ -119,13 +119,18 @@ def error_page(
     """Show an error; `elsewhere` is a path to go on to, with its label."""
     way_on = f'<p><a class="button" href="{text(elsewhere[0])}">{text(elsewhere[1])}</a></p>' if elsewhere else ""
     body = (
-        f"<p>{text(error.remediation, at_most=500)}</p>{way_on}"
+        f"<p>{text(way_out(error), at_most=500)}</p>{way_on}"
         f'<p class="soft">Reference for the operator: {text(scope.get(REQUEST_ID, ""))}</p>'
     )
     response = render(title, body, status=status_of(error), alert=error.message)
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = retry_after(error)
     return response
+
+
+def way_out(error: EngrainError) -> str:
+    """Return the remediation, which of a wrong field is an example for programs."""
+    return "Correct it and try again." if isinstance(error, ValidationFailed) else error.remediation
 
 
 def retry_after(error: RateLimited) -> str:

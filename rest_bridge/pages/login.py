@@ -24,6 +24,7 @@ from rest_bridge.pages.layout import (
     see,
     text,
     visitor_of,
+    way_out,
 )
 from rest_bridge.prefix import public_path
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, RateLimited, ValidationFailed
@@ -56,7 +57,7 @@ class LoginPage(Page):
             filled = {name: given.get(name, "") for name in self.fields}
             answer = await self.operations.answer(self.operation, scope, filled)
         except (AuthenticationRequired, Conflict, Forbidden, RateLimited, ValidationFailed) as error:
-            alert = f"{error.message.rstrip('.')}. {error.remediation}"
+            alert = f"{error.message.rstrip('.')}. {way_out(error)}"
             response = await self.form(scope, onward, given, alert, status_of(error))
             if isinstance(error, RateLimited):
                 response.headers["Retry-After"] = retry_after(error)

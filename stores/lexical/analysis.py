@@ -90,7 +90,7 @@ def identifiers(text: str) -> list[str]:
     found: dict[str, None] = {}
     normal = normalise(text)
     for word in dict.fromkeys(normal.split()):
-        if _is_plain(word) or _is_plain(_trim(word)):
+        if _is_plain(word) or _is_plain(trim(word)):
             continue
         parts = _parts(word)
         for token in (*parts, *members(parts)):
@@ -177,6 +177,11 @@ def several(text: str) -> set[str]:
     return {found.lower() for found in _ACRONYMS.findall(text)}
 
 
+def trim(token: str) -> str:
+    """Strip quotes, brackets and punctuation around a token."""
+    return token.strip(_TRIMMED).rstrip(".")
+
+
 def _split(word: str) -> str:
     if word.isascii():
         return _apart(word)
@@ -196,13 +201,9 @@ def _bigrams(run: re.Match[str]) -> str:
 
 
 def _parts(word: str) -> list[str]:
-    trimmed = _trim(word)
+    trimmed = trim(word)
     pieces = _PIECES.split(trimmed)
-    return [trimmed, *map(_trim, pieces)] if len(pieces) > 1 else [trimmed]
-
-
-def _trim(token: str) -> str:
-    return token.strip(_TRIMMED).rstrip(".")
+    return [trimmed, *map(trim, pieces)] if len(pieces) > 1 else [trimmed]
 
 
 def _admit(token: str, found: dict[str, None]) -> None:

@@ -25,8 +25,8 @@ MOST_TERMS = 64
 """Distinct terms searched, rarest first."""
 MOST_PHRASES = 8
 MOST_LOOKED_UP = 8
-_HASH = re.compile(r"[0-9a-f-]+")
 """Names with numbers that are looked up."""
+_HASH = re.compile(r"[0-9a-f-]+")
 NAMED = 5.0
 """Weight of the number of a name."""
 DATED = 3.0
@@ -73,7 +73,7 @@ class Plan:
     words: Words
     """In order; none with a script without spaces, whose bigrams tell no order."""
     ids: tuple[str, ...] = ()
-    """Records of which the question is the id."""
+    """Records of which the question is the id, or holds it."""
     unknown: float = 0.0
     """Share of the idf in names with numbers that no visible record has."""
 
@@ -123,7 +123,8 @@ def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> Plan:
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact, *completed.values()]
     weighed = _emphasised(found, names)
     phrases = [tuple(analysis.positions(phrase)) for phrase in analysis.quoted(whole)[:MOST_PHRASES]]
-    ids = tuple(stats.records(analysis.normalise(whole).strip()))
+    asked = dict.fromkeys([analysis.trim(analysis.normalise(whole).strip()), *filter(analysis.is_opaque, tokens)])
+    ids = tuple(dict.fromkeys(each for name in islice(asked, MOST_LOOKED_UP) for each in stats.records(name)))
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(weighed, key=lambda term: -term.idf)[:MOST_TERMS]),

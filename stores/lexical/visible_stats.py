@@ -12,7 +12,8 @@ from stores.lexical.schema import POSITION_KEY, RECORD, RESERVED
 MOST_COUNTED = 10_000
 """Records counted (0.2 ms); above it their visible share is estimated."""
 MOST_CONTINUATIONS = 8
-_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{7,12}")
+_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{7,12}|[0-9a-f]{8}-[0-9a-f-]{,27}")
+_BARE_UUID = re.compile(r"([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})")
 # Callers and terms cached until the next commit, 20 MB at most.
 _MOST_CALLERS = 64
 _MOST_TERMS = 2_000
@@ -87,9 +88,10 @@ class VisibleStats:
 
     def records(self, name: str) -> list[str]:
         """Return the visible record with this id, or those whose generated id begins so, with its type or without."""
-        if self._searcher.doc_freq("id", name):
-            return [name] if _count(self._searcher, self._is(name), self._visible) else []
         beginning = name.lower()
+        for whole in (name, _BARE_UUID.sub(r"\1-\2-\3-\4-\5", beginning)):
+            if self._searcher.doc_freq("id", whole):
+                return [whole] if _count(self._searcher, self._is(whole), self._visible) else []
         if not _SHORT_ID.fullmatch(beginning):
             return []
         types = [f"{value}_" for value, _ in self._searcher.terms_with_prefix("entity_type", "")]

@@ -87,6 +87,17 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
+ROWS: dict[str, dict[str, Any]] = {
+    "explore": {"limit": 200},
+    "explore one": {"limit": 1},
+    "explore tasks": {"types": "task"},
+    "list_entities": {"page_size": 200},
+    "search": {"query": "How long do retries of the payment gateway wait?", "limit": 50, "include_content": False},
+    "add": {"title": "Jitter", "content": SAID, "entity_type": "note"},
+}
+"""Answers of many short records, of which `known` holds some."""
+
+
 def test_every_tool_is_measured_here() -> None:
     assert {operation.name for operation in OPERATIONS if operation.tool} == set(CALLS)
 
@@ -132,6 +143,14 @@ async def test_a_pack_stays_within_its_budget_and_is_told_once(owner: Person, kn
     assert length(pack) <= 4 * 500
     audited, _ = await asked(owner, "context", goal="retries of the gateway", audit=True)
     assert audited["audit"][0]["metadata"]["retrieval_signals"]
+
+
+async def test_rows_of_short_names_are_short_in_the_structure(owner: Person, known: dict[str, str]) -> None:
+    same = [{"name": f"N{number}", "content": SAID, "entity_type": "note"} for number in range(5)]
+    await owner.call("bulk_create_entities", entities=same, sync=True)
+    found = {name: await asked(owner, name.split()[0], **call) for name, call in ROWS.items()}
+    assert len(found["add"][0]["conflicts"]) == 5
+    assert {name for name, (answer, text) in found.items() if length(answer) > 1.3 * len(text)} == set()
 
 
 async def test_what_is_not_there_is_said(owner: Person) -> None:
@@ -196,8 +215,9 @@ def test_no_line_of_a_record_can_pass_for_another_record() -> None:
 
 def test_what_the_caller_put_into_metadata_keeps_its_names_and_numbers() -> None:
     own = {"title": "Release", "revision": 7, "ratio": 0.123456, "note": None}
-    given = {"title": "One", "revision": 2, "metadata": {**own, "principal_id": "ada"}}
+    given = {"title": "One", "revision": 2, "metadata": {**own, "principal_id": "ada", "scope_key": None}}
     assert answer_of(given) == {"name": "One", "metadata": own}
+    assert "note: none" in text_of(answer_of(given))
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,13 @@ async def test_the_beginning_of_a_hash_or_id_is_an_exact_answer(owner: Person, m
     hidden = {"memory_scope": "private"}
     made = await member.call("create_entity", name="Mine", content="x", metadata=hidden, sync=True)
     memory = await member.call("store_raw_memory", title="Said", raw_content="The tap drips.", sync=True)
-    for record_id in (made["id"], memory["id"]):
+    page = await member.call("create_entity", name="Taps", entity_type="document", metadata=hidden, sync=True)
+    for record_id in (made["id"], memory["id"], page["id"]):
         digits = record_id.rpartition("_")[2]
-        for query in (record_id, record_id[:-3], digits, digits[:7], digits.upper()):
+        pasted = [f"`{record_id}`", f'"{record_id}"', f"({digits})", f"What became of {record_id}?", f"{digits[:-2]}?"]
+        for query in (
+            record_id, record_id[:-3], digits, digits[:7], digits.upper(), digits.replace("-", ""), *pasted,
+        ):  # fmt: skip
             found = (await member.call("search", query=query))["results"]
             assert (found[0]["id"], found[0]["score"] > 0.95) == (record_id, True), query
             assert record_id not in {hit["id"] for hit in (await owner.call("search", query=query))["results"]}

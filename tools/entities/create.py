@@ -146,6 +146,7 @@ class Added(Result):
     readable_by: str
     entity: EntityView
     conflicts: list[Similar] = Field(default_factory=list)
+    background_jobs: BackgroundJobs
 
 
 async def add(app: App, call: Call, request: AddRequest) -> Added:
@@ -172,6 +173,7 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
         readable_by=readers,
         entity=view,
         conflicts=alike,
+        background_jobs=pending,
     )
 
 

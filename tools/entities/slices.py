@@ -107,7 +107,7 @@ def _for_agents(piece: Slice) -> dict[str, Any]:
     return {
         **head,
         "content": piece.content,
-        "pieces": pieces,
+        "pieces": pieces or None,
         "truncated": piece.truncated,
         "content_length": piece.content_length,
     }

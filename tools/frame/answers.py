@@ -3,7 +3,7 @@
 Clients hand their model either the structure or the text, so both say the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,9 +20,9 @@ FOR_PROGRAMS = _STAMPED | {"mutation_receipt", "message_key", "revision"}
 RENAMED = {**FOR_AGENTS, "entity_id": "id"}
 """Agents see one name for one thing."""
 _HEAD = ("score", "id", "type", "name")
-_TEXTS = ("markdown", "content")
 _LONG = ("content", "description")
-"""Only these keep their lines: one in a title would pass for another record."""
+"""Only these and Markdown keep their lines: one in a title would pass for another record."""
+_WORDS = {True: "yes", False: "no", None: "none"}
 _SHORT = 120
 
 
@@ -64,41 +64,49 @@ def _said(value: Any, omit: frozenset[str]) -> Any:
 def _own(metadata: Any) -> Any:
     # Names and numbers in it are the caller's.
     said = to_jsonable_python(metadata)
-    return {key: value for key, value in said.items() if key not in _STAMPED} if isinstance(said, dict) else said
+    if not isinstance(said, dict):
+        return said
+    return {key: value for key, value in said.items() if key not in _STAMPED and (key, value) != ("scope_key", None)}
 
 
 def _lines(answer: Mapping[str, Any], indent: str) -> Iterator[str]:
-    for key, value in answer.items():
+    for name, value in answer.items():
+        key = one_line(name)
         if isinstance(value, Mapping):
             yield f"{indent}{key}:"
             yield from _lines(value, f"{indent}  ")
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            # Rows of fields alone name each of them, as the structure does.
+            has_text = any(name in item for item in value if isinstance(item, Mapping) for name in _LONG)
             yield f"{indent}{key}:"
             for item in value:
-                yield from _record(item, indent) if isinstance(item, Mapping) else [f"{indent}- {one_line(str(item))}"]
-        elif key in _TEXTS and not indent:
+                if isinstance(item, Mapping):
+                    yield from _record(item, indent, _HEAD if has_text else ())
+                else:
+                    yield f"{indent}- {one_line(str(item))}"
+        elif key == "markdown" and not indent:
             yield str(value)
-        elif key in _LONG and len(str(value).splitlines()) > 1:
+        elif key in _LONG and (not indent or len(str(value).splitlines()) > 1):
             yield f"{indent}{key}:"
             yield from (f"{indent}  {line}".rstrip() for line in str(value).splitlines())
         else:
             yield f"{indent}{key}: {_inline(value)}"
 
 
-def _record(record: Mapping[str, Any], indent: str) -> Iterator[str]:
-    head = [_headed(key, record[key]) for key in _HEAD if key in record]
-    rest = {key: value for key, value in record.items() if key not in _HEAD}
-    short = {key: value for key, value in rest.items() if _is_short(value)}
-    marks = ", ".join(f"{key}: {_inline(value)}" for key, value in short.items())
+def _record(record: Mapping[str, Any], indent: str, headed: Sequence[str]) -> Iterator[str]:
+    head = [_headed(key, record[key]) for key in headed if key in record]
+    rest = {key: record[key] for key in (*_HEAD, *record) if key in record and key not in headed}
+    short = {key: value for key, value in rest.items() if key == "name" or _is_short(value)}
+    marks = ", ".join(f"{one_line(key)}: {_inline(value)}" for key, value in short.items())
     line = f"{' '.join(head)} ({marks})" if head and marks else " ".join(head) or marks
     yield f"{indent}- {line}"
     yield from _lines({key: value for key, value in rest.items() if key not in short}, f"{indent}  ")
 
 
 def _headed(key: str, value: Any) -> str:
-    if key == "score":
+    if key == "score" and isinstance(value, float):
         return f"{value:.2f}"
-    return f"[{value}]" if key == "type" else one_line(str(value))
+    return f"[{_inline(value)}]" if key == "type" else _inline(value)
 
 
 def _is_short(value: Any) -> bool:
@@ -110,4 +118,4 @@ def _is_short(value: Any) -> bool:
 def _inline(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_inline, value)) or "none"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else one_line(str(value))
+    return _WORDS[value] if value is None or isinstance(value, bool) else one_line(str(value))

@@ -63,6 +63,8 @@ async def test_who_has_no_account_makes_one_and_goes_on(browser: Client, tmp_pat
     form = {"name": "Nia <b>", "email": "nia@example.org", "password": "short", "next": hidden_field(page, "next")}
     refused = await browser.post(page.url, data=form)
     assert (refused.status_code, "Nia &lt;b&gt;" in refused.text, "short" in refused.text) == (422, True, False)
+    [alert] = re.findall(r'role="alert">([^<]*)<', refused.text)
+    assert html.unescape(alert) == "password: String should have at least 8 characters. Correct it and try again."
     answer = await browser.post(page.url, data={**form, "password": PASSWORD})
     assert (answer.status_code, answer.headers["location"]) == (303, onward)
     assert (await browser.get("/api/auth/me")).json()["user"]["email"] == "nia@example.org"

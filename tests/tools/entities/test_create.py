@@ -12,6 +12,7 @@ import pytest
 from stores.errors import ValidationFailed
 from tests.embedders import CachingEmbedder, Vectors
 from tests.people import Person, caught_up
+from tests.tools.test_answers import asked
 from tools.app import App
 
 pytestmark = pytest.mark.anyio
@@ -57,6 +58,9 @@ async def test_a_huge_text_is_answered_before_its_vectors(
     with anyio.fail_after(5):
         created = await owner.call("create_entity", name="Block", content=block, sync=True)
     assert created["background_jobs"] == {"pending_indexes": ["vectors"]}
+    answer, text = await asked(owner, "add", title="Block", content=f"The other: {block}")
+    assert answer["background_jobs"] == created["background_jobs"]
+    assert "pending_indexes: vectors" in text
     created = await owner.call("create_entity", name="Short", content="Behind the block.", sync=True)
     assert created["background_jobs"] == {"pending_indexes": []}
 
