@@ -28,6 +28,7 @@ from stores.ledger.listing import Listing
 from stores.ledger.members import Members
 from stores.ledger.memories import MemoryReads
 from stores.ledger.migrating import migrate
+from stores.ledger.payloads import PayloadReads
 from stores.ledger.projects import ProjectMembers
 from stores.ledger.reclaiming import Resets
 from stores.ledger.relation_history import EndReads
@@ -72,6 +73,7 @@ class Ledger:
         self.records = Records(database, clock, self.feed)
         self.relations = Relations(database, clock)
         self.memories = MemoryReads(database, clock)
+        self.payloads = PayloadReads(database, clock)
         self.people = People(database, clock)
         self.idempotency = Idempotency(database, clock)
         self.leases = Leases(database, clock)

@@ -46,6 +46,7 @@ PEOPLE = (
 
 CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.chunks, "id"),
+    (schema.payload_texts, "id"),
     (schema.raw_memories, "id"),
     (schema.documents, "id"),
     (schema.relations, "id"),

@@ -31,6 +31,7 @@ __all__ = [
     "meta",
     "metadata",
     "organizations",
+    "payload_texts",
     "project_access",
     "raw_memories",
     "relation_ends",
@@ -281,6 +282,17 @@ raw_memories = Table(
     _belongs_to_entity("id"),
 )
 """The text is the entity with the same id."""
+
+payload_texts = Table(
+    "payload_texts",
+    metadata,
+    _organization(),
+    key("id", primary_key=True),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    words("content"),
+    _belongs_to_entity("id"),
+)
+"""Long texts of a raw memory that no index holds, by their place in its payload."""
 
 project_access = Table(
     "project_access",

@@ -21,6 +21,7 @@ CONTENT = frozenset(
         "entity_labels",
         "relations",
         "relation_ends",
+        "payload_texts",
         "raw_memories",
         "documents",
         "chunks",
