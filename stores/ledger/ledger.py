@@ -22,6 +22,7 @@ from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.invitations import Invitations
+from stores.ledger.jobs import JobListener, Jobs
 from stores.ledger.leases import Leases
 from stores.ledger.links import SurroundingReads
 from stores.ledger.listing import Listing
@@ -86,6 +87,9 @@ class Ledger:
         self.grants = Grants(database, clock)
         self.on_commit: list[CommitListener] = []
         """Called with organization and last sequence number after each commit that grew its feed."""
+        self.on_job: list[JobListener] = []
+        """Called after each commit that changed the state of a job."""
+        self.jobs = Jobs(database, clock, self.on_job)
 
     @classmethod
     def open(cls, url: str, *, clock: Clock = utc_now) -> "Ledger":
@@ -128,6 +132,9 @@ class Ledger:
         if tx.wrote:
             for listener in self.on_commit:
                 listener(organization_id, tx.sequence)
+        for notice in tx.job_notices:
+            for told in self.on_job:
+                told(notice)
 
     def rights_version(self) -> int | None:
         """Return a number that grows when rights may have changed, in any process; None on PostgreSQL.
