@@ -61,3 +61,4 @@ class JobNotice(NamedTuple):
     function: str
     state: JobState
     visibility: str
+    at: datetime

@@ -195,7 +195,7 @@ class Jobs(Store):
 
     def _told(self, job: Job) -> Job:
         for listener in self._listeners:
-            listener(notice_of(job))
+            listener(notice_of(job, self._clock()))
         return job
 
 
@@ -235,15 +235,15 @@ class JobWrites(Writes):
         else:
             sooner = min(due_at, to_micros(job.due_at))
             job = _changed(self._connection, job, {"due_at": sooner}, self.now)
-        self._writing.notices.append(notice_of(job))
+        self._writing.notices.append(notice_of(job, self.now))
 
     def require(self, job: Job) -> None:
         """Raise Conflict if the lease was lost or the job cancelled; neither can happen before the commit."""
         _require(self._connection, job, self.now)
 
 
-def notice_of(job: Job) -> JobNotice:
-    return JobNotice(job.organization_id, job.id, job.function, job.state, job.visibility)
+def notice_of(job: Job, at: datetime) -> JobNotice:
+    return JobNotice(job.organization_id, job.id, job.function, job.state, job.visibility, at)
 
 
 def _lock(connection: Connection, organization_id: str, job_id: str, now: datetime) -> Job | None:
