@@ -64,7 +64,7 @@ class Runner:
         loop = asyncio.get_running_loop()
 
         def ring(notice: JobNotice) -> None:
-            if notice.state == "queued":
+            if notice.state in ("queued", "deferred"):
                 with suppress(RuntimeError):  # The loop has ended.
                     loop.call_soon_threadsafe(self._bell.set)
 
