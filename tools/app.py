@@ -119,6 +119,7 @@ async def open_app(
                     loop.call_soon_threadsafe(app.events.tell_job, notice)
 
         app.ledger.on_commit.append(ring)
+        app.ledger.on_commit_elsewhere.append(ring)
         app.ledger.on_job.append(tell_job)
         app.indexer.on_applied.append(ring)
         async with anyio.create_task_group() as tasks:
@@ -168,9 +169,11 @@ def open_stores(
         organizations = folder.path / "organizations"
         indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=encoder)
         ledger.on_commit.append(indexer.notify)
+        ledger.on_commit_elsewhere.append(indexer.notify_elsewhere)
         ledger.people.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
+        ledger.listen()
         yield Stores(folder, ledger, indexer, watched, encoder, workers, process_id)
 
 

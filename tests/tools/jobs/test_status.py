@@ -92,6 +92,6 @@ async def test_a_job_is_cancelled_by_its_author_or_an_admin(owner: Person, membe
     await member.refused("cancel_job", Conflict, job_id="c", match="complete")
 
 
-@pytest.mark.parametrize("job_ids", [[], ["x"] * 65, [""], ["x" * 401], "x", [7]])
+@pytest.mark.parametrize("job_ids", [[], ["x"] * 65, [""], ["x" * 401], [None]])
 async def test_bad_ids_are_refused(owner: Person, job_ids: object) -> None:
     await owner.refused("job_status", ValidationFailed, job_ids=job_ids)
