@@ -67,6 +67,14 @@ def serve(
 
 
 @app.command()
+def worker() -> None:
+    """Run background jobs of a ledger on PostgreSQL (ENGRAIN_DATABASE_URL), on any machine, until interrupted."""
+    from cli.serving import run_worker  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_worker(os.environ))
+
+
+@app.command()
 def login(
     url: UrlOption = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address instead of opening it.")] = False,

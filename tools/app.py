@@ -26,6 +26,7 @@ from stores.embedding.workers import Workers
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
+from stores.jobs import JobNotice
 from stores.ledger import Ledger
 from stores.preload import Preload, import_engines, load_model, load_token_encoder
 from stores.processor import processors
@@ -112,7 +113,14 @@ async def open_app(
             with suppress(RuntimeError):  # The loop has ended.
                 loop.call_soon_threadsafe(app.events.ring)
 
+        def tell_job(notice: JobNotice) -> None:
+            if app.events.follows(notice.organization_id):
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(app.events.tell_job, notice)
+
         app.ledger.on_commit.append(ring)
+        app.ledger.on_commit_elsewhere.append(ring)
+        app.ledger.on_job.append(tell_job)
         app.indexer.on_applied.append(ring)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.events.run)
@@ -142,6 +150,7 @@ def open_stores(
         process_id = _kept(folder.path / "instance", lambda: uuid.uuid4().hex)
         ledger.idempotency.release_dead_claims(process_id)
         ledger.leases.release_holder(process_id)
+        ledger.jobs.release_holder(process_id)
         workers = Workers(settings.reading_threads)
         stack.callback(workers.close)
         if embedder is None and (embedder := build_embedder(_embedding(settings), workers)) is not None:
@@ -160,9 +169,11 @@ def open_stores(
         organizations = folder.path / "organizations"
         indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=encoder)
         ledger.on_commit.append(indexer.notify)
+        ledger.on_commit_elsewhere.append(indexer.notify_elsewhere)
         ledger.people.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
+        ledger.listen()
         yield Stores(folder, ledger, indexer, watched, encoder, workers, process_id)
 
 

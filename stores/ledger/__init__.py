@@ -15,6 +15,7 @@ from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantR
 from stores.ledger.history import HistoryQuery, Recalled
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
+from stores.ledger.jobs import JOB_LEASE_S, JobListener, Jobs
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
@@ -38,6 +39,7 @@ __all__ = [
     "DEPENDS",
     "DERIVED_FROM",
     "ENDED",
+    "JOB_LEASE_S",
     "PERSONAL_SLUG",
     "PRECEDES",
     "SINGLE_VALUED",
@@ -68,6 +70,8 @@ __all__ = [
     "GrantRefusal",
     "HistoryQuery",
     "Idempotency",
+    "JobListener",
+    "Jobs",
     "KeyIdentity",
     "KeyedRequest",
     "Lease",

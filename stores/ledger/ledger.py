@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select
 
 from stores.clock import Clock, utc_now
 from stores.errors import Unavailable
+from stores.jobs import JobNotice
 from stores.ledger import schema
 from stores.ledger.accounts import Accounts
 from stores.ledger.api_keys import ApiKeys
@@ -22,12 +23,14 @@ from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.invitations import Invitations
+from stores.ledger.jobs import JobListener, Jobs
 from stores.ledger.leases import Leases
 from stores.ledger.links import SurroundingReads
 from stores.ledger.listing import Listing
 from stores.ledger.members import Members
 from stores.ledger.memories import MemoryReads
 from stores.ledger.migrating import migrate
+from stores.ledger.notices import Notices
 from stores.ledger.payloads import PayloadReads
 from stores.ledger.projects import ProjectMembers
 from stores.ledger.reclaiming import Resets
@@ -88,6 +91,12 @@ class Ledger:
         self.grants = Grants(database, clock)
         self.on_commit: list[CommitListener] = []
         """Called with organization and last sequence number after each commit that grew its feed."""
+        self.on_job: list[JobListener] = []
+        """Called after each commit that changed the state of a job, also by other processes if `listen` was called."""
+        self.on_commit_elsewhere: list[CommitListener] = []
+        """Called as `on_commit`, for commits of other processes, if `listen` was called."""
+        self.jobs = Jobs(database, clock, self.on_job)
+        self._notices: Notices | None = None
 
     @classmethod
     def open(cls, url: str, *, clock: Clock = utc_now) -> "Ledger":
@@ -130,6 +139,27 @@ class Ledger:
         if tx.wrote:
             for listener in self.on_commit:
                 listener(organization_id, tx.sequence)
+        for notice in tx.job_notices:
+            for told in self.on_job:
+                told(notice)
+
+    def listen(self) -> None:
+        """Exchange notices of commits with other processes on one PostgreSQL; SQLite has no others."""
+        if self._database.is_sqlite:
+            return
+        notices = Notices(self._database, self._heard_commit, self._heard_job)
+        self.on_commit.append(notices.tell_commit)
+        self.on_job.append(notices.tell_job)
+        self._notices = notices
+
+    def _heard_commit(self, organization_id: str, sequence: int) -> None:
+        for listener in self.on_commit_elsewhere:
+            listener(organization_id, sequence)
+
+    def _heard_job(self, notice: JobNotice) -> None:
+        for listener in self.on_job:
+            if self._notices is None or listener != self._notices.tell_job:
+                listener(notice)
 
     def rights_version(self) -> int | None:
         """Return a number that grows when rights may have changed, in any process; None on PostgreSQL.
@@ -155,6 +185,8 @@ class Ledger:
 
     def close(self) -> None:
         """Write API key uses, and close every connection."""
+        if self._notices is not None:
+            self._notices.close()
         with suppress(Unavailable):
             self.api_keys.write_uses()
         self._database.close()

@@ -26,6 +26,7 @@ __all__ = [
     "entity_revisions",
     "idempotency_keys",
     "idempotency_records",
+    "jobs",
     "leases",
     "memberships",
     "meta",
@@ -67,6 +68,8 @@ SUPERSEDING = text("name = 'SUPERSEDES'")
 _NARROWING = ("visibility", "status_key", "source_id")
 _WORKFLOW = ("priority_key", "complexity_key", "feature_key", "category_key")
 """In the indexes, so that matches are counted without reading records."""
+
+_IS_OPEN = text("due_at IS NOT NULL")
 
 meta = Table("meta", metadata, key("name", primary_key=True), words("value"))
 
@@ -359,3 +362,31 @@ leases = Table(
     micros("token"),
     micros("expires_at"),
 )
+
+jobs = Table(
+    "jobs",
+    metadata,
+    _organization(),
+    key("id", primary_key=True),
+    key("function"),
+    words("payload"),
+    key("state"),
+    key("visibility"),
+    key("actor_id"),
+    key("api_key_id", nullable=True),
+    Column("attempts", Integer, nullable=False),
+    micros("due_at", nullable=True),
+    key("holder"),
+    micros("token"),
+    Column("again", Boolean, nullable=False),
+    Column("done", Integer, nullable=True),
+    Column("total", Integer, nullable=True),
+    words("result", nullable=True),
+    words("error", nullable=True),
+    micros("created_at"),
+    micros("started_at", nullable=True),
+    micros("finished_at", nullable=True),
+    Index("ix_jobs_due", "due_at", sqlite_where=_IS_OPEN, postgresql_where=_IS_OPEN),
+    Index("ix_jobs_created", "organization_id", "created_at", "id"),
+)
+"""`due_at` is the next attempt, the end of the lease while it is in progress, and null once it has ended."""

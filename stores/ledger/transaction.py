@@ -7,6 +7,7 @@ from sqlalchemy import BindParameter, Connection, bindparam, delete, or_, select
 
 from stores.clock import Clock
 from stores.errors import NotFound
+from stores.jobs import JobNotice
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.documents import DocumentWrites
@@ -15,6 +16,7 @@ from stores.ledger.engine import in_chunks
 from stores.ledger.facts import RelationWrites
 from stores.ledger.idempotency import Claim, apply_claim
 from stores.ledger.identities import access_of, identity_of
+from stores.ledger.jobs import JobWrites
 from stores.ledger.leases import Lease, require_lease
 from stores.ledger.memories import MemoryWrites
 from stores.ledger.payloads import PayloadWrites
@@ -169,6 +171,12 @@ class Transaction:
         self.memories = MemoryWrites(writing, self.records)
         self.payloads = PayloadWrites(writing)
         self.people = PeopleWrites(writing)
+        self.jobs = JobWrites(writing)
+
+    @property
+    def job_notices(self) -> list[JobNotice]:
+        """Jobs that the commit queues."""
+        return self._writing.notices
 
     @property
     def wrote(self) -> bool:

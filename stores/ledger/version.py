@@ -30,6 +30,7 @@ CONTENT = frozenset(
         "idempotency_keys",
         "idempotency_records",
         "leases",
+        "jobs",
         "audit_entries",
     }
 )

@@ -1,0 +1,1 @@
+"""Background jobs: functions, the runner, their status."""

@@ -1,0 +1,9 @@
+"""All job functions. Each room that has one adds a line here."""
+
+from collections.abc import Mapping
+
+from tools.jobs.functions import JobFunction
+
+_ALL: tuple[JobFunction, ...] = ()
+
+FUNCTIONS: Mapping[str, JobFunction] = {function.name: function for function in _ALL}
