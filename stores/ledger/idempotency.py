@@ -183,7 +183,9 @@ def apply_claim(writing: Writing, claim: Claim) -> None:
         raise Conflict("The request took too long and lost its Idempotency-Key; nothing was changed.")
     # No relations: some may belong to hidden records, and none is read by id.
     # And none that was made unavailable: nobody could read the answer.
-    shown = (each for each in writing.entries if each.kind != "relation" and not each.visibility.startswith(UNAVAILABLE))
+    shown = (
+        each for each in writing.entries if each.kind != "relation" and not each.visibility.startswith(UNAVAILABLE)
+    )
     written = (each.record_id for each in shown)
     records = dict.fromkeys(f"entity:{entity_id}" for entity_id in (*written, *writing.shown))
     rows = [

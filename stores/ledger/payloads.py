@@ -42,11 +42,11 @@ class PayloadWrites(Writes):
         self._insert(memory_id, enumerate(texts))
 
     def _insert(self, memory_id: str, texts: Iterable[tuple[int, str]]) -> None:
-        rows = [
+        rows: list[Values] = [
             {"organization_id": self.organization_id, "id": memory_id, "place": place, "content": text}
             for place, text in texts
         ]
-        check_text(row["content"] for row in rows)
+        check_text(str(row["content"]) for row in rows)
         self._run(insert(_table), rows)
 
     def _at(self, memory_id: str, place: int) -> Values:

@@ -3,9 +3,9 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
@@ -79,6 +79,12 @@ def place_of(caller: Principal, project_id: str, memory_id: str) -> Place:
 
 def memory_id_of(manifest_id: str) -> str:
     return f"raw_memory_{manifest_id.partition('_')[2]}"
+
+
+def parts_in(outline: JsonObject) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield the evidence parts of an outline with their steps, in the order of their places."""
+    found: Any = outline["observations"]
+    return ((step, part) for step in found for part in step["evidence"])
 
 
 def read_revision(tx: Transaction, memory_id: str) -> Revision | None:

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from stores.records import JsonObject
 from tools.experience.payload import EvidencePart, Experience, Observation
+from tools.packs.selection import UNVERIFIED
 from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT
 from tools.text.plain import one_line
 
-UNVERIFIED = "unverified"
-"""Status of a procedure: nobody has checked that it leads to the goal."""
 STEP_LIMIT = 500
 """Characters of a step in the manifest and the procedure."""
 
