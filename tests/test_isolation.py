@@ -60,6 +60,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     ],
     "expand_neighbors": lambda _, hidden: [{"entity_ids": [hidden]}],
     "fetch_slice": lambda _, hidden: [{"entity_id": hidden}],
+    "experience_evidence": lambda _, hidden: [{"source_id": hidden}],
     "list_relations": lambda _, hidden: [{"entity_id": hidden, "include_expired": True}],
     "list_notes": lambda _, hidden: [{"task_id": hidden}],
     "me": lambda *_: [{}],

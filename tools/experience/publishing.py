@@ -16,6 +16,7 @@ from tools.experience.keeping import (
     Kept,
     Place,
     Revision,
+    end_relation,
     keep,
     memory_id_of,
     place_of,
@@ -168,6 +169,8 @@ def keep_payload(tx: Transaction, place: Place, outline: JsonObject, experience:
 
 def retire_notes(tx: Transaction, place: Place, before: Revision, revision: Revision) -> None:
     """Withdraw the notes of the revision before: they rest on evidence that is replaced."""
+    for relation_id in before.note_relations.values():
+        end_relation(tx, relation_id)
     for record_id in tx.records.outlines(before.notes):
         retire(tx, place, record_id)
         revision.unavailable.append(record_id)

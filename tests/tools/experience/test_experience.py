@@ -41,7 +41,7 @@ async def run_jobs(who: Person) -> dict[str, dict[str, Any]]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Runner(who.app, "worker", backoff_s=0.01).run)
         with anyio.fail_after(30):
-            while await in_thread(who.app.ledger.jobs.next_due, [*FUNCTIONS]) is not None:
+            while await in_thread(who.app.ledger.jobs.next_due, [*FUNCTIONS]) is not None:  # noqa: ASYNC110 - nobody tells
                 await anyio.sleep(0.02)
         tasks.cancel_scope.cancel()
     jobs = await in_thread(who.app.ledger.jobs.page, who.organization_id, [*await keys(who)], None, 50, 0)
@@ -65,7 +65,7 @@ async def test_a_run_becomes_records_and_notes_that_cite_it(owner: Person, membe
     await joined(owner, member, project)
     receipt = await record(member, project, FAILING, MENDING, outcome="It works now")
     assert changes(receipt) == (4, 5, 0, 0)
-    manifest, procedure, *sessions = receipt["entity_ids"]
+    manifest = receipt["entity_ids"][0]
     assert manifest == receipt["manifest_id"]
     jobs = receipt["background_jobs"]
     assert jobs["embedding_backfill"]["queued_entities"] == 4
@@ -162,7 +162,7 @@ async def test_who_may_publish(owner: Person, member: Person, viewer: Person) ->
     await joined(owner, member, project)
     with pytest.raises(Forbidden, match="project_access_denied"):
         await record(member, project, goal="Mine")
-    await owner.call("update_project_member", project_id=project, user_id=member.user_id, role="project_maintainer")
+    await owner.call("change_project_member", project_id=project, user_id=member.user_id, role="project_maintainer")
     revised = await record(member, project, goal="Ours")
     assert (revised["manifest_id"], changes(revised)[0]) == (made["manifest_id"], 2)
     (raw,) = (await owner.call("list_captures"))["captures"]
@@ -215,5 +215,3 @@ async def test_a_job_that_lost_its_right_publishes_nothing(owner: Person, member
     assert not await ids_of(owner, "note")
     manifest = (await owner.call("experience_evidence", source_id="run-1"))["manifest_id"]
     assert (await owner.call("get_entity", entity_id=manifest))["metadata"]["state"] == "embedding_pending"
-
-
