@@ -107,10 +107,10 @@ class Jobs(Store):
             return self._told(self._end(job, {"state": "failed", "error": error}))
         return self._told(self._change(job, {"state": "queued", "due_at": self._in(retry_in_s), "error": error}))
 
-    def put_back(self, job: Job) -> Job:
-        """Queue a job again whose worker stops; the attempt does not count. Conflict as in `renew`."""
+    def put_back(self, job: Job, delay_s: float = 0) -> Job:
+        """Queue a job again whose worker stops, or that waits; the attempt does not count. Conflict as in `renew`."""
         return self._told(
-            self._change(job, {"state": "queued", "due_at": self._in(0), "attempts": _jobs.c.attempts - 1})
+            self._change(job, {"state": "queued", "due_at": self._in(delay_s), "attempts": _jobs.c.attempts - 1})
         )
 
     def cancel(self, organization_id: str, job_id: str) -> Job:

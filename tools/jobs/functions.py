@@ -47,6 +47,14 @@ class RunningJob:
         self.job = await in_thread(self.ledger.jobs.renew, self.job, done, total, lease_s=self.lease_s)
 
 
+class NotYet(Exception):
+    """Raised by a job that waits for something: it is put back, and begins again after a delay."""
+
+    def __init__(self, delay_s: float) -> None:
+        super().__init__()
+        self.delay_s = delay_s
+
+
 @dataclass(frozen=True, slots=True)
 class JobFunction:
     """Kind of job. It may run again after a crash in any step, so its writes are idempotent."""

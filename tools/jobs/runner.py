@@ -12,7 +12,7 @@ import structlog
 from stores.errors import BadGateway, Conflict, EngrainError, RateLimited, Unavailable
 from stores.jobs import Job, JobNotice
 from stores.ledger import JOB_LEASE_S
-from tools.jobs.functions import JobFunction, JobHost, RunningJob
+from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.jobs.registry import FUNCTIONS
 from tools.runtime.threads import in_thread
 
@@ -144,6 +144,9 @@ class Runner:
             with anyio.fail_after(function.timeout_s):
                 result = await function.run(self._host, running)
             await in_thread(self._jobs.finish, running.job, result)
+        except NotYet as wait:
+            with suppress(Conflict):
+                await in_thread(self._jobs.put_back, running.job, wait.delay_s)
         except Exception as error:  # the edge of a job
             log.warning("job_attempt_failed", job_id=running.job.id, attempt=running.job.attempts, exc_info=error)
             again = running.job.attempts < function.attempts and _is_temporary(error)

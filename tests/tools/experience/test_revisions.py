@@ -217,7 +217,7 @@ class Publication(RuleBasedStateMachine):
 
 
 TestPublication = Publication.TestCase
-TestPublication.settings = limits(max_examples=10, stateful_step_count=12, deadline=None)
+TestPublication.settings = limits(max_examples=25, stateful_step_count=20, deadline=None)
 
 
 def die_in(folder: str, module: str, name: str) -> None:

@@ -13,7 +13,7 @@ from stores.jobs import Job, JobDraft
 from stores.records import JsonObject
 from tests.people import Person
 from tools.app import App
-from tools.jobs.functions import JobFunction, JobHost, RunningJob
+from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.jobs.runner import Runner
 from tools.runtime.threads import in_thread
 
@@ -97,6 +97,21 @@ async def test_a_job_that_fails_once_is_done_by_the_next_attempt(owner: Person) 
         await enqueue(owner, "a")
         job = await ended(owner, "a")
     assert (job.state, job.attempts, job.error) == ("complete", 3, None)
+
+
+async def test_a_job_that_waits_is_put_back_and_no_attempt_counts(owner: Person) -> None:
+    begun = Counter[str]()
+
+    async def body(running: RunningJob) -> JsonObject:
+        begun[running.job.id] += 1
+        if begun.total() < 5:
+            raise NotYet(0.01)
+        return {}
+
+    async with worker(owner.app, body):
+        await enqueue(owner, "a")
+        job = await ended(owner, "a")
+    assert (job.state, job.attempts, job.error, begun) == ("complete", 1, None, {"a": 5})
 
 
 async def test_a_cancelled_job_stops_and_commits_nothing(owner: Person) -> None:
