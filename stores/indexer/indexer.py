@@ -101,7 +101,7 @@ class Indexer:
             self._supervisor.want(organization_id, sequence)
 
     def notify_elsewhere(self, organization_id: str, sequence: int) -> None:
-        """Note a commit of another process, if the organization is open here. Does not block."""
+        """Note a commit of another process if the organization is open."""
         if (organization := self._registry.get(organization_id)) is not None:
             organization.wake(sequence)
 

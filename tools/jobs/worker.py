@@ -1,34 +1,21 @@
-"""Worker process: runs jobs of a ledger on PostgreSQL, without a data folder."""
+"""`engrain worker`: jobs without a data folder."""
 
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from uuid import uuid4
 
 import anyio
 
-from stores.clock import Clock, utc_now
 from stores.errors import InvalidSetting
 from stores.ledger import Ledger
+from tools.jobs.functions import JobHost
 from tools.jobs.runner import Runner
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
-    ledger: Ledger
-    settings: Settings
-    clock: Clock = utc_now
-    indexer: None = None
-
-
 async def work(settings: Settings, on_started: Callable[[], None]) -> None:
-    """Run jobs until SIGINT or SIGTERM; those that run then are put back.
-
-    Raises:
-        InvalidSetting: The ledger is on SQLite.
-    """
+    """Run jobs until SIGINT or SIGTERM; InvalidSetting on SQLite."""
     if settings.ledger_url.startswith("sqlite"):
         raise InvalidSetting(
             "A worker needs a ledger on PostgreSQL: one on SQLite belongs to the server of its data folder.",
@@ -39,7 +26,7 @@ async def work(settings: Settings, on_started: Callable[[], None]) -> None:
         ledger.listen()
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as stops:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(Runner(Worker(ledger, settings), uuid4().hex).run)
+                tasks.start_soon(Runner(JobHost(ledger, settings), uuid4().hex).run)
                 on_started()
                 async for _ in stops:
                     tasks.cancel_scope.cancel()
