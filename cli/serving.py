@@ -1,6 +1,5 @@
-"""`engrain serve` and `engrain worker`."""
+"""`engrain serve`."""
 
-import asyncio
 import gc
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,9 +10,7 @@ import typer
 from cli.refusals import tell
 from rest_bridge.server import serve
 from stores.errors import EngrainError
-from tools.jobs.worker import work
-from tools.runtime.log_ring import LogRing, configure_logs
-from tools.runtime.settings import Settings, read_settings
+from tools.runtime.settings import read_settings
 
 
 def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None, data_dir: Path | None) -> int:
@@ -26,28 +23,12 @@ def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None
             typer.echo(f"Engrain serves {address} (API {address}/api/docs, MCP {address}/mcp). Stop it with Ctrl-C.")
 
     try:
-        settings = _read(environ, host=host, port=port, data_dir=data_dir)
+        settings, warnings = read_settings(environ, host=host, port=port, data_dir=data_dir)
+        for warning in warnings:
+            typer.echo(f"Warning: {warning}.", err=True)
         if settings.mcp_auth_mode == "off":
             typer.echo("Warning: /mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off).", err=True)
         serve(settings, on_listening=announce)
-    except EngrainError as error:
-        return tell(error)
-    return 0
-
-
-def _read(environ: Mapping[str, str], **overrides: object) -> Settings:
-    settings, warnings = read_settings(environ, **overrides)
-    for warning in warnings:
-        typer.echo(f"Warning: {warning}.", err=True)
-    return settings
-
-
-def run_worker(environ: Mapping[str, str]) -> int:
-    """Run jobs; return 1 if the ledger cannot be used."""
-    try:
-        settings = _read(environ)
-        configure_logs(settings.log_level, settings.log_format, LogRing())
-        asyncio.run(work(settings, lambda: typer.echo("Engrain runs background jobs. Stop it with Ctrl-C.")))
     except EngrainError as error:
         return tell(error)
     return 0

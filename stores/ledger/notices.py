@@ -10,7 +10,6 @@ from uuid import uuid4
 import structlog
 from sqlalchemy import text
 
-from stores.errors import EngrainError
 from stores.jobs import JobNotice
 from stores.ledger.engine import Database
 from stores.ledger.jobs import JobListener
@@ -49,7 +48,8 @@ class Notices:
             thread.join(2)
 
     def _send(self) -> None:
-        while not self._stopping.is_set():
+        notices: list[tuple[Any, ...]] = []
+        while () not in notices:
             notices = [self._outbox.get()]
             while not self._outbox.empty():
                 notices.append(self._outbox.get())
@@ -57,8 +57,8 @@ class Notices:
             try:
                 with self._database.read() as connection:
                     connection.execute(_notify, {"notices": json.dumps(texts)})
-            except EngrainError as error:
-                log.warning("notices_not_sent", detail=error.message)
+            except Exception as error:  # noqa: BLE001 - the thread's edge, as below
+                log.warning("notices_not_sent", detail=str(error))
 
     def _listen(self) -> None:
         while not self._stopping.is_set():

@@ -8,7 +8,7 @@ from signal import SIGKILL, SIGTERM, Signals
 
 import pytest
 
-from cli.serving import run_worker
+from cli.worker import run_worker
 from stores.jobs import JobDraft
 from stores.ledger import Ledger
 from tests.postgres import postgres
