@@ -222,7 +222,7 @@ def writable_visibility(
     elif scope in LETTING_IN:
         found = _space_visibility(principal, cast("MemoryScope", scope), scope_key)
     else:
-        found = _asked_visibility(scope, project_id, author_id or principal.user_id)
+        found = _asked_visibility(principal, scope, project_id, author_id or principal.user_id)
     if principal.is_narrowed and found.key not in principal.visible:
         raise Forbidden(
             "This API key writes only records of the projects or memory spaces to which it is narrowed.",
@@ -266,7 +266,14 @@ def _reads_only(what: str) -> Forbidden:
     return Forbidden(f"You may read {what}.", remediation="Ask an owner or admin for the role writer in the space.")
 
 
-def _asked_visibility(scope: JsonValue, project_id: str | None, author_id: str) -> Visibility:
+def public_place(principal: Principal) -> Visibility:
+    """Return the visibility of scope `public`, which is the organization's; Forbidden unless a setting enables it."""
+    if not principal.has_public_scope:
+        raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
+    return Visibility(ORGANIZATION, "public", None)
+
+
+def _asked_visibility(principal: Principal, scope: JsonValue, project_id: str | None, author_id: str) -> Visibility:
     if scope is None:
         scope = "organization" if project_id is None else "project"
     if scope == "organization":
@@ -282,7 +289,7 @@ def _asked_visibility(scope: JsonValue, project_id: str | None, author_id: str) 
             f"{scope!r} is not a memory scope; use one of {', '.join(MEMORY_SCOPES)}.",
             details={"field": "body.metadata.memory_scope", "expected": "memory scope"},
         )
-    raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
+    return public_place(principal)
 
 
 def _no_scope_key() -> InvalidRequest:

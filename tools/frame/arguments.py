@@ -11,12 +11,13 @@ from pydantic_core import ErrorDetails, from_json, to_json
 
 SYNONYMS: Mapping[str, str] = {
     "query": "q question search_query keywords text prompt topic", "goal": "task prompt question q query topic text",
-    "content": "text body note notes message description", "title": "name heading subject", "name": "title relation",
-    "limit": "top_k k n count size max_results num_results page_size", "page_size": "limit size top_k count",
-    "entity_id": "id uuid record_id node_id task_id epic_id entity entity_ids", "depth": "max_depth",
-    "entity_ids": "ids id entity entity_id", "cited_ids": "ids entity_ids", "relation_id": "id uuid entity_id",
-    "entity_type": "type kind types record_type", "types": "type kind entity_type entity_types record_type",
-    "kind": "type entity_type types", "output_type": "type kind", "output_format": "format", "search": "q query",
+    "content": "text body note notes message description", "title": "name heading subject",
+    "name": "title heading subject relation", "limit": "top_k k n count size max_results num_results page_size",
+    "page_size": "limit size top_k count", "entity_id": "id uuid record_id node_id task_id epic_id entity entity_ids",
+    "depth": "max_depth", "entity_ids": "ids id entity entity_id", "cited_ids": "ids entity_ids",
+    "relation_id": "id uuid entity_id", "entity_type": "type kind types record_type",
+    "types": "type kind entity_type entity_types record_type", "kind": "type entity_type types",
+    "type": "types record_type category", "output_type": "type kind", "output_format": "format", "search": "q query",
     "relationship_types": "relation relations relationship", "source_id": "source from", "target_id": "target to",
     "project": "project_id project_name projects", "project_ids": "project projects", "min_score": "threshold",
     "since": "after from start_time", "until": "before end_time to", "as_of": "before at date",
@@ -24,10 +25,18 @@ SYNONYMS: Mapping[str, str] = {
 }  # fmt: skip
 """Our arguments, with words that other tools have for them."""
 
+FOR_AGENTS: Mapping[str, str] = {"title": "name", "entity_type": "type", "kind": "type"}
+"""Fields that agents know by one name, as they read it in answers; the field's own name is accepted, too."""
+
 _LISTS = frozenset({"list_type", "tuple_type", "set_type", "frozen_set_type"})
 _OBJECTS = frozenset({"dict_type", "model_type", "model_attributes_type"})
 _LONGEST_NAME = 500
 """Characters; items of a list that may be longer are sentences, in which commas separate nothing."""
+
+
+def names_for_agents(model: type[BaseModel]) -> dict[str, str]:
+    """Return the fields of a model that agents know by another name, with that name."""
+    return {name: FOR_AGENTS[name] for name in model.model_fields if name in FOR_AGENTS}
 
 
 def mended(
@@ -91,10 +100,10 @@ def _sentences(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(name for name, item in items.items() if item.get("maxLength", 0) > _LONGEST_NAME)
 
 
-def examples(model: type[BaseModel], names: Sequence[str]) -> str:
-    """Return a JSON object with a valid value for each of the fields; empty without fields."""
+def examples(model: type[BaseModel], fields: Mapping[str, str]) -> str:
+    """Return a JSON object with a valid value for each of the fields, by the caller's name; empty without fields."""
     schema = model.model_json_schema()
-    found = {name: _example(name, schema["properties"][name], schema) for name in names}
+    found = {shown: _example(shown, schema["properties"][name], schema) for shown, name in fields.items()}
     return to_json(found).decode() if found else ""
 
 
