@@ -68,8 +68,8 @@ def serve(
 
 @app.command()
 def worker() -> None:
-    """Run background jobs of a ledger on PostgreSQL (ENGRAIN_DATABASE_URL), on any machine, until interrupted."""
-    from cli.serving import run_worker  # noqa: PLC0415 - as above
+    """Run background jobs of a ledger on PostgreSQL (ENGRAIN_DATABASE_URL), until interrupted."""
+    from cli.worker import run_worker  # noqa: PLC0415 - as above
 
     raise typer.Exit(run_worker(os.environ))
 

@@ -1,6 +1,5 @@
-"""`engrain serve` and `engrain worker`."""
+"""`engrain serve`."""
 
-import asyncio
 import gc
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,8 +10,6 @@ import typer
 from cli.refusals import tell
 from rest_bridge.server import serve
 from stores.errors import EngrainError
-from tools.jobs.worker import work
-from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import read_settings
 
 
@@ -32,19 +29,6 @@ def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None
         if settings.mcp_auth_mode == "off":
             typer.echo("Warning: /mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off).", err=True)
         serve(settings, on_listening=announce)
-    except EngrainError as error:
-        return tell(error)
-    return 0
-
-
-def run_worker(environ: Mapping[str, str]) -> int:
-    """Run jobs until interrupted; return 1 if the ledger cannot be used."""
-    try:
-        settings, warnings = read_settings(environ)
-        for warning in warnings:
-            typer.echo(f"Warning: {warning}.", err=True)
-        configure_logs(settings.log_level, settings.log_format, LogRing())
-        asyncio.run(work(settings, lambda: typer.echo("Engrain runs background jobs. Stop it with Ctrl-C.")))
     except EngrainError as error:
         return tell(error)
     return 0

@@ -176,7 +176,7 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
     configure_logs(settings.log_level, settings.log_format, ring)
     if settings.mcp_auth_mode == "off":
         log.warning("mcp_without_authentication", logger="server", warning=OPEN_MCP)
-    async with open_app(settings, logs=ring) as app, jobs_running(app, app.process_id):
+    async with open_app(settings, logs=ring) as app, jobs_running(app):
 
         def announce() -> None:
             # Local clients find the server through the folder's lock.

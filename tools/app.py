@@ -26,7 +26,6 @@ from stores.embedding.workers import Workers
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
-from stores.jobs import JobNotice
 from stores.ledger import Ledger
 from stores.preload import Preload, import_engines, load_model, load_token_encoder
 from stores.processor import processors
@@ -113,14 +112,9 @@ async def open_app(
             with suppress(RuntimeError):  # The loop has ended.
                 loop.call_soon_threadsafe(app.events.ring)
 
-        def tell_job(notice: JobNotice) -> None:
-            if app.events.follows(notice.organization_id):
-                with suppress(RuntimeError):
-                    loop.call_soon_threadsafe(app.events.tell_job, notice)
-
         app.ledger.on_commit.append(ring)
         app.ledger.on_commit_elsewhere.append(ring)
-        app.ledger.on_job.append(tell_job)
+        app.ledger.on_job += [app.events.tell_job, lambda notice: ring(notice.organization_id, 0)]
         app.indexer.on_applied.append(ring)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.events.run)
@@ -191,7 +185,7 @@ def _opened(
         )
         beside = ThreadPoolExecutor(BESIDE, "beside-search")
         closing.callback(beside.shutdown)
-        accounts = Accounts(stores.ledger, tokens, Passwords(), clock)
+        accounts = Accounts(stores.ledger, tokens, Passwords(), clock, settings.public_scope)
         mailer = Mailer(settings, clock)
         closing.callback(mailer.close)
         providers = build_providers(settings, stores.ledger, clock)

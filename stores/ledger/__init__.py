@@ -17,8 +17,9 @@ from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
 from stores.ledger.jobs import JOB_LEASE_S, JobListener, Jobs
 from stores.ledger.leases import Lease, Leases
-from stores.ledger.ledger import CommitListener, Ledger
+from stores.ledger.ledger import Ledger
 from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
+from stores.ledger.notices import CommitListener
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit

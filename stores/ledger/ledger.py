@@ -1,6 +1,6 @@
 """The ledger, the source of truth: repositories over one database, with a change feed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
@@ -30,7 +30,7 @@ from stores.ledger.listing import Listing
 from stores.ledger.members import Members
 from stores.ledger.memories import MemoryReads
 from stores.ledger.migrating import migrate
-from stores.ledger.notices import Notices
+from stores.ledger.notices import CommitListener, Notices
 from stores.ledger.payloads import PayloadReads
 from stores.ledger.projects import ProjectMembers
 from stores.ledger.reclaiming import Resets
@@ -44,8 +44,6 @@ from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
 from stores.ledger.version import count_rights
 from stores.ledger.workflow import WorkReads
-
-CommitListener = Callable[[str, int], None]
 
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
@@ -92,10 +90,10 @@ class Ledger:
         self.on_commit: list[CommitListener] = []
         """Called with organization and last sequence number after each commit that grew its feed."""
         self.on_job: list[JobListener] = []
-        """Called after each commit that changed the state of a job, also by other processes if `listen` was called."""
+        """Called after commits that changed a job's state, in all processes that `listen`."""
         self.on_commit_elsewhere: list[CommitListener] = []
-        """Called as `on_commit`, for commits of other processes, if `listen` was called."""
-        self.jobs = Jobs(database, clock, self.on_job)
+        """As `on_commit`, for other processes; needs `listen`."""
+        self.jobs = Jobs(database, clock, self._tell_job)
         self._notices: Notices | None = None
 
     @classmethod
@@ -139,27 +137,20 @@ class Ledger:
         if tx.wrote:
             for listener in self.on_commit:
                 listener(organization_id, tx.sequence)
-        for notice in tx.job_notices:
-            for told in self.on_job:
-                told(notice)
+        for notice in tx.jobs.notices:
+            self._tell_job(notice)
 
     def listen(self) -> None:
-        """Exchange notices of commits with other processes on one PostgreSQL; SQLite has no others."""
-        if self._database.is_sqlite:
-            return
-        notices = Notices(self._database, self._heard_commit, self._heard_job)
-        self.on_commit.append(notices.tell_commit)
-        self.on_job.append(notices.tell_job)
-        self._notices = notices
+        """Exchange notices with other processes on one PostgreSQL."""
+        if not self._database.is_sqlite:
+            self._notices = Notices(self._database, self.on_commit_elsewhere, self.on_job)
+            self.on_commit.append(self._notices.tell)
 
-    def _heard_commit(self, organization_id: str, sequence: int) -> None:
-        for listener in self.on_commit_elsewhere:
-            listener(organization_id, sequence)
-
-    def _heard_job(self, notice: JobNotice) -> None:
+    def _tell_job(self, notice: JobNotice) -> None:
         for listener in self.on_job:
-            if self._notices is None or listener != self._notices.tell_job:
-                listener(notice)
+            listener(notice)
+        if self._notices is not None:
+            self._notices.tell(*notice)
 
     def rights_version(self) -> int | None:
         """Return a number that grows when rights may have changed, in any process; None on PostgreSQL.

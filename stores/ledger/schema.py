@@ -69,8 +69,6 @@ _NARROWING = ("visibility", "status_key", "source_id")
 _WORKFLOW = ("priority_key", "complexity_key", "feature_key", "category_key")
 """In the indexes, so that matches are counted without reading records."""
 
-_IS_OPEN = text("due_at IS NOT NULL")
-
 meta = Table("meta", metadata, key("name", primary_key=True), words("value"))
 
 entities = Table(
@@ -386,7 +384,5 @@ jobs = Table(
     micros("created_at"),
     micros("started_at", nullable=True),
     micros("finished_at", nullable=True),
-    Index("ix_jobs_due", "due_at", sqlite_where=_IS_OPEN, postgresql_where=_IS_OPEN),
-    Index("ix_jobs_created", "organization_id", "created_at", "id"),
+    Index("ix_jobs_due", "due_at"),
 )
-"""`due_at` is the next attempt, the end of the lease while it is in progress, and null once it has ended."""

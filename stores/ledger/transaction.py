@@ -7,7 +7,6 @@ from sqlalchemy import BindParameter, Connection, bindparam, delete, or_, select
 
 from stores.clock import Clock
 from stores.errors import NotFound
-from stores.jobs import JobNotice
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.documents import DocumentWrites
@@ -172,11 +171,6 @@ class Transaction:
         self.payloads = PayloadWrites(writing)
         self.people = PeopleWrites(writing)
         self.jobs = JobWrites(writing)
-
-    @property
-    def job_notices(self) -> list[JobNotice]:
-        """Jobs that the commit queues."""
-        return self._writing.notices
 
     @property
     def wrote(self) -> bool:

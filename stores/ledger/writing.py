@@ -8,7 +8,6 @@ from sqlalchemy import Connection, CursorResult, Executable, Table, bindparam, s
 
 from stores.clock import Clock
 from stores.errors import Conflict, NotFound
-from stores.jobs import JobNotice
 from stores.ledger import schema
 from stores.ledger.encoding import check_id, check_keys, dump_json, to_micros
 from stores.ledger.engine import insert_or_skip
@@ -62,7 +61,6 @@ class Writing:
         self.deferred = deferred
         self.entries: list[Entry] = []
         self.shown: list[str] = []
-        self.notices: list[JobNotice] = []
         self.unlinked: set[str] = set()
         """Entities created here, still without a relation."""
         self.sequence = self._lock()

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from auth.api_keys import present_rights
 from stores.errors import Conflict, Forbidden, NotFound
-from stores.indexer import Indexer
 from stores.ledger import Transaction
 from stores.records import JsonObject
 from tools.experience.keeping import (
@@ -28,11 +27,12 @@ from tools.experience.keeping import (
 )
 from tools.experience.notes import notes
 from tools.experience.publishing import DISTILL, EMBED, bound_memory
-from tools.jobs.functions import JobFunction, JobHost, RunningJob
+from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.records.projects import require_live
 from tools.runtime.threads import in_thread
 
-WAIT_S = 5.0
+WAIT_S = 2.0
+AGAIN_S = 5.0
 STALE: JsonObject = {"published": 0}
 
 
@@ -72,16 +72,11 @@ async def complete_embeddings(host: JobHost, running: RunningJob) -> JsonObject:
     known = await in_thread(_revision, host, running)
     if known is None or indexer is None:
         return STALE
-    await _shown(indexer, host, running, [*known.entities])
-    return await in_thread(_complete, host, running, organization)
-
-
-async def _shown(indexer: Indexer, host: JobHost, running: RunningJob, ids: list[str]) -> None:
-    organization = running.job.organization_id
     head = (await in_thread(host.ledger.feed.head, organization)).sequence
-    while await indexer.applied_within(organization, head, ids, WAIT_S):
-        await running.progress(0, len(ids))
-    await running.progress(len(ids), len(ids))
+    if await indexer.applied_within(organization, head, [*known.entities], WAIT_S):
+        # Others take its turn: a model reads a megabyte in a minute.
+        raise NotYet(AGAIN_S)
+    return await in_thread(_complete, host, running)
 
 
 def _revision(host: JobHost, running: RunningJob) -> Revision | None:
@@ -90,7 +85,7 @@ def _revision(host: JobHost, running: RunningJob) -> Revision | None:
     return revision if revision is not None and revision.content_hash == running.payload["content_hash"] else None
 
 
-def _complete(host: JobHost, running: RunningJob, organization: str) -> JsonObject:
+def _complete(host: JobHost, running: RunningJob) -> JsonObject:
     with current(host, running) as source:
         if source is None:
             return STALE

@@ -1,1 +1,1 @@
-"""Background jobs: functions, the runner, their status."""
+"""Background jobs."""

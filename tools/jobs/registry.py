@@ -1,4 +1,4 @@
-"""All job functions. Each room that has one adds a line here."""
+"""All job functions."""
 
 from collections.abc import Mapping
 

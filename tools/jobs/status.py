@@ -1,4 +1,4 @@
-"""Status of background jobs, and their cancellation."""
+"""Status and cancellation of jobs."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -10,29 +10,21 @@ from stores.errors import Forbidden, NotFound
 from stores.jobs import Job, JobState
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Filters, Method, Operation, Request, Result, Route
 from tools.runtime.threads import in_thread
 
 JobId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
-LAST_OFFSET = 100_000
-
-
-class Progress(Result):
-    """Steps of a job, as far as it counts them."""
-
-    done: int | None
-    total: int | None
 
 
 class JobView(Result):
-    """One job. An unknown one and one that the caller may not see look the same."""
+    """One job."""
 
     job_id: str
     function: str = Field(description="Kind of work; `unknown` if there is no such job.")
     status: JobState | Literal["not_found"] = Field(
         description="`deferred` waits for its time or for the next attempt after a failure."
     )
-    progress: Progress | None = None
+    progress: dict[str, int | None] | None = Field(None, description="Steps: `done` of `total`.")
     attempts: int = Field(0, description="Times that it was begun.")
     result: JsonObject | None = None
     error: str | None = Field(None, description="Reason of the last failed attempt.")
@@ -64,36 +56,30 @@ class ListJobsRequest(Filters):
 
     status: JobState | None = Field(None, description="Only jobs with this status.")
     limit: int = Field(50, ge=1, le=200, description="Most jobs.")
-    offset: int = Field(0, ge=0, le=LAST_OFFSET, description="Jobs to leave out, from the newest.")
+    offset: int = Field(0, ge=0, le=100_000, description="Jobs to leave out, from the newest.")
 
 
 class JobsView(Result):
     """Jobs, newest first."""
 
     jobs: list[JobView]
-    limit: int
-    offset: int
     has_more: bool
 
 
 async def job_status(app: App, call: Call, request: JobStatusRequest) -> JobStatusView:
-    """Return the status of up to 64 jobs by id; `not_found` for one that the caller may not see."""
+    """Return the status of up to 64 jobs by id."""
     found = await in_thread(_visible, app, call, request.job_ids)
     return JobStatusView(jobs={each: _view(each, found.get(each)) for each in request.job_ids})
 
 
 async def list_jobs(app: App, call: Call, request: ListJobsRequest) -> JobsView:
-    """List the organization's jobs that the caller may see, newest first. Ended jobs are kept for 24 hours."""
+    """List the jobs that the caller may see, newest first; ended ones are kept for 24 hours."""
     caller, limit = call.caller, request.limit
     found = await in_thread(
         app.ledger.jobs.page, caller.organization_id, caller.readable, request.status, limit + 1, request.offset
     )
-    return JobsView(
-        jobs=[_view(job.id, job) for job in found[:limit]],
-        limit=limit,
-        offset=request.offset,
-        has_more=len(found) > limit,
-    )
+    jobs = [_view(job.id, job) for job in found[:limit]]
+    return JobsView(jobs=jobs, has_more=len(found) > limit)
 
 
 async def get_job(app: App, call: Call, request: JobRequest) -> JobView:
@@ -102,12 +88,9 @@ async def get_job(app: App, call: Call, request: JobRequest) -> JobView:
 
 
 async def cancel_job(app: App, call: Call, request: JobRequest) -> JobView:
-    """Cancel a job that has not ended; its author, owners and admins may.
+    """Cancel a job unless it has ended; its author, owners and admins may."""
 
-    A running job stops at its next step, and writes nothing any more.
-    """
-
-    def cancel() -> Job:
+    def cancel() -> Job | None:
         job = _present(app, call, request.job_id)
         if call.caller.user_id != job.actor_id and call.caller.role not in ADMINS:
             raise Forbidden("Only its author, an owner or an admin may cancel a job.", remediation="Ask one of them.")
@@ -133,37 +116,20 @@ def _present(app: App, call: Call, job_id: str) -> Job:
 def _view(job_id: str, job: Job | None) -> JobView:
     if job is None:
         return JobView(job_id=job_id, function="unknown", status="not_found")
-    counts = job.done is not None or job.total is not None
-    return JobView.of(
-        job,
-        job_id=job.id,
-        status=job.state,
-        progress=Progress.of(job) if counts else None,
-        enqueue_time=job.created_at,
-        start_time=job.started_at,
-        finish_time=job.finished_at,
-    )
+    times = {"enqueue_time": job.created_at, "start_time": job.started_at, "finish_time": job.finished_at}
+    progress = None if job.done is job.total is None else {"done": job.done, "total": job.total}
+    return JobView.of(job, job_id=job.id, status=job.state, progress=progress, **times)
 
 
-_CANCELS = ("job_cancelled",)
+def _ending(name: str, method: Method, path: str) -> Operation:
+    route = Route(method, path, tag="jobs", errors=(404,))
+    return Operation(cancel_job, name, roles=WRITERS, scope="write", route=route, events=("job_cancelled",))
+
 
 OPERATIONS = (
     Operation(job_status, roles=WRITERS, route=Route("POST", "/api/jobs/status", tag="jobs")),
     Operation(list_jobs, roles=WRITERS, route=Route("GET", "/api/jobs", tag="jobs")),
     Operation(get_job, roles=WRITERS, route=Route("GET", "/api/jobs/{job_id}", tag="jobs", errors=(404,))),
-    Operation(
-        cancel_job,
-        roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/jobs/{job_id}/cancel", tag="jobs", errors=(404, 409)),
-        events=_CANCELS,
-    ),
-    Operation(
-        cancel_job,
-        "delete_job",
-        roles=WRITERS,
-        scope="write",
-        route=Route("DELETE", "/api/jobs/{job_id}", tag="jobs", errors=(404, 409)),
-        events=_CANCELS,
-    ),
+    _ending("cancel_job", "POST", "/api/jobs/{job_id}/cancel"),
+    _ending("delete_job", "DELETE", "/api/jobs/{job_id}"),
 )

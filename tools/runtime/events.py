@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
-from stores.jobs import JobNotice, JobState
+from stores.jobs import JobNotice
 from stores.records import RAW_MEMORY, Change, JsonObject, Position
 from tools.runtime.threads import in_thread
 
@@ -27,14 +27,7 @@ PAGE = 500
 POLL_S = 1.0
 """Seconds between two reads of the feed, for commits of other processes."""
 
-JOB_EVENTS: Mapping[JobState, str] = {
-    "queued": "job_queued",
-    "deferred": "job_queued",
-    "in_progress": "job_started",
-    "complete": "job_completed",
-    "failed": "job_failed",
-    "cancelled": "job_cancelled",
-}
+JOB_EVENTS = {"in_progress": "job_started", "complete": "job_completed", "deferred": "job_queued"}
 OF_NOTES = {"entity_pending": "note_pending", "entity_created": "note_created"}
 
 log = structlog.get_logger("events")
@@ -182,10 +175,9 @@ class EventHub:
         self._bell.set()
 
     def tell_job(self, notice: JobNotice) -> None:
-        """Queue the event of a job; call it on the event loop."""
+        """Queue an event for the next ring."""
         if (channel := self._channels.get(notice.organization_id)) is not None:
             channel.jobs.append(notice)
-            self.ring()
 
     async def run(self) -> None:
         """Send events of the feeds, until cancelled."""
@@ -215,13 +207,14 @@ class EventHub:
                 await _let_read(channel)
 
     async def _tell_jobs(self, channel: _Channel) -> None:
-        if channel.jobs:
-            await self._renew(channel, partial(_has_expired, channel.jobs[-1].at))
         while channel.jobs:
             notice = channel.jobs.popleft()
+            at = datetime.fromisoformat(notice.at)
+            await self._renew(channel, partial(_has_expired, at))
             data: JsonObject = {"job_id": notice.job_id, "function": notice.function, "status": notice.state}
+            event = Event(JOB_EVENTS.get(notice.state, f"job_{notice.state}"), data, at)
             for subscription in channel.subscribers:
-                subscription.offer(Event(JOB_EVENTS[notice.state], data, notice.at), notice.visibility)
+                subscription.offer(event, notice.visibility)
             await _let_read(channel)
 
     async def _renew(self, channel: _Channel, concerns: Callable[[Principal], bool] = lambda _: True) -> None:

@@ -13,7 +13,7 @@ from tests.tools.experience.test_projections import parts, payload, step
 from tests.tools.memory.test_memories import a_project
 from tools.experience.operations import RecordExperienceRequest, record_experience
 from tools.frame.operation import Call
-from tools.jobs.functions import RunningJob
+from tools.jobs.functions import JobHost, RunningJob
 from tools.jobs.registry import FUNCTIONS
 from tools.jobs.runner import Runner
 from tools.runtime.threads import in_thread
@@ -39,13 +39,17 @@ def changes(receipt: dict[str, Any]) -> tuple[int, int, int, int]:
 async def run_jobs(who: Person) -> dict[str, dict[str, Any]]:
     """Run everything that is queued; return the results by function."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Runner(who.app, "worker", backoff_s=0.01).run)
+        tasks.start_soon(Runner(host_of(who), "worker").run)
         with anyio.fail_after(30):
             while await in_thread(who.app.ledger.jobs.next_due, [*FUNCTIONS]) is not None:  # noqa: ASYNC110 - nobody tells
                 await anyio.sleep(0.02)
         tasks.cancel_scope.cancel()
     jobs = await in_thread(who.app.ledger.jobs.page, who.organization_id, [*await keys(who)], None, 50, 0)
     return {job.function: job.result for job in reversed(jobs)}
+
+
+def host_of(who: Person) -> JobHost:
+    return JobHost(who.app.ledger, who.app.settings, who.app.clock, who.app.indexer)
 
 
 async def keys(who: Person) -> frozenset[str]:
@@ -207,7 +211,7 @@ async def test_a_job_that_lost_its_right_publishes_nothing(owner: Person, member
         jobs = member.app.ledger.jobs.take("old", [*FUNCTIONS], 9)
         await record(owner, project, MENDING, note_distillation=False)
         for job in jobs:
-            result = await FUNCTIONS[job.function].run(member.app, RunningJob(job, member.app.ledger))
+            result = await FUNCTIONS[job.function].run(host_of(member), RunningJob(job, member.app.ledger))
             assert result == {"published": 0}
     if reason != "newer":
         results = await run_jobs(owner)

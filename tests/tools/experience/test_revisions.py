@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from auth.policy import principal_of
-from stores.clock import utc_now
 from stores.errors import Conflict, Forbidden
 from stores.jobs import Job
 from stores.ledger import Ledger
@@ -34,8 +33,9 @@ from tools.experience.payload import Experience, content_hash
 from tools.experience.projections import edges, manifest_id, projections
 from tools.experience.publishing import Wanted, publish
 from tools.frame.operation import Call
-from tools.jobs.functions import RunningJob
+from tools.jobs.functions import JobHost, RunningJob
 from tools.jobs.registry import FUNCTIONS
+from tools.runtime.settings import Settings
 
 PROJECT = "project_1"
 STEPS = [
@@ -94,9 +94,7 @@ def work(ledger: Ledger, job: Job) -> dict[str, Any]:
     async def applied_within(*_: Any) -> list[str]:
         return []
 
-    host = cast(
-        Any, SimpleNamespace(ledger=ledger, clock=utc_now, indexer=SimpleNamespace(applied_within=applied_within))
-    )
+    host = JobHost(ledger, Settings(), indexer=cast(Any, SimpleNamespace(applied_within=applied_within)))
     return asyncio.run(FUNCTIONS[job.function].run(host, RunningJob(job, ledger)))  # type: ignore[arg-type]
 
 
@@ -217,7 +215,7 @@ class Publication(RuleBasedStateMachine):
 
 
 TestPublication = Publication.TestCase
-TestPublication.settings = limits(max_examples=10, stateful_step_count=12, deadline=None)
+TestPublication.settings = limits(max_examples=25, stateful_step_count=20, deadline=None)
 
 
 def die_in(folder: str, module: str, name: str) -> None:
