@@ -207,7 +207,7 @@ class Accounts:
         if principal.grant_id is not None:
             return None
         if principal.key_id is not None:
-            return self.keys.renewed(principal, principal.key_id)
+            return self.keys.renewed(principal.organization_id, principal.user_id, principal.key_id)
         found = self.ledger.people.caller(principal.user_id, principal.organization_id, principal.session_id)
         return None if found is None else replace(principal_of(*found), scopes=principal.scopes)
 

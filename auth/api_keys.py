@@ -82,10 +82,10 @@ class Keys:
         ends = [each.timestamp() for each in (found.key.expires_at, principal.until) if each is not None]
         return principal, min(ends, default=float("inf"))
 
-    def renewed(self, principal: Principal, key_id: str) -> Principal | None:
-        """Return the caller with its present rights, or None if the key has ended."""
-        key = self.ledger.api_keys.key(principal.organization_id, key_id)
-        identity = self.ledger.people.identity(principal.user_id, principal.organization_id, None)
+    def renewed(self, organization_id: str, user_id: str, key_id: str) -> Principal | None:
+        """Return the caller of a key with its present rights, or None if the key has ended."""
+        key = self.ledger.api_keys.key(organization_id, key_id)
+        identity = self.ledger.people.identity(user_id, organization_id, None)
         if key is None or identity is None or key.revoked_at is not None:
             return None
         if key.expires_at is not None and key.expires_at <= self.clock():
@@ -103,6 +103,16 @@ class Keys:
 
     def _hash(self, text: str) -> str:
         return keyed_hash(self.secret, _PURPOSE, text)
+
+
+def present_rights(
+    ledger: Ledger, clock: Callable[[], datetime], organization_id: str, user_id: str, key_id: str | None
+) -> Principal | None:
+    """Return who asked for deferred work, or None if the member has left or the key has ended. Blocks."""
+    if key_id is not None:
+        return Keys(ledger, "", clock).renewed(organization_id, user_id, key_id)
+    found = ledger.people.caller(user_id, organization_id, None)
+    return None if found is None else principal_of(*found)
 
 
 def is_api_key(credential: str) -> bool:

@@ -1,5 +1,7 @@
 """Visibility keys: each names the readers of a record."""
 
+from stores.records import UNAVAILABLE
+
 _MEMORY = "memory:"
 _QUEUE = "queue:"
 
@@ -25,6 +27,11 @@ def team_key(team_id: str) -> str:
 def space_key(scope: str, key: str) -> str:
     """A shared or delegated memory space."""
     return f"{scope}:{key}"
+
+
+def unavailable_key(key: str) -> str:
+    """Records that are kept and that nobody reads."""
+    return f"{UNAVAILABLE}{key}"
 
 
 def memory_key(key: str) -> str:

@@ -67,6 +67,14 @@ def serve(
 
 
 @app.command()
+def worker() -> None:
+    """Run background jobs of a ledger on PostgreSQL (ENGRAIN_DATABASE_URL), until interrupted."""
+    from cli.worker import run_worker  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_worker(os.environ))
+
+
+@app.command()
 def login(
     url: UrlOption = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address instead of opening it.")] = False,
@@ -198,6 +206,25 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
         from_ref, to_ref, version_name, raw, update, file, provider, model, repo, preset, instructions, checks, debug
     )
     raise typer.Exit(run_release_notes(os.environ, options))
+
+
+@app.command(name="capture-run")
+def capture_run(
+    command: Annotated[list[str], typer.Argument(help="The command, after `--`.", show_default=False)],
+    project: Annotated[str, typer.Option("--project", "-p", help="Id or name of the project that keeps it.")],
+    goal: Annotated[str | None, typer.Option("--goal", "-g", help="What the run is for, in a sentence.")] = None,
+    source_id: Annotated[
+        str | None, typer.Option("--source-id", help="Id of the run; a later run of the same id revises what is kept.")
+    ] = None,
+    url: UrlOption = None,
+) -> None:
+    """Run a command, and keep it, its output, exit code and duration as an operational experience of a project.
+
+    What looks like a credential is redacted before anything leaves this machine. Exit code: the command's own.
+    """
+    from cli.capture import Options, run_capture  # noqa: PLC0415 - only commands that talk to a server need it
+
+    raise typer.Exit(run_capture(os.environ, Options(command, project, goal, source_id, url)))
 
 
 OUTPUT_TYPES = (

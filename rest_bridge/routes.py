@@ -155,6 +155,7 @@ class Endpoint:
             request = await in_thread(self.request_of, scope, body)
         else:
             request = self.request_of(scope, body)
+        del body
         if key is None and self.operation.mutates:
             # As an argument of the tool; the header goes first.
             key = getattr(request, "idempotency_key", None)

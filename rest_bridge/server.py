@@ -22,6 +22,7 @@ from rest_bridge.envelope import HeadTooLarge, refusal
 from rest_bridge.request_ids import NO_SNIFFING, POLICY, REQUEST_ID, request_id_of
 from stores.errors import EngrainError, InvalidRequest, InvalidSetting, Unavailable
 from tools.app import open_app
+from tools.jobs.runner import jobs_running
 from tools.runtime.health import OPEN_MCP
 from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
@@ -175,7 +176,7 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
     configure_logs(settings.log_level, settings.log_format, ring)
     if settings.mcp_auth_mode == "off":
         log.warning("mcp_without_authentication", logger="server", warning=OPEN_MCP)
-    async with open_app(settings, logs=ring) as app:
+    async with open_app(settings, logs=ring) as app, jobs_running(app):
 
         def announce() -> None:
             # Local clients find the server through the folder's lock.

@@ -38,6 +38,11 @@ EVENT_NAMES = (
     "backup_complete",
     "backup_failed",
     "question_answered",
+    "job_queued",
+    "job_started",
+    "job_completed",
+    "job_failed",
+    "job_cancelled",
 )
 """Topics that the interface names. Not all of them happen here; subscribing to one that does not is no error."""
 

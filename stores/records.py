@@ -15,6 +15,9 @@ JsonObject = dict[str, JsonValue]
 ORGANIZATION = "organization"
 """Visibility key: every member may read."""
 
+UNAVAILABLE = "unavailable:"
+"""Prefix of visibility keys that nobody has: records that their source does not report any more."""
+
 Kind = Literal["entity", "relation", "capture"]
 """A capture is the provenance and state of a raw memory."""
 ReviewState = Literal["pending", "promoted", "archived", "deferred"]

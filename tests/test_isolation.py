@@ -60,6 +60,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     ],
     "expand_neighbors": lambda _, hidden: [{"entity_ids": [hidden]}],
     "fetch_slice": lambda _, hidden: [{"entity_id": hidden}],
+    "experience_evidence": lambda _, hidden: [{"source_id": hidden}],
     "list_relations": lambda _, hidden: [{"entity_id": hidden, "include_expired": True}],
     "list_notes": lambda _, hidden: [{"task_id": hidden}],
     "me": lambda *_: [{}],
@@ -94,6 +95,9 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "get_memory_space": lambda _, hidden: [{"space_id": hidden}],
     "preview_memory_space_access": lambda query, hidden: [{"space_id": hidden, "target_principal_id": query}],
     "preview_promotion": lambda _, hidden: [{"candidate_id": hidden}],
+    "job_status": lambda query, hidden: [{"job_ids": [hidden, query]}],
+    "list_jobs": lambda *_: [{"limit": 200}],
+    "get_job": lambda _, hidden: [{"job_id": hidden}],
     "resolve": lambda _, hidden: [{"prefix": hidden}, {"prefix": hidden[:-2]}],
 }
 
@@ -155,6 +159,8 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
     ],
     "promote_candidate": lambda hidden: [{"candidate_id": hidden}],
     "review_candidate": lambda hidden: [{"candidate_id": hidden}],
+    "cancel_job": lambda hidden: [{"job_id": hidden}],
+    "delete_job": lambda hidden: [{"job_id": hidden}],
     "ingest_documents": lambda hidden: [{"source_id": hidden, "documents": [{"url": "u", "content": "c"}]}],
 }
 """Writes that name a record, and fail where it is hidden."""

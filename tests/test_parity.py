@@ -23,6 +23,10 @@ pytestmark = pytest.mark.anyio
 
 VOLATILE = ("operation_id", "message_key", "stage_timings_ms", "updated_at", "revision")
 BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
+RUN: dict[str, Any] = {
+    "source_id": "run-1", "goal": "Retry with jitter", "project_id": "<project>",
+    "observations": [{"id": "o1", "ordinal": 0, "evidence": [{"id": "e1", "content": "It worked."}]}],
+}  # fmt: skip
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "boost_recent": False, "min_score": 0.01},
     "context": {"goal": "Retry with less jitter", "limit": 5},
@@ -41,6 +45,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
     "reflect": {"content": "What if we warm the cache?", "task_ids": [], "persist_source": False},
     "remember": {"title": "Jitter", "content": "Retries need jitter.", "related_to": ["<id>"]},
+    "record_experience": {"experience": RUN},
+    "experience_evidence": {"source_id": "run-1", "observation_id": "o1", "evidence_id": "e1"},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
@@ -60,8 +66,10 @@ BAD: dict[str, dict[str, Any]] = {
     "temporal": {"as_of": "soon"},
     "reflect": {"content": "We decided.", "related_to": ["nowhere"]},
     "remember": {"title": "x", "content": "y", "related_to": ["nowhere"]},
+    "record_experience": {"experience": RUN | {"project_id": None}},
+    "experience_evidence": {"source_id": "nowhere"},
 }
-RECOGNISED = {"remember"}
+RECOGNISED = {"remember", "record_experience"}
 """What tells when it is told the same again: only then are two answers alike."""
 
 
@@ -105,8 +113,13 @@ async def named(person: Person, fields: dict[str, Any]) -> dict[str, Any]:
     first, other = await entity(person), await entity(person)
     fact = await person.call("add_relation", source_id=first, name="ABOUT", target_id=other)
     text = json.dumps(fields)
-    for place, record_id in (("<id>", first), ("<other>", other), ("<relation>", fact["id"])):
+    project = str((await person.call("create_entity", name="Quarry", entity_type="project"))["id"])
+    for place, record_id in (
+        ("<id>", first), ("<other>", other), ("<relation>", fact["id"]), ("<project>", project)
+    ):  # fmt: skip
         text = text.replace(place, record_id)
+    if "run-1" in text:
+        await person.call("record_experience", experience=RUN | {"project_id": project})
     return dict(json.loads(text))
 
 

@@ -113,6 +113,8 @@ async def open_app(
                 loop.call_soon_threadsafe(app.events.ring)
 
         app.ledger.on_commit.append(ring)
+        app.ledger.on_commit_elsewhere.append(ring)
+        app.ledger.on_job += [app.events.tell_job, lambda notice: ring(notice.organization_id, 0)]
         app.indexer.on_applied.append(ring)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.events.run)
@@ -142,6 +144,7 @@ def open_stores(
         process_id = _kept(folder.path / "instance", lambda: uuid.uuid4().hex)
         ledger.idempotency.release_dead_claims(process_id)
         ledger.leases.release_holder(process_id)
+        ledger.jobs.release_holder(process_id)
         workers = Workers(settings.reading_threads)
         stack.callback(workers.close)
         if embedder is None and (embedder := build_embedder(_embedding(settings), workers)) is not None:
@@ -160,9 +163,11 @@ def open_stores(
         organizations = folder.path / "organizations"
         indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=encoder)
         ledger.on_commit.append(indexer.notify)
+        ledger.on_commit_elsewhere.append(indexer.notify_elsewhere)
         ledger.people.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
+        ledger.listen()
         yield Stores(folder, ledger, indexer, watched, encoder, workers, process_id)
 
 

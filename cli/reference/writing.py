@@ -102,6 +102,12 @@ EVENT_MEANINGS = {
     "note_created": "A note on a task is stored and every healthy index shows it. `data` has the `task_id`.",
     "raw_capture_changed": "A raw memory was captured, reviewed or erased; `data` has the `action`, and its "
     "`review_state` and `capture_surface`. Only who may read the memory hears of it.",
+    "job_queued": "A background job waits: a new one, or one that failed and will be repeated (`deferred`). `data` of "
+    "all events of jobs has `job_id`, `function` and `status`; only who may see the job hears of it.",
+    "job_started": "An attempt at a background job begins.",
+    "job_completed": "A background job is done; `GET /api/jobs/{job_id}` has its result.",
+    "job_failed": "A background job was given up; `GET /api/jobs/{job_id}` has the error.",
+    "job_cancelled": "A background job was cancelled.",
     "permission_changed": "Somebody's membership or role changed; `data` names the `user_id` and the `change_type`.",
 }
 

@@ -100,6 +100,15 @@ class Indexer:
         else:
             self._supervisor.want(organization_id, sequence)
 
+    def notify_elsewhere(self, organization_id: str, sequence: int) -> None:
+        """Note a commit of another process if the organization is open. Does not block."""
+        if (organization := self._registry.get(organization_id)) is not None:
+            is_level = organization.applied(organization.head)
+            organization.wake(sequence)
+            if is_level:
+                # A waiter shortens the time in which writes are gathered; not for each write of many.
+                organization.wait(sequence, ())
+
     def forget(self, organization_id: str) -> None:
         """Close a deleted organization and remove its indexes. Never raises."""
         self._supervisor.forget(organization_id)

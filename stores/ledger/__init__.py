@@ -15,9 +15,11 @@ from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantR
 from stores.ledger.history import HistoryQuery, Recalled
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
+from stores.ledger.jobs import JOB_LEASE_S, JobListener, Jobs
 from stores.ledger.leases import Lease, Leases
-from stores.ledger.ledger import CommitListener, Ledger
+from stores.ledger.ledger import Ledger
 from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
+from stores.ledger.notices import CommitListener
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
@@ -38,6 +40,7 @@ __all__ = [
     "DEPENDS",
     "DERIVED_FROM",
     "ENDED",
+    "JOB_LEASE_S",
     "PERSONAL_SLUG",
     "PRECEDES",
     "SINGLE_VALUED",
@@ -68,6 +71,8 @@ __all__ = [
     "GrantRefusal",
     "HistoryQuery",
     "Idempotency",
+    "JobListener",
+    "Jobs",
     "KeyIdentity",
     "KeyedRequest",
     "Lease",

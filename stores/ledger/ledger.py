@@ -1,6 +1,6 @@
 """The ledger, the source of truth: repositories over one database, with a change feed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select
 
 from stores.clock import Clock, utc_now
 from stores.errors import Unavailable
+from stores.jobs import JobNotice
 from stores.ledger import schema
 from stores.ledger.accounts import Accounts
 from stores.ledger.api_keys import ApiKeys
@@ -22,12 +23,15 @@ from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.invitations import Invitations
+from stores.ledger.jobs import JobListener, Jobs
 from stores.ledger.leases import Leases
 from stores.ledger.links import SurroundingReads
 from stores.ledger.listing import Listing
 from stores.ledger.members import Members
 from stores.ledger.memories import MemoryReads
 from stores.ledger.migrating import migrate
+from stores.ledger.notices import CommitListener, Notices
+from stores.ledger.payloads import PayloadReads
 from stores.ledger.projects import ProjectMembers
 from stores.ledger.reclaiming import Resets
 from stores.ledger.relation_history import EndReads
@@ -40,8 +44,6 @@ from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
 from stores.ledger.version import count_rights
 from stores.ledger.workflow import WorkReads
-
-CommitListener = Callable[[str, int], None]
 
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
@@ -72,6 +74,7 @@ class Ledger:
         self.records = Records(database, clock, self.feed)
         self.relations = Relations(database, clock)
         self.memories = MemoryReads(database, clock)
+        self.payloads = PayloadReads(database, clock)
         self.people = People(database, clock)
         self.idempotency = Idempotency(database, clock)
         self.leases = Leases(database, clock)
@@ -86,6 +89,12 @@ class Ledger:
         self.grants = Grants(database, clock)
         self.on_commit: list[CommitListener] = []
         """Called with organization and last sequence number after each commit that grew its feed."""
+        self.on_job: list[JobListener] = []
+        """Called after commits that changed a job's state, in all processes that `listen`."""
+        self.on_commit_elsewhere: list[CommitListener] = []
+        """As `on_commit`, for other processes; needs `listen`."""
+        self.jobs = Jobs(database, clock, self._tell_job)
+        self._notices: Notices | None = None
 
     @classmethod
     def open(cls, url: str, *, clock: Clock = utc_now) -> "Ledger":
@@ -128,6 +137,20 @@ class Ledger:
         if tx.wrote:
             for listener in self.on_commit:
                 listener(organization_id, tx.sequence)
+        for notice in tx.jobs.notices:
+            self._tell_job(notice)
+
+    def listen(self) -> None:
+        """Exchange notices with other processes on one PostgreSQL."""
+        if not self._database.is_sqlite:
+            self._notices = Notices(self._database, self.on_commit_elsewhere, self.on_job)
+            self.on_commit.append(self._notices.tell)
+
+    def _tell_job(self, notice: JobNotice) -> None:
+        for listener in self.on_job:
+            listener(notice)
+        if self._notices is not None:
+            self._notices.tell(*notice)
 
     def rights_version(self) -> int | None:
         """Return a number that grows when rights may have changed, in any process; None on PostgreSQL.
@@ -153,6 +176,8 @@ class Ledger:
 
     def close(self) -> None:
         """Write API key uses, and close every connection."""
+        if self._notices is not None:
+            self._notices.close()
         with suppress(Unavailable):
             self.api_keys.write_uses()
         self._database.close()

@@ -1,7 +1,7 @@
 """Raw memories: the verbatim text is an entity, its capture a row."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from stores.ledger.entities import EntityWrites
 from stores.ledger.json_sql import as_json, listed
 from stores.ledger.rows import ENTITY_COLUMNS, Values, entity_columns, to_entity
 from stores.ledger.writing import Entry, Writing
-from stores.records import RAW_MEMORY, Capture, ChangeOperation, EntityDraft, JsonObject, RawMemory, ReviewState
+from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
 
 CANDIDATE = "reflection_candidate"
 SOURCE_BYTES = 2_560
@@ -181,19 +181,35 @@ class MemoryWrites(CitationWrites):
         self._record_capture(memory := RawMemory(entity, capture), "create")
         return memory
 
+    def revise_memory(
+        self, memory_id: str, change: Callable[[Entity], Entity], *, content_hash: str, provenance: JsonObject
+    ) -> RawMemory:
+        """Store the next revision of a raw memory that follows its source; its author stays."""
+        entity = self._records.update_entity(memory_id, change)
+        memory = self._present(memory_id)
+        capture = replace(memory.capture, content_hash=content_hash, provenance=provenance)
+        return self._store(RawMemory(entity, capture), ("content_hash", "provenance"))
+
     def settle_memory(
         self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None
     ) -> RawMemory:
         """Store the outcome of a raw memory."""
+        memory = self._present(memory_id)
+        capture = replace(memory.capture, review_state=review_state, entity_id=entity_id, candidate=candidate)
+        return self._store(RawMemory(memory.entity, capture), ("review_state", "entity_id", "candidate"))
+
+    def _present(self, memory_id: str) -> RawMemory:
         memory = self.memory(memory_id)
         if memory is None:
             raise NotFound(f"Raw memory {memory_id} does not exist.")
-        capture = replace(memory.capture, review_state=review_state, entity_id=entity_id, candidate=candidate)
-        values = _values(memory_id, capture)
-        settled = {name: values[name] for name in ("review_state", "entity_id", "candidate")}
-        self._run(_settle, settled | {"of_organization": self.organization_id, "of_id": memory_id})
-        self._record_capture(settled_memory := RawMemory(memory.entity, capture), "update")
-        return settled_memory
+        return memory
+
+    def _store(self, memory: RawMemory, columns: Sequence[str]) -> RawMemory:
+        values = _values(memory.entity.id, memory.capture)
+        changed = {name: values[name] for name in columns}
+        self._run(_settle, changed | {"of_organization": self.organization_id, "of_id": memory.entity.id})
+        self._record_capture(memory, "update")
+        return memory
 
     def _record_capture(self, memory: RawMemory, operation: ChangeOperation) -> None:
         entity, capture = memory.entity, memory.capture

@@ -46,6 +46,7 @@ PEOPLE = (
 
 CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.chunks, "id"),
+    (schema.payload_texts, "id"),
     (schema.raw_memories, "id"),
     (schema.documents, "id"),
     (schema.relations, "id"),
@@ -56,6 +57,7 @@ CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.changes, "sequence"),
     (schema.idempotency_keys, "slot"),
     (schema.leases, "name"),
+    (schema.jobs, "id"),
     (schema.project_access, "project_id"),
 )
 """With the column by which the table is erased in pages."""

@@ -26,11 +26,13 @@ __all__ = [
     "entity_revisions",
     "idempotency_keys",
     "idempotency_records",
+    "jobs",
     "leases",
     "memberships",
     "meta",
     "metadata",
     "organizations",
+    "payload_texts",
     "project_access",
     "raw_memories",
     "relation_ends",
@@ -282,6 +284,17 @@ raw_memories = Table(
 )
 """The text is the entity with the same id."""
 
+payload_texts = Table(
+    "payload_texts",
+    metadata,
+    _organization(),
+    key("id", primary_key=True),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    words("content"),
+    _belongs_to_entity("id"),
+)
+"""Long texts of a raw memory that no index holds, by their place in its payload."""
+
 project_access = Table(
     "project_access",
     metadata,
@@ -346,4 +359,30 @@ leases = Table(
     key("holder"),
     micros("token"),
     micros("expires_at"),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    _organization(),
+    key("id", primary_key=True),
+    key("function"),
+    words("payload"),
+    key("state"),
+    key("visibility"),
+    key("actor_id"),
+    key("api_key_id", nullable=True),
+    Column("attempts", Integer, nullable=False),
+    micros("due_at", nullable=True),
+    key("holder"),
+    micros("token"),
+    Column("again", Boolean, nullable=False),
+    Column("done", Integer, nullable=True),
+    Column("total", Integer, nullable=True),
+    words("result", nullable=True),
+    words("error", nullable=True),
+    micros("created_at"),
+    micros("started_at", nullable=True),
+    micros("finished_at", nullable=True),
+    Index("ix_jobs_due", "due_at"),
 )

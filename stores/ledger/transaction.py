@@ -15,8 +15,10 @@ from stores.ledger.engine import in_chunks
 from stores.ledger.facts import RelationWrites
 from stores.ledger.idempotency import Claim, apply_claim
 from stores.ledger.identities import access_of, identity_of
+from stores.ledger.jobs import JobWrites
 from stores.ledger.leases import Lease, require_lease
 from stores.ledger.memories import MemoryWrites
+from stores.ledger.payloads import PayloadWrites
 from stores.ledger.rows import Values
 from stores.ledger.workflow import WorkflowReads
 from stores.ledger.writing import Entry, Writes, Writing
@@ -49,6 +51,7 @@ _deletions = (
     _delete_by(schema.entity_revisions, "id"),
     _delete_by(schema.chunks, "id"),
     _delete_by(schema.citations, "record_id"),
+    _delete_by(schema.payload_texts, "id"),
     _delete_by(schema.raw_memories, "id"),
     _delete_by(_entities, "id"),
 )
@@ -165,7 +168,9 @@ class Transaction:
         self.records = RecordWrites(writing)
         self.relations = RelationWrites(writing)
         self.memories = MemoryWrites(writing, self.records)
+        self.payloads = PayloadWrites(writing)
         self.people = PeopleWrites(writing)
+        self.jobs = JobWrites(writing)
 
     @property
     def wrote(self) -> bool:

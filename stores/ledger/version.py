@@ -21,6 +21,7 @@ CONTENT = frozenset(
         "entity_labels",
         "relations",
         "relation_ends",
+        "payload_texts",
         "raw_memories",
         "documents",
         "chunks",
@@ -29,6 +30,7 @@ CONTENT = frozenset(
         "idempotency_keys",
         "idempotency_records",
         "leases",
+        "jobs",
         "audit_entries",
     }
 )

@@ -24,6 +24,7 @@ from stores.ledger import SUPERSEDES, Transaction
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entity_views
+from tools.experience.keeping import erase_source, erase_unavailable
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
 from tools.memory.memories import entities_made
 from tools.records.containment import contain, keep_hidden
@@ -47,7 +48,9 @@ def cascade(tx: Transaction, caller: Principal, before: Entity, after: Entity) -
 
 
 def cascade_delete(tx: Transaction, caller: Principal, entity: Entity) -> None:
-    """Delete the notes of a task that is about to be deleted."""
+    """Delete the notes of a task, or the hidden records of a raw memory, that is about to be deleted."""
+    if entity.entity_type == RAW_MEMORY:
+        erase_unavailable(tx, entity)
     if entity.entity_type == "task":
         for note in _own_notes(tx, caller, entity):
             tx.records.delete_entity(note.id)
@@ -304,7 +307,7 @@ class Deleted(Result):
 async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted:
     """Erase an entity with all its revisions and relations, and the raw memory that `remember` kept with it.
 
-    A source takes its documents along, a task its notes.
+    A source takes its documents along, a task its notes, the manifest of an experience all records of it.
     """
     caller = call.caller
 
@@ -315,7 +318,8 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> D
             if entity.source_id is not None:
                 tx.records.outdate_document(entity.id)
             cascade_delete(tx, caller, entity)
-            memories = [] if request.keep_memory else _remembered(tx, caller, entity)
+            memories = [*_remembered(tx, caller, entity), *erase_source(tx, caller, entity)]
+            memories = [] if request.keep_memory else memories
             deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
             audit_project(tx, call, "project.delete", deleted, None)
             update_epics(tx, caller, deleted, None)

@@ -11,6 +11,7 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
+from tools.experience.keeping import erase_unavailable
 from tools.frame.operation import WRITERS, Call, Filters, Nothing, Operation, Request, Result, Route, mutation
 from tools.memory.memories import entities_made
 from tools.memory.proposals import proposals
@@ -122,6 +123,7 @@ async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothin
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             memory = present_capture(tx, caller, request.capture_id)
             require_erasable_memory(caller, memory.entity)
+            erase_unavailable(tx, memory.entity)
             tx.records.delete_entity(memory.entity.id)
 
     await in_thread(write)

@@ -11,6 +11,7 @@ from stores.event_times import recent_at
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.entities.entities import chunk_metadata
+from tools.experience.notes import OPERATIONAL_NOTE
 from tools.frame.operation import Call, Operation, Route, Tool
 from tools.packs.context_models import (
     ContextPack,
@@ -31,16 +32,20 @@ from tools.packs.options import also_known, nearest, options_of
 from tools.packs.reasons import reason
 from tools.packs.selection import DOUBTFUL, GONE, UNRELATED, Chosen, Option, relevant, select
 from tools.retrieval.diagnostics import details
+from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
 from tools.retrieval.plan import Plan
 from tools.retrieval.turns import answered
 from tools.search.distinct import words_of
 from tools.search.exposure import exposed
+from tools.search.results import SearchResponse
 from tools.search.search import SearchRequest, searched
 
 if TYPE_CHECKING:
     from tools.retrieval.ranking import Candidate, Ranking
 
 CONSIDERED = 400
+RESERVED = 4
+"""One in so many places of the evidence is for distilled notes."""
 LEAN = (
     "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path", "document_id",
 )  # fmt: skip
@@ -333,9 +338,26 @@ def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted:
     )
     found = searched(app, call, asked, wanted.retrieval_mode)
     reserves = wanted.reserve_distilled_notes and not is_naive
+    if reserves and "session" in wanted.types and "note" not in wanted.types:
+        found = _with_notes(found, searched(app, call, _of_notes(asked), wanted.retrieval_mode))
     filters = {**found.filters, "retrieval_mode": wanted.retrieval_mode, "reserve_distilled_notes": reserves}
     shown = {name: getattr(found, name) for name in type(found).model_fields}
     return Evidence(**{**shown, "filters": filters}, retrieval_arm="naive" if is_naive else None)
+
+
+def _of_notes(asked: SearchRequest) -> SearchRequest:
+    least = max(asked.min_score, DOUBTFUL_SCORE)
+    changes = {"types": ["note"], "category": OPERATIONAL_NOTE, "include_raw_memory": False, "min_score": least}
+    return asked.model_copy(update=changes | {"limit": max(asked.limit // RESERVED, 1)})
+
+
+def _with_notes(found: SearchResponse, notes: SearchResponse) -> SearchResponse:
+    """Rank distilled notes beside the other results, in places that these cannot take."""
+    others = found.results[: found.limit - len(notes.results)]
+    merged = sorted([*others, *notes.results], key=lambda each: -each.score)
+    counts = {name: getattr(found, name) + getattr(notes, name) for name in ("total", "graph_count")}
+    has_more = found.limit < counts["total"]
+    return found.model_copy(update=counts | {"results": merged, "has_more": has_more})
 
 
 def _for_agents(pack: ContextPack) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from tools.packs.facets import SHELVES, Facet, Layer, most_each
 
 GONE = frozenset({"archived", "retired", "superseded"})
 DONE = frozenset({"done", "completed"})
+UNVERIFIED = "unverified"
+"""Status of a procedure that was reported only: no evidence of success."""
 LEAST_NEAR: Mapping[Layer, float] = {"wake": 0.12, "recall": 0.12, "deep_search": 0.06}
 """Least cosines to the goal, by `engrain eval packs`.
 
@@ -75,6 +77,8 @@ def takes(facet: Facet, option: Option) -> bool:
         return False
     if option.is_done:
         return facet == "prior_art"
+    if option.status == UNVERIFIED and facet == "verification":
+        return False
     return facet != "prior_art" and option.entity_type in SHELVES[facet].types
 
 

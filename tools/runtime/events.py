@@ -1,6 +1,7 @@
 """Event hub: sends events of the change feed to authorized subscribers."""
 
 import contextlib
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
+from stores.jobs import JobNotice
 from stores.records import RAW_MEMORY, Change, JsonObject, Position
 from tools.runtime.threads import in_thread
 
@@ -25,6 +27,7 @@ PAGE = 500
 POLL_S = 1.0
 """Seconds between two reads of the feed, for commits of other processes."""
 
+JOB_EVENTS = {"in_progress": "job_started", "complete": "job_completed", "deferred": "job_queued"}
 OF_NOTES = {"entity_pending": "note_pending", "entity_created": "note_created"}
 
 log = structlog.get_logger("events")
@@ -91,6 +94,7 @@ class _Channel:
     cursor: int
     subscribers: list[Subscription] = field(default_factory=list)
     awaiting: dict[str, Change] = field(default_factory=dict)
+    jobs: deque[JobNotice] = field(default_factory=deque)
 
 
 def _has_expired(now: datetime, principal: Principal) -> bool:
@@ -170,6 +174,11 @@ class EventHub:
         """Wake the hub after a commit; call it on the event loop."""
         self._bell.set()
 
+    def tell_job(self, notice: JobNotice) -> None:
+        """Queue an event for the next ring."""
+        if (channel := self._channels.get(notice.organization_id)) is not None:
+            channel.jobs.append(notice)
+
     async def run(self) -> None:
         """Send events of the feeds, until cancelled."""
         while True:
@@ -178,6 +187,7 @@ class EventHub:
             self._bell = anyio.Event()
             for organization_id, channel in list(self._channels.items()):
                 await self._tell(organization_id, channel)
+                await self._tell_jobs(channel)
 
     async def _tell(self, organization_id: str, channel: _Channel) -> None:
         while changes := await in_thread(self._feed.changes, organization_id, channel.cursor, PAGE):
@@ -195,6 +205,17 @@ class EventHub:
                 del channel.awaiting[change.record_id]
                 _offer(channel, "entity_created", change)
                 await _let_read(channel)
+
+    async def _tell_jobs(self, channel: _Channel) -> None:
+        while channel.jobs:
+            notice = channel.jobs.popleft()
+            at = datetime.fromisoformat(notice.at)
+            await self._renew(channel, partial(_has_expired, at))
+            data: JsonObject = {"job_id": notice.job_id, "function": notice.function, "status": notice.state}
+            event = Event(JOB_EVENTS.get(notice.state, f"job_{notice.state}"), data, at)
+            for subscription in channel.subscribers:
+                subscription.offer(event, notice.visibility)
+            await _let_read(channel)
 
     async def _renew(self, channel: _Channel, concerns: Callable[[Principal], bool] = lambda _: True) -> None:
         for subscription in list(channel.subscribers):

@@ -25,6 +25,7 @@ def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
     """Prune the ledger; feed rows only if every index has applied them."""
     ledger.feed.prune_feed(clock() - FEED_KEPT, indexer.watermarks())
     ledger.idempotency.prune_claims()
+    ledger.jobs.prune()
     ledger.people.prune_sessions(clock() - SESSIONS_KEPT)
     ledger.tidy()
     ledger.checkpoint()

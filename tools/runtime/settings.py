@@ -59,6 +59,9 @@ class Settings(BaseModel):
     database_url: str | None = Field(
         None, description="PostgreSQL URL of the ledger, `postgresql+psycopg://…`; SQLite in the data folder if unset."
     )
+    jobs: Literal["inside", "none"] = Field(
+        "inside", description="Run background jobs in the server, or `none` where `engrain worker` does."
+    )
     graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="Engine of the graph index.")
     open_organizations: int = Field(32, ge=1, le=4096, description="Organizations whose indexes stay open.")
     vector_memory_mb: int = Field(512, ge=16, description="Memory for exact vector search in all organizations, in MB.")

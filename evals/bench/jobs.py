@@ -1,0 +1,63 @@
+"""A long queue of jobs, drained by two workers."""
+
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+
+from evals.bench.figures import Figure, Target
+from evals.bench.measurement import Measurement
+from evals.bench.stages import bench_server
+from evals.client import Client, encoded
+from stores.jobs import JobDraft
+from stores.ledger import Ledger
+from stores.records import JsonObject
+from tools.jobs.functions import JobFunction, JobHost, RunningJob
+from tools.jobs.runner import Runner
+from tools.runtime.settings import PREFIX, Settings
+
+JOBS = 10_000
+ASKED = 64
+
+
+def measure_jobs(measurement: Measurement, data: Path) -> None:
+    names = [f"bench:{number}" for number in range(measurement.times(JOBS))]
+    measurement.say(f"{len(names)} background jobs …")
+    quiet = {f"{PREFIX}EMBEDDING_PROVIDER": "none"}
+    with bench_server(data, quiet) as server, Client(server.address) as client, client.signed_up("jobs") as first:
+        settings = Settings(data_dir=data)
+        with closing(Ledger.open(settings.ledger_url)) as ledger:
+            (organization,) = ledger.people.organizations()
+            with ledger.transaction(organization.id, "bench") as tx:
+                for name in names:
+                    tx.jobs.enqueue(JobDraft(name, "bench"))
+            measurement.figures += anyio.run(_drain, JobHost(ledger, settings), len(names))
+        measurement.pid = server.process.pid
+        bodies = [encoded({"job_ids": names[place : place + ASKED]}) for place in range(measurement.times(500))]
+        found, cost = measurement.warmed_calls(lambda body: first.post("/api/jobs/status", body), bodies)
+    measurement.figures.append(Figure.of(f"status of {ASKED} jobs", found, target=Target(5, 3), note=cost))
+
+
+async def _drain(host: JobHost, count: int) -> list[Figure]:
+    ran: Counter[str] = Counter()
+
+    async def run(_host: JobHost, running: RunningJob) -> JsonObject:
+        ran[running.job.id] += 1
+        return {}
+
+    runners = [Runner(host, f"bench-{number}", {"bench": JobFunction("bench", run)}) for number in range(2)]
+    start = time.perf_counter()
+    async with anyio.create_task_group() as tasks:
+        for runner in runners:
+            tasks.start_soon(runner.run)
+        while host.ledger.jobs.next_due(["bench"]) is not None:  # noqa: ASYNC110 - nobody tells
+            await anyio.sleep(0.1)
+        seconds, polls = time.perf_counter() - start, sum(runner.polls for runner in runners)
+        tasks.cancel_scope.cancel()
+    note = f"{ran.total() - len(ran)} run twice"
+    return [
+        Figure("jobs drained by two workers", "jobs/s", count / seconds, count, note=note),
+        Figure("their polls of the ledger", "polls/s", polls / seconds, polls, target=Target(20, 20)),
+    ]

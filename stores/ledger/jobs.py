@@ -1,0 +1,211 @@
+"""Job queue with leases and fencing tokens."""
+
+from collections.abc import Callable, Collection
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, bindparam, delete, func, insert, select, tuple_, update
+
+from stores.clock import Clock
+from stores.errors import Conflict
+from stores.jobs import Job, JobDraft, JobNotice, JobState
+from stores.ledger import schema
+from stores.ledger.columns import columns_of
+from stores.ledger.encoding import check_id, check_keys, dump_json, load_object, optional_instant, to_micros
+from stores.ledger.engine import Database
+from stores.ledger.rows import Values
+from stores.ledger.store import Cells, Store
+from stores.ledger.writing import Writes, Writing
+from stores.records import JsonObject
+
+JOB_LEASE_S = 30.0
+JOBS_KEPT = timedelta(hours=24)
+
+JobListener = Callable[[JobNotice], None]
+
+_jobs = schema.jobs
+_columns = columns_of(_jobs, Job)
+_of_organization = _jobs.c.organization_id == bindparam("organization")
+_one = (_of_organization, _jobs.c.id == bindparam("job"))
+_locked = select(*_columns).where(*_one).with_for_update()
+_update = update(_jobs).where(*_one).returning(*_columns)
+_by_ids = select(*_columns).where(_of_organization, _jobs.c.id.in_(bindparam("ids", expanding=True)))
+_listed = (
+    select(*_columns)
+    .where(_of_organization, _jobs.c.visibility.in_(bindparam("keys", expanding=True)))
+    .order_by(_jobs.c.created_at.desc(), _jobs.c.id)
+)
+_is_known = _jobs.c.function.in_(bindparam("functions", expanding=True))
+_due = (
+    select(_jobs.c.organization_id, _jobs.c.id)
+    .where(_jobs.c.due_at <= bindparam("now", type_=BigInteger), _is_known)
+    .order_by(_jobs.c.due_at)
+    .limit(bindparam("limit"))
+)
+_next_due = select(func.min(_jobs.c.due_at)).where(_jobs.c.due_at.is_not(None), _is_known)
+_EMPTY: Values = dict.fromkeys(("done", "total", "result", "error", "started_at", "finished_at"))
+_NEW: Values = _EMPTY | {"state": "queued", "attempts": 0, "again": False}
+
+
+class Jobs(Store):
+    """Jobs of all organizations. The caller checks permissions."""
+
+    def __init__(self, database: Database, clock: Clock, tell: JobListener) -> None:
+        super().__init__(database, clock)
+        self._tell = tell
+
+    def take(self, holder: str, functions: Collection[str], limit: int, lease_s: float = JOB_LEASE_S) -> list[Job]:
+        """Lease due jobs, also those with an expired lease."""
+        values: Values = {"functions": list(functions), "limit": limit, "now": self._in(0)}
+        with self._database.write() as connection:
+            found = [tuple(row) for row in connection.execute(_due.with_for_update(skip_locked=True), values)]
+            leased = update(_jobs).where(tuple_(_jobs.c.organization_id, _jobs.c.id).in_(found)).returning(*_columns)
+            counted = {"token": _jobs.c.token + 1, "attempts": _jobs.c.attempts + 1}
+            times = {"due_at": self._in(lease_s), "started_at": self._in(0)}
+            rows = connection.execute(leased.values(state="in_progress", holder=holder, **counted, **times)).all()
+        return [self._told(_to_job(row)) for row in rows]
+
+    def renew(self, job: Job, done: int | None = None, total: int | None = None, lease_s: float = JOB_LEASE_S) -> Job:
+        """Prolong the lease and store the progress; Conflict if it was lost or the job cancelled."""
+        progress = {name: value for name, value in (("done", done), ("total", total)) if value is not None}
+        return self._change(job, {"due_at": self._in(lease_s), **progress})
+
+    def finish(self, job: Job, result: JsonObject) -> Job:
+        """Complete a job, or queue it again if it was enqueued meanwhile. Conflict as in `renew`."""
+        return self._end(job, {"state": "complete", "result": dump_json(result), "error": None})
+
+    def fail(self, job: Job, error: str, retry_in_s: float | None) -> Job:
+        """Defer to the next attempt, or give up if `retry_in_s` is None. Conflict as in `renew`."""
+        if retry_in_s is None:
+            return self._end(job, {"state": "failed", "error": error})
+        return self._told(self._change(job, {"state": "deferred", "due_at": self._in(retry_in_s), "error": error}))
+
+    def defer(self, job: Job, delay_s: float) -> Job:
+        """Put back a job that waits for something; the attempt does not count. Conflict as in `renew`."""
+        waiting = {"state": "deferred", "due_at": self._in(delay_s), "attempts": _jobs.c.attempts - 1}
+        return self._told(self._change(job, waiting))
+
+    def cancel(self, organization_id: str, job_id: str) -> Job | None:
+        """Cancel a job unless it has ended; its worker is fenced off."""
+        with self._database.write() as connection:
+            job = _lock(connection, organization_id, job_id)
+            if job is None or job.due_at is None:
+                return job
+            now = self._in(0)
+            cancelled = {"state": "cancelled", "token": _jobs.c.token + 1, "due_at": None, "finished_at": now}
+            job = _changed(connection, job, cancelled)
+        return self._told(job)
+
+    def find(self, organization_id: str, job_ids: Collection[str]) -> dict[str, Job]:
+        rows = self._all(_by_ids, {"organization": organization_id, "ids": list(job_ids)})
+        return {row.id: _to_job(row) for row in rows}
+
+    def page(
+        self, organization_id: str, keys: Collection[str], state: JobState | None, limit: int, offset: int
+    ) -> list[Job]:
+        """Return visible jobs, newest first."""
+        statement = _listed if state is None else _listed.where(_jobs.c.state == state)
+        values: Values = {"organization": organization_id, "keys": list(keys)}
+        return [_to_job(row) for row in self._all(statement.limit(limit).offset(offset), values)]
+
+    def next_due(self, functions: Collection[str]) -> datetime | None:
+        """Return when a job is due or a lease ends next."""
+        found = self._first(_next_due, {"functions": list(functions)})
+        return optional_instant(found[0] if found is not None else None)
+
+    def release_holder(self, holder: str, *, crashed: bool = True) -> int:
+        """Queue the running jobs of a process; their attempt counts if it crashed."""
+        held = update(_jobs).where(_jobs.c.holder == holder, _jobs.c.state == "in_progress")
+        queued = {"state": "queued", "due_at": self._in(0), "attempts": _jobs.c.attempts - (0 if crashed else 1)}
+        with self._database.write() as connection:
+            return connection.execute(held.values(queued)).rowcount
+
+    def prune(self) -> int:
+        over = delete(_jobs).where(_jobs.c.due_at.is_(None), _jobs.c.finished_at < to_micros(self._clock() - JOBS_KEPT))
+        with self._database.write() as connection:
+            return connection.execute(over).rowcount
+
+    def _in(self, seconds: float) -> int:
+        return to_micros(self._clock() + timedelta(seconds=seconds))
+
+    def _end(self, job: Job, values: Values) -> Job:
+        now = self._in(0)
+        again = _NEW | {"created_at": now, "due_at": now}
+        return self._told(self._change(job, values | {"due_at": None, "finished_at": now}, again))
+
+    def _change(self, job: Job, values: Values, if_again: Values | None = None) -> Job:
+        with self._database.write() as connection:
+            held = _require(connection, job)
+            return _changed(connection, job, if_again if if_again and held.again else values)
+
+    def _told(self, job: Job) -> Job:
+        self._tell(notice_of(job, self._clock()))
+        return job
+
+
+class JobWrites(Writes):
+    """Jobs that are queued when the transaction commits."""
+
+    def __init__(self, writing: Writing) -> None:
+        super().__init__(writing)
+        self.notices: list[JobNotice] = []
+
+    def enqueue(self, draft: JobDraft) -> None:
+        """Queue a job, or renew the draft of one that is queued; one in progress runs once more afterwards."""
+        check_id(draft.id)
+        check_keys((draft.function, draft.visibility, draft.actor_id, draft.api_key_id))
+        job = _lock(self._connection, self.organization_id, draft.id)
+        due_at = self.now + timedelta(seconds=draft.delay_s)
+        values: Values = asdict(draft) | {
+            "payload": dump_json(draft.payload),
+            "actor_id": draft.actor_id or self.actor_id,
+        }
+        del values["delay_s"]
+        if job is not None and job.state == "in_progress":
+            _changed(self._connection, job, values | {"again": True})
+            return
+        if job is not None and job.due_at is not None and job.due_at <= due_at:
+            _changed(self._connection, job, values)
+            return
+        values |= _NEW | {"created_at": to_micros(self.now), "due_at": to_micros(due_at)}
+        values["state"] = "deferred" if draft.delay_s > 0 else "queued"
+        if job is None:
+            values |= {"organization_id": self.organization_id, "holder": "", "token": 0}
+            job = _to_job(self._run(insert(_jobs).values(values).returning(*_columns), {}).one())
+        else:
+            job = _changed(self._connection, job, values)
+        self.notices.append(notice_of(job, self.now))
+
+    def require(self, job: Job) -> None:
+        """Raise Conflict if the lease was lost or the job cancelled; lock the job until the commit."""
+        _require(self._connection, job)
+
+
+def notice_of(job: Job, at: datetime) -> JobNotice:
+    return JobNotice(job.organization_id, job.id, job.function, job.state, job.visibility, at.isoformat())
+
+
+def _lock(connection: Connection, organization_id: str, job_id: str) -> Job | None:
+    row = connection.execute(_locked, {"organization": organization_id, "job": job_id}).first()
+    return None if row is None else _to_job(row)
+
+
+def _require(connection: Connection, job: Job) -> Job:
+    held = _lock(connection, job.organization_id, job.id)
+    if held is None or held.state != "in_progress" or held.token != job.token:
+        how = "cancelled" if held is not None and held.state == "cancelled" else "taken over"
+        raise Conflict(f"Job {job.id} was {how}; nothing was changed.")
+    return held
+
+
+def _changed(connection: Connection, job: Job, values: Values) -> Job:
+    identity = {"organization": job.organization_id, "job": job.id}
+    return _to_job(connection.execute(_update.values(values), identity).one())
+
+
+def _to_job(row: Cells) -> Job:
+    cells: dict[str, Any] = dict(row._mapping)
+    cells |= {name: optional_instant(cells[name]) for name in ("due_at", "created_at", "started_at", "finished_at")}
+    cells |= {name: cells[name] and load_object(cells[name]) for name in ("payload", "result")}
+    return Job(**cells)

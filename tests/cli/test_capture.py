@@ -1,0 +1,83 @@
+"""`engrain capture-run` at a real server, and the redaction of credentials."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.cli.client.conftest import Shell, bearer, server, signed_up
+from tools.runtime.launch import ServerProcess
+from tools.text.credentials import redacted
+
+__all__ = ["server"]
+
+STRIPE = "sk_" + "live_" + "a1B2" * 6
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"key {STRIPE} end", "key [redacted] end"),
+        (f"token: {TOKEN}", "token: [redacted]"),
+        ("password = 'hunter2secret'", "password = [redacted]"),
+        ("DB_PASSWORD=s3cr3t make", "DB_PASSWORD=[redacted] make"),
+        ('{"api_key": "abcdef123456"}', '{"api_key": [redacted]}'),
+        (
+            "curl --token abcd1234 -H 'Authorization: Bearer abc.def'",
+            "curl --token [redacted] -H 'Authorization: [redacted]",
+        ),
+        ("postgresql://ada:pw@db/x", "postgresql://[redacted]@db/x"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nok", "[redacted]\nok"),
+    ],
+)
+def test_credentials_are_redacted(text: str, left: str) -> None:
+    assert redacted(text) == (left, 1 + left.count("Authorization"))
+    assert redacted(left) == (left, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commit 2afa36825295c0ffee2afa36825295c0ffee1234", "3 tokens in 0.2 s", "The secret is out.",
+        "https://example.org:8420/x", "def test_tokens_are_counted(): ...", "monkey: banana",
+    ],
+)  # fmt: skip
+def test_other_text_stays(text: str) -> None:
+    assert redacted(text) == (text, 0)
+
+
+@pytest.mark.slow
+def test_a_run_is_shown_and_kept(tmp_path: Path, server: ServerProcess) -> None:
+    with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
+        ada = signed_up(http, "ada")
+        body = {"name": "Lighthouse", "entity_type": "project"}
+        http.post("/api/entities", json=body, params={"sync": True}, headers=bearer(ada)).raise_for_status()
+        shell = Shell(tmp_path, {"ENGRAIN_URL": server.address, "ENGRAIN_TOKEN": ada["access_token"]})
+        script = f"echo lamp turns; echo 'password: hunter2x {TOKEN}' >&2; yes walrus | head -c 2000000; exit 3"
+        words = ("-p", "Lighthouse", "--source-id", "r1")
+        code, said = shell.run("capture-run", *words, "--", "sh", "-c", script)
+        assert code == 3
+        assert "lamp turns\n" in said
+        assert "hunter2x" in said, "what the command says is shown as it is"
+        assert ", without 4 that looked like credentials." in said
+        kept = evidence(http, ada, evidence_id="stdout", content_max_chars=1_000_000)
+        step = kept["experience"]["observations"][0]
+        assert step["metadata"]["exit_code"] == 3
+        assert kept["experience"]["outcome"].startswith("exit code 3 after ")
+        assert kept["content"].startswith("lamp turns\nwalrus\n")
+        assert "… 1100011 bytes …" in kept["content"]
+        assert evidence(http, ada, evidence_id="stderr")["content"] == "password: [redacted] [redacted]\n"
+        assert "hunter2x" not in str(step["action"])
+        assert shell.run("capture-run", *words, "--", "true")[0] == 0
+        assert evidence(http, ada, evidence_id="status")["content"].startswith("exit code 0 after ")
+        assert shell.run("capture-run", "-p", "Nowhere", "--", "true")[0] == 1
+        assert shell.run("capture-run", *words, "--", "no-such-program")[0] == 1
+
+
+def evidence(http: httpx2.Client, ada: dict[str, Any], **asked: Any) -> dict[str, Any]:
+    params = {"source_id": "r1", "observation_id": "run", **asked}
+    answer = http.get("/api/memory/experience", params=params, headers=bearer(ada))
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())

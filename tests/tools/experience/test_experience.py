@@ -1,0 +1,221 @@
+"""Experiences are published whole, revised in place, and read by nobody who may not."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from auth.api_keys import KeyRequest
+from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
+from stores.ledger import AuditDraft
+from tests.people import Person, caught_up
+from tests.tools.experience.test_projections import parts, payload, step
+from tests.tools.memory.test_memories import a_project
+from tools.experience.operations import RecordExperienceRequest, record_experience
+from tools.frame.operation import Call
+from tools.jobs.functions import JobHost, RunningJob
+from tools.jobs.registry import FUNCTIONS
+from tools.jobs.runner import Runner
+from tools.runtime.threads import in_thread
+
+pytestmark = pytest.mark.anyio
+
+FAILING = step("o1", 0, action="Run deploy.sh", evidence=parts(1, "started\nError: quota of granite is exhausted\n"))
+MENDING = step("o2", 1, action="Raise the granite quota", evidence=parts(1, "quota is 40 now"))
+
+
+async def record(who: Person, project: str | None, *steps: Any, **fields: Any) -> dict[str, Any]:
+    options = {name: fields.pop(name) for name in ("idempotency_key", "note_distillation") if name in fields}
+    experience = payload(*steps, project_id=project, **fields)
+    return (await who.run("record_experience", experience=experience, **options)).body()
+
+
+def changes(receipt: dict[str, Any]) -> tuple[int, int, int, int]:
+    names = ("written_entities", "written_relationships", "retired_entities", "retired_relationships")
+    first, second, third, fourth = (receipt[name] for name in names)
+    return first, second, third, fourth
+
+
+async def run_jobs(who: Person) -> dict[str, dict[str, Any]]:
+    """Run everything that is queued; return the results by function."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Runner(host_of(who), "worker").run)
+        with anyio.fail_after(30):
+            while await in_thread(who.app.ledger.jobs.next_due, [*FUNCTIONS]) is not None:  # noqa: ASYNC110 - nobody tells
+                await anyio.sleep(0.02)
+        tasks.cancel_scope.cancel()
+    jobs = await in_thread(who.app.ledger.jobs.page, who.organization_id, [*await keys(who)], None, 50, 0)
+    return {job.function: job.result for job in reversed(jobs)}
+
+
+def host_of(who: Person) -> JobHost:
+    return JobHost(who.app.ledger, who.app.settings, who.app.clock, who.app.indexer)
+
+
+async def keys(who: Person) -> frozenset[str]:
+    return (await in_thread(who.app.accounts.authenticate, who.token)).visible
+
+
+async def ids_of(who: Person, kind: str) -> set[str]:
+    return {each["id"] for each in (await who.call("list_entities", entity_type=kind))["entities"]}
+
+
+async def joined(owner: Person, who: Person, project: str, role: str = "project_contributor") -> None:
+    await owner.call("add_project_member", project_id=project, user_id=who.user_id, role=role)
+
+
+async def test_a_run_becomes_records_and_notes_that_cite_it(owner: Person, member: Person) -> None:
+    project = await a_project(owner)
+    await joined(owner, member, project)
+    receipt = await record(member, project, FAILING, MENDING, outcome="It works now")
+    assert changes(receipt) == (4, 5, 0, 0)
+    manifest = receipt["entity_ids"][0]
+    assert manifest == receipt["manifest_id"]
+    jobs = receipt["background_jobs"]
+    assert jobs["embedding_backfill"]["queued_entities"] == 4
+    told = await member.call("job_status", job_ids=jobs["embedding_backfill"]["job_ids"])
+    assert [each["status"] for each in told["jobs"].values()] == ["queued"]
+    assert (await member.call("get_entity", entity_id=manifest))["metadata"]["state"] == "embedding_pending"
+    results = await run_jobs(member)
+    assert results["backfill_entity_embeddings"] == {"published": 1, "entities": 4}
+    assert results["distill_operational_experience_notes"] == {"published": 2, "notes": 2}
+    shown = await member.call("get_entity", entity_id=manifest)
+    assert (shown["metadata"]["state"], shown["metadata"]["outcome_verified"]) == ("complete", False)
+    first, second = sorted(await ids_of(member, "note"))
+    notes = {each: await member.call("get_entity", entity_id=each) for each in (first, second)}
+    trouble = next(each for each in notes.values() if "Error: quota of granite" in each["content"])
+    assert "Follows: after this trouble, next: Raise the granite quota" in trouble["content"]
+    (cited,) = trouble["metadata"]["evidence"]
+    evidence = {"source_id": "run-1", "observation_id": cited["observation_id"], "evidence_id": cited["evidence_id"]}
+    part = await member.call("experience_evidence", **evidence)
+    assert part["content"][cited["start"] : cited["end"]] == "Error: quota of granite is exhausted"
+    assert any("reported outcome, not verified: It works now" in each["content"] for each in notes.values())
+    assert await run_jobs(member) == results
+    await caught_up(member)
+    pack = await member.call("context", goal="granite quota exhausted", project=project, evidence={"limit": 4})
+    types = [each["type"] for each in pack["evidence"]["results"]]
+    assert {"session", "note"} == set(types)
+    assert {item["type"] for section in pack["sections"] for item in section["items"]} >= {"session", "note"}
+    plain = {"limit": 4, "reserve_distilled_notes": False}
+    pack = await member.call("context", goal="granite quota exhausted", intent="review", evidence=plain)
+    assert {each["type"] for each in pack["evidence"]["results"]} == {"session"}
+    assert "verification" not in {section["facet"] for section in pack["sections"]}
+    raw = await member.call("get_capture", capture_id=shown["metadata"]["raw_memory_id"])
+    assert (raw["source_id"], raw["entity_id"], raw["principal_id"]) == ("run-1", manifest, member.user_id)
+
+
+async def test_others_see_nothing_of_it(owner: Person, member: Person, viewer: Person, stranger: Person) -> None:
+    project = await a_project(owner)
+    receipt = await record(owner, project, FAILING)
+    await run_jobs(owner)
+    for other in (member, viewer, stranger):
+        for record_id in receipt["entity_ids"]:
+            await other.refused("get_entity", NotFound, entity_id=record_id)
+        assert not await ids_of(other, "note")
+        await other.refused("experience_evidence", NotFound, source_id="run-1")
+    job_ids = receipt["background_jobs"]["note_distillation"]["job_ids"]
+    told = await member.call("job_status", job_ids=job_ids)
+    assert {each["status"] for each in told["jobs"].values()} == {"not_found"}
+
+
+async def test_a_revision_replaces_the_one_before(owner: Person) -> None:
+    project = await a_project(owner)
+    first = await record(owner, project, FAILING, MENDING)
+    again = await record(owner, project, MENDING, FAILING)
+    assert changes(again) == (0, 0, 0, 0)
+    for name in ("content_hash", "entity_ids", "relationship_ids", "background_jobs"):
+        assert again[name] == first[name]
+    await run_jobs(owner)
+    notes = await ids_of(owner, "note")
+    short = await record(owner, project, MENDING, outcome="")
+    manifest, _, session = short["entity_ids"]
+    assert (manifest, changes(short)) == (first["manifest_id"], (3, 0, 1, 2))
+    assert short["content_hash"] != first["content_hash"]
+    gone = (set(first["entity_ids"]) - set(short["entity_ids"])).pop()
+    for record_id in (gone, *notes):
+        await owner.refused("get_entity", NotFound, entity_id=record_id)
+    assert (await ids_of(owner, "session"), await ids_of(owner, "note")) == ({session}, set())
+    await caught_up(owner)
+    found = await owner.call("search", query="granite exhausted", types=["session", "note"])
+    assert {hit["id"] for hit in found["results"]} == {session}
+    assert (await owner.call("experience_evidence", source_id="run-1"))["experience"]["outcome"] == ""
+    back = await record(owner, project, FAILING, MENDING)
+    assert changes(back) == (4, 2, 0, 0)
+    assert (back["content_hash"], back["entity_ids"]) == (first["content_hash"], first["entity_ids"])
+    raw = (await owner.call("get_entity", entity_id=manifest))["metadata"]["raw_memory_id"]
+    assert sorted((await owner.call("delete_entity", entity_id=manifest))["deleted"]) == sorted([manifest, raw])
+    left = await in_thread(owner.app.ledger.records.revisions, owner.organization_id)
+    assert set(left) == {project}
+
+
+async def test_who_may_publish(owner: Person, member: Person, viewer: Person) -> None:
+    project, other = await a_project(owner), await a_project(owner)
+    await joined(owner, member, other)
+    with pytest.raises(Forbidden, match="but not write in it"):
+        await record(member, project)
+    with pytest.raises(Forbidden, match="Viewer"):
+        await record(viewer, project)
+    with pytest.raises(NotFound, match="project_none"):
+        await record(owner, "project_none")
+    with pytest.raises(ValidationFailed, match="requires a project_id"):
+        await record(owner, None)
+    assert (await owner.call("list_captures"))["total"] == 0
+    made = await record(owner, project)
+    with pytest.raises(Conflict, match="already bound to another project"):
+        await record(member, other)
+    await joined(owner, member, project)
+    with pytest.raises(Forbidden, match="project_access_denied"):
+        await record(member, project, goal="Mine")
+    await owner.call("change_project_member", project_id=project, user_id=member.user_id, role="project_maintainer")
+    revised = await record(member, project, goal="Ours")
+    assert (revised["manifest_id"], changes(revised)[0]) == (made["manifest_id"], 2)
+    (raw,) = (await owner.call("list_captures"))["captures"]
+    assert (raw["principal_id"], raw["title"], raw["revision"]) == (owner.user_id, "Ours", 2)
+    lease = owner.app.ledger.leases.acquire(owner.organization_id, f"source {made['manifest_id']}", "another")
+    with pytest.raises(Conflict, match="being worked on"):
+        await record(owner, project, goal="Busy")
+    owner.app.ledger.leases.release(lease)
+    key = "once"
+    done = await record(owner, project, FAILING, idempotency_key=key)
+    assert changes(done)[2] == 0
+    repeated = await record(owner, project, FAILING, idempotency_key=key)
+    assert repeated.pop("mutation_receipt")["replayed"]
+    assert repeated.items() <= done.items()
+    with pytest.raises(Conflict, match="another body"):
+        await record(owner, project, MENDING, idempotency_key=key)
+    shortened = await record(owner, project, MENDING, idempotency_key="twice")
+    assert changes(shortened)[2] == 1
+    assert (await record(owner, project, MENDING, idempotency_key="twice"))["entity_ids"] == shortened["entity_ids"]
+
+
+@pytest.mark.parametrize("reason", ["member", "role", "key", "newer"])
+async def test_a_job_that_lost_its_right_publishes_nothing(owner: Person, member: Person, reason: str) -> None:
+    project = await a_project(owner)
+    await joined(owner, member, project, "project_maintainer")
+    sender = await in_thread(member.app.accounts.authenticate, member.token)
+    if reason == "key":
+        wanted = KeyRequest("k", True, ["api:write"], [], None)
+        made, text = await in_thread(
+            member.app.accounts.keys.create, sender, wanted, lambda key: AuditDraft("k", None, None, key.id)
+        )
+        sender = await in_thread(member.app.accounts.authenticate, text)
+    request = RecordExperienceRequest.model_validate({"experience": payload(FAILING, project_id=project)})
+    await record_experience(member.app, Call(sender), request)
+    if reason == "member":
+        await owner.call("remove_member", org_slug=member.signed.identity.organization.slug, user_id=member.user_id)
+    elif reason == "role":
+        await owner.call("remove_project_member", project_id=project, user_id=member.user_id)
+    elif reason == "key":
+        await member.call("revoke_api_key", key_id=made.id)
+    else:
+        jobs = member.app.ledger.jobs.take("old", [*FUNCTIONS], 9)
+        await record(owner, project, MENDING, note_distillation=False)
+        for job in jobs:
+            result = await FUNCTIONS[job.function].run(host_of(member), RunningJob(job, member.app.ledger))
+            assert result == {"published": 0}
+    if reason != "newer":
+        results = await run_jobs(owner)
+        assert [each["published"] for each in results.values()] == [0, 0]
+    assert not await ids_of(owner, "note")
+    manifest = (await owner.call("experience_evidence", source_id="run-1"))["manifest_id"]
+    assert (await owner.call("get_entity", entity_id=manifest))["metadata"]["state"] == "embedding_pending"

@@ -1,0 +1,253 @@
+"""At any moment what is published of a source is one revision, whole: also after crashes and revoked rights."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import patch
+
+import pytest
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from auth.policy import principal_of
+from stores.errors import Conflict, Forbidden
+from stores.jobs import Job
+from stores.ledger import Ledger
+from stores.records import ProjectAccess, RawMemory
+from tests.ledgers import FILE, new_ledger
+from tests.stores.ledger.samples import ANN, BOB, ORG, draft, organization, person
+from tests.tools.experience.test_projections import experience, parts, step
+from tools.experience import keeping, publishing
+from tools.experience.keeping import EVIDENCE, Revision, memory_id_of
+from tools.experience.notes import notes
+from tools.experience.payload import Experience, content_hash
+from tools.experience.projections import edges, manifest_id, projections
+from tools.experience.publishing import Wanted, publish
+from tools.frame.operation import Call
+from tools.jobs.functions import JobHost, RunningJob
+from tools.jobs.registry import FUNCTIONS
+from tools.runtime.settings import Settings
+
+PROJECT = "project_1"
+STEPS = [
+    *((publishing, name) for name in ("keep_memory", "keep_payload", "retire_notes", "write_revision", "enqueue")),
+    *((keeping, name) for name in ("create_records", "change_record", "relate", "end_relation", "retire")),
+]
+"""Every step of a publication; a crash may come after each."""
+OBSERVATIONS = {
+    "a": step("a", 0, action="Deploy", evidence=parts(2, "Error: granite is full")),
+    "b": step("b", 1, action="Make room"),
+    "c": step("c", 2, action="Deploy again", evidence=parts(1, "done\n0 errors")),
+}
+MANIFEST = manifest_id("run-1")
+MEMORY = memory_id_of(MANIFEST)
+runs = st.builds(
+    lambda chosen, outcome: experience(*(OBSERVATIONS[each] for each in sorted(chosen)), outcome=outcome),
+    st.sets(st.sampled_from("abc"), min_size=1),
+    st.sampled_from([None, "", "It works"]),
+)
+
+
+class Crashed(BaseException):
+    """Stands for the end of the process: nothing catches it."""
+
+
+def populate(folder: Path) -> Ledger:
+    ledger = Ledger.open(new_ledger(folder))
+    ledger.people.create_account(person(ANN), organization(ORG, is_personal=False))
+    ledger.people.create_account(person(BOB), organization("org-2"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.records.create_entity(draft(PROJECT, entity_type="project"))
+        tx.people.set_project_access(ProjectAccess(PROJECT, "org", ANN))
+    return ledger
+
+
+def admit(ledger: Ledger) -> None:
+    ledger.people.add_membership(BOB, ORG, "member")
+    ledger.project_members.add(ORG, PROJECT, BOB, "project_contributor")
+
+
+def send(ledger: Ledger, who: str, run: Experience) -> None:
+    found = ledger.people.caller(who, ORG, None)
+    assert found is not None
+    publish(ledger, "process", None, Call(principal_of(*found)), Wanted(run, PROJECT))
+
+
+def restarted(ledger: Ledger, folder: Path) -> Ledger:
+    ledger.close()
+    again = Ledger.open(f"sqlite:///{folder / FILE}")
+    again.leases.release_holder("process")
+    again.jobs.release_holder("worker")
+    return again
+
+
+def work(ledger: Ledger, job: Job) -> dict[str, Any]:
+    async def applied_within(*_: Any) -> list[str]:
+        return []
+
+    host = JobHost(ledger, Settings(), indexer=cast(Any, SimpleNamespace(applied_within=applied_within)))
+    return asyncio.run(FUNCTIONS[job.function].run(host, RunningJob(job, ledger)))  # type: ignore[arg-type]
+
+
+def require_whole(ledger: Ledger, run: Experience | None) -> bool:
+    """Hold everything that is published against one run; return whether its notes are there."""
+    there = ledger.records.entities(ORG, ledger.records.revisions(ORG))
+    visible = {each.id: each for each in there.values() if each.visibility == f"members:{PROJECT}"}
+    if run is None:
+        assert visible == {}
+        assert set(there) == {PROJECT}
+        return False
+    raw = cast(RawMemory, ledger.memories.memory(ORG, MEMORY))
+    wanted = {each.id: each for each in projections(run)}
+    made = {each for each, entity in visible.items() if entity.entity_type != "note"}
+    assert made == set(wanted)
+    for each in wanted.values():
+        assert (visible[each.id].name, visible[each.id].content) == (each.name, each.content)
+    hashed = content_hash(run.outline())
+    assert {visible[MANIFEST].metadata["content_hash"], raw.capture.content_hash} == {hashed}
+    texts = list(run.texts())
+    found = [ledger.payloads.text(ORG, MEMORY, EVIDENCE + place) for place in range(len(texts) + 1)]
+    assert found == [*texts, None]
+    distilled, note_edges = notes(run.outline(), texts.__getitem__, MANIFEST)
+    present = {each: visible[each].content for each in visible.keys() - made}
+    assert present in ({}, {each.id: each.content for each in distilled})
+    relations = [each for record in visible for each in ledger.relations.relations_of(ORG, record)]
+    expected = {*edges(run), *(note_edges if present else ())}
+    assert {(each.name, each.source_id, each.target_id) for each in relations} == expected
+    revision = Revision.read(ledger.payloads.text(ORG, MEMORY, 0))
+    assert revision is not None
+    assert set(revision.unavailable) == there.keys() - visible.keys() - {PROJECT, MEMORY}
+    assert visible[MANIFEST].metadata["state"] == revision.state
+    return bool(present)
+
+
+class Publication(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory()
+        self.ledger = populate(Path(self.folder.name))
+        self.run: Experience | None = None
+        self.sender = self.creator = ""
+        self.old: list[Job] = []
+        self.admitted = True
+
+    @initialize()
+    def begin(self) -> None:
+        admit(self.ledger)
+
+    @rule(run=runs, who=st.sampled_from([ANN, BOB]))
+    def submit(self, run: Experience, who: str) -> None:
+        if who == BOB and not self.admitted:
+            return
+        if who == BOB and self.creator == ANN:
+            with pytest.raises(Forbidden, match="project_access_denied"):
+                send(self.ledger, who, run)
+            return
+        send(self.ledger, who, run)
+        self.run, self.sender, self.creator = run, who, self.creator or who
+
+    @rule(run=runs, at=st.sampled_from(STEPS))
+    def crash(self, run: Experience, at: tuple[Any, str]) -> None:
+        def dies(*arguments: Any) -> Any:
+            original(*arguments)
+            raise Crashed
+
+        original: Callable[..., Any] = getattr(*at)
+        with patch.object(at[0], at[1], dies):
+            try:
+                send(self.ledger, ANN, run)
+            except Crashed:
+                self.ledger = restarted(self.ledger, Path(self.folder.name))
+            else:
+                self.run, self.sender, self.creator = run, ANN, self.creator or ANN
+
+    @rule()
+    def take_jobs(self) -> None:
+        self.old += self.ledger.jobs.take("worker", [*FUNCTIONS], 9)
+
+    @precondition(lambda self: self.old)
+    @rule()
+    def run_old_job(self) -> None:
+        """Carry out a job that was taken some time ago, if it is still its worker's."""
+        job = self.old.pop(0)
+        try:
+            result = work(self.ledger, job)
+            self.ledger.jobs.finish(job, result)
+        except Conflict:
+            return
+        if job.payload["content_hash"] != content_hash(cast(Experience, self.run).outline()):
+            assert result["published"] == 0
+
+    @rule()
+    def run_jobs(self) -> None:
+        for job in self.ledger.jobs.take("worker", [*FUNCTIONS], 9):
+            result = work(self.ledger, job)
+            self.ledger.jobs.finish(job, result)
+            if job.actor_id == BOB and not self.admitted:
+                assert result == {"published": 0}
+            elif self.run is not None and job.payload["content_hash"] == content_hash(self.run.outline()):
+                assert job.function != publishing.DISTILL or require_whole(self.ledger, self.run)
+
+    @rule()
+    def revoke_or_admit(self) -> None:
+        if self.admitted:
+            self.ledger.people.remove_member(ORG, BOB)
+        else:
+            admit(self.ledger)
+        self.admitted = not self.admitted
+
+    @invariant()
+    def is_one_revision(self) -> None:
+        require_whole(self.ledger, self.run)
+
+    def teardown(self) -> None:
+        self.ledger.close()
+        self.folder.cleanup()
+
+
+TestPublication = Publication.TestCase
+TestPublication.settings = limits(max_examples=25, stateful_step_count=20, deadline=None)
+
+
+def die_in(folder: str, module: str, name: str) -> None:
+    """Publish, in a process of its own that is killed after a step."""
+    place = sys.modules[module]
+    original = getattr(place, name)
+
+    def dies(*arguments: Any) -> None:
+        original(*arguments)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    ledger = Ledger.open(f"sqlite:///{Path(folder) / FILE}")
+    with patch.object(place, name, dies):
+        send(ledger, ANN, experience(OBSERVATIONS["a"], OBSERVATIONS["c"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", STEPS, ids=lambda at: at[1])
+def test_a_process_that_is_killed_in_any_step_leaves_the_revision_before(tmp_path: Path, at: tuple[Any, str]) -> None:
+    before = experience(OBSERVATIONS["a"], OBSERVATIONS["b"])
+    ledger = populate(tmp_path)
+    send(ledger, ANN, before)
+    for job in ledger.jobs.take("worker", [*FUNCTIONS], 9):
+        ledger.jobs.finish(job, work(ledger, job))
+    ledger.close()
+    code = f"import {__name__} as tests; tests.die_in(*{(str(tmp_path), at[0].__name__, at[1])!r})"
+    killed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    ledger = restarted(Ledger.open(f"sqlite:///{tmp_path / FILE}"), tmp_path)
+    assert require_whole(ledger, before)
+    after = experience(OBSERVATIONS["a"], OBSERVATIONS["c"])
+    send(ledger, ANN, after)
+    assert not require_whole(ledger, after)
+    assert json.loads(cast(str, ledger.payloads.text(ORG, MEMORY, 0)))["number"] == 2
+    ledger.close()

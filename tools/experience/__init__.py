@@ -1,0 +1,1 @@
+"""Operational experience: runs as clients report them, with the records that are made of each."""

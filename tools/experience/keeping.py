@@ -1,0 +1,227 @@
+"""Records of a source, kept in step with its latest revision: created, changed, or made unavailable."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel
+
+from auth.memory_policy import MemoryScopeRequest, may_erase_memory, writable_memory
+from auth.policy import Visibility
+from auth.principal import Principal
+from auth.visibility import entity_key, unavailable_key
+from stores.ledger import RelationDraft, Transaction, between
+from stores.records import Entity, EntityDraft, JsonObject
+from tools.experience.projections import Edge, Projection
+
+SURFACE = "experience"
+"""Capture surface of the raw memories of experiences."""
+REVISION, OUTLINE, EVIDENCE = 0, 1, 2
+"""Places in the payload of a raw memory; evidence parts come last, in the order of the steps."""
+STATED: JsonObject = {"from": "experience"}
+
+State = Literal["pending", "embedding_pending", "complete"]
+
+
+class Revision(BaseModel):
+    """Published revision of a source. Only the server writes it."""
+
+    content_hash: str
+    number: int = 1
+    state: State = "pending"
+    entities: dict[str, str] = {}
+    """Digests by id, the manifest first."""
+    relations: dict[str, str] = {}
+    """Ids by key."""
+    notes: dict[str, str] = {}
+    note_relations: dict[str, str] = {}
+    unavailable: list[str] = []
+
+    @classmethod
+    def read(cls, text: str | None) -> "Revision | None":
+        return None if text is None else cls.model_validate_json(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Project of a source, with the visibility of its raw memory."""
+
+    project_id: str
+    visibility: Visibility
+    memory_id: str
+
+    @property
+    def key(self) -> str:
+        """Visibility key of all records: that of the raw memory's readers."""
+        return entity_key(self.visibility.key)
+
+
+class Kept(NamedTuple):
+    entities: dict[str, str]
+    relations: dict[str, str]
+    written_entities: int
+    written_relations: int
+    retired_entities: list[str]
+    retired_relations: int
+
+    @property
+    def changes(self) -> int:
+        return self.written_entities + self.written_relations + len(self.retired_entities) + self.retired_relations
+
+
+def place_of(caller: Principal, project_id: str, memory_id: str) -> Place:
+    """Return where the records of a source go; refuse callers who may not write there."""
+    return Place(project_id, writable_memory(caller, MemoryScopeRequest("project", project_id, project_id)), memory_id)
+
+
+def memory_id_of(manifest_id: str) -> str:
+    return f"raw_memory_{manifest_id.partition('_')[2]}"
+
+
+def parts_in(outline: JsonObject) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield the evidence parts of an outline with their steps, in the order of their places."""
+    found: Any = outline["observations"]
+    return ((step, part) for step in found for part in step["evidence"])
+
+
+def read_revision(tx: Transaction, memory_id: str) -> Revision | None:
+    return Revision.read(tx.payloads.text(memory_id, REVISION))
+
+
+def write_revision(tx: Transaction, memory_id: str, revision: Revision) -> None:
+    tx.payloads.replace_text(memory_id, REVISION, revision.model_dump_json())
+
+
+def keep(
+    tx: Transaction,
+    place: Place,
+    wanted: tuple[Sequence[Projection], Sequence[Edge]],
+    known: tuple[Mapping[str, str], Mapping[str, str]],
+    number: int,
+) -> Kept:
+    """Bring records and relations from the `known` revision to the `wanted` one.
+
+    Omitted records stay, readable by nobody; omitted relations end. What is known and unchanged is not written.
+    """
+    records, edges = wanted
+    digests = {each.id: each.digest for each in records}
+    there = tx.records.outlines([*digests, *known[0]])
+    created = [each for each in records if each.id not in there]
+    changed = [each for each in records if each.id in there and known[0].get(each.id) != digests[each.id]]
+    create_records(tx, place, created)
+    for each in changed:
+        change_record(tx, place, each)
+    added = {each.id for each in created}
+    new = [each for each in edges if each.key not in known[1] or not added.isdisjoint(each[1:])]
+    gone = [each for each in known[1] if each not in {edge.key for edge in edges}]
+    ended = sum(end_relation(tx, known[1][key]) for key in gone)
+    relations = {key: known[1][key] for key in (edge.key for edge in edges) if key in known[1]}
+    relations |= relate(tx, place, new, number)
+    retired = [each for each in known[0] if each not in digests and each in there]
+    for record_id in retired:
+        retire(tx, place, record_id)
+    return Kept(digests, relations, len(created) + len(changed), len(new), retired, ended)
+
+
+def create_records(tx: Transaction, place: Place, records: Sequence[Projection]) -> None:
+    drafts = [
+        EntityDraft(
+            id=each.id,
+            entity_type=each.entity_type,
+            name=each.name,
+            content=each.content,
+            category=each.category,
+            metadata=_metadata(place, each),
+            visibility=place.key,
+            memory_scope=place.visibility.memory_scope,
+            scope_key=place.visibility.scope_key,
+            project_id=place.project_id,
+        )
+        for each in records
+    ]
+    if drafts:
+        tx.records.create_entities([(draft, None) for draft in drafts])
+
+
+def change_record(tx: Transaction, place: Place, wanted: Projection) -> None:
+    def change(entity: Entity) -> Entity:
+        return replace(
+            entity,
+            name=wanted.name,
+            content=wanted.content,
+            category=wanted.category,
+            metadata=entity.metadata | _metadata(place, wanted),
+            visibility=place.key,
+            memory_scope=place.visibility.memory_scope,
+            scope_key=place.visibility.scope_key,
+            project_id=place.project_id,
+        )
+
+    before = tx.records.entity(wanted.id)
+    after = tx.records.update_entity(wanted.id, change)
+    if before is not None:
+        tx.relations.follow_visibility(before, after)
+
+
+def retire(tx: Transaction, place: Place, record_id: str) -> None:
+    """Keep a record that nobody may read any more."""
+    before = tx.records.entity(record_id)
+    after = tx.records.update_entity(record_id, lambda each: replace(each, visibility=unavailable_key(place.key)))
+    if before is not None:
+        tx.relations.follow_visibility(before, after)
+
+
+def relate(tx: Transaction, place: Place, edges: Sequence[Edge], number: int) -> dict[str, str]:
+    """Record relations with ids that follow from source, ends and revision; return them by key."""
+    visibility = between(place.key, place.key)
+    drafts = [
+        RelationDraft(*each, visibility=visibility, provenance=STATED, id=_relation_id(place, each, number))
+        for each in edges
+    ]
+    recorded = tx.relations.record_relations(drafts)
+    return {edge.key: each.relation.id for edge, each in zip(edges, recorded, strict=True)}
+
+
+def end_relation(tx: Transaction, relation_id: str) -> bool:
+    relation = tx.relations.relation(relation_id)
+    if relation is None or tx.relations.has_ended(relation):
+        return False
+    tx.relations.end_relation(relation_id)
+    return True
+
+
+def erase_unavailable(tx: Transaction, memory: Entity) -> None:
+    """Delete the records that only the payload of this raw memory names, before it is erased."""
+    revision = read_revision(tx, memory.id)
+    for record_id in revision.unavailable if revision is not None else ():
+        if record_id in tx.records.outlines([record_id]):
+            tx.records.delete_entity(record_id)
+
+
+def erase_source(tx: Transaction, caller: Principal, manifest: Entity) -> list[str]:
+    """Delete what was made of an experience whose manifest is about to be deleted.
+
+    Return the ids of its raw memory, if the caller may erase it.
+    """
+    memory = tx.memories.memory(memory_id_of(manifest.id)) if manifest.entity_type == "artifact" else None
+    if memory is None or memory.capture.capture_surface != SURFACE or memory.capture.entity_id != manifest.id:
+        return []
+    revision = read_revision(tx, memory.entity.id) or Revision(content_hash="")
+    erase_unavailable(tx, memory.entity)
+    made = [each for each in (*revision.entities, *revision.notes) if each != manifest.id]
+    for record_id in tx.records.outlines(made):
+        tx.records.delete_entity(record_id)
+    write_revision(tx, memory.entity.id, Revision(content_hash="", number=revision.number))
+    return [memory.entity.id] if may_erase_memory(caller, memory.entity) else []
+
+
+def _metadata(place: Place, record: Projection) -> JsonObject:
+    return record.metadata | {"project_id": place.project_id, "raw_memory_id": place.memory_id}
+
+
+def _relation_id(place: Place, edge: Edge, number: int) -> str:
+    named = json.dumps([place.memory_id, *edge, number])
+    return str(uuid.UUID(hex=hashlib.sha256(named.encode()).hexdigest()[:32]))

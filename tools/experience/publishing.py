@@ -1,0 +1,209 @@
+"""Publication of an experience: one transaction for its raw memory, payload, records, relations and jobs."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from auth.principal import Principal
+from stores.errors import Conflict, Forbidden
+from stores.jobs import JobDraft
+from stores.ledger import Ledger, Transaction
+from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
+from tools.experience.keeping import (
+    SURFACE,
+    Kept,
+    Place,
+    Revision,
+    end_relation,
+    keep,
+    memory_id_of,
+    place_of,
+    read_revision,
+    retire,
+    write_revision,
+)
+from tools.experience.payload import Experience, content_hash
+from tools.experience.projections import Projection, edges, manifest_id, projections
+from tools.frame.audit_entries import remember_entry
+from tools.frame.operation import Call
+from tools.records.projects import require_live
+
+EMBED, DISTILL = "backfill_entity_embeddings", "distill_operational_experience_notes"
+_PREFIXES = {EMBED: "embed_entities", DISTILL: "distill_operational_experience"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Publication that a caller asks for, in a project that it may write in."""
+
+    experience: Experience
+    project_id: str
+    is_deferred: bool = True
+    distils: bool = True
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        return (EMBED, DISTILL) if self.distils else (EMBED,)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    memory: RawMemory
+    revision: Revision
+    kept: Kept
+    jobs: dict[str, str]
+    """Ids by function."""
+    sequence: int
+
+
+def publish(ledger: Ledger, holder: str, home: str | None, call: Call, wanted: Wanted) -> Published:
+    """Publish the next revision of a source, whole or not at all; the same content writes nothing twice. Blocks.
+
+    Raises:
+        Conflict: The source is bound to another project, or another request publishes it now.
+        Forbidden: Somebody else made it, and the caller is no maintainer.
+    """
+    caller, experience = call.caller, wanted.experience
+    manifest = manifest_id(experience.source_id)
+    place = place_of(caller, wanted.project_id, memory_id_of(manifest))
+    outline, records = experience.outline(), list(projections(experience))
+    hashed = content_hash(outline)
+    lease = ledger.leases.acquire(caller.organization_id, f"source {manifest}", holder)
+    try:
+        deferred = wanted.is_deferred
+        with ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
+            require_live(wanted.project_id, tx.records.entity(wanted.project_id))
+            memory = bound_memory(tx, caller, manifest, wanted.project_id)
+            before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
+            is_new = before.content_hash != hashed or memory is None
+            number = before.number + is_new
+            records[0] = _stamped(records[0], hashed, number)
+            if memory is None or is_new:
+                memory = keep_memory(tx, place, memory, wanted, (records[0], hashed))
+                keep_payload(tx, place, outline, experience)
+            kept = keep(tx, place, (records, edges(experience)), (before.entities, before.relations), number)
+            revision = _next(before, kept, hashed, number)
+            if is_new:
+                retire_notes(tx, place, before, revision)
+            write_revision(tx, place.memory_id, revision)
+            jobs = enqueue(tx, caller, place, wanted.functions, (experience.source_id, hashed))
+            if kept.changes:
+                made = tx.records.entity(manifest)
+                tx.audit(remember_entry(home, call, memory, made))
+            tx.show_in_answer([place.memory_id, *revision.entities])
+            tx.require_lease(lease)
+    finally:
+        ledger.leases.release(lease)
+    return Published(memory, revision, kept, jobs, tx.sequence)
+
+
+def bound_memory(tx: Transaction, caller: Principal, manifest: str, project_id: str) -> RawMemory | None:
+    """Return the raw memory of a source; refuse those who may not revise it."""
+    memory = tx.memories.memory(memory_id_of(manifest))
+    anchor = memory.entity if memory is not None else tx.records.entity(manifest)
+    if anchor is None:
+        return None
+    if anchor.project_id != project_id:
+        raise Conflict(
+            "This source_id is already bound to another project.",
+            remediation="Name the project that it was first sent for, or send a new source_id.",
+            details={"field": "body.experience.source_id"},
+        )
+    if anchor.principal_id != caller.user_id and not caller.may_write_in(project_id, "project_maintainer"):
+        raise Forbidden(
+            "somebody else made this experience; to revise it needs the role project_maintainer.",
+            word="project_access_denied",
+            remediation="Send it under a source_id of your own, or ask a maintainer of the project.",
+            details={"expected": "project_maintainer"},
+        )
+    return memory
+
+
+def keep_memory(
+    tx: Transaction, place: Place, memory: RawMemory | None, wanted: Wanted, told: tuple[Projection, str]
+) -> RawMemory:
+    """Create or revise the one raw memory of a source, which belongs to whoever sent it first."""
+    manifest, hashed = told
+    provenance: JsonObject = {
+        "manifest_id": manifest.id,
+        "content_hash": hashed,
+        "observations": manifest.metadata["observations"],
+        "evidence_parts": manifest.metadata["evidence_parts"],
+    }
+    if memory is not None:
+
+        def change(entity: Entity) -> Entity:
+            return replace(entity, name=manifest.name, content=manifest.content)
+
+        return tx.memories.revise_memory(memory.entity.id, change, content_hash=hashed, provenance=provenance)
+    draft = EntityDraft(
+        id=place.memory_id,
+        entity_type=RAW_MEMORY,
+        name=manifest.name,
+        content=manifest.content,
+        visibility=place.visibility.key,
+        memory_scope=place.visibility.memory_scope,
+        scope_key=place.visibility.scope_key,
+        project_id=place.project_id,
+    )
+    capture = Capture(
+        source_id=wanted.experience.source_id,
+        capture_surface=SURFACE,
+        captured_at=tx.now,
+        provenance=provenance,
+        agent_id=None,
+        content_hash=hashed,
+        review_state="promoted",
+        entity_id=manifest.id,
+    )
+    return tx.memories.create_memory(draft, capture)
+
+
+def keep_payload(tx: Transaction, place: Place, outline: JsonObject, experience: Experience) -> None:
+    """Store the outline and each evidence part in a row of its own."""
+    head = ("{}", json.dumps(outline, ensure_ascii=False))
+    tx.payloads.replace_texts(place.memory_id, chain(head, experience.texts()))
+
+
+def retire_notes(tx: Transaction, place: Place, before: Revision, revision: Revision) -> None:
+    """Withdraw the notes of the revision before: they rest on evidence that is replaced."""
+    for relation_id in before.note_relations.values():
+        end_relation(tx, relation_id)
+    for record_id in tx.records.outlines(before.notes):
+        retire(tx, place, record_id)
+        revision.unavailable.append(record_id)
+    revision.notes, revision.note_relations = {}, {}
+
+
+def enqueue(
+    tx: Transaction, caller: Principal, place: Place, functions: Sequence[str], source: tuple[str, str]
+) -> dict[str, str]:
+    """Queue the deferred work of a revision, under ids that follow from its content."""
+    manifest, hashed = manifest_id(source[0]), source[1]
+    named = hashlib.sha256(json.dumps([caller.organization_id, *source]).encode()).hexdigest()[:32]
+    jobs = {each: f"{_PREFIXES[each]}:{named}" for each in functions}
+    payload: JsonObject = {"manifest_id": manifest, "content_hash": hashed, "project_id": place.project_id}
+    for function, job_id in jobs.items():
+        tx.jobs.enqueue(JobDraft(job_id, function, payload, place.key, caller.user_id, caller.key_id))
+    return jobs
+
+
+def _stamped(manifest: Projection, hashed: str, number: int) -> Projection:
+    stamp: JsonObject = {"content_hash": hashed, "source_revision": number, "state": "embedding_pending"}
+    return replace(manifest, metadata=manifest.metadata | stamp)
+
+
+def _next(before: Revision, kept: Kept, hashed: str, number: int) -> Revision:
+    gone = dict.fromkeys([*before.unavailable, *kept.retired_entities])
+    return before.model_copy(
+        update={
+            "content_hash": hashed,
+            "number": number,
+            "state": "embedding_pending" if kept.changes else before.state,
+            "entities": kept.entities,
+            "relations": kept.relations,
+            "unavailable": [each for each in gone if each not in kept.entities],
+        }
+    )

@@ -1,0 +1,135 @@
+"""Status and cancellation of jobs."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.policy import ADMINS
+from stores.errors import Forbidden, NotFound
+from stores.jobs import Job, JobState
+from stores.records import JsonObject
+from tools.app import App
+from tools.frame.operation import WRITERS, Call, Filters, Method, Operation, Request, Result, Route
+from tools.runtime.threads import in_thread
+
+JobId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
+
+
+class JobView(Result):
+    """One job."""
+
+    job_id: str
+    function: str = Field(description="Kind of work; `unknown` if there is no such job.")
+    status: JobState | Literal["not_found"] = Field(
+        description="`deferred` waits for its time or for the next attempt after a failure."
+    )
+    progress: dict[str, int | None] | None = Field(None, description="Steps: `done` of `total`.")
+    attempts: int = Field(0, description="Times that it was begun.")
+    result: JsonObject | None = None
+    error: str | None = Field(None, description="Reason of the last failed attempt.")
+    enqueue_time: datetime | None = None
+    start_time: datetime | None = None
+    finish_time: datetime | None = None
+
+
+class JobStatusRequest(Request):
+    """Up to 64 jobs."""
+
+    job_ids: list[JobId] = Field(min_length=1, max_length=64, description="Ids of jobs; repeated ones count once.")
+
+
+class JobStatusView(Result):
+    """Status by job id."""
+
+    jobs: dict[str, JobView]
+
+
+class JobRequest(Request):
+    """One job."""
+
+    job_id: JobId = Field(description="Id of the job.")
+
+
+class ListJobsRequest(Filters):
+    """Select jobs."""
+
+    status: JobState | None = Field(None, description="Only jobs with this status.")
+    limit: int = Field(50, ge=1, le=200, description="Most jobs.")
+    offset: int = Field(0, ge=0, le=100_000, description="Jobs to leave out, from the newest.")
+
+
+class JobsView(Result):
+    """Jobs, newest first."""
+
+    jobs: list[JobView]
+    has_more: bool
+
+
+async def job_status(app: App, call: Call, request: JobStatusRequest) -> JobStatusView:
+    """Return the status of up to 64 jobs by id."""
+    found = await in_thread(_visible, app, call, request.job_ids)
+    return JobStatusView(jobs={each: _view(each, found.get(each)) for each in request.job_ids})
+
+
+async def list_jobs(app: App, call: Call, request: ListJobsRequest) -> JobsView:
+    """List the jobs that the caller may see, newest first; ended ones are kept for 24 hours."""
+    caller, limit = call.caller, request.limit
+    found = await in_thread(
+        app.ledger.jobs.page, caller.organization_id, caller.readable, request.status, limit + 1, request.offset
+    )
+    jobs = [_view(job.id, job) for job in found[:limit]]
+    return JobsView(jobs=jobs, has_more=len(found) > limit)
+
+
+async def get_job(app: App, call: Call, request: JobRequest) -> JobView:
+    """Return the status of one job."""
+    return _view(request.job_id, await in_thread(_present, app, call, request.job_id))
+
+
+async def cancel_job(app: App, call: Call, request: JobRequest) -> JobView:
+    """Cancel a job unless it has ended; its author, owners and admins may."""
+
+    def cancel() -> Job | None:
+        job = _present(app, call, request.job_id)
+        if call.caller.user_id != job.actor_id and call.caller.role not in ADMINS:
+            raise Forbidden("Only its author, an owner or an admin may cancel a job.", remediation="Ask one of them.")
+        return app.ledger.jobs.cancel(job.organization_id, job.id)
+
+    return _view(request.job_id, await in_thread(cancel))
+
+
+def _visible(app: App, call: Call, job_ids: list[str]) -> dict[str, Job]:
+    found = app.ledger.jobs.find(call.caller.organization_id, job_ids)
+    return {job_id: job for job_id, job in found.items() if job.visibility in call.caller.readable}
+
+
+def _present(app: App, call: Call, job_id: str) -> Job:
+    job = _visible(app, call, [job_id]).get(job_id)
+    if job is None:
+        raise NotFound(
+            f"There is no job {job_id}.", remediation="List the jobs with GET /api/jobs; ended ones go after 24 hours."
+        )
+    return job
+
+
+def _view(job_id: str, job: Job | None) -> JobView:
+    if job is None:
+        return JobView(job_id=job_id, function="unknown", status="not_found")
+    times = {"enqueue_time": job.created_at, "start_time": job.started_at, "finish_time": job.finished_at}
+    progress = None if job.done is job.total is None else {"done": job.done, "total": job.total}
+    return JobView.of(job, job_id=job.id, status=job.state, progress=progress, **times)
+
+
+def _ending(name: str, method: Method, path: str) -> Operation:
+    route = Route(method, path, tag="jobs", errors=(404,))
+    return Operation(cancel_job, name, roles=WRITERS, scope="write", route=route, events=("job_cancelled",))
+
+
+OPERATIONS = (
+    Operation(job_status, roles=WRITERS, route=Route("POST", "/api/jobs/status", tag="jobs")),
+    Operation(list_jobs, roles=WRITERS, route=Route("GET", "/api/jobs", tag="jobs")),
+    Operation(get_job, roles=WRITERS, route=Route("GET", "/api/jobs/{job_id}", tag="jobs", errors=(404,))),
+    _ending("cancel_job", "POST", "/api/jobs/{job_id}/cancel"),
+    _ending("delete_job", "DELETE", "/api/jobs/{job_id}"),
+)
