@@ -1,7 +1,7 @@
 """Raw memories: the verbatim text is an entity, its capture a row."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -181,13 +181,10 @@ class MemoryWrites(CitationWrites):
         self._record_capture(memory := RawMemory(entity, capture), "create")
         return memory
 
-    def revise_memory(
-        self, memory_id: str, change: Callable[[Entity], Entity], *, content_hash: str, provenance: JsonObject
-    ) -> RawMemory:
+    def revise_memory(self, changed: Entity, *, content_hash: str, provenance: JsonObject) -> RawMemory:
         """Store the next revision of a raw memory that follows its source; its author stays."""
-        entity = self._records.update_entity(memory_id, change)
-        memory = self._present(memory_id)
-        capture = replace(memory.capture, content_hash=content_hash, provenance=provenance)
+        entity = self._records.update_entity(changed.id, lambda _: changed)
+        capture = replace(self._present(changed.id).capture, content_hash=content_hash, provenance=provenance)
         return self._store(RawMemory(entity, capture), ("content_hash", "provenance"))
 
     def settle_memory(

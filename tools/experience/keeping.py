@@ -3,7 +3,7 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +13,7 @@ from auth.memory_policy import MemoryScopeRequest, may_erase_memory, writable_me
 from auth.policy import Visibility
 from auth.principal import Principal
 from auth.visibility import entity_key, unavailable_key
-from stores.ledger import RelationDraft, Transaction, between
+from stores.ledger import RelationDraft, Transaction
 from stores.records import Entity, EntityDraft, JsonObject
 from tools.experience.projections import Edge, Projection
 
@@ -44,6 +44,11 @@ class Revision(BaseModel):
     def read(cls, text: str | None) -> "Revision | None":
         return None if text is None else cls.model_validate_json(text)
 
+    def with_unavailable(self, records: Sequence[str]) -> list[str]:
+        """Return all records that are unavailable after some more were retired."""
+        shown = self.entities.keys() | self.notes.keys()
+        return [each for each in dict.fromkeys([*self.unavailable, *records]) if each not in shown]
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -57,6 +62,17 @@ class Place:
     def key(self) -> str:
         """Visibility key of all records: that of the raw memory's readers."""
         return entity_key(self.visibility.key)
+
+    def fields(self, record: Projection, metadata: JsonObject) -> dict[str, Any]:
+        """Return the fields of a record, whose metadata is merged into the present one."""
+        own: JsonObject = {"project_id": self.project_id, "raw_memory_id": self.memory_id}
+        said = {name: getattr(record, name) for name in ("entity_type", "name", "content", "category")}
+        return said | self.stamps(self.key) | {"metadata": metadata | record.metadata | own}
+
+    def stamps(self, key: str) -> dict[str, Any]:
+        found = self.visibility
+        scope = {"memory_scope": found.memory_scope, "scope_key": found.scope_key}
+        return {"visibility": key, "project_id": self.project_id} | scope
 
 
 class Kept(NamedTuple):
@@ -127,58 +143,28 @@ def keep(
 
 
 def create_records(tx: Transaction, place: Place, records: Sequence[Projection]) -> None:
-    drafts = [
-        EntityDraft(
-            id=each.id,
-            entity_type=each.entity_type,
-            name=each.name,
-            content=each.content,
-            category=each.category,
-            metadata=_metadata(place, each),
-            visibility=place.key,
-            memory_scope=place.visibility.memory_scope,
-            scope_key=place.visibility.scope_key,
-            project_id=place.project_id,
-        )
-        for each in records
-    ]
-    if drafts:
-        tx.records.create_entities([(draft, None) for draft in drafts])
+    drafts = [EntityDraft(id=each.id, **place.fields(each, {})) for each in records]
+    tx.records.create_entities([(draft, None) for draft in drafts])
 
 
 def change_record(tx: Transaction, place: Place, wanted: Projection) -> None:
-    def change(entity: Entity) -> Entity:
-        return replace(
-            entity,
-            name=wanted.name,
-            content=wanted.content,
-            category=wanted.category,
-            metadata=entity.metadata | _metadata(place, wanted),
-            visibility=place.key,
-            memory_scope=place.visibility.memory_scope,
-            scope_key=place.visibility.scope_key,
-            project_id=place.project_id,
-        )
-
-    before = tx.records.entity(wanted.id)
-    after = tx.records.update_entity(wanted.id, change)
-    if before is not None:
-        tx.relations.follow_visibility(before, after)
+    _update(tx, wanted.id, lambda each: replace(each, **place.fields(wanted, each.metadata)))
 
 
 def retire(tx: Transaction, place: Place, record_id: str) -> None:
     """Keep a record that nobody may read any more."""
-    before = tx.records.entity(record_id)
-    after = tx.records.update_entity(record_id, lambda each: replace(each, visibility=unavailable_key(place.key)))
-    if before is not None:
-        tx.relations.follow_visibility(before, after)
+    _update(tx, record_id, lambda each: replace(each, visibility=unavailable_key(place.key)))
+
+
+def _update(tx: Transaction, record_id: str, change: Callable[[Entity], Entity]) -> None:
+    before = tx.records.entities([record_id])[record_id]
+    tx.relations.follow_visibility(before, tx.records.update_entity(record_id, change))
 
 
 def relate(tx: Transaction, place: Place, edges: Sequence[Edge], number: int) -> dict[str, str]:
     """Record relations with ids that follow from source, ends and revision; return them by key."""
-    visibility = between(place.key, place.key)
     drafts = [
-        RelationDraft(*each, visibility=visibility, provenance=STATED, id=_relation_id(place, each, number))
+        RelationDraft(*each, visibility=place.key, provenance=STATED, id=_relation_id(place, each, number))
         for each in edges
     ]
     recorded = tx.relations.record_relations(drafts)
@@ -216,10 +202,6 @@ def erase_source(tx: Transaction, caller: Principal, manifest: Entity) -> list[s
         tx.records.delete_entity(record_id)
     write_revision(tx, memory.entity.id, Revision(content_hash="", number=revision.number))
     return [memory.entity.id] if may_erase_memory(caller, memory.entity) else []
-
-
-def _metadata(place: Place, record: Projection) -> JsonObject:
-    return record.metadata | {"project_id": place.project_id, "raw_memory_id": place.memory_id}
 
 
 def _relation_id(place: Place, edge: Edge, number: int) -> str:

@@ -48,8 +48,7 @@ def notes(outline: JsonObject, text: Text, manifest_id: str) -> tuple[list[Proje
     source_id, seen = str(outline["source_id"]), list(_seen(outline, text))
     records, edges = [], []
     runs = list(_runs(seen))
-    for number, run in enumerate(runs):
-        after = runs[number + 1][0] if number + 1 < len(runs) else None
+    for run, after in zip(runs, [*(each[0] for each in runs[1:]), None], strict=True):
         note = _note(outline, run, after, manifest_id)
         records.append(note)
         edges += [Edge("DERIVED_FROM", note.id, session_id(source_id, each.step["id"])) for each in run]
@@ -118,12 +117,10 @@ def _note(outline: JsonObject, run: Sequence[Seen], after: Seen | None, manifest
         f"For: {one_line(str(outline['goal']), QUOTED)}\nTried: {said}\nSeen: {seen or 'nothing'}\nFollows: {follows}",
         OPERATIONAL_NOTE,
         {
-            "source_id": source_id,
-            "manifest_id": manifest_id,
-            "outcome_verified": False,
+            "source_id": source_id, "manifest_id": manifest_id, "outcome_verified": False,
             "evidence": [_citation(each) for each in (quoted or telling[-1:])],
         },
-    )
+    )  # fmt: skip
 
 
 def _follows(outline: JsonObject, last: Seen, after: Seen | None) -> str:
@@ -141,10 +138,5 @@ def _done(seen: Seen) -> str:
 
 
 def _citation(seen: Seen) -> JsonObject:
-    return {
-        "observation_id": seen.step["id"],
-        "evidence_id": seen.part["id"],
-        "start": seen.start,
-        "end": seen.start + len(seen.line),
-        "sha256": seen.part["sha256"],
-    }
+    span = {"start": seen.start, "end": seen.start + len(seen.line)}
+    return {"observation_id": seen.step["id"], "evidence_id": seen.part["id"], "sha256": seen.part["sha256"], **span}

@@ -10,7 +10,7 @@ from auth.principal import Principal
 from stores.errors import Conflict, Forbidden
 from stores.jobs import JobDraft
 from stores.ledger import Ledger, Transaction
-from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
+from stores.records import RAW_MEMORY, Capture, EntityDraft, JsonObject, RawMemory
 from tools.experience.keeping import (
     SURFACE,
     Kept,
@@ -126,38 +126,15 @@ def keep_memory(
 ) -> RawMemory:
     """Create or revise the one raw memory of a source, which belongs to whoever sent it first."""
     manifest, hashed = told
-    provenance: JsonObject = {
-        "manifest_id": manifest.id,
-        "content_hash": hashed,
-        "observations": manifest.metadata["observations"],
-        "evidence_parts": manifest.metadata["evidence_parts"],
-    }
+    counts = {name: manifest.metadata[name] for name in ("observations", "evidence_parts")}
+    provenance: JsonObject = {"manifest_id": manifest.id, "content_hash": hashed, **counts}
     if memory is not None:
-
-        def change(entity: Entity) -> Entity:
-            return replace(entity, name=manifest.name, content=manifest.content)
-
-        return tx.memories.revise_memory(memory.entity.id, change, content_hash=hashed, provenance=provenance)
-    draft = EntityDraft(
-        id=place.memory_id,
-        entity_type=RAW_MEMORY,
-        name=manifest.name,
-        content=manifest.content,
-        visibility=place.visibility.key,
-        memory_scope=place.visibility.memory_scope,
-        scope_key=place.visibility.scope_key,
-        project_id=place.project_id,
-    )
-    capture = Capture(
-        source_id=wanted.experience.source_id,
-        capture_surface=SURFACE,
-        captured_at=tx.now,
-        provenance=provenance,
-        agent_id=None,
-        content_hash=hashed,
-        review_state="promoted",
-        entity_id=manifest.id,
-    )
+        changed = replace(memory.entity, name=manifest.name, content=manifest.content)
+        return tx.memories.revise_memory(changed, content_hash=hashed, provenance=provenance)
+    said = {"name": manifest.name, "content": manifest.content, **place.stamps(place.visibility.key)}
+    draft = EntityDraft(id=place.memory_id, entity_type=RAW_MEMORY, **said)
+    source_id = wanted.experience.source_id
+    capture = Capture(source_id, SURFACE, tx.now, provenance, None, hashed, "promoted", manifest.id)
     return tx.memories.create_memory(draft, capture)
 
 
@@ -196,14 +173,7 @@ def _stamped(manifest: Projection, hashed: str, number: int) -> Projection:
 
 
 def _next(before: Revision, kept: Kept, hashed: str, number: int) -> Revision:
-    gone = dict.fromkeys([*before.unavailable, *kept.retired_entities])
-    return before.model_copy(
-        update={
-            "content_hash": hashed,
-            "number": number,
-            "state": "embedding_pending" if kept.changes else before.state,
-            "entities": kept.entities,
-            "relations": kept.relations,
-            "unavailable": [each for each in gone if each not in kept.entities],
-        }
-    )
+    changes = {"content_hash": hashed, "number": number, "entities": kept.entities, "relations": kept.relations}
+    state = {"state": "embedding_pending"} if kept.changes else {}
+    revision = before.model_copy(update=changes | state)
+    return revision.model_copy(update={"unavailable": revision.with_unavailable(kept.retired_entities)})
