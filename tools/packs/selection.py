@@ -17,6 +17,8 @@ Not scores: these depend on unreadable records, and the size of a pack must not 
 DOUBTFUL, UNRELATED, STRONG = 0.3, 0.2, 0.5
 """Cosines: below the first nothing is about the goal, below the second the nearest few stay, from the third it is."""
 LEAST_SHARE = 0.5
+UNDER_WAY = 0.5
+"""Least weight of current work; no record that it leads weighs more."""
 WORDLESS_SHARE, WORDLESS_MOST = 0.35, 0.2
 
 
@@ -52,9 +54,9 @@ def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
 
 
 def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:
-    """Choose at most `limit` records, most useful first: current work, then by score.
+    """Choose at most `limit` records, most useful first, by score.
 
-    Facets take turns, so that each survives a cut.
+    The best of a facet counts double, so that facets survive a cut, but none of them hides a stronger record.
     """
     shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
     room = most_each(limit, facets)
@@ -67,9 +69,12 @@ def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> li
                 open_.remove(facet)
         if not open_:
             break
-    firsts = [Chosen(found[0], facet) for facet, found in shelved.items() if found]
-    others = [Chosen(option, facet) for facet, found in shelved.items() for option in found[1:]]
-    return [*firsts, *sorted(others, key=lambda chosen: _place(chosen.option))][:limit]
+    weighed = [
+        (_weight(option, is_first=not place), Chosen(option, facet))
+        for facet, found in shelved.items()
+        for place, option in enumerate(found)
+    ]
+    return [chosen for _, chosen in sorted(weighed, key=lambda each: -each[0])][:limit]
 
 
 def takes(facet: Facet, option: Option) -> bool:
@@ -84,3 +89,8 @@ def takes(facet: Facet, option: Option) -> bool:
 
 def _place(option: Option) -> tuple[bool, float]:
     return not option.is_under_way, -option.score
+
+
+def _weight(option: Option, *, is_first: bool) -> float:
+    weight = option.score if is_first else option.score / 2
+    return max(weight, UNDER_WAY) if option.is_under_way else weight

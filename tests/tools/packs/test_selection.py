@@ -48,8 +48,15 @@ def test_when_there_is_room_for_few_every_facet_keeps_its_best() -> None:
     found = [Option(f"d{number}", "decision", "", 0.9) for number in range(4)]
     found += [Option("n", "note", "", 0.2), Option("r", "rule", "", 0.3)]
     assert placed("build", *found, limit=4) == [
-        ("decisions", "d0"), ("constraints", "r"), ("recent_memory", "n"), ("decisions", "d1"),
+        ("decisions", "d0"), ("decisions", "d1"), ("constraints", "r"), ("recent_memory", "n"),
     ]  # fmt: skip
+
+
+def test_no_facet_and_no_task_hides_a_stronger_record() -> None:
+    found = [Option("g", "error_pattern", "", 0.05), Option("t", "task", "doing", 0.0, is_under_way=True)]
+    found += [Option("n", "note", "", 0.98), Option("a", "artifact", "", 0.3), Option("m", "note", "", 0.7)]
+    assert [each for _, each in placed("debug", *found)] == ["n", "t", "m", "a", "g"]
+    assert placed("debug", *found, limit=1) == [("recent_memory", "n")]
 
 
 @given(st.lists(options, max_size=40, unique_by=lambda option: option.id), st.sampled_from(sorted(INTENTS)), st.data())
