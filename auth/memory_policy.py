@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-from auth.policy import ADMINS, MemoryScope, Visibility, may_read, no_contributor, no_project, public_place
+from auth.policy import (
+    ADMINS,
+    MemoryDenied,
+    MemoryScope,
+    Visibility,
+    may_read,
+    no_contributor,
+    no_project,
+    public_place,
+)
 from auth.principal import Principal
 from auth.spaces import memory_keys, place_of
 from auth.visibility import (
@@ -43,14 +52,6 @@ READ_REASONS: Mapping[MemoryScope, str] = {
     "public": "organization_access_verified",
 }
 WRITE_REASON = "same_scope_write_allowed"
-
-
-class MemoryDenied(Forbidden):
-    """403: the caller is not in the scope of memories that it names, or the scope is switched off."""
-
-    def __init__(self, place: Visibility, message: str, *, word: str | None = None, remediation: str) -> None:
-        super().__init__(message, word=word, remediation=remediation)
-        self.place = place
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from tests.people import Person
 from tests.rest_bridge.notes import Notes
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.frame.arguments import SYNONYMS, names_for_agents
+from tools.entities.create import AddRequest
+from tools.frame.arguments import FOR_AGENTS, SYNONYMS, names_for_agents
 from tools.frame.operation import Operation, Request, Result
 from tools.frame.operation import Tool as ToolEntry
 from tools.frame.parsing import parse
@@ -287,7 +288,8 @@ def test_wrong_arguments_are_named_all_at_once_with_suggestions_that_hold(
     names = names_for_agents(operation.request)
     own = operation.request.model_fields.keys() - tool.omit
     known = {names.get(name, name) for name in own}
-    words = {word for each in SYNONYMS.values() for word in each.split()} - known - own
+    taken = own | {word for word, shown in FOR_AGENTS.items() if shown in known}
+    words = {word for each in SYNONYMS.values() for word in each.split()} - known - taken
     wrong = dict.fromkeys(words | tool.omit | {"zzz"}, "x")
     with pytest.raises(ValidationFailed) as refused:
         parse(operation.request, wrong, where="arguments", tool=tool)
@@ -312,9 +314,12 @@ def test_agents_know_a_field_by_one_name_and_may_use_the_older_ones() -> None:
     assert min(shown["name"], shown["type"]) >= 3
     by_name = parse(RememberRequest, {"name": "Walrus", "content": "x", "type": "rule"})
     assert by_name == parse(RememberRequest, {"title": "Walrus", "content": "x", "kind": "rule"})
+    assert by_name == parse(RememberRequest, {"title": "Walrus", "name": "", "content": "x", "entity_type": "Rule"})
+    with pytest.raises(ValidationFailed, match=r"mean metadata\.memory_scope\?"):
+        parse(AddRequest, {"name": "Walrus", "content": "x", "memory_scope": "private"}, where="arguments")
     with pytest.raises(ValidationFailed, match=r"^2 fields are wrong\. name is required\. type: "):
         parse(RememberRequest, {"content": "x", "kind": "zebra"}, where="arguments")
-    with pytest.raises(ValidationFailed, match=r"^name is not an argument"):
+    with pytest.raises(ValidationFailed, match=r"^title: is another word for name, which"):
         parse(RememberRequest, {"title": "Walrus", "name": "Seal", "content": "x"}, where="arguments")
 
 

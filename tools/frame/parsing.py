@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from stores.errors import EngrainError, ValidationFailed
-from tools.frame.arguments import SYNONYMS, examples, mended, names_for_agents
+from tools.frame.arguments import CLASH, IN_METADATA, SYNONYMS, examples, mended, names_for_agents, with_own_names
 from tools.frame.dates import NO_DATE
 from tools.frame.operation import Request, Tool
 
@@ -29,10 +29,9 @@ def parse(
     """Validate a request of an agent: refuse unknown fields, and repair values that can have one meaning only."""
     refuse_unstorable(data, where)
     names = names_for_agents(model)
-    fields = {shown: name for name, shown in names.items() if name not in data}
-    data = {fields.get(name, name): value for name, value in data.items()}
-    errors = _not_for_agents(tool, data) if tool else []
-    misplaced = {each["loc"][0] for each in errors}
+    data, errors = with_own_names(data, model)
+    errors += _not_for_agents(tool, data) if tool else []
+    misplaced = {each["loc"][0] for each in errors if each["type"] != CLASH}
     try:
         rest = {name: value for name, value in data.items() if name not in misplaced}
         request = model.model_validate(rest, extra="forbid")
@@ -149,7 +148,8 @@ def named_field(error: EngrainError) -> str | None:
 
 
 def _place(error: ErrorDetails, names: Mapping[str, str]) -> list[str]:
-    return [names.get(str(part), str(part)) if not depth else str(part) for depth, part in enumerate(error["loc"])]
+    place = [str(part) for part in error["loc"]]
+    return place if error["type"] == CLASH else [*(names.get(part, part) for part in place[:1]), *place[1:]]
 
 
 def _sentence(error: ErrorDetails, path: str, free: Mapping[str, str]) -> str:
@@ -166,6 +166,8 @@ def _sentence(error: ErrorDetails, path: str, free: Mapping[str, str]) -> str:
 
 
 def _meant(name: str, free: Mapping[str, str]) -> str | None:
+    if name in IN_METADATA and "metadata" in free:
+        return f"metadata.{name}"
     if synonyms := [ours for ours, words in SYNONYMS.items() if ours in free and name.lower() in words.split()]:
         return synonyms[0]
     spellings = {own: shown for shown, own in free.items()} | {shown: shown for shown in free}
