@@ -153,7 +153,9 @@ class EvidenceView(Result):
     content_hash: str
     state: State = Field(description="`complete` once every index shows its records.")
     revision: int = Field(description="Which revision of the source this is, from 1.")
-    experience: StoredJson = Field(description="What was sent, with the size and SHA-256 of evidence, not its text.")
+    experience: StoredJson | None = Field(
+        description="Without evidence_id: what was sent, with the size and SHA-256 of evidence instead of its text."
+    )
     content: str | None = Field(description="The part that was asked for, verbatim.")
     has_more: bool = Field(description="Whether the part is longer.")
 
@@ -185,8 +187,8 @@ def _evidence(app: App, call: Call, request: EvidenceRequest) -> EvidenceView:
         content_hash=revision.content_hash,
         state=revision.state,
         revision=revision.number,
-        experience=outline,
-        content=text[request.offset : end] if request.evidence_id is not None else None,
+        experience=outline if request.evidence_id is None else None,
+        content=None if request.evidence_id is None else text[request.offset : end],
         has_more=len(text) > end,
     )
 
@@ -207,7 +209,13 @@ OPERATIONS = (
         record_experience,
         Route("POST", "/api/memory/experience", status=201, tag="memory", body_limit=BODY_LIMIT, errors=(404, 409)),
         roles=WRITERS,
-        tool=Tool("Record an experience", read_only=False, idempotent=True, toolset="experience"),
+        tool=Tool(
+            "Record an experience",
+            read_only=False,
+            idempotent=True,
+            toolset="experience",
+            omit_result=frozenset({"entity_ids", "relationship_ids", "deleted_entities", "deleted_relationships"}),
+        ),
         events=("entity_created", "entity_updated", "raw_capture_changed"),
     ),
     Operation(
