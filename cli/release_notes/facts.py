@@ -1,7 +1,7 @@
 """Facts of a release. Texts are untrusted."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -43,6 +43,10 @@ class Commit:
     committed_at: datetime
     subject: str
     body: str
+    paths: tuple[str, ...] = ()
+
+    def with_co_authors(self, others: tuple[Person, ...]) -> "Commit":
+        return replace(self, co_authors=others) if others else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,5 +126,5 @@ class ReleaseFacts:
     project_name: str | None = None
     project_files: tuple[ProjectFile, ...] = ()
     remote_url: str | None = None
-    compare_url: str | None = None
+    compared: tuple[str, str] = ("", "")
     remarks: tuple[str, ...] = ()

@@ -1,23 +1,27 @@
 """Steps of the analysis, from a request to the facts of a release."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from cli.release_notes.analysis.branches import brought_in, find_reverts
 from cli.release_notes.analysis.drafts import Draft, draft, drafts_of
-from cli.release_notes.analysis.entries import MOST_DIFFED, Entry, Reader, contributors
-from cli.release_notes.analysis.identity import addresses, project_files, project_name, raised_needs, version_of
+from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.analysis.identity import project_files, project_name, raised_needs, remote_of, version_of
 from cli.release_notes.analysis.matching import Writers, told
 from cli.release_notes.analysis.message import read_message
 from cli.release_notes.analysis.own import Own, own_words
 from cli.release_notes.analysis.paths import role
 from cli.release_notes.analysis.prefix import is_nothing
 from cli.release_notes.facts import Change, FactsRequest, Progress, ReleaseFacts
-from cli.release_notes.git.objects import CommitObject, Names, Repository, blob_at, changed_paths, text_of
-from cli.release_notes.git.range import End, Range, range_between, resolve
-from cli.release_notes.git.sources import opened
+from cli.release_notes.people import contributors
+from cli.release_notes.ranges import End, Range, range_between, resolve
+from cli.release_notes.repository import Repository, opened
+from cli.release_notes.web import web_address
 
+MOST_EARLIER = 200_000
+"""Earlier commits in which people are looked up."""
 _TELLING = ("feature", "fix", "performance", "security")
 _KNOWN_ISSUES = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*(?::| -)\s*(?P<rest>\S.*)$", re.I)
 
@@ -32,20 +36,14 @@ def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
         progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
         older = resolve(repository, request.from_ref, "--from")
         newer = resolve(repository, request.to_ref, "--to")
+        progress("Reading commits")
         found = range_between(repository, older, newer)
-        progress("Reading commits", f"{len(found.commits):,}")
-        names = Names(repository)
-        entries = list(Reader(repository, names).entries(found.commits))
-        return _facts(request, repository, found, entries, names, progress)
+        entries = [Entry(commit, read_message(commit.subject, commit.body)) for commit in found.commits]
+        return _facts(request, repository, found, entries, progress)
 
 
 def _facts(
-    request: FactsRequest,
-    repository: Repository,
-    found: Range,
-    entries: Sequence[Entry],
-    names: Names,
-    progress: Progress,
+    request: FactsRequest, repository: Repository, found: Range, entries: Sequence[Entry], progress: Progress
 ) -> ReleaseFacts:
     older, newer = found.older, found.newer
     progress("Sorting changes", f"{len(entries):,} commits")
@@ -58,18 +56,14 @@ def _facts(
     own = list(_own(repository, older, newer))
     writers = Writers(repository, entries)
     drafts = told(drafts, own, writers)
-    files = project_files(repository, newer.commit)
+    files = project_files(repository, newer.sha)
     drafts += list(_raised(repository, found, entries, drafts))
     progress("Counting contributors")
-    people, bots, remark = contributors(entries, repository, names, older.commit.id)
-    web, comparison = addresses(repository, request, older, newer)
+    earlier = None if repository.is_shallow else repository.authors(older.sha, MOST_EARLIER)
+    people = contributors(found.commits, earlier)
+    remote = remote_of(request, repository)
     progress("Ranking changes", f"{len(drafts):,}")
-    cut = len(entries) - MOST_DIFFED
-    remarks = [
-        *found.remarks,
-        f"Of the oldest {cut:,} commits only the messages were read." if cut > 0 else "",
-        remark or "",
-    ]
+    remarks = [*found.remarks, "Who contributed for the first time is not known: the clone is shallow."]
     return ReleaseFacts(
         version=version_of(request, older, newer, repository),
         released_at=newer.at,
@@ -83,28 +77,25 @@ def _facts(
         reverted=tuple(
             draft(by_sha[sha].message, [by_sha[sha], by_sha[by]]).change() for sha, by in reverts.pairs.items()
         ),
-        contributors=people,
-        bots=bots,
+        contributors=tuple(each for each in people if not each.person.is_bot),
+        bots=tuple(each for each in people if each.person.is_bot),
         project_name=project_name(files, request, repository, newer.tag),
         project_files=files,
-        remote_url=web,
-        compare_url=comparison,
+        remote_url=web_address(remote) if remote else None,
+        compared=(older.tag or older.sha, newer.tag or newer.sha),
         known_issues=(*_known_issues(entries), *writers.told_apart(own, "known issue")),
-        remarks=tuple(filter(None, remarks)),
+        remarks=tuple(remarks if repository.is_shallow else found.remarks),
     )
 
 
 def _own(repository: Repository, older: End, newer: End) -> Iterator[Own]:
-    def reading(commit: CommitObject) -> Callable[[str], str]:
-        return lambda path: text_of(repository, blob_at(repository, commit, path)) or ""
-
-    paths = changed_paths(repository, older.commit, newer.commit)
-    return own_words(paths, reading(older.commit), reading(newer.commit), older.tag)
+    paths = repository.changed(older.sha, newer.sha)
+    return own_words(paths, partial(repository.content, older.sha), partial(repository.content, newer.sha), older.tag)
 
 
 def _raised(repository: Repository, found: Range, entries: Sequence[Entry], drafts: Sequence[Draft]) -> Iterator[Draft]:
     broken = " ".join(made.change().text for made in drafts if made.breaking).casefold()
-    for path, before, after in raised_needs(repository, found.older.commit, found.newer.commit):
+    for path, before, after in raised_needs(repository, found.older.sha, found.newer.sha):
         writers = [entry for entry in entries if path in entry.paths]
         if writers and after.partition(" ")[0].casefold() not in broken:
             made = draft(read_message(f"Require {after} (before: {before})", ""), writers[-3:])

@@ -12,7 +12,7 @@ from cli.release_notes.analysis.own import Own, fragment_number, fragment_type
 from cli.release_notes.analysis.paths import role
 from cli.release_notes.analysis.wording import kind_of
 from cli.release_notes.facts import Change, ChangeKind
-from cli.release_notes.git.objects import CommitObject, Repository, blob_at, text_of
+from cli.release_notes.repository import Repository
 
 HEAD_OF_CHANGELOG, ALIKE = 60_000, 40
 """Characters that are searched, and letters at the beginning or end of an entry that must be there."""
@@ -43,9 +43,7 @@ class Writers:
 
     def _text(self, sha: str, path: str) -> str:
         if (sha, path) not in self._texts:
-            commit = self._repository.get(sha)
-            blob = blob_at(self._repository, commit, path) if isinstance(commit, CommitObject) else None
-            self._texts[sha, path] = _letters((text_of(self._repository, blob) or "")[:HEAD_OF_CHANGELOG])
+            self._texts[sha, path] = _letters(self._repository.content(sha, path)[:HEAD_OF_CHANGELOG])
         return self._texts[sha, path]
 
     def told_apart(self, own: Iterable[Own], purpose: str) -> tuple[Change, ...]:

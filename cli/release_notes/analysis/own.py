@@ -85,13 +85,13 @@ class Own:
 def own_words(paths: Mapping[str, str], old: Reading, new: Reading, floor: str | None) -> Iterator[Own]:
     """Yield the entries for the newer end, once each; `paths` are files by status, `floor` is the older version."""
     changelogs = [path for path in sorted(paths, key=lambda path: (path.count("/"), path)) if role(path) == "changelog"]
-    bases = {path: read_changelog(path, old(path)) for path in changelogs if paths[path] != "added"}
-    gone = [section for path, sections in bases.items() if paths[path] == "removed" for section in sections]
+    bases = {path: read_changelog(path, old(path)) for path in changelogs if paths[path] != "A"}
+    gone = [section for path, sections in bases.items() if paths[path] == "D" for section in sections]
     known = {_key(item.text) for sections in bases.values() for each in sections if each.version for item in each.items}
     for path in changelogs:
-        if paths[path] != "removed" and fragment_type(path):
+        if paths[path] != "D" and fragment_type(path):
             yield from _fragment(path, new(path))
-        elif paths[path] != "removed":
+        elif paths[path] != "D":
             before = bases.get(path, gone)
             for section in _new_sections(path, before, read_changelog(path, new(path)), known, version_of(floor or "")):
                 yield from _entries(section, path, known)

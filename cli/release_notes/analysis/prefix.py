@@ -92,7 +92,6 @@ _BREAKING = re.compile(
     re.M,
 )
 _MIGRATION_FOOTER = re.compile(r"^Migration(?:-Guide)?[ \t]*:[ \t]*(?P<text>\S.*(?:\n[ \t]+\S.*)*)", re.M | re.I)
-_CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<(?P<email>[^>\n]*)>\s*$", re.I | re.M)
 _NOTHING = re.compile(
     r"^\W*(?:none|nope|nothing|no|n/?a|n\.a\.|not applicable|nil|false)\b"
     r"(?:\W*$|[.,;:!)\u2013\u2014]| -|\W+(?:expected|known|whatsoever|at all|here|that|breaking|such|changes?)\b)",
@@ -118,8 +117,3 @@ def without_footers(body: str) -> str:
 def is_nothing(value: str) -> bool:
     """Return whether a value means "none", as in filled-in templates."""
     return not re.search(r"\w", value) or bool(_NOTHING.match(value))
-
-
-def co_authors(message: str) -> list[tuple[str, str]]:
-    found = [(match["name"].strip(), match["email"].strip()) for match in _CO_AUTHOR.finditer(message)]
-    return list(dict.fromkeys(found))

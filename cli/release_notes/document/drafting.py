@@ -11,17 +11,15 @@ from cli.release_notes.document.model import (
     Note,
     Section,
     Statement,
-    Web,
     counted,
     joined,
-    link,
     sentence,
     shortened,
-    span_of,
 )
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.facts import Contributor, ReleaseFacts
 from cli.release_notes.focus import Focus
+from cli.release_notes.web import Web
 from tools.text.inline import code, inert
 from tools.text.plain import one_line, plain
 
@@ -31,6 +29,7 @@ _NAMED = (("features", "feature", None), ("improvements", "improvement", None), 
 
 def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
     """Write the document without a language model."""
+    web = Web.of(facts.remote_url, facts.commits)
     places = {id(change): f"c{number}" for number, change in enumerate(facts.changes)}
     chosen = [(places[id(change)], change) for change in focus.chosen(facts.changes)]
     leaves_out = len(chosen) < len(facts.changes)
@@ -44,7 +43,7 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
         for number, change in enumerate(facts.known_issues)
     )
     parts = [
-        Section("overview", "Overview", tuple(map(Note, _overview(facts, preset, focus)))),
+        Section("overview", "Overview", tuple(map(Note, _overview(facts, preset, focus, web)))),
         Section("highlights", "Highlights", highlights, unremarkable),
         Section("new", "What's new"),
         *lists.sections(shared, preset, leaves_out=leaves_out),
@@ -53,12 +52,18 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
         installation(facts, preset),
         Section("known_issues", "Known issues", known, "None are recorded in these commits."),
         Section(
-            "contributors", "Contributors", tuple(_contributors(facts, preset)), "Nobody is named in these commits."
+            "contributors",
+            "Contributors",
+            tuple(_contributors(facts, preset, web)),
+            "Nobody is named in these commits.",
         ),
-        Section("changelog", "Full changelog", tuple(_changelog(facts, preset))),
+        Section("changelog", "Full changelog", tuple(_changelog(facts, preset, web))),
     ]
-    web = Web.of(facts.remote_url, facts.commits)
     return Document(title(facts), facts.version, facts.released_at, tuple(parts), web)
+
+
+def _span(facts: ReleaseFacts, web: Web) -> str:
+    return web.comparison(f"{facts.from_sha[: web.short]}..{facts.to_sha[: web.short]}", *facts.compared)
 
 
 def title(facts: ReleaseFacts) -> str:
@@ -68,7 +73,7 @@ def title(facts: ReleaseFacts) -> str:
     return f"{name} {version}".strip()
 
 
-def _overview(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Iterator[str]:
+def _overview(facts: ReleaseFacts, preset: Preset, focus: Focus, web: Web) -> Iterator[str]:
     broken = sum(change.breaking for change in facts.changes)
     visible = [lists.SECTION_OF[change.kind] for change in facts.changes if not change.breaking]
     parts = [counted(broken, "breaking change")] if broken else []
@@ -82,7 +87,7 @@ def _overview(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Iterator[str
     what = inert(title(facts))
     if facts.version.casefold() == "unreleased":
         what = f"The next release of {inert(facts.project_name or 'the project')}"
-    commits = f"{counted(len(facts.commits), 'commit')} ({span_of(facts)})"
+    commits = f"{counted(len(facts.commits), 'commit')} ({_span(facts, web)})"
     read = " Read [Breaking changes](#breaking-changes) before you upgrade." if broken else ""
     yield f"{what} {brings}, in {commits}{people} since {code(shortened(facts.from_ref))}{span}.{read}"
     found = focus.found(facts.changes)
@@ -109,11 +114,11 @@ def _migration(facts: ReleaseFacts, changes: Sequence[lists.Identified]) -> Iter
             )
 
 
-def _contributors(facts: ReleaseFacts, preset: Preset) -> Iterator[Note]:
+def _contributors(facts: ReleaseFacts, preset: Preset, web: Web) -> Iterator[Note]:
     people = facts.contributors
     if people:
         names = [_name(each) if preset.terse else _with_count(each) for each in people]
-        yield Note(f"Thanks to {_named(names, preset.people)}, for {span_of(facts)}.")
+        yield Note(f"Thanks to {_named(names, preset.people)}, for {_span(facts, web)}.")
     new = [_name(each) for each in people if each.is_new]
     if new and len(new) < len(people) and not preset.terse:
         yield Note(f"First contributions by {_named(new, preset.people)}: welcome!")
@@ -134,13 +139,11 @@ def _with_count(contributor: Contributor) -> str:
     return f"{_name(contributor)} ({counted(contributor.commits, 'commit')})"
 
 
-def _changelog(facts: ReleaseFacts, preset: Preset) -> Iterator[Block]:
+def _changelog(facts: ReleaseFacts, preset: Preset, web: Web) -> Iterator[Block]:
     span = f"{shortened(facts.from_ref)}...{shortened(facts.to_ref)}"
     commits = f"all {counted(len(facts.commits), 'commit')}."
     listing = code(f"git log {facts.from_ref}..{facts.to_ref}")
-    yield Note(
-        f"{link(code(span), facts.compare_url)}: {commits}" if facts.compare_url else f"{listing} lists {commits}"
-    )
+    yield Note(f"{web.comparison(span, *facts.compared)}: {commits}" if web.base else f"{listing} lists {commits}")
     if facts.reverted and not preset.terse:
         taken_back = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
         were = counted(len(facts.reverted), "change was", "changes were")

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from cli.release_notes.document.model import Block, Code, Document, Note, Section, Statement, Web, capitalised, sentence
+from cli.release_notes.document.model import Block, Code, Document, Note, Section, Statement, capitalised, sentence
 from cli.release_notes.document.presets import Preset
+from cli.release_notes.web import Web
 from tools.text.inline import inert
 from tools.text.plain import plain
 

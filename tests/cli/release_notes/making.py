@@ -84,6 +84,6 @@ def facts(**changed: Any) -> ReleaseFacts:
         project_name="looms",
         project_files=(ProjectFile("pyproject.toml", PYPROJECT),),
         remote_url="https://github.com/lovelace/looms",
-        compare_url="https://github.com/lovelace/looms/compare/v1.0.0...v1.1.0",
+        compared=("v1.0.0", "v1.1.0"),
     )
     return replace(made, **changed)

@@ -267,7 +267,6 @@ PIECES = ["a: ", "(", "#1 ", "[x](y) ", "no longer ", "`", "BREAKING CHANGE: ", 
     ("message", "path", "text"),
     [*(("Write", *each) for each in ODD),
      *((piece * (size // len(piece)), "a.py", "1") for piece in PIECES for size in (10, 200_000))],
-    ids=str,
 )  # fmt: skip
 def test_long_and_odd_texts_do_no_harm_and_take_no_time(built: Built, message: str, path: str, text: str) -> None:
     built.commit("Begin", {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})

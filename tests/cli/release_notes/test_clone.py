@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.release_notes import repository
 from cli.release_notes.analysis import analyse
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
-from cli.release_notes.git import clone
 from tests.cli.release_notes.repositories import Built, begun
 
 
@@ -106,7 +106,7 @@ def test_an_address_that_cannot_be_fetched_says_why(url: str, said: str) -> None
 
 
 def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clone, "SILENCE_S", 1)
+    monkeypatch.setattr(repository, "SILENCE_S", 1)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/project.git"
         with pytest.raises(ReleaseNotesFailed, match="cannot be fetched"):

@@ -59,7 +59,7 @@ def test_what_is_listed_or_cut_names_commits_and_what_is_counted_the_range(prese
     listed = [line for line in text.splitlines() if line.startswith("- ")]
     assert len(listed) > (10 if preset is PresetName.CONCISE else 170)
     assert [line for line in listed if not set(cited.findall(line)) & set(shas)] == []
-    span = f"[`{sha(0)[:7]}..{sha(8)[:7]}`]({known.compare_url})"
+    span = f"[`{sha(0)[:7]}..{sha(8)[:7]}`]({known.remote_url}/compare/v1.0.0...v1.1.0)"
     assert f"in 299 commits ({span})" in part(text, "Overview")
 
 
@@ -70,7 +70,7 @@ def test_what_is_listed_or_cut_names_commits_and_what_is_counted_the_range(prese
      ("javascript:alert(1)", None), ("https://u:p@github.com/a", None)],
 )  # fmt: skip
 def test_commits_are_linked_where_the_host_is_known_and_else_named(address: str | None, path: str | None) -> None:
-    fixes = part(notes(remote_url=address, compare_url=None), "Fixes").splitlines()[0]
+    fixes = part(notes(remote_url=address), "Fixes").splitlines()[0]
     if path is None:
         assert fixes == f"- Keep the thread when a card ends early (#15, #14, `{sha(4)[:7]}`)"
     else:
@@ -118,7 +118,6 @@ def test_hostile_text_adds_no_heading_link_html_or_control_character(
         version=text,
         remarks=(more,),
         remote_url=None,
-        compare_url=None,
     )
     markdown = notes(known, preset)
     assert headings(markdown) == headings(notes(preset=preset))

@@ -23,9 +23,9 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.decode()
 
 
-def worked(folder: Path) -> Path:
+def worked(folder: Path, *flags: str) -> Path:
     folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
+    git(folder, "init", "-q", "-b", "main", *flags)
     (folder / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
     for number in range(3):
         (folder / "a.py").write_text(f"x = {number}\n")
@@ -71,14 +71,23 @@ def test_a_detached_head_and_a_linked_worktree_are_read(tmp_path: Path) -> None:
     assert len(facts(folder / "deep" / "er").commits) == 2
 
 
+def test_a_submodule_and_a_repository_of_sha256_are_read_by_themselves(tmp_path: Path) -> None:
+    inner, outer = worked(tmp_path / "inner"), worked(tmp_path / "outer", "--object-format=sha256")
+    assert len(facts(outer, "HEAD~2").commits) == 2
+    whole = worked(tmp_path / "whole")
+    git(whole, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "lib")
+    git(whole, "commit", "-q", "-m", "Add lib")
+    found = facts(whole / "lib", "HEAD~1")
+    assert (len(found.commits), found.project_name) == (1, "lib")
+    assert len(facts(whole, "HEAD~1").commits) == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = origin\n", "partial clone"),
-        ("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n", "SHA-256"),
-        ("[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefStorage = reftable\n", "reftable"),
-        ("[core]\n\trepositoryformatversion = 9\n", "format"),
-        ("[core\n", "cannot be opened"),
+        ("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tnewer = 1\n", "unknown repository extension"),
+        ("[core]\n\trepositoryformatversion = 9\n", "repo version"),
+        ("[core\n", "bad config line 1"),
     ],
 )
 def test_a_repository_of_a_kind_that_cannot_be_read_says_which(tmp_path: Path, settings: str, said: str) -> None:
@@ -144,7 +153,7 @@ def test_a_local_address_is_read_where_it_is(tmp_path: Path) -> None:
     shutil.rmtree(built.folder)
     with pytest.raises(ReleaseNotesFailed, match="There is no repository at"):
         analyse(FactsRequest(None, str(built.folder), "v1", "HEAD", None), lambda *_: None)
-    with pytest.raises(ReleaseNotesFailed, match=f"{tmp_path} is not inside a Git repository"):
+    with pytest.raises(ReleaseNotesFailed, match="no Git repository itself, nor inside of one"):
         facts(tmp_path)
 
 

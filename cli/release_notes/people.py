@@ -1,0 +1,70 @@
+"""People and bots of a range."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from cli.release_notes.facts import Commit, Contributor, Person
+
+_CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<(?P<email>[^>\n]*)>\s*$", re.I | re.M)
+_BOT_NAME = re.compile(
+    r"\[bot\]|(?:^|[\s_-])(?:ro)?bots?(?:$|[\s_-])|\bauto-?fix\b|\bpowered by ai\b|releas(?:er|e-please)$"
+    r"|^(?:dependabot|renovate|greenkeeper|snyk|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release"
+    r"|release-drafter|(?:hosted )?weblate|crowdin|transifex|all-?contributors|imgbot|codecov|copybara|gitlab-ci"
+    r"|travis(?: ci)?|circleci|jenkins|bors|homu|web-flow|pyup|scala steward|claude(?: code| opus.*| sonnet.*| haiku.*)"
+    r"|(?:github )?copilot|cursor ?agent|(?:openai )?codex|aider(?: \(.*\))?|devin ai|gemini code assist|gpt-\S+)$",
+    re.I,
+)
+"""Not Claude or Jules alone: those may be people; their addresses identify the programs."""
+_BOT_EMAIL = re.compile(
+    r"\[bot\]@|^(?:bots?|noreply|no-reply|ci|build|actions?|support)@(?:anthropic|openai|cursor|devin|github|renovateapp"
+    r"|dependabot|mend|pre-commit|gitlab)\b|@(?:users\.noreply\.)?bots?\.|^cursoragent@|-bot@",
+    re.I,
+)
+
+
+@lru_cache(maxsize=100_000)
+def person(name: str, email: str) -> Person:
+    return Person(name, email, bool(_BOT_NAME.search(name) or _BOT_EMAIL.search(email)))
+
+
+def co_authors(message: str) -> list[tuple[str, str]]:
+    found = [(match["name"].strip(), match["email"].strip()) for match in _CO_AUTHOR.finditer(message)]
+    return list(dict.fromkeys(found))
+
+
+@dataclass(slots=True, eq=False)
+class _Someone:
+    person: Person
+    commits: int = 0
+    keys: set[str] = field(default_factory=set)
+
+
+def contributors(commits: Sequence[Commit], earlier: Iterable[tuple[str, str]] | None) -> tuple[Contributor, ...]:
+    """Return people and bots, most commits first; new ones are not among the `earlier` names and addresses, if known.
+
+    A person is identified by address or name. Merges count for nobody.
+    """
+    by_key: dict[str, _Someone] = {}
+    for commit in commits:
+        authors = () if len(commit.parents) > 1 else (commit.author,)
+        counted: set[_Someone] = set()
+        for each in dict.fromkeys((*authors, *commit.co_authors)):
+            keys = _keys(each.name, each.email)
+            someone = next((by_key[key] for key in keys if key in by_key), _Someone(each))
+            someone.keys.update(keys)
+            by_key.update(dict.fromkeys(keys, someone))
+            someone.commits += someone not in counted
+            counted.add(someone)
+    known = {key for pair in earlier or () for key in _keys(*pair)}
+    found = sorted(set(by_key.values()), key=lambda one: (-one.commits, one.person.name.lower(), one.person.email))
+    return tuple(
+        Contributor(one.person, one.commits, earlier is not None and not one.person.is_bot and not one.keys & known)
+        for one in found
+    )
+
+
+def _keys(name: str, email: str) -> tuple[str, str]:
+    user, _, host = email.lower().partition("@")
+    return f"{user.rpartition('+')[2]}@{host}" if host == "users.noreply.github.com" else email.lower(), name.casefold()
