@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.evaluation import group as evaluation
-from cli.release_notes.document.presets import PROVIDERS, PresetName
+from cli.release_notes.presets import PROVIDERS, PresetName
 
 app = typer.Typer(
     name="engrain",

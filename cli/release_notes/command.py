@@ -9,22 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from cli.release_notes.configuration import (
-    OFFLINE,
-    Chosen,
-    Configuration,
-    choose_model,
-    personal_configuration,
-    project_configuration,
-)
-from cli.release_notes.document.drafting import draft
-from cli.release_notes.document.markdown import render
-from cli.release_notes.document.model import Document
-from cli.release_notes.document.presets import PRESETS, PresetName
+from cli.release_notes.configuration import Configuration, Plan, personal_configuration, planned, project_configuration
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
-from cli.release_notes.focus import Focus, read_focus
+from cli.release_notes.focus import read_focus
+from cli.release_notes.notes import shown, title, write_notes
+from cli.release_notes.presets import PRESETS, PresetName
 from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line
 
@@ -32,7 +23,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-DEFAULT_FILE = "RELEASE_NOTES.md"
 FOUND, STEP_LIMIT, DEBUG_LIMIT = 10, 100, 400
 _WITHIN = re.compile(r"\[([^\[\]]+)\]\(#[\w-]+\)")
 """Internal link, useless on a terminal."""
@@ -91,15 +81,6 @@ class Steps:
             yield
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    preset: PresetName
-    instructions: str
-    critic: bool
-    file: Path
-    model: Chosen | None
-
-
 def run_release_notes(environ: Mapping[str, str], options: Options) -> int:
     """Print the notes and write the file, if any. Return the exit code: 0 or 1."""
     spinner = not options.raw and environ.get("TERM") != "dumb"
@@ -107,47 +88,37 @@ def run_release_notes(environ: Mapping[str, str], options: Options) -> int:
     try:
         with steps.shown():
             plan = _planned(environ, options, steps)
-            document = _made(options, plan, steps)
-            markdown = render(document, PRESETS[plan.preset])
+            facts, markdown = _made(options, plan, steps)
         _print(markdown, raw=options.raw, steps=steps)
         if options.update:
             from cli.release_notes.update import update  # noqa: PLC0415 - few runs write
 
-            steps("Writing", str(plan.file))
-            steps.note(f"{plan.file}: {document.title} {update(plan.file, markdown, document.version)}.")
+            steps("Writing", plan.file)
+            steps.note(f"{plan.file}: {title(facts)} {update(Path(plan.file), markdown, facts.version)}.")
         elif options.file is not None:
             steps.note("Note: --file has no effect without --update.")
-    except ReleaseNotesFailed as failure:
-        steps.note(f"Error: {failure}")
-        return 1
-    except KeyboardInterrupt:
-        steps.note("Error: Interrupted: nothing more was written.")
+    except (ReleaseNotesFailed, KeyboardInterrupt) as failure:
+        steps.note(f"Error: {failure if str(failure) else 'Interrupted: nothing more was written.'}")
         return 1
     return 0
 
 
 def _planned(environ: Mapping[str, str], options: Options, steps: Steps) -> Plan:
     steps("Reading the settings")
-    personal = personal_configuration()
+    names = ("provider", "model", "preset", "instructions", "critic")
+    file = str(options.file) if options.file is not None else None
+    flags = Configuration(**{name: getattr(options, name) for name in names}, file=file)
     # A clone was written by somebody else: what it configures is not read.
     project = Configuration() if options.repo is not None else project_configuration(_here())
-    given = {name: getattr(options, name) for name in ("provider", "model", "preset", "instructions", "critic")}
-    flags = Configuration(**given, file=str(options.file) if options.file is not None else None)
-
-    def first(name: str, default: Any) -> Any:
-        return next(
-            (value for each in (flags, project, personal) if (value := getattr(each, name)) is not None), default
-        )
-
-    model = choose_model(flags, read_model_settings(environ), project, personal)
-    preset, critic, file = first("preset", PresetName.DEFAULT), first("critic", True), Path(first("file", DEFAULT_FILE))
-    named = f"{model.provider}:{model.model} (by {model.provider_from})" if model else OFFLINE
-    steps("Settings", f"preset {preset}, model {named}, critic {'on' if critic else 'off'}, file {file}")
-    return Plan(preset, first("instructions", ""), critic, file, model)
+    plan = planned(flags, read_model_settings(environ), project, personal_configuration())
+    model, critic = plan.model, "on" if plan.critic else "off"
+    named = f"{model.provider}:{model.model} (by {model.provider_from})" if model else "offline"
+    steps("Settings", f"preset {plan.preset}, model {named}, critic {critic}, file {plan.file}")
+    return plan
 
 
-def _made(options: Options, plan: Plan, steps: Steps) -> Document:
-    from cli.release_notes.analysis import analyse  # noqa: PLC0415 - a Git library that the help does not need
+def _made(options: Options, plan: Plan, steps: Steps) -> tuple[ReleaseFacts, str]:
+    from cli.release_notes.analysis.analyse import analyse  # noqa: PLC0415 - a Markdown library that the help does not need
 
     facts = analyse(FactsRequest(_here(), options.repo, options.from_ref, options.to_ref, options.version_name), steps)
     steps(
@@ -155,19 +126,21 @@ def _made(options: Options, plan: Plan, steps: Steps) -> Document:
         f"{len(facts.commits)} commits, {len(facts.changes)} changes, {facts.from_sha[:12]}..{facts.to_sha[:12]}",
     )
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
-    if plan.model is None:
-        _tell_focus(focus, facts, steps)
+    if plan.model is not None:
+        from cli.release_notes.writing import Wishes, with_model  # noqa: PLC0415 - an extra, and seconds to import
+
+        wishes = Wishes(shown(facts, preset, focus), preset, focus.asked, plan.critic)
+        facts, findings = with_model(facts, wishes, plan.model, steps)
+        for finding in findings[:FOUND]:
+            steps.note(f"Critic: removed, as {finding.problem}: {one_line(finding.text, 120)}")
+        if len(findings) > FOUND:
+            steps.note(f"Critic: and {len(findings) - FOUND} more.")
+    else:
+        if focus.asked:
+            steps.note(focus.counted(facts.changes))
         if options.critic:
             steps.note("Note: the critic is skipped, as no language model wrote these notes.")
-        return draft(facts, preset, focus)
-    from cli.release_notes.writing import with_model  # noqa: PLC0415 - an extra, and seconds to import
-
-    document, findings = with_model(facts, preset, focus, plan.model, steps, critic=plan.critic)
-    for finding in findings[:FOUND]:
-        steps.note(f"Critic: removed, as {finding.problem}: {one_line(finding.text, 120)}")
-    if len(findings) > FOUND:
-        steps.note(f"Critic: and {len(findings) - FOUND} more.")
-    return document
+    return facts, write_notes(facts, preset, focus)
 
 
 def _here() -> Path:
@@ -175,18 +148,6 @@ def _here() -> Path:
         return Path.cwd()
     except OSError as error:
         raise ReleaseNotesFailed(f"The working folder cannot be found: {error.strerror or error}.") from None
-
-
-def _tell_focus(focus: Focus, facts: ReleaseFacts, steps: Steps) -> None:
-    if focus.asked:
-        found = focus.found(facts.changes)
-        counts = [f"{word} ({number})" for word, number in found.items() if number]
-        nothing = [word for word, number in found.items() if not number]
-        told = "; ".join(
-            f"{what}: {', '.join(words)}" for what, words in (("found", counts), ("in no change", nothing)) if words
-        )
-        told = told or "they name nothing that a change could be chosen by"
-        steps.note(f"Note: instructions, without a language model, choose and order changes by their words. {told}.")
 
 
 def _print(markdown: str, *, raw: bool, steps: Steps) -> None:

@@ -8,15 +8,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveFloat, PositiveInt, TypeAdapter, ValidationError
 
-from cli.release_notes.document.presets import PROVIDERS, PresetName
 from cli.release_notes.facts import ReleaseNotesFailed
+from cli.release_notes.presets import PROVIDERS, PresetName
 from tools.runtime.client_settings import KEY_NAMES, ModelSettings
 
-OFFLINE = "offline"
+OFFLINE, DEFAULT_FILE = "offline", "RELEASE_NOTES.md"
 SIZE_LIMIT = 1_000_000
 TIMEOUT_S, OTHER_SERVER_TOKENS, KEY_LENGTH = 120.0, 16_000, 20
 CONTEXT_TOKENS: Mapping[str, int] = {"openai": 128_000, "anthropic": 200_000, "google": 1_000_000, "ollama": 4_096}
@@ -50,6 +50,17 @@ class Chosen:
     provider_from: str
     timeout_s: float
     context_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The settings of one run; `model` is None if no language model is asked."""
+
+    preset: PresetName
+    instructions: str
+    critic: bool
+    file: str
+    model: Chosen | None
 
 
 def personal_configuration() -> Configuration:
@@ -112,6 +123,23 @@ def read_configuration(path: Path) -> Configuration:
         raise ReleaseNotesFailed(f"{path}: {name}: {why}.") from None
     except (OSError, ValueError, RecursionError) as error:
         raise ReleaseNotesFailed(f"{path} cannot be read as TOML: {error}.") from None
+
+
+def planned(flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration) -> Plan:
+    """Decide between flags, environment and files.
+
+    Raises:
+        ReleaseNotesFailed: A setting is invalid, or the key or the model's name is missing.
+    """
+
+    def first(name: str, default: Any) -> Any:
+        given = (getattr(each, name) for each in (flags, project, personal))
+        return next((value for value in given if value is not None), default)
+
+    return Plan(
+        first("preset", PresetName.DEFAULT), first("instructions", ""), first("critic", True),
+        first("file", DEFAULT_FILE), choose_model(flags, environment, project, personal),
+    )  # fmt: skip
 
 
 def choose_model(

@@ -63,6 +63,7 @@ class Change:
         impact: 0 to 1.
         own: In the words of the project's changelog.
         names: Names of files and folders, which keep their case.
+        more: A second sentence by a language model.
     """
 
     kind: ChangeKind
@@ -78,14 +79,32 @@ class Change:
     impact: float = 0.0
     own: bool = False
     names: frozenset[str] = frozenset()
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectFile:
-    """A manifest at `to`."""
+class Manifest:
+    """One way to install the project.
+
+    Attributes:
+        name: As in the package index; empty if it is only built in place, or names a workspace alone.
+        version: None if it comes from elsewhere, such as the tag.
+        needs: Platform and version: `Python >=3.11`.
+        is_published: False if the file excludes it from package indexes.
+        is_program: Run rather than imported.
+        members: Folders of a workspace, which may end with `*`.
+        runner: What installs packages: `pnpm`, `yarn` or `npm`.
+    """
 
     path: str
-    text: str
+    tool: str
+    name: str
+    version: str | None = None
+    needs: str | None = None
+    is_published: bool = True
+    is_program: bool = False
+    members: tuple[str, ...] = ()
+    runner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +126,7 @@ class ReleaseFacts:
         changes: The project's own words in their order, then the best first; without reverted ones.
         steps: Text of the changelog for whoever upgrades.
         remote_url: https, without credentials.
+        overview: Sentences of a language model, with their commits.
         remarks: Sentences about cut or skipped parts.
     """
 
@@ -124,7 +144,8 @@ class ReleaseFacts:
     contributors: tuple[Contributor, ...] = ()
     bots: tuple[Contributor, ...] = ()
     project_name: str | None = None
-    project_files: tuple[ProjectFile, ...] = ()
+    manifests: tuple[Manifest, ...] = ()
     remote_url: str | None = None
     compared: tuple[str, str] = ("", "")
+    overview: tuple[tuple[str, tuple[str, ...]], ...] = ()
     remarks: tuple[str, ...] = ()

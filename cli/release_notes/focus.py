@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cli.release_notes.facts import Change
+from cli.release_notes.words import joined
+from tools.text.inline import inert
 from tools.text.plain import one_line
 
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+\b(?:but|and then)\b\s+")
@@ -39,6 +41,22 @@ class Focus:
 
     def found(self, changes: Sequence[Change]) -> dict[str, int]:
         return {word: sum(matches(word, change) for change in changes) for word in (*self.first, *self.left_out)}
+
+    def counted(self, changes: Sequence[Change]) -> str:
+        """Return a note on how many changes each word matched."""
+        found = self.found(changes)
+        some = ", ".join(f"{word} ({number})" for word, number in found.items() if number)
+        none = ", ".join(word for word, number in found.items() if not number)
+        told = "; ".join(filter(None, [some and f"found: {some}", none and f"in no change: {none}"]))
+        told = told or "they name nothing that a change could be chosen by"
+        return f"Note: instructions, without a language model, choose and order changes by their words. {told}."
+
+    def told(self, changes: Sequence[Change]) -> str:
+        """Return what the notes say of their choice, as Markdown; empty without instructions that match."""
+        found = self.found(changes)
+        first, out = (joined([inert(word) for word in words if found[word]]) for words in (self.first, self.left_out))
+        begin = f"These notes {'list only' if self.alone else 'begin each list with'} what concerns {first}."
+        return " ".join(filter(None, [begin if first else "", f"They leave out what concerns {out}." if out else ""]))
 
     def _leads(self, change: Change) -> bool:
         return any(matches(word, change) for word in self.first)

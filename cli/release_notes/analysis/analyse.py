@@ -1,14 +1,13 @@
 """Steps of the analysis, from a request to the facts of a release."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from cli.release_notes.analysis.branches import brought_in, find_reverts
 from cli.release_notes.analysis.drafts import Draft, draft, drafts_of
 from cli.release_notes.analysis.entries import Entry
-from cli.release_notes.analysis.identity import project_files, project_name, raised_needs, remote_of, version_of
 from cli.release_notes.analysis.matching import Writers, told
 from cli.release_notes.analysis.message import read_message
 from cli.release_notes.analysis.own import Own, own_words
@@ -16,6 +15,7 @@ from cli.release_notes.analysis.paths import role
 from cli.release_notes.analysis.prefix import is_nothing
 from cli.release_notes.facts import Change, FactsRequest, Progress, ReleaseFacts
 from cli.release_notes.people import contributors
+from cli.release_notes.project import project_name, raised_needs, read_manifests, remote_of, version_of
 from cli.release_notes.ranges import End, Range, range_between, resolve
 from cli.release_notes.repository import Repository, opened
 from cli.release_notes.web import web_address
@@ -56,8 +56,8 @@ def _facts(
     own = list(_own(repository, older, newer))
     writers = Writers(repository, entries)
     drafts = told(drafts, own, writers)
-    files = project_files(repository, newer.sha)
-    drafts += list(_raised(repository, found, entries, drafts))
+    before, manifests = read_manifests(repository, older.sha), read_manifests(repository, newer.sha)
+    drafts += list(_raised(raised_needs(before, manifests), entries, drafts))
     progress("Counting contributors")
     earlier = None if repository.is_shallow else repository.authors(older.sha, MOST_EARLIER)
     people = contributors(found.commits, earlier)
@@ -65,7 +65,7 @@ def _facts(
     progress("Ranking changes", f"{len(drafts):,}")
     remarks = [*found.remarks, "Who contributed for the first time is not known: the clone is shallow."]
     return ReleaseFacts(
-        version=version_of(request, older, newer, repository),
+        version=version_of(request, newer, before, manifests),
         released_at=newer.at,
         from_ref=request.from_ref,
         to_ref=request.to_ref,
@@ -79,8 +79,8 @@ def _facts(
         ),
         contributors=tuple(each for each in people if not each.person.is_bot),
         bots=tuple(each for each in people if each.person.is_bot),
-        project_name=project_name(files, request, repository, newer.tag),
-        project_files=files,
+        project_name=project_name(manifests, request, repository, newer.tag),
+        manifests=manifests,
         remote_url=web_address(remote) if remote else None,
         compared=(older.tag or older.sha, newer.tag or newer.sha),
         known_issues=(*_known_issues(entries), *writers.told_apart(own, "known issue")),
@@ -93,9 +93,11 @@ def _own(repository: Repository, older: End, newer: End) -> Iterator[Own]:
     return own_words(paths, partial(repository.content, older.sha), partial(repository.content, newer.sha), older.tag)
 
 
-def _raised(repository: Repository, found: Range, entries: Sequence[Entry], drafts: Sequence[Draft]) -> Iterator[Draft]:
+def _raised(
+    needs: Iterable[tuple[str, str, str]], entries: Sequence[Entry], drafts: Sequence[Draft]
+) -> Iterator[Draft]:
     broken = " ".join(made.change().text for made in drafts if made.breaking).casefold()
-    for path, before, after in raised_needs(repository, found.older.sha, found.newer.sha):
+    for path, before, after in needs:
         writers = [entry for entry in entries if path in entry.paths]
         if writers and after.partition(" ")[0].casefold() not in broken:
             made = draft(read_message(f"Require {after} (before: {before})", ""), writers[-3:])

@@ -12,8 +12,8 @@ from cli.release_notes.configuration import (
     project_configuration,
     read_configuration,
 )
-from cli.release_notes.document.presets import PresetName
 from cli.release_notes.facts import ReleaseNotesFailed
+from cli.release_notes.presets import PresetName
 from tools.runtime.client_settings import read_model_settings
 
 KEY = "sk-0123456789abcdefghij"

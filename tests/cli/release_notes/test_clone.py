@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.release_notes import repository
-from cli.release_notes.analysis import analyse
+from cli.release_notes.analysis.analyse import analyse
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
 from tests.cli.release_notes.repositories import Built, begun
 
@@ -118,7 +118,7 @@ def test_an_interrupted_fetch_leaves_nothing_behind(temporary: Path, number: sig
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/project.git"
         code = (
-            "from cli.release_notes.analysis import analyse\n"
+            "from cli.release_notes.analysis.analyse import analyse\n"
             "from cli.release_notes.facts import FactsRequest\n"
             f"analyse(FactsRequest(None, {url!r}, 'v1', 'HEAD', None), lambda *_: None)\n"
         )

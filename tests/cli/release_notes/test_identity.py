@@ -67,6 +67,4 @@ def test_the_version_is_the_given_one_then_the_tag_then_the_manifest(built: Buil
 def test_the_project_is_called_what_its_manifest_says(tmp_path: Path, path: str, text: str, name: str) -> None:
     built = begun(tmp_path / "tool.git")
     built.commit("Add manifest", {path: text})
-    found = built.facts()
-    assert found.project_name == name
-    assert [(file.path, file.text) for file in found.project_files] == [(path, text)]
+    assert built.facts().project_name == name

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.release_notes.document.drafting import draft
-from cli.release_notes.document.markdown import render
-from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.focus import Focus
+from cli.release_notes.notes import write_notes
+from cli.release_notes.presets import PRESETS, PresetName
 from tests.cli.release_notes.repositories import BOB, Built, Files, begun
 from tests.cli.release_notes.test_document import part
 
@@ -21,8 +20,7 @@ def built(tmp_path: Path) -> Built:
 
 
 def notes(built: Built, older: str = "v1", newer: str = "HEAD") -> str:
-    preset = PRESETS[PresetName.DEFAULT]
-    return render(draft(built.facts(older, newer), preset, Focus()), preset)
+    return write_notes(built.facts(older, newer), PRESETS[PresetName.DEFAULT], Focus())
 
 
 def items(built: Built, heading: str, older: str = "v1") -> list[str]:
@@ -156,7 +154,6 @@ INSTALLS: dict[str, tuple[Files, str]] = {
     "cargo program": ({"Cargo.toml": '[package]\nname = "x"\n', "src/main.rs": ""}, "cargo install x@3.4.0"),
     "go": ({"go.mod": "module e.org/x\n\ngo 1.22\n"}, "go get e.org/x@v3.4.0"),
     "go program": ({"go.mod": "module e.org/x\n", "main.go": ""}, "go install e.org/x@v3.4.0"),
-    "docker": ({"Dockerfile": "FROM scratch\n"}, "git checkout v3.4.0\ndocker build --tag tool ."),
     "unclear": (
         {"package.json": '{"private": true, "workspaces": ["a", "b"]}', "a/package.json": '{"name": "one"}',
          "b/package.json": '{"name": "two"}'}, NONE),

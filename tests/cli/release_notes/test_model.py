@@ -9,11 +9,11 @@ import pytest
 
 from cli.release_notes.command import Steps
 from cli.release_notes.configuration import Chosen
-from cli.release_notes.document.markdown import render
-from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.facts import ReleaseNotesFailed
 from cli.release_notes.focus import read_focus
-from cli.release_notes.writing import Finding, with_model
+from cli.release_notes.notes import shown, write_notes
+from cli.release_notes.presets import PRESETS, PresetName
+from cli.release_notes.writing import Finding, Wishes, with_model
 from tests.cli.release_notes.making import change, commit, facts, sha
 from tests.cli.release_notes.test_document import part
 from tests.model_server import ModelServer, model_server, told
@@ -74,8 +74,9 @@ def written(
 ) -> tuple[str, list[Finding]]:
     steps = Steps(sys.stderr, debug=False, spinner=False)
     model = chosen(server, **changed)
-    document, findings = with_model(known or facts(), PRESET, read_focus(asked), model, steps, critic=critic)
-    return render(document, PRESET), findings
+    known, focus = known or facts(), read_focus(asked)
+    worded, findings = with_model(known, Wishes(shown(known, PRESET, focus), PRESET, asked, critic), model, steps)
+    return write_notes(worded, PRESET, focus), findings
 
 
 def test_a_models_words_are_taken_where_the_commits_say_them(server: ModelServer, author: Author) -> None:

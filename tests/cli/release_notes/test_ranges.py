@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.release_notes.analysis import analyse
+from cli.release_notes.analysis.analyse import analyse
 from cli.release_notes.facts import FactsRequest, ReleaseNotesFailed
 from tests.cli.release_notes.repositories import begun, facts
 
