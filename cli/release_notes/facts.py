@@ -1,5 +1,6 @@
 """Facts of a release. Texts are untrusted."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -56,21 +57,23 @@ class Change:
     Attributes:
         text: One line without prefix and pull request number.
         details: Further paragraphs.
-        commits: Full shas, never empty, the main one first.
+        commits: Full shas, the main one first.
         breaking_note: The author's description; None if nothing breaks or it is only marked.
         migration: What somebody wrote to whoever upgrades.
         pull_request, issues: `#12`; the issues are those that it closes.
         impact: 0 to 1.
         own: In the words of the project's changelog.
-        names: Names of files and folders, which keep their case.
         more: A second sentence by a language model.
+        conventional: The author chose the kind.
+        declared: Called breaking by its author.
+        noise: About the release, tests, tools or tidying.
     """
 
     kind: ChangeKind
     scope: str | None
     text: str
-    details: str
-    commits: tuple[str, ...]
+    details: str = ""
+    commits: tuple[str, ...] = ()
     breaking: bool = False
     breaking_note: str | None = None
     migration: str | None = None
@@ -78,8 +81,16 @@ class Change:
     issues: tuple[str, ...] = ()
     impact: float = 0.0
     own: bool = False
-    names: frozenset[str] = frozenset()
     more: str = ""
+    conventional: bool = False
+    declared: bool = False
+    noise: bool = False
+    paths: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of files and folders, which keep their case."""
+        return frozenset(re.split(r"[/.]", "/".join(self.paths[:60])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.facts import Change, Commit
 
 _MERGED = re.compile(
     r"^(?:Merge pull request (?P<pull>#\d+) from \S+|Merged in \S+ \(pull request (?P<bucket>#\d+)\))", re.I
@@ -25,34 +26,36 @@ _LOG = re.compile(r"^(?:\* \S+:?$|conflicts?:|# conflicts|  +\S)", re.I)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """Title and text of a merged pull request or topic."""
+class Entry(NamedTuple):
+    """A commit with its parsed message."""
 
-    title: str
-    body: str
-    pull_request: str | None
+    commit: Commit
+    message: Change
+
+    @property
+    def sha(self) -> str:
+        return self.commit.sha
 
 
-def read_merge(subject: str, body: str) -> Merge | None:
-    """Return what a merge says; None if nobody wrote anything."""
+def read_merge(subject: str, body: str) -> tuple[str, str, str | None] | None:
+    """Return title, text and number of a merged pull request or topic; None if nobody wrote anything."""
     subject = re.sub(r"^(?:chore|build|ci)(?:\([^)]*\))?:\s*", "", subject)
     number = _REQUEST.search(body)
     if match := _MERGED.match(subject):
         title, rest = _first_line(body)
-        return Merge(title, rest, match["pull"] or match["bucket"]) if title else None
+        return (title, rest, match["pull"] or match["bucket"]) if title else None
     if match := _TITLED.match(subject):
-        return Merge(match["title"], body, f"#{match['pull']}")
+        return (match["title"], body, f"#{match['pull']}")
     if not _BRANCH.match(subject):
-        return Merge(subject, body, number["pull"] if number else None)
+        return (subject, body, number["pull"] if number else None)
     if number:
         title, rest = _first_line(_REQUEST.sub("", body))
-        return Merge(title, rest, number["pull"]) if title else None
+        return (title, rest, number["pull"]) if title else None
     prose = [each for each in re.split(r"\n[ \t]*\n", body.strip()) if not _LOG.match(each) and len(each.split()) > 3]
     if _BACK.match(subject) or not prose:
         return None
     title, *more = _SENTENCE_END.split(" ".join(prose[0].split()), maxsplit=1)
-    return Merge(title, "\n\n".join([*more, *prose[1:]]), None)
+    return (title, "\n\n".join([*more, *prose[1:]]), None)
 
 
 def _first_line(text: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import re
 
-from cli.release_notes.analysis.prefix import is_nothing
+from cli.release_notes.analysis.message import is_nothing
 
 _PLATFORM = (
     r"(?:c?python|pypy|node(?:\.?js)?|deno|bun|ruby|php|java|jdk|jvm|go|golang|rust|\.net|swift|kotlin|scala|elixir"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cli.release_notes.analysis.changelog import Item, Section, Version, markdown_blocks, read_changelog, version_of
+from cli.release_notes.analysis.message import BREAKING_TAG, is_nothing, take_prefix
 from cli.release_notes.analysis.paths import role
-from cli.release_notes.analysis.prefix import BREAKING_TAG, is_nothing, take_prefix
 from cli.release_notes.facts import ChangeKind
 
 Reading = Callable[[str], str]
@@ -157,14 +157,15 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
     labelled = re.sub(r"^\*\*([^*]{1,60}?):?\*\*:?(?<=:\*\*|\*\*:)\s*", r"\1: ", _LEADING.sub("", item.text.strip()))
     prefixed = take_prefix(labelled)
     text = _bare(_LABEL.sub("", prefixed.text))
-    marked = prefixed.breaking or bool(BREAKING_TAG.match(prefixed.scope or "") or _LABEL.search(item.text))
+    named = None if prefixed.kind == "other" else prefixed.kind
+    marked = prefixed.declared or bool(BREAKING_TAG.match(prefixed.scope or "") or _LABEL.search(item.text))
     first, *rest = _SENTENCE_END.split(text, maxsplit=1)
     more = "\n\n".join(filter(None, map(_bare, (*rest, *item.more))))
     numbers = re.findall(r"(?:(?<![\w/])#|\bGH-|!)(\d{1,7})\b", whole)
     return Own(
-        first if first.endswith("..") else first.rstrip(".:"), re.sub(r"\n\n(?=- )", "\n", more), prefixed.kind or kind,
-        None if marked and not prefixed.kind else prefixed.scope, breaking or marked,
-        classified=bool(prefixed.kind or kind or marked), numbers=tuple(dict.fromkeys(f"#{each}" for each in numbers)),
+        first if first.endswith("..") else first.rstrip(".:"), re.sub(r"\n\n(?=- )", "\n", more), named or kind,
+        None if marked and not named else prefixed.scope, breaking or marked,
+        classified=bool(named or kind or marked), numbers=tuple(dict.fromkeys(f"#{each}" for each in numbers)),
         shas=tuple(dict.fromkeys(re.findall(r"(?<![\w/])[0-9a-f]{7,40}(?![\w/])", whole))), path=path, place=place,
         purpose=next((purpose for purpose, pattern in _PURPOSES.items() if pattern.search(item.group)), "change"),
     )  # fmt: skip

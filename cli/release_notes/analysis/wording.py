@@ -5,6 +5,21 @@ from collections.abc import Mapping
 
 from cli.release_notes.facts import ChangeKind
 
+_WORDS: dict[ChangeKind, str] = {
+    "feature": "feat feature features enh new add added ✨ :sparkles:",
+    "improvement": "improvement improve improved enhancement enhance ui ux a11y i18n change changed update updated 💄",
+    "fix": "fix fixes fixed bugfix bugfixes hotfix bug bugs patch 🐛 🚑 🩹 :bug: :ambulance:",
+    "performance": "perf performance optimization ⚡ :zap:",
+    "security": "security sec 🔒 :lock:",
+    "deprecation": "deprecate deprecated deprecation deprecations 🗑 :wastebasket:",
+    "removal": "remove removed removal removals 🔥 :fire:",
+    "documentation": "docs doc documentation readme 📝 :memo:",
+    "dependency": "deps dep dependencies dependency ⬆ ⬇ 📌 :arrow_up: :arrow_down: :pushpin:",
+    "internal": "chore refactor refac style test tests testing build ci release wip lint typing meta infra maint bench"
+    " cleanup internal example examples format misc workflow workflows dx playground ♻ ✅ 🎨 🔖 👷 💚 🔧 🔨 🚨 🚚"
+    " :recycle: :art: :white_check_mark: :bookmark: :construction_worker: :green_heart: :wrench: :hammer:",
+}
+TYPES = {word: kind for kind, words in _WORDS.items() for word in words.split()}
 _VERBS: Mapping[ChangeKind, str] = {
     "fix": r"fix\w*|correct\w*|repair\w*|resolv\w+|prevent\w*|avoid\w*|handl\w+|ensur\w+|restor\w+|don't|do not|never"
     r"|stop\w*|guard\w*|respect\w*|preserv\w+|properly|hotfix|bug\s?fix|no longer|make sure",
