@@ -127,17 +127,20 @@ def _made(options: Options, plan: Plan, steps: Steps) -> tuple[ReleaseFacts, str
     )
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
     if plan.model is not None:
-        from cli.release_notes.writing import Wishes, with_model  # noqa: PLC0415 - an extra, and seconds to import
+        from cli.release_notes.writing import with_model  # noqa: PLC0415 - an extra, and seconds to import
 
-        wishes = Wishes(shown(facts, preset, focus), preset, focus.asked, plan.critic)
-        facts, findings = with_model(facts, wishes, plan.model, steps)
+        facts, findings = with_model(facts, shown(facts, preset, focus), plan, plan.model, steps)
         for finding in findings[:FOUND]:
             steps.note(f"Critic: removed, as {finding.problem}: {one_line(finding.text, 120)}")
         if len(findings) > FOUND:
             steps.note(f"Critic: and {len(findings) - FOUND} more.")
     else:
         if focus.asked:
-            steps.note(focus.counted(facts.changes))
+            found = ", ".join(f"{word} ({number})" for word, number in focus.found(facts.changes).items())
+            steps.note(
+                "Note: instructions, without a language model, choose and order changes by their words."
+                f" Changes by word: {found or 'none, as they name nothing that a change could be chosen by'}."
+            )
         if options.critic:
             steps.note("Note: the critic is skipped, as no language model wrote these notes.")
     return facts, write_notes(facts, preset, focus)

@@ -12,19 +12,19 @@ import anyio
 import structlog
 from pydantic import BaseModel, Field
 
-from cli.release_notes.configuration import Chosen
+from cli.release_notes.configuration import Chosen, Plan
 from cli.release_notes.facts import Change, ReleaseFacts, ReleaseNotesFailed
-from cli.release_notes.presets import Preset
+from cli.release_notes.presets import PRESETS
 from cli.release_notes.words import bare, capitalised
 from stores.errors import InvalidSetting
 from tools.llm import LanguageModel, ModelFailed, ModelSpec, Naming, build_language_model
+from tools.reflecting.reflection.similarity import terms
 from tools.runtime.client_settings import KEY_NAMES
 from tools.text.claims import names_missing, numbers_missing
 from tools.text.plain import one_line, plain
 
 A = TypeVar("A", bound=BaseModel)
-ITEMS, AT_ONCE, COMMITS, SENTENCES = 20, 3, 3, 5
-TEXT_LIMIT, MORE_LIMIT = 400, 560
+ITEMS, AT_ONCE, COMMITS, SENTENCES, LIMIT = 20, 3, 3, 5, 500
 CHARACTERS, CHARACTERS_PER_TOKEN = 24_000, 3
 _MARKS = re.compile(
     r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])\s+|\*\*|\s*[(\[](?:(?:#\d+|`?[0-9a-f]{7,40}`?|c\d+)(?:,\s*)?)+[)\]]\.?$"
@@ -59,16 +59,11 @@ You check release notes against the commit messages that they rest on. You are g
 messages of its commits. For each id give `supported`: true if the messages say all of it, in whatever words, else
 false. Where you are not sure that the messages say it, they do not.
 """
-_WORD = re.compile(r"[a-z]{4,}")
 _ENGLISH = frozenset(("the", "and", "with", "from", "when", "this", "that", "can", "are", "now", "you", "your", "its"))
 """Words that identify English text: only that can be compared with messages."""
-_OF_ANY_CHANGE = """
-abou adde afte also allo alwa been befo best bett both chan coul does each ever fixe from have impr into just like made
-make more most much need neve noth only othe over rele same shou some such supp than that thei them then ther thes they
-thin this thos upda used user uses usin vers very want well were what when wher whic whil will with work woul your
-"""
-_SAYS_NOTHING = frozenset(_OF_ANY_CHANGE.split())
-"""Beginnings of words that messages of any change may have."""
+_OF_ANY_CHANGE = terms(
+    "adds allows also better change everything fix improves makes new release support update use user version"
+).stems
 
 
 class Worded(BaseModel):
@@ -106,24 +101,16 @@ class Steps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A text of the model, and the changes whose commits have to carry it."""
+    """A text of the model, the changes whose commits have to carry it, and why it was dropped, if it was."""
 
     id: str
     text: str
     changes: tuple[Change, ...]
+    problem: str = ""
 
     @property
     def commits(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(sha for change in self.changes for sha in change.commits))
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A claim that was dropped, and why."""
-
-    id: str
-    text: str
-    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +163,8 @@ class Writer:
         # So long that a question with all its items fits.
         return [text[: max(120, self.characters // ITEMS // COMMITS)] for text in texts][:COMMITS]
 
-    def problem(self, claim: Claim) -> str | None:
-        """Return what speaks against a claim, if anything."""
+    def problem(self, claim: Claim) -> str:
+        """Return what speaks against a claim; empty if nothing does."""
         if not claim.changes:
             return "it cites no commit of the range"
         said = plain("\n".join((*self.messages(claim.commits), *map(_words_of, claim.changes))))
@@ -185,60 +172,55 @@ class Writer:
         text = f"{facts.project_name or ''} {facts.version} {facts.from_ref} {facts.to_ref}\n{said}"
         if missing := [*numbers_missing(claim.text, text, (len(claim.commits),)), *names_missing(claim.text, text)]:
             return f"its commits do not say {', '.join(missing[:3])}"
-        stems = {word[:4] for word in _WORD.findall(claim.text.casefold())} - _SAYS_NOTHING
+        stems = terms(claim.text).stems - _OF_ANY_CHANGE
         is_english = len(stems) > 1 and _ENGLISH & set(claim.text.casefold().split())
-        beside = is_english and stems.isdisjoint(word[:4] for word in _WORD.findall(said.casefold()))
-        return "its commits speak of something else" if beside else None
+        return "its commits speak of something else" if is_english and stems.isdisjoint(terms(said).stems) else ""
 
-    async def claims(self, changes: Mapping[str, Change], preset: Preset, asked: str) -> list[Claim]:
+    async def claims(self, changes: Mapping[str, Change], plan: Plan) -> list[Claim]:
         """Let the model word the changes and the overview."""
-        names = [
-            name if name and _TOKEN.fullmatch(name) else "" for name in (self.facts.project_name, self.facts.version)
-        ]
-        told = {"project": names[0] or "a project", "version": names[1] or "in a new version", "manner": preset.manner}
-        wish = f"\nThe maintainer of the project asks for this:\n{one_line(asked, 2_000)}\n" if asked else ""
+        facts, wish = self.facts, ""
+        names = [name if name and _TOKEN.fullmatch(name) else "" for name in (facts.project_name, facts.version)]
+        if plan.instructions:
+            wish = f"\nThe maintainer of the project asks for this:\n{one_line(plan.instructions, 2_000)}\n"
+        told = {"project": names[0] or "a project", "version": names[1] or "in a new version", "instructions": wish}
+        told["manner"] = PRESETS[plan.preset].manner
         given = [
             {"id": each, "kind": change.kind, "change": plain(change.text),
              "details": self.fitting([plain(change.details)])[0],
              "messages": self.fitting(self.messages(change.commits))}
             for each, change in changes.items()
         ]  # fmt: skip
-        found: dict[str, Claim] = {}
-        answers = await self.ask("Writing", STATEMENTS.format(**told, instructions=wish), given, WordedChanges)
-        for worded in (each for answer in answers for each in answer.statements if each.id in changes):
-            for part, text, limit in (("text", worded.text, TEXT_LIMIT), ("more", worded.more, MORE_LIMIT)):
-                if line := _unmarked(text, limit):
-                    identity = f"{worded.id}.{part}"
-                    found.setdefault(identity, Claim(identity, line, (changes[worded.id],)))
+        answers = await self.ask("Writing", STATEMENTS.format(**told), given, WordedChanges)
+        found = [
+            Claim(f"{each.id}.{part}", _unmarked(text, LIMIT), (changes[each.id],))
+            for answer in answers
+            for each in answer.statements if each.id in changes
+            for part, text in (("text", each.text), ("more", each.more)) if text.strip()
+        ]  # fmt: skip
         brief = [{name: each[name] for name in ("id", "kind", "change")} for each in given[:ITEMS]]
-        pieces = await self.ask("Writing the overview", OVERVIEW.format(**told, instructions=wish), brief, Overview)
+        pieces = await self.ask("Writing the overview", OVERVIEW.format(**told), brief, Overview)
         for number, sentence in enumerate([each for piece in pieces for each in piece.overview][:SENTENCES]):
             cited = tuple(changes[each] for each in sentence.ids if each in changes)
-            found[f"o{number}"] = Claim(f"o{number}", _unmarked(sentence.text, MORE_LIMIT), cited)
-        return list(found.values())
+            found.append(Claim(f"o{number}", _unmarked(sentence.text, LIMIT), cited))
+        return [replace(claim, problem=self.problem(claim)) for claim in found]
 
-    async def refused(self, claims: Sequence[Claim]) -> set[str]:
-        """Let the model judge claims against their messages; return the ids of those that it refuses."""
+    async def reviewed(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Let the model judge claims against their messages."""
         given = [
             {"id": each.id, "claim": each.text, "messages": self.fitting(self.messages(each.commits))}
             for each in claims
+            if not each.problem
         ]
         answers = await self.ask("Checking the statements", CRITIC, given, Verdicts)
-        return {verdict.id for answer in answers for verdict in answer.verdicts if not verdict.supported}
+        refused = {verdict.id for answer in answers for verdict in answer.verdicts if not verdict.supported}
+        wrong = "its commits do not say so, the model finds"
+        return [replace(each, problem=each.problem or wrong) if each.id in refused else each for each in claims]
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """The changes to word, the preset, the maintainer's instructions, and whether the critic runs."""
-
-    changes: Sequence[Change]
-    preset: Preset
-    instructions: str
-    critic: bool
-
-
-def with_model(facts: ReleaseFacts, wishes: Wishes, chosen: Chosen, steps: Steps) -> tuple[ReleaseFacts, list[Finding]]:
-    """Return the facts in the model's words, and what was dropped of these.
+def with_model(
+    facts: ReleaseFacts, listed: Sequence[Change], plan: Plan, chosen: Chosen, steps: Steps
+) -> tuple[ReleaseFacts, list[Claim]]:
+    """Return the facts with `listed` changes in the model's words, and what was dropped of these.
 
     Raises:
         ReleaseNotesFailed: The model cannot be asked or gave no usable answer.
@@ -247,32 +229,23 @@ def with_model(facts: ReleaseFacts, wishes: Wishes, chosen: Chosen, steps: Steps
     characters = min(CHARACTERS, chosen.context_tokens // 2 * CHARACTERS_PER_TOKEN)
     writer = Writer(facts, _built(chosen), steps, characters)
     ids = {f"c{number}": change for number, change in enumerate(facts.changes)}
-    changes = {each: change for each, change in ids.items() if change in wishes.changes}
-    findings: list[Finding] = []
+    changes = {each: change for each, change in ids.items() if change in listed}
 
-    async def work() -> dict[str, Claim]:
-        judged = [
-            (claim, writer.problem(claim)) for claim in await writer.claims(changes, wishes.preset, wishes.instructions)
-        ]
-        kept = [claim for claim, problem in judged if not problem]
-        refused = await writer.refused(kept) if wishes.critic and kept else set()
-        findings.extend(Finding(claim.id, claim.text, problem) for claim, problem in judged if problem)
-        wrong = "its commits do not say so, the model finds"
-        findings.extend(Finding(claim.id, claim.text, wrong) for claim in kept if claim.id in refused)
-        return {claim.id: claim for claim in kept if claim.id not in refused}
+    async def work() -> list[Claim]:
+        claims = await writer.claims(changes, plan)
+        return await writer.reviewed(claims) if plan.critic else claims
 
     claims = anyio.run(work)
-    texts = {identity: claim.text for identity, claim in claims.items()}
-    steps.note(
-        f"Model: {writer.model.name} worded {sum(each.endswith('.text') for each in texts)} of {len(changes)}"
-        f" changes{', and its critic checked them' * wishes.critic}."
-    )
+    texts = {claim.id: claim.text for claim in claims if not claim.problem}
+    number = sum(each.endswith(".text") for each in texts)
+    checked = ", and its critic checked them" if plan.critic else ""
+    steps.note(f"Model: {writer.model.name} worded {number} of {len(changes)} changes{checked}.")
     worded = tuple(
         replace(change, text=texts.get(f"{each}.text", change.text), more=texts.get(f"{each}.more", ""))
         for each, change in ids.items()
     )
-    overview = tuple((each.text, each.commits) for each in claims.values() if each.id.startswith("o"))
-    return replace(facts, changes=worded, overview=overview), findings
+    overview = tuple((each.text, each.commits) for each in claims if each.id.startswith("o") and not each.problem)
+    return replace(facts, changes=worded, overview=overview), [claim for claim in claims if claim.problem]
 
 
 def _words_of(change: Change) -> str:

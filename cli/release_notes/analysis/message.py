@@ -52,7 +52,12 @@ _CHORES = re.compile(
     r"|pr|issue)\b[:\s]*)+(?:(?:(?:[\w./-]+)?#\d+|https?://\S+)(?:[\s,]+(?:and )?)?)+\.?|[-*+]\s+\[[ xX]?\].*)$",
     re.I,
 )
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(?P<title>.*)$|^(?P<under>.*\S.*)\n(?:-{2,}|={2,})\s*$", re.M)
+_HEADING = re.compile(
+    r"^[ \t]*(?P<fence>```|~~~)(?s:.*?)(?:^[ \t]*(?P=fence)|\Z)"
+    r"|^ {0,3}#{1,6}\s+(?P<title>.*)$|^(?P<under>.*\S.*)\n(?:-{2,}|={2,})\s*$",
+    re.M,
+)
+"""A fence of code, in which there is none, or a heading."""
 _BESIDE = re.compile(
     r"test|check ?list|screenshot|review|how (?:to|was|has|did|can)|related|issue|link|type of change|todo|note to"
     r"|cla\b",
@@ -164,10 +169,7 @@ def _prose(text: str, subject: str) -> list[str]:
     # The headings of a template are no text; what stands below some of them is none either.
     kept: list[str] = []
     beside, at = False, 0
-    fences = [match.span() for match in re.finditer(r"^\s*(```|~~~).*?(?:^\s*\1|\Z)", text, re.M | re.S)]
-    headings = [
-        match for match in _HEADING.finditer(text) if not any(one <= match.start() < other for one, other in fences)
-    ]
+    headings = [match for match in _HEADING.finditer(text) if not match["fence"]]
     for match in [*headings, None]:
         part = text[at : match.start()] if match else text[at:]
         if not beside:

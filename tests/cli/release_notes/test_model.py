@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from cli.release_notes.command import Steps
-from cli.release_notes.configuration import Chosen
+from cli.release_notes.configuration import Chosen, Plan
 from cli.release_notes.facts import ReleaseNotesFailed
 from cli.release_notes.focus import read_focus
 from cli.release_notes.notes import shown, write_notes
 from cli.release_notes.presets import PRESETS, PresetName
-from cli.release_notes.writing import Finding, Wishes, with_model
+from cli.release_notes.writing import Claim, with_model
 from tests.cli.release_notes.making import change, commit, facts, sha
 from tests.cli.release_notes.test_document import part
 from tests.model_server import ModelServer, model_server, told
@@ -71,11 +71,12 @@ def chosen(server: ModelServer, **changed: Any) -> Chosen:
 
 def written(
     server: ModelServer, *, asked: str = "", critic: bool = True, known: Any = None, **changed: Any
-) -> tuple[str, list[Finding]]:
+) -> tuple[str, list[Claim]]:
     steps = Steps(sys.stderr, debug=False, spinner=False)
     model = chosen(server, **changed)
     known, focus = known or facts(), read_focus(asked)
-    worded, findings = with_model(known, Wishes(shown(known, PRESET, focus), PRESET, asked, critic), model, steps)
+    plan = Plan(PresetName.DEFAULT, asked, critic, "", model)
+    worded, findings = with_model(known, shown(known, PRESET, focus), plan, model, steps)
     return write_notes(worded, PRESET, focus), findings
 
 
