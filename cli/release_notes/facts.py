@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -45,9 +45,6 @@ class Commit:
     subject: str
     body: str
     paths: tuple[str, ...] = ()
-
-    def with_co_authors(self, others: tuple[Person, ...]) -> "Commit":
-        return replace(self, co_authors=others) if others else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +117,8 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Contributor:
-    """A person with their commits in the range; new without commits reachable from `from`."""
-
     person: Person
     commits: int
-    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +144,6 @@ class ReleaseFacts:
     commits: Mapping[str, Commit] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     steps: tuple[Change, ...] = ()
-    reverted: tuple[Change, ...] = ()
     known_issues: tuple[Change, ...] = ()
     contributors: tuple[Contributor, ...] = ()
     bots: tuple[Contributor, ...] = ()

@@ -208,9 +208,6 @@ class _Notes:
         if people:
             names = [_name(each) if self.preset.terse else _with_count(each) for each in people]
             yield f"Thanks to {_named(names, most)}, for {self._span()}."
-        new = [_name(each) for each in people if each.is_new]
-        if new and len(new) < len(people) and not self.preset.terse:
-            yield f"First contributions by {_named(new, most)}: welcome!"
         if self.facts.bots and not self.preset.terse:
             yield f"Automated: {_named([_with_count(each) for each in self.facts.bots], most)}."
 
@@ -221,10 +218,6 @@ class _Notes:
         if not self.web.base:
             where = f"{code(f'git log {facts.from_ref}..{facts.to_ref}')} lists"
         yield f"{where} all {counted(len(facts.commits), 'commit')}."
-        if facts.reverted and not self.preset.terse:
-            taken_back = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
-            were = counted(len(facts.reverted), "change was", "changes were")
-            yield f"- {were} made and taken back within the range {self._cite(taken_back)}"
         yield from (sentence(inert(remark)) for remark in facts.remarks)
 
 

@@ -1,12 +1,13 @@
 """People and bots of a range."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from cli.release_notes.facts import Commit, Contributor, Person
 
+LONGEST_NAME = 200
 _CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<(?P<email>[^>\n]*)>\s*$", re.I | re.M)
 _BOT_NAME = re.compile(
     r"\[bot\]|(?:^|[\s_-])(?:ro)?bots?(?:$|[\s_-])|\bauto-?fix\b|\bpowered by ai\b|releas(?:er|e-please)$"
@@ -26,6 +27,7 @@ _BOT_EMAIL = re.compile(
 
 @lru_cache(maxsize=100_000)
 def person(name: str, email: str) -> Person:
+    name, email = (name.strip() or email.strip())[:LONGEST_NAME], email.strip()[:LONGEST_NAME]
     return Person(name, email, bool(_BOT_NAME.search(name) or _BOT_EMAIL.search(email)))
 
 
@@ -38,11 +40,10 @@ def co_authors(message: str) -> list[tuple[str, str]]:
 class _Someone:
     person: Person
     commits: int = 0
-    keys: set[str] = field(default_factory=set)
 
 
-def contributors(commits: Sequence[Commit], earlier: Iterable[tuple[str, str]] | None) -> tuple[Contributor, ...]:
-    """Return people and bots, most commits first; new ones are not among the `earlier` names and addresses, if known.
+def contributors(commits: Sequence[Commit]) -> tuple[Contributor, ...]:
+    """Return people and bots, most commits first.
 
     A person is identified by address or name. Merges count for nobody.
     """
@@ -53,16 +54,11 @@ def contributors(commits: Sequence[Commit], earlier: Iterable[tuple[str, str]] |
         for each in dict.fromkeys((*authors, *commit.co_authors)):
             keys = _keys(each.name, each.email)
             someone = next((by_key[key] for key in keys if key in by_key), _Someone(each))
-            someone.keys.update(keys)
             by_key.update(dict.fromkeys(keys, someone))
             someone.commits += someone not in counted
             counted.add(someone)
-    known = {key for pair in earlier or () for key in _keys(*pair)}
     found = sorted(set(by_key.values()), key=lambda one: (-one.commits, one.person.name.lower(), one.person.email))
-    return tuple(
-        Contributor(one.person, one.commits, earlier is not None and not one.person.is_bot and not one.keys & known)
-        for one in found
-    )
+    return tuple(Contributor(one.person, one.commits) for one in found)
 
 
 def _keys(name: str, email: str) -> tuple[str, str]:

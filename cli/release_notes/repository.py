@@ -7,20 +7,19 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from cli.release_notes.facts import Commit, FactsRequest, Person, Progress, ReleaseNotesFailed
+from cli.release_notes.facts import Commit, FactsRequest, Progress, ReleaseNotesFailed
 from cli.release_notes.people import co_authors, person
 from cli.release_notes.web import without_credentials
 
 MOST_PATHS, BIGGEST_FILE = 400, 1_000_000
-LONGEST_SUBJECT, LONGEST_BODY, LONGEST_NAME = 2_000, 20_000, 200
-"""Characters kept."""
+LONGEST_SUBJECT, LONGEST_BODY, MOST_CO_AUTHORS = 2_000, 20_000, 100
 SILENCE_S = 60
 _FORMAT = "%H %P%x00%aN%x00%aE%x00%cd%x00%B%x00"
 _SETTINGS = ("log.showSignature=false", "core.fsmonitor=false", "credential.interactive=false")
@@ -86,48 +85,7 @@ class Repository:
         shown = ("--no-color", "--no-decorate", "--encoding=UTF-8", "--date=raw", f"--max-count={most}")
         range_ = (f"--format={mark}{_FORMAT}", newer, f"^{older}", "--")
         records = self.run("log", *flags, *shown, *range_).split(mark.encode())[1:]
-        return self._with_co_authors([self._commit(record) for record in records])
-
-    def _commit(self, record: bytes) -> Commit:
-        ids, name, email, at, message, *paths = record.split(b"\0")
-        # A footer may follow the subject without a blank line.
-        text = _FOOTER.sub(r"\n\n\1", decoded(message[: 10 * LONGEST_BODY]).strip("\n"), count=1)
-        head, _, body = text.partition("\n\n")
-        sha, *parents = ids.decode().split()
-        touched = (decoded(path.lstrip(b"\n")) for path in paths[: MOST_PATHS + 1] if path.strip())
-        return Commit(
-            sha, tuple(parents), _person(decoded(name), decoded(email)), (), moment(at.decode(errors="replace")),
-            " ".join(head.split())[:LONGEST_SUBJECT], body.strip("\n")[:LONGEST_BODY], tuple(touched),
-        )  # fmt: skip
-
-    def _with_co_authors(self, commits: Sequence[Commit]) -> list[Commit]:
-        named = {commit.sha: co_authors(commit.body)[:100] for commit in commits}
-        mapped = self.mapped([pair for pairs in named.values() for pair in pairs])
-        result = []
-        for commit in commits:
-            others = dict.fromkeys(_person(*mapped[pair]) for pair in named[commit.sha])
-            others.pop(commit.author, None)
-            result.append(commit.with_co_authors(tuple(others)))
-        return result
-
-    def mapped(self, people: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
-        """Return names and addresses by `.mailmap`."""
-        known = list(dict.fromkeys(people))
-        given = "\n".join(f"{name} <{email}>" for name, email in known)
-        said = self.run("check-mailmap", "--stdin", given=given.encode("utf-8", "replace")) if known else b""
-        lines = decoded(said).splitlines()
-        found = [re.fullmatch(r"(.*?)\s*<(.*)>", line) for line in lines] if len(lines) == len(known) else []
-        return dict(zip(known, known, strict=True)) | {
-            pair: (match[1], match[2]) for pair, match in zip(known, found, strict=False) if match
-        }
-
-    def authors(self, newer: str, most: int) -> list[tuple[str, str]]:
-        """Return everybody who wrote a commit up to `newer`, with co-authors, once each."""
-        trailers = "%(trailers:key=Co-authored-by,valueonly,unfold)"
-        shown = ("--no-color", "--encoding=UTF-8", f"--format=%aN <%aE>%n{trailers}", f"--max-count={most}")
-        lines = dict.fromkeys(decoded(self.run("log", *shown, newer, "--")).splitlines())
-        pairs = [(match[1], match[2]) for line in lines if (match := re.fullmatch(r"([^<]*?)\s*<([^>]*)>\s*", line))]
-        return list(self.mapped(pairs).values())
+        return [_commit(record) for record in records]
 
     def files(self, commit: str) -> list[str]:
         """Return the paths of all files of a commit."""
@@ -163,6 +121,20 @@ class Repository:
             self._batch.communicate()
 
 
+def _commit(record: bytes) -> Commit:
+    ids, name, email, at, message, *paths = record.split(b"\0")
+    # A footer may follow the subject without a blank line.
+    text = _FOOTER.sub(r"\n\n\1", decoded(message[: 10 * LONGEST_BODY]).strip("\n"), count=1)
+    head, _, body = text.partition("\n\n")
+    subject, body = " ".join(head.split())[:LONGEST_SUBJECT], body.strip("\n")[:LONGEST_BODY]
+    author, sha, *parents = person(decoded(name), decoded(email)), *ids.decode().split()
+    others = dict.fromkeys(person(*pair) for pair in co_authors(body)[:MOST_CO_AUTHORS])
+    others.pop(author, None)
+    touched = tuple(decoded(path.lstrip(b"\n")) for path in paths[: MOST_PATHS + 1] if path.strip())
+    date = moment(at.decode(errors="replace"))
+    return Commit(sha, tuple(parents), author, tuple(others), date, subject, body, touched)
+
+
 def decoded(raw: bytes) -> str:
     """Decode as UTF-8, else as Windows-1252, with line feeds alone."""
     try:
@@ -181,10 +153,6 @@ def moment(raw: str) -> datetime:
         return datetime.fromtimestamp(int(seconds), timezone(offset))
     except (OverflowError, OSError, ValueError):
         return datetime.fromtimestamp(0, UTC)
-
-
-def _person(name: str, email: str) -> Person:
-    return person((name.strip() or email.strip())[:LONGEST_NAME], email.strip()[:LONGEST_NAME])
 
 
 def _paths(raw: bytes) -> list[str]:

@@ -18,8 +18,6 @@ from cli.release_notes.ranges import Range, range_between, resolve
 from cli.release_notes.repository import Repository, opened
 from cli.release_notes.web import web_address
 
-MOST_EARLIER = 200_000
-"""Earlier commits in which people are looked up."""
 _WEIGHTS: dict[ChangeKind, float] = {
     "security": 0.62, "feature": 0.58, "removal": 0.46, "deprecation": 0.46, "performance": 0.44, "improvement": 0.40,
     "fix": 0.32, "other": 0.16, "dependency": 0.12, "documentation": 0.10, "internal": 0.05,
@@ -58,11 +56,9 @@ def _facts(request: FactsRequest, repository: Repository, found: Range, progress
     before, manifests = read_manifests(repository, older.sha), read_manifests(repository, newer.sha)
     changes += list(_raised(raised_needs(before, manifests), entries, changes))
     progress("Counting contributors")
-    earlier = None if repository.is_shallow else repository.authors(older.sha, MOST_EARLIER)
-    people = contributors(found.commits, earlier)
+    people = contributors(found.commits)
     remote = remote_of(request, repository)
     progress("Ranking changes", f"{len(changes):,}")
-    unknown = "Who contributed for the first time is not known: the clone is shallow."
     return ReleaseFacts(
         version=version_of(request, newer, before, manifests),
         released_at=newer.at,
@@ -73,7 +69,6 @@ def _facts(request: FactsRequest, repository: Repository, found: Range, progress
         commits={entry.sha: entry.commit for entry in entries},
         changes=_ordered(changes),
         steps=writers.told_apart(own, "migration"),
-        reverted=tuple(change_of(by_sha[sha].message, [by_sha[sha], by_sha[by]]) for sha, by in reverts.pairs.items()),
         contributors=tuple(each for each in people if not each.person.is_bot),
         bots=tuple(each for each in people if each.person.is_bot),
         project_name=project_name(manifests, request, repository, newer.tag),
@@ -81,7 +76,7 @@ def _facts(request: FactsRequest, repository: Repository, found: Range, progress
         remote_url=web_address(remote) if remote else None,
         compared=(older.tag or older.sha, newer.tag or newer.sha),
         known_issues=(*_known_issues(entries), *writers.told_apart(own, "known issue")),
-        remarks=(*found.remarks, unknown) if repository.is_shallow else found.remarks,
+        remarks=found.remarks,
     )
 
 

@@ -110,12 +110,10 @@ class Reverts:
 
     Attributes:
         cancelled: Reverted commits and all reverts but those `outside`.
-        pairs: Each commit that stays reverted, with its revert.
         outside: Reverts of earlier releases; they are changes themselves.
     """
 
     cancelled: set[str] = field(default_factory=set)
-    pairs: dict[str, str] = field(default_factory=dict)
     outside: set[str] = field(default_factory=set)
 
 
@@ -136,7 +134,6 @@ def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) 
                 continue
             shas = (entries[target].sha, *merged.get(entries[target].sha, ()))
             found.cancelled |= {entry.sha, *shas}
-            found.pairs |= dict.fromkeys(() if is_revert(entries[target]) else shas, entry.sha)
     return found
 
 

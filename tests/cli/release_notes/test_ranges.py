@@ -123,9 +123,7 @@ def test_a_shallow_clone_says_what_it_lacks(tmp_path: Path) -> None:
     git(shallow, "fetch", "-q", "--depth", "1", "origin", "tag", "old")
     assert any("--unshallow" in remark for remark in facts(shallow, "old").remarks)
     git(shallow, "fetch", "-q", "origin", "tag", "near")
-    found = facts(shallow, "near")
-    assert len(found.commits) == 2
-    assert any("first time is not known" in remark for remark in found.remarks)
+    assert len(facts(shallow, "near").commits) == 2
 
 
 @pytest.mark.parametrize("claim", ["99999999999999 +0000", "-1 +0000", "1700000000 +9999", "0 -1400"])
