@@ -9,7 +9,7 @@ from textwrap import indent
 from cli.release_notes.facts import Change, ChangeKind, Contributor, ReleaseFacts
 from cli.release_notes.focus import Focus
 from cli.release_notes.presets import Preset
-from cli.release_notes.project import install_commands
+from cli.release_notes.project import install_command
 from cli.release_notes.web import SHORT, Web
 from cli.release_notes.words import bare, capitalised, counted, joined, sentence
 from tools.text.inline import code, code_words, inert
@@ -194,14 +194,11 @@ class _Notes:
         return f"({named} and {more:,} more)" if more > 0 else f"({named})"
 
     def _installation(self) -> Iterator[str]:
-        ways = install_commands(self.facts)
-        for number, (manifest, command) in enumerate(ways[:1] if self.preset.terse else ways):
-            if number:
-                yield f"Or, by {code(manifest.path)}:"
-            yield _fenced(command.split("\n"), "sh")
-        needs = list(dict.fromkeys(code(each.needs) for each, _ in ways if each.needs))
-        if needs and not self.preset.terse:
-            yield f"Needs {joined(needs)}."
+        if found := install_command(self.facts):
+            manifest, command = found
+            yield _fenced([command], "sh")
+            if manifest.needs and not self.preset.terse:
+                yield f"Needs {code(manifest.needs)}."
 
     def _contributors(self) -> Iterator[str]:
         people, most = self.facts.contributors, self.preset.people

@@ -1,12 +1,10 @@
-"""The project: its name, version and manifests, and the commands that install it. Runs nothing."""
+"""The project: its name, version and manifests, and the command that installs it. Runs nothing."""
 
 import json
 import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from configparser import ConfigParser
-from configparser import Error as ConfigError
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,7 +15,7 @@ from cli.release_notes.repository import Repository
 from cli.release_notes.web import name_in
 
 UNRELEASED = "Unreleased"
-MOST_MEMBERS, MOST_WAYS, _LONGEST_FILE = 60, 3, 200_000
+MOST_MEMBERS, _LONGEST_FILE = 60, 200_000
 _PLATFORMS = {"pip": "Python", "npm": "Node.js", "cargo": "Rust", "go": "Go"}
 _REMOTES = {"remote.origin.url": 0, "remote.upstream.url": 1}
 _NAME = re.compile(r"@?[A-Za-z0-9][\w.-]*(?:[/:][\w.-]+)*")
@@ -26,7 +24,6 @@ _NEEDS = re.compile(r"[\w.<>=!~^*|, -]{1,80}")
 _VERSION = re.compile(r"^v?\d[\w.+-]*$")
 _TAG = re.compile(r"^(?P<name>@?[A-Za-z][\w./-]*?)(?:@|[-_/]v?(?=\d))")
 _NUMBER = re.compile(r"(?:^|[@/_ -])v?(\d+(?:\.\d+)*[\w.+!-]*)$", re.IGNORECASE)
-_REF = re.compile(r"(?!HEAD|FETCH_HEAD)\w(?:[\w/+-]|\.(?!\.))*")
 
 
 def _pyproject(text: str) -> Manifest:
@@ -36,13 +33,6 @@ def _pyproject(text: str) -> Manifest:
     private = any(str(each).startswith("Private ::") for each in project.get("classifiers") or [])
     needs = needs.get("python") if isinstance(needs, dict) else needs
     return Manifest("", "pip", project["name"], project.get("version"), needs, not private)
-
-
-def _setup_cfg(text: str) -> Manifest:
-    parser = ConfigParser(interpolation=None, strict=False)
-    parser.read_string(text)
-    needs = parser.get("options", "python_requires", fallback=None)
-    return Manifest("", "pip", parser["metadata"]["name"], parser.get("metadata", "version", fallback=None), needs)
 
 
 def _node(text: str) -> Manifest:
@@ -78,8 +68,8 @@ def _go(text: str) -> Manifest:
 
 
 _READERS: Mapping[str, Callable[[str], Manifest]] = {
-    "pyproject.toml": _pyproject, "setup.cfg": _setup_cfg, "package.json": _node, "pnpm-workspace.yaml": _pnpm,
-    "Cargo.toml": _rust, "go.mod": _go,
+    "pyproject.toml": _pyproject, "package.json": _node, "pnpm-workspace.yaml": _pnpm, "Cargo.toml": _rust,
+    "go.mod": _go,
 }  # fmt: skip
 
 
@@ -95,7 +85,7 @@ def read_manifest(path: str, text: str) -> Manifest | None:
     """Read one file; None if it is damaged or names nothing."""
     try:
         found = _READERS[PurePosixPath(path).name](text)
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, ConfigError):
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None
     name, needs = _fitting(_NAME, found.name) or "", _fitting(_NEEDS, found.needs)
     if not name and (found.name or not (found.members or not found.is_published)):
@@ -178,43 +168,28 @@ def _least(needs: str) -> tuple[int, ...]:
     return tuple(int(part or 0) for part in found.groups()) if found else ()
 
 
-def install_commands(facts: ReleaseFacts) -> list[tuple[Manifest, str]]:
-    """Return the ways to install the project: no command rather than a wrong one."""
-    everything = facts.manifests
-    root = [each for each in everything if "/" not in each.path]
-    named = [each for each in root if each.name and each.is_published]
-    if any(each.members for each in root) and not named:
-        main = _main([each for each in everything if "/" in each.path and each.name and each.is_published], facts)
-        named, root = [main] if main else [], []
-    runner = next((each.runner for each in everything if each.runner), "npm")
-    found = [*named, *(each for each in root if each not in named)]
-    ways = [(each, _command(each, facts, runner)) for each in sorted(found, key=lambda each: not each.is_published)]
-    return [(each, command) for each, command in ways if command][:MOST_WAYS]
+def install_command(facts: ReleaseFacts) -> tuple[Manifest, str] | None:
+    """Return the manifest of the published package and its command: none rather than a wrong one."""
+    published = [each for each in facts.manifests if each.name and each.is_published]
+    root = [each for each in published if "/" not in each.path]
+    found = root[0] if root else _main([each for each in published if "/" in each.path], facts)
+    number = _NUMBER.search(facts.version.strip())
+    if found is None or number is None or found.version not in (None, number[1]):
+        return None
+    runner = next((each.runner for each in facts.manifests if each.runner), "npm")
+    add = "npm install" if runner not in ("pnpm", "yarn") else f"{runner} add"
+    commands = {
+        "pip": ("pip install {}=={}", "pip install {}=={}"),
+        "npm": (add + " {}@{}", "npm install --global {}@{}"),
+        "cargo": ("cargo add {}@{}", "cargo install {}@{}"),
+        "go": ("go get {}@v{}", "go install {}@v{}"),
+    }
+    return found, commands[found.tool][found.is_program].format(shlex.quote(found.name), shlex.quote(number[1]))
 
 
 def _main(members: list[Manifest], facts: ReleaseFacts) -> Manifest | None:
-    # The one that is called like the project, or the only one outside of the project's scope.
+    # Of a workspace, the one that is called like the project, or the only one outside of the project's scope.
     project = (facts.project_name or "").casefold()
     called = [each for each in members if each.name.rpartition("/")[2].casefold() == project]
     plain = [each for each in members if not each.name.startswith("@")]
     return next((found[0] for found in (called, plain, members) if len(found) == 1), None)
-
-
-def _command(manifest: Manifest, facts: ReleaseFacts, runner: str) -> str:
-    found = _NUMBER.search(facts.version.strip())
-    name, program, tool = shlex.quote(manifest.name), manifest.is_program, manifest.tool
-    if found and manifest.is_published and manifest.version in (None, found[1]):
-        number = shlex.quote(found[1])
-        add = "npm install" if runner not in ("pnpm", "yarn") else f"{runner} add"
-        return {
-            "pip": f"pip install {name}=={number}",
-            "npm": f"{'npm install --global' if program else add} {name}@{number}",
-            "cargo": f"cargo {'install' if program else 'add'} {name}@{number}",
-            "go": f"go {'install' if program else 'get'} {name}@v{number}",
-        }[tool]
-    ref = facts.to_ref if _REF.fullmatch(facts.to_ref) else facts.to_sha[:12]
-    if "/" not in manifest.path and tool == "pip" and facts.remote_url:
-        return f"pip install {shlex.quote(f'git+{facts.remote_url}@{ref}')}"
-    build = {"pip": "pip install .", "npm": "" if manifest.is_published else f"{runner} install"}.get(tool, "")
-    built = {"cargo": "cargo install --path .", "go": "go install ."}.get(tool, "") if program else ""
-    return f"git checkout {shlex.quote(ref)}\n{build or built}" if (build or built) and "/" not in manifest.path else ""

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
@@ -52,31 +52,27 @@ class Repository:
             self._environ["GIT_CEILING_DIRECTORIES"] = str(folder.absolute().parent)
         if not folder.exists():
             raise ReleaseNotesFailed(f"There is no {'repository at' if is_top else 'folder'} {folder}.")
-        self.is_shallow = self.text("rev-parse", "--is-shallow-repository") == "true"
+        self.is_shallow = self.run("rev-parse", "--is-shallow-repository").strip() == b"true"
 
     def _command(self, *words: str) -> list[str]:
         settings = (word for each in _SETTINGS for word in ("-c", each))
         return [git_program(), "-C", str(self.folder), *settings, *words]
 
-    def run(self, *words: str, given: bytes = b"") -> bytes:
-        """Return what a command of Git prints.
+    def run(self, *words: str, check: bool = True) -> bytes:
+        """Return what a command of Git prints; nothing if it fails and need not be checked.
 
         Raises:
             ReleaseNotesFailed: It failed; says why.
         """
-        done = subprocess.run(self._command(*words), env=self._environ, input=given, capture_output=True, check=False)  # noqa: S603 - Git's own program, no shell
-        if done.returncode:
+        done = subprocess.run(self._command(*words), env=self._environ, capture_output=True, check=False)  # noqa: S603 - Git's own program, no shell
+        if done.returncode and check:
             reason = reason_of(done.stderr.decode(errors="replace")) or "something in it is missing or damaged"
             raise ReleaseNotesFailed(f"The repository {self.folder} cannot be read: {reason}.")
-        return done.stdout
+        return done.stdout if not done.returncode else b""
 
     def text(self, *words: str) -> str:
-        """Return the line that a command prints; empty if it fails on what it was asked about."""
-        done = subprocess.run(self._command(*words), env=self._environ, capture_output=True, check=False)  # noqa: S603 - as above
-        said = done.stderr.decode(errors="replace")
-        if done.returncode and re.search(r"dubious|not a git repository|config|repository (?:format|extension)", said):
-            raise ReleaseNotesFailed(f"The repository {self.folder} cannot be read: {reason_of(said)}.")
-        return done.stdout.decode(errors="replace").strip() if not done.returncode else ""
+        """Return the text that a command prints; empty if it fails on what it was asked about."""
+        return self.run(*words, check=False).decode(errors="replace").strip()
 
     def commits(self, older: str, newer: str, most: int) -> list[Commit]:
         """Return the commits of `newer` that `older` lacks, newest first, children before their parents."""
@@ -184,11 +180,8 @@ def opened(request: FactsRequest, progress: Progress) -> Iterator[Repository]:
     with _folder(request, local, progress) as folder:
         progress("Opening the repository", str(folder))
         repository = Repository(folder, is_top=request.url is not None)
-        try:
-            repository.run("rev-parse", "--git-dir")
+        with closing(repository):
             yield repository
-        finally:
-            repository.close()
 
 
 def _local_path(url: str) -> Path | None:
