@@ -107,11 +107,7 @@ def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts
         for claim in dropped:
             steps.note(f"Critic: removed, as {claim.problem}: {one_line(claim.text, 120)}")
     elif focus.asked:
-        found = ", ".join(f"{word} ({number})" for word, number in focus.found(facts.changes).items())
-        steps.note(
-            "Note: instructions, without a language model, choose and order changes by their words."
-            f" Changes by word: {found or 'none, as they name nothing that a change could be chosen by'}."
-        )
+        steps.note("Note: instructions, without a language model, choose and order changes by their words.")
     return facts, write_notes(facts, preset, focus)
 
 

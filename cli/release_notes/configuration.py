@@ -63,22 +63,14 @@ class Plan:
 
 
 def personal_configuration() -> Configuration:
-    """Read the user's `config.toml`.
-
-    Raises:
-        ReleaseNotesFailed: It cannot be read or is invalid.
-    """
+    """Read the user's `config.toml`."""
     import platformdirs  # noqa: PLC0415 - the help does not need it
 
     return read_configuration(Path(platformdirs.user_config_dir("engrain", appauthor=False)) / "config.toml")
 
 
 def project_configuration(folder: Path) -> Configuration:
-    """Read the repository's `.engrain.toml`.
-
-    Raises:
-        ReleaseNotesFailed: It cannot be read, is invalid or sets what it may not.
-    """
+    """Read the repository's `.engrain.toml`."""
     root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
     if root is None:
         return Configuration()
@@ -100,11 +92,7 @@ def _is_inside(folder: Path, root: Path, file: str) -> bool:
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Read one file; an absent one is empty.
-
-    Raises:
-        ReleaseNotesFailed: It cannot be read or is invalid.
-    """
+    """Read one file; an absent one is empty."""
     try:
         if path.stat().st_size > SIZE_LIMIT:
             raise ReleaseNotesFailed(f"{path} is too long for a configuration.")
@@ -121,11 +109,7 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def planned(flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration) -> Plan:
-    """Decide between flags, environment and files.
-
-    Raises:
-        ReleaseNotesFailed: A setting is invalid, or the key or the model's name is missing.
-    """
+    """Decide between flags, environment and files."""
     places = (flags, project, personal)
     critic = next((each.critic for each in places if each.critic is not None), True)
     instructions = next((each.instructions for each in places if each.instructions is not None), "")
@@ -140,11 +124,7 @@ def _first(places: Iterable[Configuration], name: str, default: Any = None) -> A
 def choose_model(
     flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration
 ) -> Chosen | None:
-    """Return the model to ask; None if no place names a provider or a model.
-
-    Raises:
-        ReleaseNotesFailed: A setting is invalid, or the key or the model's name is missing.
-    """
+    """Return the model to ask; None if no place names a provider or a model."""
     ours = Configuration(provider=environment.provider, model=environment.model, base_url=environment.base_url)
     places = {
         "--provider": flags, "ENGRAIN_LLM_PROVIDER": ours, "the repository's .engrain.toml": project,

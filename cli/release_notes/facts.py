@@ -16,7 +16,7 @@ Progress = Callable[..., None]
 
 
 class ReleaseNotesFailed(Exception):
-    """A sentence for the user; exit code 1."""
+    """A sentence for the user; exit code 1. Every function here that reads what others wrote may raise it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from textwrap import indent
 
 from cli.release_notes.facts import Change, ChangeKind, Contributor, ReleaseFacts
@@ -15,8 +15,8 @@ from cli.release_notes.words import bare, capitalised, counted, joined, sentence
 from tools.text.inline import code, code_words, inert
 from tools.text.plain import first_sentence, one_line, plain
 
-NAME_LIMIT, TEXT_LIMIT, DETAILS_LIMIT, NOTE_LIMIT = 120, 400, 8_000, 1_200
-MOST_DETAILS, MOST_CHARACTERS, MOST_ISSUES = 8, 1_200, 6
+NAME_LIMIT, TEXT_LIMIT, DETAILS_LIMIT, NOTE_LIMIT = 120, 400, 2_000, 1_200
+MOST_DETAILS, MOST_ISSUES = 8, 6
 LISTS: Mapping[str, str] = {
     "feature": "Features", "improvement": "Improvements", "performance": "Improvements", "deprecation": "Improvements",
     "removal": "Improvements", "other": "Improvements", "fix": "Fixes", "security": "Fixes",
@@ -27,6 +27,12 @@ _LEADS: Mapping[ChangeKind, str] = {"security": "Security", "deprecation": "Depr
 _FOLDED = {
     "documentation": "documentation change", "dependency": "dependency update", "internal": "internal change",
 }  # fmt: skip
+_STEP = re.compile(
+    r"^(?:[-*] )?(?:please |instead,? |to migrate,? )?(?:use|explicitly) |\binstead\b"
+    r"|\b(?:users?|you) (?:must|need to|have to|should|can|who)\b",
+    re.I,
+)
+"""Tells whoever upgrades what to do."""
 _BULLET = re.compile(r"[-*+•]\s+|\d{1,3}[.)]\s+")
 _FENCE, _RULE = re.compile(r"\s*(?:```+|~~~+)"), re.compile(r"-{3,}|={3,}|_{3,}|\*{3,}")
 
@@ -47,8 +53,8 @@ def share_out(facts: ReleaseFacts, preset: Preset, focus: Focus) -> dict[str, li
         of["Breaking changes" if each.breaking else LISTS[each.kind]].append(each)
     worth = [*of["Features"], *of["Improvements"]]
     telling = sorted(filter(_is_described, worth), key=lambda each: -each.impact)
-    # Where nobody described any, those that most people had asked for.
-    asked_for = sorted((each for each in of["Features"] if each.issues), key=lambda each: -len(each.issues))
+    # Where nobody described any, those that several people had asked for.
+    asked_for = sorted((each for each in of["Features"] if len(each.issues) > 1), key=lambda each: -len(each.issues))
     # Of few changes, all would stand out: then none would.
     most = min(preset.highlights, (len(worth) + len(of["Fixes"]) + 1) // 2)
     of["Highlights"] = (telling or asked_for)[:most]
@@ -161,7 +167,7 @@ class _Notes:
         for step in self.facts.steps:
             yield self._item(inert(said(step)), step, "", step.details[:NOTE_LIMIT])
         for change in changes:
-            if steps := plain(change.migration or "").strip()[: NOTE_LIMIT * 2]:
+            if steps := plain(change.migration or _steps(change)).strip()[: NOTE_LIMIT * 2]:
                 yield self._item(f"**{inert(said(change))}**", change, "", steps)
 
     def _lead(self, change: Change) -> str:
@@ -172,7 +178,8 @@ class _Notes:
         return f"**{lead}:** " if lead else ""
 
     def _item(self, text: str, change: Change, lead: str = "", more: str = "") -> str:
-        details = _as_much_as_fits(list(_details(more[:DETAILS_LIMIT])))
+        details = list(islice(_details(more[:DETAILS_LIMIT]), MOST_DETAILS + 1))
+        details = [*details[:MOST_DETAILS], "…"] if len(details) > MOST_DETAILS else details
         if details and text.startswith("**"):
             text = f"**{sentence(text[2:-2])}**"
             # A single paragraph goes on in the line of its title.
@@ -229,7 +236,8 @@ def besides(change: Change) -> str:
     """Return a second sentence about a change; empty if none can stand alone."""
     if change.more:
         return change.more
-    for paragraph in (plain(change.details).split("\n\n")[0].strip(), plain(change.breaking_note or "").strip()):
+    note = change.breaking_note or "" if change.breaking else ""
+    for paragraph in (plain(change.details).split("\n\n")[0].strip(), plain(note).strip()):
         if paragraph and not re.match(r"[-*+>|`#$<]|\d+\.\s", paragraph) and len(list(code_words(paragraph))) < 8:
             more = first_sentence(one_line(paragraph))
             whole = len(more) <= TEXT_LIMIT and not more.endswith(":") and len(more.split()) > 3
@@ -242,6 +250,14 @@ def said(change: Change) -> str:
     return (text if text.split(" ", 1)[0] in change.names else capitalised(text)) or "A change without a message"
 
 
+def _steps(change: Change) -> str:
+    # The body of a change that nobody declared speaks to its reviewers.
+    note = change.breaking_note or (change.details if change.declared or change.own else "")
+    parts = re.split(r"\n\n|\n(?=[-*] )|(?<=[.!])\s+(?=[A-Z`])", note if change.breaking else "")
+    told = [part for part in parts if _STEP.search(part) and not part.startswith(("    ", "```"))]
+    return ("\n" if any(part.startswith(("- ", "* ")) for part in told) else " ").join(told)
+
+
 def _set(blocks: Iterable[str]) -> str:
     # Items stand together, but an item of several paragraphs stands apart from the next one.
     text = ""
@@ -249,15 +265,6 @@ def _set(blocks: Iterable[str]) -> str:
         close = before.startswith("- ") and "\n" not in before and block.startswith("- ")
         text += ("\n" if close else "\n\n" if before else "") + block
     return text
-
-
-def _as_much_as_fits(blocks: list[str]) -> list[str]:
-    kept: list[str] = []
-    for block in blocks[:MOST_DETAILS]:
-        if kept and sum(map(len, kept)) + len(block) > MOST_CHARACTERS:
-            break
-        kept.append(block)
-    return [*kept, "…"] if len(kept) < len(blocks) else kept
 
 
 def _details(text: str) -> Iterator[str]:

@@ -35,11 +35,7 @@ class Range:
 
 
 def resolve(repository: Repository, ref: str, option: str) -> End:
-    """Find the commit of a tag, branch, sha prefix or expression such as `HEAD~3`.
-
-    Raises:
-        ReleaseNotesFailed: There is none, or it is no commit.
-    """
+    """Find the commit of a tag, branch, sha prefix or expression such as `HEAD~3`."""
     if not ref.strip():
         raise ReleaseNotesFailed(f"{option} needs a tag, a branch or a commit.")
     fit = len(ref) <= LONGEST_REF and "\0" not in ref and not ref.startswith("-")
@@ -81,11 +77,7 @@ def _unknown(repository: Repository, ref: str, option: str, *, is_other: bool) -
 
 
 def range_between(repository: Repository, older: End, newer: End) -> Range:
-    """Check two ends and read the commits between.
-
-    Raises:
-        ReleaseNotesFailed: The ends are equal, reversed or unrelated.
-    """
+    """Check two ends and read the commits between."""
     if older.sha == newer.sha:
         raise ReleaseNotesFailed(
             f"There is nothing between '{older.ref}' and '{newer.ref}': both are commit {older.sha[:10]}."

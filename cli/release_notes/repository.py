@@ -59,11 +59,7 @@ class Repository:
         return [git_program(), "-C", str(self.folder), *settings, *words]
 
     def run(self, *words: str, check: bool = True) -> bytes:
-        """Return what a command of Git prints; nothing if it fails and need not be checked.
-
-        Raises:
-            ReleaseNotesFailed: It failed; says why.
-        """
+        """Return what a command of Git prints; nothing if it fails and need not be checked."""
         done = subprocess.run(self._command(*words), env=self._environ, capture_output=True, check=False)  # noqa: S603 - Git's own program, no shell
         if done.returncode and check:
             reason = reason_of(done.stderr.decode(errors="replace")) or "something in it is missing or damaged"
@@ -171,11 +167,7 @@ def reason_of(said: str) -> str:
 
 @contextmanager
 def opened(request: FactsRequest, progress: Progress) -> Iterator[Repository]:
-    """Open the requested repository; delete a clone afterwards.
-
-    Raises:
-        ReleaseNotesFailed: There is none, or it cannot be read or fetched.
-    """
+    """Open the requested repository; delete a clone afterwards."""
     local = None if request.url is None else _local_path(request.url)
     with _folder(request, local, progress) as folder:
         progress("Opening the repository", str(folder))

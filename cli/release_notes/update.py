@@ -23,11 +23,7 @@ _ENTRY = re.compile(
 
 
 def update_file(path: Path, entry: str, version: str) -> str:
-    """Write an entry into a file, new or not; return a word about it.
-
-    Raises:
-        ReleaseNotesFailed: The file cannot be read or written, or holds what would be lost; it is unchanged.
-    """
+    """Write an entry into a file, new or not; return a word about it."""
     try:
         old = _read(path)
         data, done = merged(old or b"", entry, version, str(path))
@@ -39,11 +35,7 @@ def update_file(path: Path, entry: str, version: str) -> str:
 
 
 def merged(old: bytes, entry: str, version: str, name: str) -> tuple[bytes, str]:
-    """Replace the entry of a version between its comments, or insert it: first, or below the heading of a changelog.
-
-    Raises:
-        ReleaseNotesFailed: Somebody changed the entry, or wrote one of this version outside of the comments.
-    """
+    """Replace the entry of a version between its comments, or insert it: first, or below the heading of a changelog."""
     raw = old.decode("utf-8", "surrogateescape")
     text = raw.replace("\r\n", "\n")
     # Of mixed endings, what others wrote stays as it is.

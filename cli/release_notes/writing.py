@@ -123,11 +123,7 @@ class Writer:
     characters: int
 
     async def ask(self, step: str, instructions: str, items: Sequence[object], answer: type[A]) -> list[A]:
-        """Ask about items in concurrent questions that fit.
-
-        Raises:
-            ReleaseNotesFailed: The model gave no usable answer.
-        """
+        """Ask about items in concurrent questions that fit."""
         pieces = [items[at : at + ITEMS] for at in range(0, len(items), ITEMS)]
         answers: dict[int, A] = {}
         turns = anyio.CapacityLimiter(AT_ONCE)
@@ -220,11 +216,7 @@ class Writer:
 def with_model(
     facts: ReleaseFacts, listed: Sequence[Change], plan: Plan, chosen: Chosen, steps: Steps
 ) -> tuple[ReleaseFacts, list[Claim]]:
-    """Return the facts with `listed` changes in the model's words, and what was dropped of these.
-
-    Raises:
-        ReleaseNotesFailed: The model cannot be asked or gave no usable answer.
-    """
+    """Return the facts with `listed` changes in the model's words, and what was dropped of these."""
     # Half of the context is left for the instructions and the answer.
     characters = min(CHARACTERS, chosen.context_tokens // 2 * CHARACTERS_PER_TOKEN)
     writer = Writer(facts, _built(chosen), steps, characters)

@@ -1,14 +1,13 @@
 """Steps of the analysis, from a request to the facts of a release."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from cli.release_notes.analysis.branches import Entry, brought_in, find_reverts
-from cli.release_notes.analysis.changes import change_of, changes_of, with_steps
+from cli.release_notes.analysis.changes import change_of, changes_of
 from cli.release_notes.analysis.matching import Writers, told
-from cli.release_notes.analysis.message import is_nothing, read_message
+from cli.release_notes.analysis.message import read_message
 from cli.release_notes.analysis.own import own_words
 from cli.release_notes.analysis.paths import role
 from cli.release_notes.facts import Change, ChangeKind, FactsRequest, Progress, ReleaseFacts
@@ -22,15 +21,10 @@ _WEIGHTS: dict[ChangeKind, float] = {
     "security": 0.62, "feature": 0.58, "removal": 0.46, "deprecation": 0.46, "performance": 0.44, "improvement": 0.40,
     "fix": 0.32, "other": 0.16, "dependency": 0.12, "documentation": 0.10, "internal": 0.05,
 }  # fmt: skip
-_KNOWN_ISSUES = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*(?::| -)\s*(?P<rest>\S.*)$", re.I)
 
 
 def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
-    """Analyse a range of commits; write nothing but a temporary clone.
-
-    Raises:
-        ReleaseNotesFailed: There is no such repository, range or reference.
-    """
+    """Analyse a range of commits; write nothing but a temporary clone."""
     with opened(request, progress) as repository:
         progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
         older = resolve(repository, request.from_ref, "--from")
@@ -44,10 +38,9 @@ def _facts(request: FactsRequest, repository: Repository, found: Range, progress
     older, newer = found.older, found.newer
     progress("Sorting changes", f"{len(found.commits):,} commits")
     entries = [Entry(commit, read_message(commit.subject, commit.body)) for commit in found.commits]
-    by_sha = {entry.sha: entry for entry in entries}
     merged = brought_in(entries, newer.sha)
-    reverts = find_reverts(entries, merged)
-    changes = changes_of([each for each in entries if each.sha not in reverts.cancelled], merged, by_sha, reverts)
+    cancelled, undoing = find_reverts(entries, merged)
+    changes = changes_of([each for each in entries if each.sha not in cancelled], merged, undoing)
     progress("Reading the project's changelog")
     old, new = (partial(repository.content, end.sha) for end in (older, newer))
     own = list(own_words(repository.changed(older.sha, newer.sha), old, new, older.tag))
@@ -75,7 +68,7 @@ def _facts(request: FactsRequest, repository: Repository, found: Range, progress
         manifests=manifests,
         remote_url=web_address(remote) if remote else None,
         compared=(older.tag or older.sha, newer.tag or newer.sha),
-        known_issues=(*_known_issues(entries), *writers.told_apart(own, "known issue")),
+        known_issues=writers.told_apart(own, "known issue"),
         remarks=found.remarks,
     )
 
@@ -94,7 +87,7 @@ def _raised(
 def _ordered(changes: Sequence[Change]) -> tuple[Change, ...]:
     # Where the project wrote its notes, what it says nothing of is a change only if its commit says so plainly.
     is_told = any(change.own for change in changes)
-    done = [with_steps(replace(each, kind="internal") if is_told and not _is_plain(each) else each) for each in changes]
+    done = [replace(each, kind="internal") if is_told and not _is_plain(each) else each for each in changes]
     weighed = [replace(each, impact=_impact(each)) for each in done]
     return tuple(sorted(weighed, key=lambda each: (not each.own, 0 if each.own else -each.impact)))
 
@@ -110,11 +103,3 @@ def _impact(change: Change) -> float:
     weight += 0.1 * change.own + 0.05 * bool(change.details) + 0.02 * bool(change.issues)
     weight += min(0.05, 0.01 * sum(role(path) == "source" for path in change.paths))
     return round(min(0.99, weight), 4)
-
-
-def _known_issues(entries: Sequence[Entry]) -> Iterator[Change]:
-    for entry in entries:
-        paragraphs = (" ".join(part.split()) for part in (entry.message.text, *entry.commit.body.split("\n\n")))
-        for match in filter(None, map(_KNOWN_ISSUES.match, paragraphs)):
-            if not is_nothing(match["rest"]):
-                yield change_of(read_message(match["rest"], ""), [entry])

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cli.release_notes.facts import Change, Commit
@@ -66,31 +65,22 @@ def _first_line(text: str) -> tuple[str, str]:
 def brought_in(entries: Sequence[Entry], head: str) -> dict[str, tuple[str, ...]]:
     """Return the commits that came with each merge, newest first, each commit once; follows first parents."""
     parents = {entry.sha: entry.commit.parents for entry in entries}
-    order = {entry.sha: number for number, entry in enumerate(entries)}
-    owned: dict[str, list[str]] = {}
-    seen: set[str] = set()
+    owners: dict[str, tuple[str, ...]] = {}
+    # The oldest merge is looked at first, and takes what several of them reach.
     todo: list[tuple[str, tuple[str, ...]]] = [(head, ())]
     while todo:
-        start, owners = todo.pop()
-        line = _line(start, parents, seen)
-        for sha in line:
-            for owner in owners:
-                owned.setdefault(owner, []).append(sha)
-        # Newest last on the stack: the oldest merge is looked at first, and takes what several of them reach.
-        todo += [(side, (*owners[-8:], sha)) for sha in line for side in parents[sha][1:]]
-    return {merge: tuple(sorted(shas, key=order.__getitem__)) for merge, shas in owned.items()}
-
-
-def _line(start: str, parents: Mapping[str, tuple[str, ...]], seen: set[str]) -> list[str]:
-    line = []
-    sha = start
-    while sha in parents and sha not in seen:
-        seen.add(sha)
-        line.append(sha)
-        if not parents[sha]:
-            break
-        sha = parents[sha][0]
-    return line
+        sha, above = todo.pop()
+        sides = []
+        while sha in parents and sha not in owners:
+            owners[sha] = above
+            sides += [(side, (*above[-8:], sha)) for side in parents[sha][1:]]
+            sha = parents[sha][0] if parents[sha] else ""
+        todo += sides
+    owned: dict[str, list[str]] = {}
+    for sha in parents:
+        for owner in owners.get(sha, ()):
+            owned.setdefault(owner, []).append(sha)
+    return {merge: tuple(shas) for merge, shas in owned.items()}
 
 
 _SUBJECT = re.compile(
@@ -104,22 +94,13 @@ _PARTLY = re.compile(r"\bpartial(?:ly)?\b|\bparts? of\b|\bin part\b", re.I)
 _PULL = re.compile(r"\s*\([#!]\d+\)$")
 
 
-@dataclass(slots=True)
-class Reverts:
-    """Commits that cancel each other out.
+def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> tuple[set[str], set[str]]:
+    """Return the commits that cancel each other out, and the reverts of earlier releases.
 
-    Attributes:
-        cancelled: Reverted commits and all reverts but those `outside`.
-        outside: Reverts of earlier releases; they are changes themselves.
+    Reverts apply newest first: one that was reverted itself reverts nothing.
     """
-
-    cancelled: set[str] = field(default_factory=set)
-    outside: set[str] = field(default_factory=set)
-
-
-def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> Reverts:
-    """Apply the reverts of a range, newest first: one that was reverted itself reverts nothing."""
-    found = Reverts()
+    cancelled: set[str] = set()
+    outside: set[str] = set()
     places: dict[str, list[int]] = {}
     for place, entry in enumerate(entries):
         subject, pull = entry.commit.subject.casefold(), entry.message.pull_request
@@ -127,14 +108,13 @@ def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) 
         for key in {entry.sha[:7], subject, _PULL.sub("", subject)} | numbers:
             places.setdefault(key, []).append(place)
     for place, entry in enumerate(entries):
-        if is_revert(entry) and entry.sha not in found.cancelled:
+        if is_revert(entry) and entry.sha not in cancelled:
             target = next((each for key in _targets(entry) for each in places.get(key, ()) if each > place), None)
             if target is None:
-                found.outside.add(entry.sha)
-                continue
-            shas = (entries[target].sha, *merged.get(entries[target].sha, ()))
-            found.cancelled |= {entry.sha, *shas}
-    return found
+                outside.add(entry.sha)
+            else:
+                cancelled |= {entry.sha, entries[target].sha, *merged.get(entries[target].sha, ())}
+    return cancelled, outside
 
 
 def _targets(entry: Entry) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from cli.release_notes.analysis.branches import Entry, Reverts, read_merge, reverted_subject
+from cli.release_notes.analysis.branches import Entry, read_merge, reverted_subject
 from cli.release_notes.analysis.breaking import drops_version, is_declared, note_in, removes_deprecated, says_so
 from cli.release_notes.analysis.message import listed_in, read_message
 from cli.release_notes.analysis.own import fragment_type, is_breaking_fragment
@@ -21,25 +21,7 @@ _BUMP = re.compile(
     r"|bump)\w* to (?:the )?latest \S+$|^bumps? the \S+ group",
     re.I,
 )
-_TOLD = (
-    r"^(?:please |instead,? |to migrate,? )?use |\binstead\b|\b(?:users?|you) (?:must|need to|have to|should|can|who)\b"
-    r"|^explicitly "
-)
-_STEPS = {
-    # A changelog speaks in the imperative of what was done, a footer of what to do.
-    True: re.compile(_TOLD, re.I),
-    False: re.compile(
-        rf"{_TOLD}|^(?:add|call|change|import|install|migrate|pass|pin|remove|rename|replace|run|set|switch) ", re.I
-    ),
-}
-_SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`])")
-_BASE: dict[ChangeKind, float] = {
-    "security": 0.62, "feature": 0.58, "removal": 0.46, "deprecation": 0.46, "performance": 0.44, "improvement": 0.40,
-    "fix": 0.32, "other": 0.16, "dependency": 0.12, "documentation": 0.10, "internal": 0.05,
-}  # fmt: skip
-
-
-LONGEST_STEPS, MOST_COMMITS = 1_600, 60
+MOST_COMMITS = 60
 
 
 def change_of(message: Change, entries: Sequence[Entry]) -> Change:
@@ -93,11 +75,9 @@ def _kind(message: Change, roles: AbstractSet[str], *, aside: bool) -> ChangeKin
     return message.kind
 
 
-def changes_of(
-    alive: Sequence[Entry], merged: Mapping[str, Sequence[str]], by_sha: Mapping[str, Entry], reverts: Reverts
-) -> list[Change]:
+def changes_of(alive: Sequence[Entry], merged: Mapping[str, Sequence[str]], undoing: AbstractSet[str]) -> list[Change]:
     """Return the changes of the commits that were not reverted, newest first."""
-    pulls, numbers, spoken_for = _pulls(alive, merged, by_sha, reverts)
+    pulls, numbers, spoken_for = _pulls(alive, merged)
     found: list[Change] = []
     for entry in alive:
         if entry.sha in pulls:
@@ -105,7 +85,7 @@ def changes_of(
         if len(entry.commit.parents) > 1 or entry.sha in spoken_for:
             continue
         message = replace(entry.message, pull_request=entry.message.pull_request or numbers.get(entry.sha))
-        if entry.sha in reverts.outside:
+        if entry.sha in undoing:
             inner = read_message(reverted_subject(entry), "")
             text = f"Reverted: {inner.text}"
             found.append(change_of(replace(inner, text=text, kind="fix", conventional=True), [entry]))
@@ -115,14 +95,15 @@ def changes_of(
 
 
 def _pulls(
-    alive: Sequence[Entry], merged: Mapping[str, Sequence[str]], by_sha: Mapping[str, Entry], reverts: Reverts
+    alive: Sequence[Entry], merged: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, Change], dict[str, str], set[str]]:
+    by_sha = {entry.sha: entry for entry in alive}
     pulls: dict[str, Change] = {}
     numbers: dict[str, str] = {}
     spoken_for: set[str] = set()
     for entry in reversed(alive):
         shas = merged.get(entry.sha, ())
-        inside = [by_sha[sha] for sha in shas if sha not in reverts.cancelled]
+        inside = [by_sha[sha] for sha in shas if sha in by_sha]
         merge = read_merge(entry.commit.subject, entry.commit.body) if inside else None
         if merge is None:
             continue
@@ -160,22 +141,3 @@ def _both(one: Change, other: Change) -> Change:
     best = {name: getattr(one, name) or getattr(other, name) for name in filled}
     best |= {name: tuple(dict.fromkeys(getattr(one, name) + getattr(other, name))) for name in ("commits", "paths")}
     return replace(one, **best, breaking=one.breaking or other.breaking, declared=one.declared or other.declared)
-
-
-def with_steps(change: Change) -> Change:
-    """Keep the explanation of a change that breaks, and what in it somebody wrote to whoever upgrades."""
-    if not change.breaking:
-        return replace(change, breaking_note=None)
-    # The body of a change that nobody declared speaks to its reviewers.
-    text = change.breaking_note or (change.details if change.declared or change.own else "")
-    return replace(change, migration=change.migration or _steps(text, own=change.own))
-
-
-def _steps(note: str, *, own: bool) -> str | None:
-    # Only sentences, and items of lists, that somebody wrote to whoever upgrades.
-    parts = [part for part in re.split(r"\n\n|\n(?=[-*] )", note) if not part.startswith(("    ", "```"))]
-    told: list[str] = []
-    for part in (" ".join(part.split()) for part in parts):
-        sentences = [part] if part.startswith(("- ", "* ")) else _SENTENCES.split(part)
-        told += [each for each in sentences if any(map(_STEPS[own].search, _SENTENCES.split(each.lstrip("-* "))))]
-    return ("\n" if any(each.startswith(("- ", "* ")) for each in told) else " ").join(told)[:LONGEST_STEPS] or None
