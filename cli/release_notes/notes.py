@@ -195,7 +195,7 @@ class _Notes:
         closes = [each for each in issues if each != pull][:MOST_ISSUES] if cited > 1 else []
         # A pull request leads to its commits.
         commits = commits[:1] if pull else commits
-        numbers = [*([self.web.pull_request(pull)] if pull else []), *map(self.web.issue, closes)]
+        numbers = [self.web.number(each, is_pull=each == pull) for each in filter(None, (pull, *closes))]
         named = ", ".join([*numbers, *map(self.web.commit, commits[:cited])])
         more = len(commits) - cited
         return f"({named} and {more:,} more)" if more > 0 else f"({named})"
@@ -208,12 +208,11 @@ class _Notes:
                 yield f"Needs {code(manifest.needs)}."
 
     def _contributors(self) -> Iterator[str]:
-        people, most = self.facts.contributors, self.preset.people
+        people, bots, preset = self.facts.contributors, self.facts.bots, self.preset
         if people:
-            names = [_name(each) if self.preset.terse else _with_count(each) for each in people]
-            yield f"Thanks to {_named(names, most)}, for {self._span()}."
-        if self.facts.bots and not self.preset.terse:
-            yield f"Automated: {_named([_with_count(each) for each in self.facts.bots], most)}."
+            yield f"Thanks to {_named(people, preset.people, counts=not preset.terse)}, for {self._span()}."
+        if bots and not preset.terse:
+            yield f"Automated: {_named(bots, preset.people, counts=True)}."
 
     def _changelog(self) -> Iterator[str]:
         facts = self.facts
@@ -300,17 +299,11 @@ def _fenced(lines: Sequence[str], language: str) -> str:
     return "\n".join([f"{fence}{language}", *lines, fence])
 
 
-def _named(names: Sequence[str], named: int) -> str:
-    rest = len(names) - named
-    return joined([*names[:named], f"{rest:,} more"] if rest > 0 else names)
-
-
-def _name(contributor: Contributor) -> str:
-    return inert(one_line(contributor.person.name, NAME_LIMIT)) or "somebody without a name"
-
-
-def _with_count(contributor: Contributor) -> str:
-    return f"{_name(contributor)} ({counted(contributor.commits, 'commit')})"
+def _named(people: Sequence[Contributor], most: int, *, counts: bool) -> str:
+    names = [inert(one_line(each.person.name, NAME_LIMIT)) or "somebody without a name" for each in people[:most]]
+    told = [f"{name} ({counted(each.commits, 'commit')})" for name, each in zip(names, people, strict=False)]
+    more = [f"{len(people) - most:,} more"] if len(people) > most else []
+    return joined([*(told if counts else names), *more])
 
 
 def shortened(ref: str) -> str:

@@ -1,8 +1,8 @@
 """People and bots of a range."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from cli.release_notes.facts import Commit, Contributor, Person
@@ -36,29 +36,23 @@ def co_authors(message: str) -> list[tuple[str, str]]:
     return list(dict.fromkeys(found))
 
 
-@dataclass(slots=True, eq=False)
-class _Someone:
-    person: Person
-    commits: int = 0
-
-
 def contributors(commits: Sequence[Commit]) -> tuple[Contributor, ...]:
     """Return people and bots, most commits first.
 
     A person is identified by address or name. Merges count for nobody.
     """
-    by_key: dict[str, _Someone] = {}
+    known: dict[str, Person] = {}
+    counts: Counter[Person] = Counter()
     for commit in commits:
-        authors = () if len(commit.parents) > 1 else (commit.author,)
-        counted: set[_Someone] = set()
-        for each in dict.fromkeys((*authors, *commit.co_authors)):
+        counted: set[Person] = set()
+        for each in (*(() if len(commit.parents) > 1 else (commit.author,)), *commit.co_authors):
             keys = _keys(each.name, each.email)
-            someone = next((by_key[key] for key in keys if key in by_key), _Someone(each))
-            by_key.update(dict.fromkeys(keys, someone))
-            someone.commits += someone not in counted
+            someone = next((known[key] for key in keys if key in known), each)
+            known.update(dict.fromkeys(keys, someone))
             counted.add(someone)
-    found = sorted(set(by_key.values()), key=lambda one: (-one.commits, one.person.name.lower(), one.person.email))
-    return tuple(Contributor(one.person, one.commits) for one in found)
+        counts.update(counted)
+    found = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].name.lower(), pair[0].email))
+    return tuple(Contributor(*pair) for pair in found)
 
 
 def _keys(name: str, email: str) -> tuple[str, str]:

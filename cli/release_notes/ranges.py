@@ -24,16 +24,6 @@ class End:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Commits of `newer` that `older` lacks, newest first; `remarks` say what may be missing."""
-
-    older: End
-    newer: End
-    commits: tuple[Commit, ...]
-    remarks: tuple[str, ...]
-
-
 def resolve(repository: Repository, ref: str, option: str) -> End:
     """Find the commit of a tag, branch, sha prefix or expression such as `HEAD~3`."""
     if not ref.strip():
@@ -76,8 +66,8 @@ def _unknown(repository: Repository, ref: str, option: str, *, is_other: bool) -
     return ReleaseNotesFailed(message)
 
 
-def range_between(repository: Repository, older: End, newer: End) -> Range:
-    """Check two ends and read the commits between."""
+def range_between(repository: Repository, older: End, newer: End) -> tuple[list[Commit], list[str]]:
+    """Check two ends; return the commits between, newest first, and remarks on what may be missing."""
     if older.sha == newer.sha:
         raise ReleaseNotesFailed(
             f"There is nothing between '{older.ref}' and '{newer.ref}': both are commit {older.sha[:10]}."
@@ -104,4 +94,4 @@ def range_between(repository: Repository, older: End, newer: End) -> Range:
         remarks.append(f"Only the newest {MOST_COMMITS:,} of the commits were read.")
     if base and repository.is_shallow and not all(commit.parents for commit in commits):
         remarks.append("The clone is shallow and ends within the range: older commits of the range may be missing.")
-    return Range(older, newer, tuple(commits[:MOST_COMMITS]), tuple(remarks))
+    return commits[:MOST_COMMITS], remarks

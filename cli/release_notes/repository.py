@@ -3,10 +3,8 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta, timezone
@@ -193,7 +191,7 @@ def _folder(request: FactsRequest, local: Path | None, progress: Progress) -> It
     if request.url is None or local is not None:
         yield local or request.repository or Path.cwd()
         return
-    with _ended_by_signal(), tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
         progress("Fetching the repository", without_credentials(request.url))
         _clone(request.url, Path(temporary) / "repository.git")
         yield Path(temporary) / "repository.git"
@@ -211,20 +209,3 @@ def _clone(url: str, folder: Path) -> None:
         shown = without_credentials(url)
         reason = reason_of(done.stderr.decode(errors="replace").replace(url, shown))
         raise ReleaseNotesFailed(f"{shown} cannot be fetched: {reason if '@' not in reason else 'Git refused'}.")
-
-
-@contextmanager
-def _ended_by_signal() -> Iterator[None]:
-    # So that the clone is deleted; who started it with `nohup` wants it to go on.
-    def leave(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    main = threading.current_thread() is threading.main_thread()
-    ending = [each for each in (signal.SIGTERM, signal.SIGHUP) if main and signal.getsignal(each) is signal.SIG_DFL]
-    for number in ending:
-        signal.signal(number, leave)
-    try:
-        yield
-    finally:
-        for number in ending:
-            signal.signal(number, signal.SIG_DFL)

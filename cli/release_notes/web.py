@@ -98,15 +98,13 @@ class Web:
     def commit(self, sha: str) -> str:
         return self._link(code(sha[: self.short]), 0, quote(sha))
 
-    def pull_request(self, number: str) -> str:
-        return self._numbered(number, 1)
-
-    def issue(self, number: str) -> str:
-        return self._numbered(number, 2)
-
-    def _numbered(self, number: str, which: int) -> str:
+    def number(self, number: str, *, is_pull: bool) -> str:
         digits = number.lstrip("#!")
-        return self._link(f"#{digits}", which, digits) if digits.isascii() and digits.isdigit() else inert(number)
+        return (
+            self._link(f"#{digits}", 1 if is_pull else 2, digits)
+            if digits.isascii() and digits.isdigit()
+            else inert(number)
+        )
 
     def comparison(self, label: str, older: str, newer: str) -> str:
         return self._link(code(label), 3, *(quote(each, safe="/@+") for each in (older, newer)))

@@ -13,7 +13,7 @@ from cli.release_notes.analysis.paths import role
 from cli.release_notes.facts import Change, ChangeKind, FactsRequest, Progress, ReleaseFacts
 from cli.release_notes.people import contributors
 from cli.release_notes.project import project_name, raised_needs, read_manifests, remote_of, version_of
-from cli.release_notes.ranges import Range, range_between, resolve
+from cli.release_notes.ranges import range_between, resolve
 from cli.release_notes.repository import Repository, opened
 from cli.release_notes.web import web_address
 
@@ -26,18 +26,15 @@ _WEIGHTS: dict[ChangeKind, float] = {
 def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
     """Analyse a range of commits; write nothing but a temporary clone."""
     with opened(request, progress) as repository:
-        progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
-        older = resolve(repository, request.from_ref, "--from")
-        newer = resolve(repository, request.to_ref, "--to")
-        progress("Reading commits")
-        found = range_between(repository, older, newer)
-        return _facts(request, repository, found, progress)
+        return _facts(request, repository, progress)
 
 
-def _facts(request: FactsRequest, repository: Repository, found: Range, progress: Progress) -> ReleaseFacts:
-    older, newer = found.older, found.newer
-    progress("Sorting changes", f"{len(found.commits):,} commits")
-    entries = [Entry(commit, read_message(commit.subject, commit.body)) for commit in found.commits]
+def _facts(request: FactsRequest, repository: Repository, progress: Progress) -> ReleaseFacts:
+    progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
+    older, newer = resolve(repository, request.from_ref, "--from"), resolve(repository, request.to_ref, "--to")
+    commits, remarks = range_between(repository, older, newer)
+    progress("Sorting changes", f"{len(commits):,} commits")
+    entries = [Entry(commit, read_message(commit.subject, commit.body)) for commit in commits]
     merged = brought_in(entries, newer.sha)
     cancelled, undoing = find_reverts(entries, merged)
     changes = changes_of([each for each in entries if each.sha not in cancelled], merged, undoing)
@@ -49,7 +46,7 @@ def _facts(request: FactsRequest, repository: Repository, found: Range, progress
     before, manifests = read_manifests(repository, older.sha), read_manifests(repository, newer.sha)
     changes += list(_raised(raised_needs(before, manifests), entries, changes))
     progress("Counting contributors")
-    people = contributors(found.commits)
+    people = contributors(commits)
     remote = remote_of(request, repository)
     progress("Ranking changes", f"{len(changes):,}")
     return ReleaseFacts(
@@ -69,7 +66,7 @@ def _facts(request: FactsRequest, repository: Repository, found: Range, progress
         remote_url=web_address(remote) if remote else None,
         compared=(older.tag or older.sha, newer.tag or newer.sha),
         known_issues=writers.told_apart(own, "known issue"),
-        remarks=found.remarks,
+        remarks=tuple(remarks),
     )
 
 
