@@ -19,7 +19,7 @@ from tools.runtime.client_settings import KEY_NAMES, ModelSettings
 DEFAULT_FILE, SIZE_LIMIT = "RELEASE_NOTES.md", 1_000_000
 TIMEOUT_S, OTHER_SERVER_TOKENS, KEY_LENGTH = 120.0, 16_000, 20
 CONTEXT_TOKENS = {"openai": 128_000, "anthropic": 200_000, "google": 1_000_000, "ollama": 4_096}
-_KEY_PREFIX = {"openai": "sk-", "anthropic": "sk-ant-", "google": ""}
+_KEY_PREFIX = {"openai": "sk-", "anthropic": "sk-ant-"}
 
 
 class Configuration(BaseModel):
@@ -172,13 +172,13 @@ def _key(provider: str, environment: ModelSettings, base_url: str | None, *, own
         if provider == "ollama" or base_url is not None:
             return None
         raise ReleaseNotesFailed(f"A key is missing: set {name} to write the notes with {provider}.")
-    # The HTTP library would quote the whole key in its complaint.
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise ReleaseNotesFailed(f"{name} holds a character that no key has: copy it again.")
-    prefix = _KEY_PREFIX.get(provider)
-    if base_url is None and prefix is not None and (len(key) < KEY_LENGTH or not key.startswith(prefix)):
-        starts = f" and begins with {prefix}" if prefix else ""
+    # The HTTP library would quote a key that it cannot send.
+    prefix = _KEY_PREFIX.get(provider, "") if base_url is None else ""
+    fits = base_url is not None or provider == "ollama" or len(key) >= KEY_LENGTH
+    if not (fits and key.startswith(prefix) and key.isascii() and key.isprintable() and " " not in key):
+        begins = f" that begin with {prefix}" if prefix else ""
         raise ReleaseNotesFailed(
-            f"{name} is no key of {provider}: one has at least {KEY_LENGTH} characters{starts}. Copy it again."
+            f"{name} is no key of {provider}: one has at least {KEY_LENGTH} characters{begins}, and no blank."
+            " Copy it again."
         )
     return key

@@ -131,7 +131,6 @@ class ReleaseFacts:
         changes: The project's own words in their order, then the best first; without reverted ones.
         steps: Text of the changelog for whoever upgrades.
         remote_url: https, without credentials.
-        overview: Sentences of a language model, with their commits.
         remarks: Sentences about cut or skipped parts.
     """
 
@@ -151,5 +150,4 @@ class ReleaseFacts:
     manifests: tuple[Manifest, ...] = ()
     remote_url: str | None = None
     compared: tuple[str, str] = ("", "")
-    overview: tuple[tuple[str, tuple[str, ...]], ...] = ()
     remarks: tuple[str, ...] = ()

@@ -127,8 +127,6 @@ class _Notes:
         yield f"{what} {brings}, in {commits}{people} since {code(shortened(facts.from_ref))}{span}.{read}"
         if told := self.focus.told(facts.changes):
             yield told
-        for text, shas in facts.overview:
-            yield f"{sentence(inert(text))} {self._cite(shas)}"
 
     def _span(self) -> str:
         ends = (self.facts.from_sha, self.facts.to_sha)

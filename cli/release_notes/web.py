@@ -44,7 +44,7 @@ def web_address(remote: str) -> str | None:
     host, path, scheme = _parted(remote.strip())
     if not _HOST.match(host) or not path or _UNFIT.search(path):
         return None
-    page = f"{scheme if scheme.startswith('http') else 'https'}://{host}/{path}"
+    page = f"{scheme if scheme.startswith('http') else 'https'}://{host}/{quote(path, safe='/:~+,;.-_@%')}"
     return page if scheme.startswith("http") or ("." in host and _paths_of(page)) else None
 
 
@@ -88,9 +88,8 @@ class Web:
     def of(cls, page: str | None, shas: Iterable[str]) -> "Web":
         known = list(shas)
         short = next((n for n in range(SHORT, 40) if len({sha[:n] for sha in known}) == len(known)), 40)
-        base = _safe(page)
-        paths = _paths_of(base)
-        return cls(base if paths else None, paths or ("", "", "", ""), short)
+        paths = _paths_of(page)
+        return cls(page if paths else None, paths or ("", "", "", ""), short)
 
     def _link(self, label: str, which: int, *words: str) -> str:
         return f"[{label}]({self.base}{self.paths[which].format(*words)})" if self.base else label
@@ -108,16 +107,3 @@ class Web:
 
     def comparison(self, label: str, older: str, newer: str) -> str:
         return self._link(code(label), 3, *(quote(each, safe="/@+") for each in (older, newer)))
-
-
-def _safe(address: str | None) -> str | None:
-    if not address or not address.isprintable():
-        return None
-    try:
-        parts = urlsplit(address)
-        host = parts.hostname
-    except ValueError:
-        return None
-    if parts.scheme not in ("https", "http") or not host or parts.username or parts.password:
-        return None
-    return quote(address, safe="/:?#&=%@+~,;.-_!$*'").rstrip("/")

@@ -24,7 +24,7 @@ from tools.text.claims import names_missing, numbers_missing
 from tools.text.plain import one_line, plain
 
 A = TypeVar("A", bound=BaseModel)
-ITEMS, AT_ONCE, COMMITS, SENTENCES, LIMIT = 20, 3, 3, 5, 500
+ITEMS, AT_ONCE, COMMITS, LIMIT = 20, 3, 3, 500
 CHARACTERS, CHARACTERS_PER_TOKEN = 24_000, 3
 _MARKS = re.compile(
     r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])\s+|\*\*|\s*[(\[](?:(?:#\d+|`?[0-9a-f]{7,40}`?|c\d+)(?:,\s*)?)+[)\]]\.?$"
@@ -49,11 +49,6 @@ Say nothing that the messages of this change do not say. Copy names of functions
 letter, in backticks, and numbers digit by digit: a statement with a name or a number that is not in its messages is
 thrown away. Praise nothing. Write for every id.
 {instructions}"""
-OVERVIEW = """\
-You write the overview of the release notes of {project} {version}. You are given its changes, each with its id. Give
-`overview`: two to four sentences on what this release is about, each with the `ids` that it rests on. Say nothing that
-the given changes do not say, count nothing, and praise nothing. Copy names and numbers letter by letter. {manner}
-{instructions}"""
 CRITIC = """\
 You check release notes against the commit messages that they rest on. You are given claims, each with its id and the
 messages of its commits. For each id give `supported`: true if the messages say all of it, in whatever words, else
@@ -76,15 +71,6 @@ class WordedChanges(BaseModel):
     statements: list[Worded]
 
 
-class Sentence(BaseModel):
-    text: str
-    ids: list[str]
-
-
-class Overview(BaseModel):
-    overview: list[Sentence]
-
-
 class Verdict(BaseModel):
     id: str
     supported: bool
@@ -101,16 +87,12 @@ class Steps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A text of the model, the changes whose commits have to carry it, and why it was dropped, if it was."""
+    """A text of the model, the change whose commits have to carry it, and why it was dropped, if it was."""
 
     id: str
     text: str
-    changes: tuple[Change, ...]
+    change: Change
     problem: str = ""
-
-    @property
-    def commits(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(sha for change in self.changes for sha in change.commits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,19 +143,19 @@ class Writer:
 
     def problem(self, claim: Claim) -> str:
         """Return what speaks against a claim; empty if nothing does."""
-        if not claim.changes:
-            return "it cites no commit of the range"
-        said = plain("\n".join((*self.messages(claim.commits), *map(_words_of, claim.changes))))
+        change = claim.change
+        read = (change.text, change.details, change.breaking_note, change.pull_request, change.scope, *change.issues)
+        said = plain("\n".join((*self.messages(change.commits), *filter(None, read))))
         facts = self.facts
         text = f"{facts.project_name or ''} {facts.version} {facts.from_ref} {facts.to_ref}\n{said}"
-        if missing := [*numbers_missing(claim.text, text, (len(claim.commits),)), *names_missing(claim.text, text)]:
+        if missing := [*numbers_missing(claim.text, text, (len(change.commits),)), *names_missing(claim.text, text)]:
             return f"its commits do not say {', '.join(missing[:3])}"
         stems = terms(claim.text).stems - _OF_ANY_CHANGE
         is_english = len(stems) > 1 and _ENGLISH & set(claim.text.casefold().split())
         return "its commits speak of something else" if is_english and stems.isdisjoint(terms(said).stems) else ""
 
     async def claims(self, changes: Mapping[str, Change], plan: Plan) -> list[Claim]:
-        """Let the model word the changes and the overview."""
+        """Let the model word the changes."""
         facts, wish = self.facts, ""
         names = [name if name and _TOKEN.fullmatch(name) else "" for name in (facts.project_name, facts.version)]
         if plan.instructions:
@@ -188,22 +170,17 @@ class Writer:
         ]  # fmt: skip
         answers = await self.ask("Writing", STATEMENTS.format(**told), given, WordedChanges)
         found = [
-            Claim(f"{each.id}.{part}", _unmarked(text, LIMIT), (changes[each.id],))
+            Claim(f"{each.id}.{part}", _unmarked(text, LIMIT), changes[each.id])
             for answer in answers
             for each in answer.statements if each.id in changes
             for part, text in (("text", each.text), ("more", each.more)) if text.strip()
         ]  # fmt: skip
-        brief = [{name: each[name] for name in ("id", "kind", "change")} for each in given[:ITEMS]]
-        pieces = await self.ask("Writing the overview", OVERVIEW.format(**told), brief, Overview)
-        for number, sentence in enumerate([each for piece in pieces for each in piece.overview][:SENTENCES]):
-            cited = tuple(changes[each] for each in sentence.ids if each in changes)
-            found.append(Claim(f"o{number}", _unmarked(sentence.text, LIMIT), cited))
         return [replace(claim, problem=self.problem(claim)) for claim in found]
 
     async def reviewed(self, claims: Sequence[Claim]) -> list[Claim]:
         """Let the model judge claims against their messages."""
         given = [
-            {"id": each.id, "claim": each.text, "messages": self.fitting(self.messages(each.commits))}
+            {"id": each.id, "claim": each.text, "messages": self.fitting(self.messages(each.change.commits))}
             for each in claims
             if not each.problem
         ]
@@ -236,13 +213,7 @@ def with_model(
         replace(change, text=texts.get(f"{each}.text", change.text), more=texts.get(f"{each}.more", ""))
         for each, change in ids.items()
     )
-    overview = tuple((each.text, each.commits) for each in claims if each.id.startswith("o") and not each.problem)
-    return replace(facts, changes=worded, overview=overview), [claim for claim in claims if claim.problem]
-
-
-def _words_of(change: Change) -> str:
-    words = (change.text, change.details, change.breaking_note, change.pull_request, change.scope, *change.issues)
-    return " ".join(filter(None, words))
+    return replace(facts, changes=worded), [claim for claim in claims if claim.problem]
 
 
 def _built(chosen: Chosen) -> LanguageModel:

@@ -63,6 +63,8 @@ def _kind(message: Change, roles: AbstractSet[str], *, aside: bool) -> ChangeKin
     if message.kind == "security":
         return "security"
     if message.kind == "dependency" or _BUMP.match(message.text) or roles == {"lock"}:
+        if re.search(r"\bCVE-\d{4}-\d+|\bGHSA-\w+-", message.details):
+            return "security"
         return "internal" if roles and roles <= {"tooling", "test", "documentation"} else "dependency"
     if message.noise:
         return "internal"

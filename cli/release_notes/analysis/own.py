@@ -137,7 +137,9 @@ def _new_sections(
 
 
 def _key(text: str) -> str:
-    return re.sub(r"[\W_]+", "", _TRAILING.sub("", text)).casefold()
+    # A candidate of a version says what the version says.
+    text = re.sub(r"(?<=\d)-?(?:alpha|beta|rc)\b[.\d]*", "", _TRAILING.sub("", text))
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
@@ -147,7 +149,6 @@ def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
         telling = own.purpose != "none" and (not item.prose or own.breaking or own.purpose != "change")
         says = re.search(r"\w", own.text) and not is_nothing(item.text) and not own.text.startswith("Full Changelog")
         if telling and says and _key(own.text) not in known:
-            # Sections of candidates say again what the final one says.
             known.add(_key(own.text))
             yield own
 

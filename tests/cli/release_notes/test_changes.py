@@ -126,6 +126,7 @@ def test_a_pull_request_is_one_change_with_all_its_commits(built: Built, message
      ("Bump version to 1.2.0", {"uv.lock": "1", "pyproject.toml": "1"}, "internal"),
      ("Update to latest weaver", {"uv.lock": "1", "pyproject.toml": "1"}, "dependency"),
      ("fix(deps): security update of urllib3 for CVE-2026-2222", {"uv.lock": "2"}, "security"),
+     ("Bump urllib3 from 2.0 to 2.1\n\nFixes CVE-2026-2222.", {"uv.lock": "3"}, "security"),
      ("Fix flaky timing", {"tests/test_a.py": "1"}, "internal"),
      ("Add a job", {".github/workflows/ci.yml": "1"}, "internal"),
      ("Add a recipe", {"docs/recipes.md": "1"}, "documentation"),

@@ -180,7 +180,7 @@ def server() -> Iterator[ModelServer]:
 @pytest.mark.filterwarnings("default")
 def test_what_a_model_and_its_critic_did_is_told(looms: Path, server: ModelServer) -> None:
     said = '{"id": "c1", "text": "Looms weave"}, {"id": "c0", "text": "Looms fly at 900 km/h"}'
-    server.answer = lambda request: f'{{"statements": [{said}], "verdicts": [], "overview": []}}'
+    server.answer = lambda request: f'{{"statements": [{said}], "verdicts": []}}'
     words = (*RANGE, "--raw", "--provider", "openai", "--model", "writer")
     result = run(*words, ENGRAIN_LLM_BASE_URL=server.address)
     assert result.exit_code == 0, result.stderr
