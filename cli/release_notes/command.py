@@ -36,7 +36,7 @@ class Steps:
             from rich.console import Console  # noqa: PLC0415 - loading it takes long, and pipes need none
 
             console = Console(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
-            self._status = console.status("")
+            self._status = console.status("Reading the settings")
 
     def __call__(self, step: str, detail: object = "") -> None:
         if self._status is not None:

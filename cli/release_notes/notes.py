@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from textwrap import indent
 
+from cli.release_notes.analysis.changelog import markdown_blocks
 from cli.release_notes.facts import Change, ChangeKind, Contributor, ReleaseFacts
 from cli.release_notes.focus import Focus
 from cli.release_notes.presets import Preset
@@ -33,8 +34,6 @@ _STEP = re.compile(
     re.I,
 )
 """Tells whoever upgrades what to do."""
-_BULLET = re.compile(r"[-*+•]\s+|\d{1,3}[.)]\s+")
-_FENCE, _RULE = re.compile(r"\s*(?:```+|~~~+)"), re.compile(r"-{3,}|={3,}|_{3,}|\*{3,}")
 
 
 def write_notes(facts: ReleaseFacts, preset: Preset, focus: Focus) -> str:
@@ -201,7 +200,7 @@ class _Notes:
     def _installation(self) -> Iterator[str]:
         if found := install_command(self.facts):
             manifest, command = found
-            yield _fenced([command], "sh")
+            yield _fenced(command, "sh")
             if manifest.needs and not self.preset.terse:
                 yield f"Needs {code(manifest.needs)}."
 
@@ -265,36 +264,13 @@ def _set(blocks: Iterable[str]) -> str:
 
 
 def _details(text: str) -> Iterator[str]:
-    paragraph: list[str] = []
-    fenced: list[str] | None = None
-    for line in [*plain(text).strip("\n").split("\n"), ""]:
-        is_fence, is_code = _FENCE.match(line) is not None, not paragraph and line.startswith("    ")
-        if fenced is not None and not is_fence:
-            fenced.append(line.rstrip())
-            continue
-        bullet = _BULLET.match(line.strip())
-        if paragraph and (not line.strip() or bullet or is_fence or _RULE.fullmatch(line.strip())):
-            words = " ".join(paragraph)
-            yield f"- {inert(words[2:])}" if words.startswith("- ") else inert(words)
-            paragraph = []
-        if is_fence:
-            if fenced is not None:
-                yield _fenced(fenced, "")
-            fenced = [] if fenced is None else None
-        elif is_code:
-            yield _fenced([line[4:].rstrip()], "")
-        elif bullet:
-            paragraph = [f"- {line.strip()[bullet.end() :]}"]
-        elif line.strip() and not _RULE.fullmatch(line.strip()):
-            paragraph.append(line.strip())
-    if fenced:
-        yield _fenced(fenced, "")
+    for block in markdown_blocks(plain(text)):
+        yield _fenced(block.text) if block.kind == "code" else f"{'- ' * (block.kind == 'item')}{inert(block.text)}"
 
 
-def _fenced(lines: Sequence[str], language: str) -> str:
-    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return "\n".join([f"{fence}{language}", *lines, fence])
+def _fenced(text: str, language: str = "") -> str:
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _named(people: Sequence[Contributor], most: int, *, counts: bool) -> str:

@@ -9,7 +9,7 @@ from cli.release_notes.analysis.branches import Entry, read_merge, reverted_subj
 from cli.release_notes.analysis.breaking import drops_version, is_declared, note_in, removes_deprecated, says_so
 from cli.release_notes.analysis.message import listed_in, read_message
 from cli.release_notes.analysis.own import fragment_type, is_breaking_fragment
-from cli.release_notes.analysis.paths import is_for_users, is_upgrade_guide, role
+from cli.release_notes.analysis.paths import is_for_users, role
 from cli.release_notes.facts import Change, ChangeKind
 
 _BUMP = re.compile(
@@ -54,17 +54,14 @@ def _is_told(message: Change, body: str, paths: Sequence[str]) -> bool:
         return False
     if not any(map(is_for_users, paths)) or (message.conventional and message.kind == "internal"):
         return False
-    if any(map(is_upgrade_guide, paths)) or removes_deprecated(message.text):
-        return True
-    return says_so(message.text, body)
+    return removes_deprecated(message.text) or says_so(message.text, body)
 
 
 def _kind(message: Change, roles: AbstractSet[str], *, aside: bool) -> ChangeKind:
-    if message.kind == "security":
+    is_bump = message.kind == "dependency" or bool(_BUMP.match(message.text)) or roles == {"lock"}
+    if message.kind == "security" or (is_bump and re.search(r"\bCVE-\d{4}-\d+|\bGHSA-\w+-", message.details)):
         return "security"
-    if message.kind == "dependency" or _BUMP.match(message.text) or roles == {"lock"}:
-        if re.search(r"\bCVE-\d{4}-\d+|\bGHSA-\w+-", message.details):
-            return "security"
+    if is_bump:
         return "internal" if roles and roles <= {"tooling", "test", "documentation"} else "dependency"
     if message.noise:
         return "internal"

@@ -193,7 +193,7 @@ def _fragment(path: str, text: str) -> Iterator[Own]:
     if front:
         bumps = re.findall(r":\s*[\"']?(major|minor|patch)\b", front["front"])
         kind, breaking = ("fix" if {*bumps} <= {"patch"} else None), "major" in bumps
-        texts = [block.text for block in markdown_blocks(front["body"]) if block.text]
+        texts = [block.text for block in markdown_blocks(front["body"]) if block.text and block.kind != "code"]
     else:
         item = "* " + "\n  ".join(text.strip().splitlines())
         sections = read_changelog(path if path.endswith((".rst", ".txt")) else f"{path}.md", item)

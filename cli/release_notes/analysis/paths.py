@@ -33,22 +33,12 @@ _CONTRIBUTORS = re.compile(
     r"(?:^|/)(?:license|licence|authors|contributors?|contributing|security|code_of_conduct)", re.I
 )
 
-_GUIDE = re.compile(
-    r"(?:^|/)upgrad(?:e|ing)(?:[-_ ][\w.-]+)?\.(?:md|rst|txt|adoc)$|^migrat(?:ion|ing)\.(?:md|rst|txt)$"
-    r"|(?:^|/)migrat(?:e|ing|ion)[-_ ](?:guide|notes|to|from|v?\d)[\w.-]*\.(?:md|rst|txt|adoc)$",
-    re.I,
-)
-
 
 @lru_cache(maxsize=65_536)
 def role(path: str) -> Role:
     if len(path) > 2_000:
         return "other"
     return next((kind for kind, pattern in _ROLES.items() if pattern.search(path)), "other")
-
-
-def is_upgrade_guide(path: str) -> bool:
-    return bool(_GUIDE.search(path))
 
 
 def is_for_users(path: str) -> bool:

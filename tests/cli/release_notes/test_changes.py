@@ -168,7 +168,6 @@ HARMLESS = [
      ("Remove `Client.close()`", {"tests/test_a.py": "z = 1\n"}, False),
      ("Remove `Client.close()`", {"tool/a.py": "z = 1\n"}, False),
      ("Drop Node 18", {"tool/a.py": "z = 1\n"}, True),
-     ("Commit writes at once", {"tool/a.py": "z = 1\n", "docs/upgrading.rst": "1"}, True),
      ("docs: this is a breaking change", {"docs/a.md": "1"}, False),
      ("docs!: new numbering", {"docs/a.md": "1"}, True)],
 )  # fmt: skip

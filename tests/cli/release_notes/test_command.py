@@ -285,10 +285,12 @@ def test_a_terminal_shows_the_steps_and_obeys_no_commit_message(looms: Path, bui
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
 
 
-def test_raw_on_a_terminal_has_no_colour_and_no_spinner(looms: Path) -> None:
+def test_raw_on_a_terminal_has_no_colour_and_no_spinner(looms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, shown = on_terminal(looms, *RANGE, "--raw")
     assert code == 0
     assert shown.replace("\r\n", "\n") == GOLDEN.read_text(encoding="utf-8")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[\d;]*3[0-7]m", on_terminal(looms, *RANGE)[1])
 
 
 def test_the_help_loads_no_git_library_no_model_and_no_server(looms: Path) -> None:

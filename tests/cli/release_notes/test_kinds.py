@@ -63,7 +63,14 @@ def test_words_of_code_that_nobody_documents_break_nothing(built: Built) -> None
     )
     built.commit("Remove checks before `ring_free`", {"quote.c": "int z;", "docs/ring.md": "Rings."})
     built.commit("Deprecate Old", {"src/pkg/__init__.py": "def __getattr__(name): ...\n", "src/pkg/core.py": "b = 1\n"})
-    assert items(built, "Breaking changes") == [], "also no name that is served otherwise"
+    before = {"src/pkg/c.py": "def get(url, proxies=None): ...\n", "cmd.go": 'c.Flags().BoolP("help", "h", false, u)\n'}
+    after = {
+        "src/pkg/c.py": "def get(url): ...\n",
+        "cmd.go": 'const name = "help"\nc.Flags().BoolP(name, "h", false, u)\n',
+    }
+    built.commit("Begin both", before)
+    built.commit("Clean up get, and write help without templates", after)
+    assert items(built, "Breaking changes") == [], "also no name that is served otherwise, and nobody's parameter"
     assert part(notes(built), "Migration guide") == "Nothing has to be done."
 
 
