@@ -57,6 +57,8 @@ class Accounts:
     tokens: Tokens
     passwords: Passwords
     clock: Callable[[], datetime]
+    public_scope: bool = False
+    """Enable the memory scope `public`."""
     recent: RecentPrincipals = field(default_factory=RecentPrincipals)
 
     def create(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> User:
@@ -160,6 +162,7 @@ class Accounts:
             principal, until = self.keys.authenticate(token) if is_api_key(token) else self._signed_in_as(token)
             if principal.key_id is not None:
                 self.ledger.api_keys.note_use(principal.key_id)
+        principal = replace(principal, has_public_scope=self.public_scope)
         if version is not None:
             self.recent.keep(token, Found(principal, version, until))
         return principal
@@ -217,7 +220,7 @@ class Accounts:
             raise AuthenticationRequired(
                 "Nobody has signed up here yet.", remediation="Sign up once with POST /api/auth/local/signup."
             )
-        return principal_of(*found)
+        return replace(principal_of(*found), has_public_scope=self.public_scope)
 
     def _start_session(self, user: User, where: tuple[Organization, Role], origin: Origin) -> SignedIn:
         organization, role = where

@@ -4,11 +4,20 @@ Their visibility keys differ from those of entities: no read of entities can ret
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-from auth.policy import ADMINS, MemoryScope, Visibility, may_read, no_contributor, no_project
+from auth.policy import (
+    ADMINS,
+    MemoryDenied,
+    MemoryScope,
+    Visibility,
+    may_read,
+    no_contributor,
+    no_project,
+    public_place,
+)
 from auth.principal import Principal
 from auth.spaces import memory_keys, place_of
 from auth.visibility import (
@@ -40,16 +49,9 @@ READ_REASONS: Mapping[MemoryScope, str] = {
     "team": "team_access_verified",
     "organization": "organization_access_verified",
     "shared": "shared_access_verified",
+    "public": "organization_access_verified",
 }
 WRITE_REASON = "same_scope_write_allowed"
-
-
-class MemoryDenied(Forbidden):
-    """403: the caller is not in the scope of memories that it names, or the scope is switched off."""
-
-    def __init__(self, place: Visibility, message: str, *, word: str | None = None, remediation: str) -> None:
-        super().__init__(message, word=word, remediation=remediation)
-        self.place = place
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def readable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibil
 def _place(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
     scope = wanted.scope
     if scope == "public":
-        raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
+        return replace(place := public_place(principal), key=memory_key(place.key))
     if wanted.diary and scope != "private":
         raise _contradiction("A diary is private: leave memory_scope out.", "body.memory_scope")
     if scope in KEYED:
@@ -134,7 +136,7 @@ def _refusal(principal: Principal, place: Visibility) -> MemoryDenied:
             word="scope_not_enabled",
             remediation="Ask an owner or admin to switch it on, or name another scope.",
         )
-    if principal.is_narrowed and place.memory_scope in ("private", "organization"):
+    if principal.is_narrowed and place.memory_scope in ("private", "organization", "public"):
         return MemoryDenied(
             place,
             "This API key is narrowed: it sees none of these memories.",

@@ -41,6 +41,14 @@ class Visibility:
     scope_key: str | None
 
 
+class MemoryDenied(Forbidden):
+    """403: the caller is not in the scope of records that it names, or the scope is switched off."""
+
+    def __init__(self, place: Visibility, message: str, *, word: str | None = None, remediation: str) -> None:
+        super().__init__(message, word=word, remediation=remediation)
+        self.place = place
+
+
 def principal_of(identity: Identity, access: Access) -> Principal:
     """Expand an identity to all of its visibility keys."""
     roles = project_roles(identity, access)
@@ -222,9 +230,10 @@ def writable_visibility(
     elif scope in LETTING_IN:
         found = _space_visibility(principal, cast("MemoryScope", scope), scope_key)
     else:
-        found = _asked_visibility(scope, project_id, author_id or principal.user_id)
+        found = _asked_visibility(principal, scope, project_id, author_id or principal.user_id)
     if principal.is_narrowed and found.key not in principal.visible:
-        raise Forbidden(
+        raise MemoryDenied(
+            found,
             "This API key writes only records of the projects or memory spaces to which it is narrowed.",
             remediation="Name one of the projects in metadata.project_id, or `project`, or the scope of one of the "
             "spaces in metadata.memory_scope.",
@@ -235,12 +244,15 @@ def writable_visibility(
 def _team_visibility(principal: Principal, team_id: JsonValue) -> Visibility:
     if not isinstance(team_id, str) or not team_id:
         raise _no_scope_key()
-    if not may_read(principal, team_key(team_id)):
-        raise Forbidden(
-            f"unverified_membership: you are not in the team {team_id}.",
+    place = Visibility(team_key(team_id), "team", team_id)
+    if not may_read(principal, place.key):
+        raise MemoryDenied(
+            place,
+            f"you are not in the team {team_id}.",
+            word="unverified_membership",
             remediation="List the teams with GET /api/teams and name one whose is_member is true.",
         )
-    return Visibility(team_key(team_id), "team", team_id)
+    return place
 
 
 def _space_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) -> Visibility:
@@ -248,9 +260,11 @@ def _space_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) 
         raise _no_scope_key()
     found = Visibility(space_key(scope, key), scope, key)
     if memory_key(found.key) in principal.switched_off:
-        raise Forbidden(f"scope_not_enabled: the memory space of {key} is disabled.", remediation=_OTHER_SCOPE)
+        said = f"the memory space of {key} is disabled."
+        raise MemoryDenied(found, said, word="scope_not_enabled", remediation=_OTHER_SCOPE)
     if not may_read(principal, found.key):
-        raise Forbidden(f"unverified_membership: you are no verified member of {key}.", remediation=_OTHER_SCOPE)
+        said = f"you are no verified member of {key}."
+        raise MemoryDenied(found, said, word="unverified_membership", remediation=_OTHER_SCOPE)
     if not principal.may_write_for(found.key):
         raise _reads_only(f"the memory space of {key} but not write in it")
     return found
@@ -266,7 +280,16 @@ def _reads_only(what: str) -> Forbidden:
     return Forbidden(f"You may read {what}.", remediation="Ask an owner or admin for the role writer in the space.")
 
 
-def _asked_visibility(scope: JsonValue, project_id: str | None, author_id: str) -> Visibility:
+def public_place(principal: Principal) -> Visibility:
+    """Return the visibility of scope `public`, which is the organization's; Forbidden unless a setting enables it."""
+    place = Visibility(ORGANIZATION, "public", None)
+    if not principal.has_public_scope:
+        said = "the scope `public` is not enabled."
+        raise MemoryDenied(place, said, word="scope_not_enabled", remediation=_OTHER_SCOPE)
+    return place
+
+
+def _asked_visibility(principal: Principal, scope: JsonValue, project_id: str | None, author_id: str) -> Visibility:
     if scope is None:
         scope = "organization" if project_id is None else "project"
     if scope == "organization":
@@ -282,7 +305,7 @@ def _asked_visibility(scope: JsonValue, project_id: str | None, author_id: str) 
             f"{scope!r} is not a memory scope; use one of {', '.join(MEMORY_SCOPES)}.",
             details={"field": "body.metadata.memory_scope", "expected": "memory scope"},
         )
-    raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
+    return public_place(principal)
 
 
 def _no_scope_key() -> InvalidRequest:

@@ -16,6 +16,7 @@ from tools.catalogue import OPERATIONS, by_name
 from tools.frame.answers import answer_of
 from tools.frame.operation import Operation
 from tools.mcp_server import build_mcp_server
+from tools.records.after_write import after_write
 from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
@@ -127,7 +128,8 @@ async def test_both_surfaces_answer_alike(operation: Operation, http: httpx2.Asy
     result = operation.result.model_validate(rest) if rest else None
     read = operation.tool.answer(result) if operation.tool.answer and result else result
     if read is not None:
-        assert settled(structured or {}) == settled(answer_of(read, operation.tool.omit_result))
+        told = await after_write(owner.app, await in_thread(owner.app.accounts.authenticate, owner.token), result)
+        assert settled(structured or {}) == settled(told | answer_of(read, operation.tool.omit_result))
 
 
 @pytest.mark.parametrize("operation", BOTH, ids=lambda operation: operation.name)

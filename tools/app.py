@@ -180,7 +180,7 @@ def _opened(
         )
         beside = ThreadPoolExecutor(BESIDE, "beside-search")
         closing.callback(beside.shutdown)
-        accounts = Accounts(stores.ledger, tokens, Passwords(), clock)
+        accounts = Accounts(stores.ledger, tokens, Passwords(), clock, settings.public_scope)
         mailer = Mailer(settings, clock)
         closing.callback(mailer.close)
         providers = build_providers(settings, stores.ledger, clock)

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError
+from stores.records import JsonObject
 from tools.app import App
 from tools.frame.answers import answer_of, text_of
 from tools.frame.execute import execute
@@ -22,6 +23,7 @@ from tools.frame.operation import Call, Operation, Outcome, Tool
 from tools.frame.parsing import named_field, parse
 from tools.frame.prompts import PROMPTS, prompt_named
 from tools.frame.tool_schemas import input_schema
+from tools.records.after_write import after_write
 from tools.runtime.health import health, readiness, stats
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
@@ -149,12 +151,13 @@ class Toolbox:
         request_id = str(_scope(context).get(REQUEST_ID, ""))
         try:
             outcome = await self._run(context, operation, params.arguments or {}, request_id)
+            told = await self._after(context, outcome)
         except EngrainError as error:
             return _refused(error, request_id)
         except Exception:
             log.exception("internal_error", logger="mcp", tool=params.name, request_id=request_id)
             return _refused(EngrainError("Something went wrong on our side."), request_id)
-        return _answered(operation, operation.tool, outcome)
+        return _answered(operation, operation.tool, outcome, told)
 
     async def _run(
         self, context: Context, operation: Operation, arguments: Mapping[str, Any], request_id: str
@@ -170,6 +173,10 @@ class Toolbox:
         key = getattr(request, "idempotency_key", None)
         call = Call(principal, request_id=request_id, client=client_of(scope), user_agent=user_agent_of(scope))
         return await execute(self.app, operation, call, request, idempotency_key=key)
+
+    async def _after(self, context: Context, outcome: Outcome) -> JsonObject:
+        caller = self.caller(context)
+        return {} if caller is None else await after_write(self.app, caller, outcome.result)
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -230,12 +237,13 @@ def describe(operation: Operation, tool: Tool) -> types.Tool:
     )
 
 
-def _answered(operation: Operation, tool: Tool, outcome: Outcome) -> types.CallToolResult:
+def _answered(operation: Operation, tool: Tool, outcome: Outcome, told: JsonObject) -> types.CallToolResult:
     result = outcome.result
     if outcome.stored:
         result = operation.result.model_validate_json(outcome.stored)
     chosen = tool.answer(result) if tool.answer else result
     answer = answer_of(chosen, tool.omit_result) if chosen is not None else {}
+    answer |= {name: value for name, value in told.items() if name not in answer}
     content = [types.TextContent(type="text", text=text_of(answer))]
     has_failed = getattr(result, "success", True) is False
     return types.CallToolResult(content=content, structured_content=answer, is_error=has_failed)

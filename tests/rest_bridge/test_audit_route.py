@@ -236,8 +236,14 @@ async def test_recalls_and_refusals_of_memories_are_audited(client: Client, app:
         asked = {"query": "walrus", **scope}
         assert (await client.post(f"{path}/recall", json=asked, headers=headers)).status_code == status
     await client.post(path, json={"raw_content": "x", "memory_scope": "project", "scope_key": "p"}, headers=headers)
+    await client.post(path, json={"raw_content": "x", "memory_scope": "public"}, headers=headers)
+    scoped = {"name": "x", "metadata": {"memory_scope": "team", "scope_key": "t"}}
+    await client.post("/api/entities", json=scoped, headers=headers)
     found = await entries(client, ada.bearer, user_id=grace["user"]["id"], action="memory.")
+    off = {"policy_allowed": False, "policy_reason": "scope_not_enabled"}
     assert [(each["action"], each["details"]) for each in found] == [
+        ("memory.policy_deny", {"memory_scope": "team", **_verdict(False)}),
+        ("memory.policy_deny", {"memory_scope": "public", "scope_key": None, **off}),
         ("memory.policy_deny", {"memory_scope": "project", "scope_key": "p", **_verdict(False)}),
         ("memory.policy_deny", {"memory_scope": "team", **_verdict(False)}),
         ("memory.recall", {"memory_scope": "organization", "scope_key": None, "source_ids": [kept], **_verdict(True)}),

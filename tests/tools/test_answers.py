@@ -147,6 +147,45 @@ async def test_forgetting_what_was_remembered_forgets_its_words(owner: Person) -
         assert gone["deleted"] == [said["id"], said["raw_memory_id"]][: 1 if keep else 2]
         left = await owner.call("list_captures")
         assert [each["id"] for each in left["captures"]] == ([said["raw_memory_id"]] if keep else [])
+    said = await owner.call("remember", title="Spare key", content="Below the mat.")
+    gone, _ = await asked(owner, "delete_entity", entity_id=said["raw_memory_id"])
+    assert gone == {"deleted": [said["raw_memory_id"]], "kept": [said["id"]]}
+
+
+async def test_nobody_erases_a_memory_that_is_not_theirs_to_read(owner: Person, member: Person) -> None:
+    said = await member.call("remember", title="Spare key", content="Behind the boiler.")
+    everybody = f"everybody in organization {owner.signed.identity.organization.name}"
+    shared, _ = await asked(member, "update_entity", entity_id=said["id"], metadata={"memory_scope": "organization"})
+    assert shared["readable_by"] == everybody
+    gone, _ = await asked(owner, "delete_entity", entity_id=said["id"])
+    assert gone == {"deleted": [said["id"]]}
+    assert (await member.call("get_entity", entity_id=said["raw_memory_id"]))["content"] == "Behind the boiler."
+
+
+async def test_every_write_says_who_reads_it_and_is_found_at_once(owner: Person) -> None:
+    zoo = (await owner.call("create_entity", name="Zoo", entity_type="project", sync=True))["id"]
+    task = (await owner.call("create_task", title="Feed the capybara", project_id=zoo))["task_id"]
+    note = (await owner.call("create_entity", name="Pond", content="A pond.", sync=True))["id"]
+    for name, arguments, query in (
+        ("update_entity", {"entity_id": note, "content": "x " * 9000 + "The walrus guards the valve."}, "walrus valve"),
+        ("manage", {"action": "start_task", "entity_id": task}, None),
+        ("manage", {"action": "complete_task", "entity_id": task, "data": {"learnings": "Hay floats."}}, None),
+        ("synthesis_draft", {"goal": "the walrus and the valve", "remember": True}, None),
+        ("reflect", {"content": "We decided to drain the narwhal basin.", "persist": True}, "drain narwhal basin"),
+    ):
+        answer, _ = await asked(owner, name, **arguments)
+        assert answer["readable_by"], name
+        assert len(str(answer)) < 8_000, name
+        if query is not None:
+            best = (await owner.call("search", query=query))["results"][0]
+            assert best["score"] > 0.5, (name, best)
+    kept, _ = await asked(owner, "reflect", content="We decided to keep the basin.")
+    assert kept["readable_by"] == "private: only you; to share it, send it again with another memory_scope"
+    whole, _ = await asked(owner, "get_entity", entity_id=note)
+    assert (len(whole["content"]), whole.get("content_length")) == (18_028, None)
+    long = (await owner.call("store_raw_memory", raw_content="word " * 40_000, title="Long"))["id"]
+    part, _ = await asked(owner, "get_entity", entity_id=long)
+    assert (len(part["content"]), part["content_length"]) == (20_000, 200_000)
 
 
 def test_no_line_of_a_record_can_pass_for_another_record() -> None:

@@ -121,6 +121,10 @@ async def test_neighbours_come_with_relationship_direction_and_text(owner: Perso
         }
     ]  # fmt: skip
     assert (await owner.call("expand_neighbors", entity_ids=[a], include_incoming=False))["total"] == 0
+    told = await owner.call("remember", title="Tide", content="The tide comes at noon.", related_to=[a])
+    expanded = await owner.call("expand_neighbors", entity_ids=[told["raw_memory_id"]])
+    assert [each["id"] for each in expanded["results"][0]["neighbors"]] == [a]
+    assert expanded["results"][0]["entity_id"] == told["raw_memory_id"]
     await owner.refused("expand_neighbors", NotFound, entity_ids=["nowhere"])
 
 

@@ -1,5 +1,6 @@
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,12 +18,14 @@ from tests.people import Person
 from tests.rest_bridge.notes import Notes
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.frame.arguments import SYNONYMS
+from tools.entities.create import AddRequest
+from tools.frame.arguments import FOR_AGENTS, SYNONYMS, names_for_agents
 from tools.frame.operation import Operation, Request, Result
 from tools.frame.operation import Tool as ToolEntry
 from tools.frame.parsing import parse
 from tools.frame.tool_schemas import input_schema
 from tools.mcp_server import INSTRUCTIONS, build_mcp_server, describe
+from tools.memory.remember_models import RememberRequest
 from tools.retrieval.plan import AGENTS_SCORE
 from tools.runtime.version import VERSION
 
@@ -253,6 +256,7 @@ NULL_MEANS_SOMETHING = {("context", "markdown_token_budget")}
 @pytest.mark.parametrize(("operation", "tool"), CATALOGUE)
 def test_every_optional_argument_is_taken_as_models_send_it(operation: Operation, tool: ToolEntry) -> None:
     schema = input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults)
+    own = {shown: name for name, shown in names_for_agents(operation.request).items()}
     defined = schema.get("$defs", {})
     fields = {name: defined.get(str(each.get("$ref"))[8:], each) for name, each in schema["properties"].items()}
     # The schema does not repeat their long lists.
@@ -263,7 +267,7 @@ def test_every_optional_argument_is_taken_as_models_send_it(operation: Operation
         if (operation.name, name) not in NULL_MEANS_SOMETHING:
             assert read(operation, tool, {**required, name: None}) == plain, name
         left_out = read(operation, tool, {**required, name: ""})
-        assert left_out == plain or left_out[name] == "", name
+        assert left_out == plain or left_out[own.get(name, name)] == "", name
     for name, field in fields.items():
         value = listed.get(name) or value_for(field)
         meant = read(operation, tool, {**required, name: value})
@@ -281,8 +285,11 @@ def test_every_optional_argument_is_taken_as_models_send_it(operation: Operation
 def test_wrong_arguments_are_named_all_at_once_with_suggestions_that_hold(
     operation: Operation, tool: ToolEntry
 ) -> None:
-    known = operation.request.model_fields.keys() - tool.omit
-    words = {word for each in SYNONYMS.values() for word in each.split()} - known
+    names = names_for_agents(operation.request)
+    own = operation.request.model_fields.keys() - tool.omit
+    known = {names.get(name, name) for name in own}
+    taken = own | {word for word, shown in FOR_AGENTS.items() if shown in known}
+    words = {word for each in SYNONYMS.values() for word in each.split()} - known - taken
     wrong = dict.fromkeys(words | tool.omit | {"zzz"}, "x")
     with pytest.raises(ValidationFailed) as refused:
         parse(operation.request, wrong, where="arguments", tool=tool)
@@ -295,6 +302,25 @@ def test_wrong_arguments_are_named_all_at_once_with_suggestions_that_hold(
             assert suggested in known
         if (example := re.search(r"for example with (\{.*\})\.$", refused.value.remediation)) is not None:
             read(operation, tool, json.loads(example[1]))
+
+
+def test_agents_know_a_field_by_one_name_and_may_use_the_older_ones() -> None:
+    shown: Counter[str] = Counter()
+    for operation, tool in (case.values for case in CATALOGUE):
+        assert isinstance(operation, Operation)
+        assert isinstance(tool, ToolEntry)
+        shown.update(input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults)["properties"].keys())
+    assert shown.keys().isdisjoint({"title", "entity_type", "kind"})
+    assert min(shown["name"], shown["type"]) >= 3
+    by_name = parse(RememberRequest, {"name": "Walrus", "content": "x", "type": "rule"})
+    assert by_name == parse(RememberRequest, {"title": "Walrus", "content": "x", "kind": "rule"})
+    assert by_name == parse(RememberRequest, {"title": "Walrus", "name": "", "content": "x", "entity_type": "Rule"})
+    with pytest.raises(ValidationFailed, match=r"mean metadata\.memory_scope\?"):
+        parse(AddRequest, {"name": "Walrus", "content": "x", "memory_scope": "private"}, where="arguments")
+    with pytest.raises(ValidationFailed, match=r"^2 fields are wrong\. name is required\. type: "):
+        parse(RememberRequest, {"content": "x", "kind": "zebra"}, where="arguments")
+    with pytest.raises(ValidationFailed, match=r"^title: is another word for name, which"):
+        parse(RememberRequest, {"title": "Walrus", "name": "Seal", "content": "x"}, where="arguments")
 
 
 async def test_refusals_are_errors_and_defaults_survive_null(app: App, ada: Principal) -> None:

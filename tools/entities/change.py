@@ -23,13 +23,15 @@ from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import SUPERSEDES, Transaction
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
-from tools.entities.entities import entity_for_agents, entity_views
+from tools.entities.entities import entity_views
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
+from tools.memory.memories import entities_made
 from tools.records.containment import contain, keep_hidden
 from tools.records.derivation import REMEMBERED, require_no_wider
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.records.receipts import receipt
+from tools.records.storing import until_visible
 from tools.records.workflow import checked_workflow, moved, update_epics, workflow_fields
 from tools.runtime.threads import in_thread
 
@@ -131,6 +133,7 @@ class UpdateEntityRequest(Request):
         "`project_id` null leaves the project; send `memory_scope` with it to say who may read the record then.",
     )
     expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
+    sync: bool = Field(False, description="Wait until every healthy index shows the change, at most 20 s.")
 
 
 CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
@@ -144,18 +147,28 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
     """Change the given fields of an entity; metadata is merged key by key, and null is no status.
 
     Send `expected_revision` to be refused if somebody changed it since you read it. The name and the readers of a
-    source apply to its document chunks, too.
+    source apply to its document chunks, too. With `sync` it answers when every healthy index shows the change.
     """
     if not any(_is_given(request, name) for name in CHANGEABLE):
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
 
-    def write() -> list[Entity]:
-        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
-            return revise(call, tx, request)
+    caller = call.caller
 
-    entity, *followed = await in_thread(write)
-    views = await entity_views(app, call.caller, [entity])
-    return views[0].model_copy(update={"mutation_receipt": receipt(app, call, [entity], followed)})
+    def write() -> tuple[list[Entity], int]:
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            changed = revise(call, tx, request)
+        return changed, tx.sequence
+
+    (entity, *followed), sequence = await in_thread(write)
+    pending = await until_visible(app, caller, sequence, [entity.id]) if request.sync else None
+    view = (await entity_views(app, caller, [entity]))[0]
+    return view.model_copy(
+        update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity], followed)}
+    )
+
+
+def _changed_for_agents(view: EntityView) -> EntityView:
+    return view.model_copy(update={"source_file": None, "content": "", "description": "", "background_jobs": None})
 
 
 def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action: str | None = None) -> list[Entity]:
@@ -285,6 +298,7 @@ class Deleted(Result):
     """The erased entity, and the raw memories that went with it."""
 
     deleted: list[str]
+    kept: list[str] = Field(description="The entity made of an erased raw memory stays, with its words.")
 
 
 async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted:
@@ -292,9 +306,9 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> D
 
     A source takes its documents along, a task its notes.
     """
+    caller = call.caller
 
     def write() -> list[str]:
-        caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             entity = _present(tx, caller, request.entity_id, memories=True)
             (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
@@ -309,23 +323,35 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> D
                 tx.records.delete_entity(memory_id)
         return [entity.id, *memories]
 
-    return Deleted(deleted=await in_thread(write))
+    memories = await in_thread(app.ledger.memories.by_ids, caller.organization_id, [request.entity_id])
+    made = await in_thread(entities_made, app, caller, memories.values())
+    return Deleted(deleted=await in_thread(write), kept=list(made.values()))
 
 
 def _remembered(tx: Transaction, caller: Principal, entity: Entity) -> list[str]:
     return [
         memory.entity.id
         for memory in tx.memories.memories_of(entity.id)
-        if memory.capture.capture_surface == REMEMBERED and may_erase_memory(caller, memory.entity)
+        if memory.capture.capture_surface == REMEMBERED
+        and may_read_memory(caller, memory.entity.visibility)
+        and may_erase_memory(caller, memory.entity)
     ]
 
 
 OPERATIONS = (
     mutation(
         update_entity,
-        Route("PATCH", "/api/entities/{entity_id}", headers={"if-match": "expected_revision"}, errors=(400, 404, 409)),
+        Route(
+            "PATCH",
+            "/api/entities/{entity_id}",
+            query=frozenset({"sync"}),
+            headers={"if-match": "expected_revision"},
+            errors=(400, 404, 409),
+        ),
         roles=WRITERS,
-        tool=Tool("Change an entity", read_only=False, idempotent=True, answer=entity_for_agents),
+        tool=Tool(
+            "Change an entity", read_only=False, idempotent=True, omit=frozenset({"sync"}), answer=_changed_for_agents
+        ),
         events=("entity_updated",),
     ),
     mutation(

@@ -131,8 +131,16 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
     """Read an entity that the caller may see, with `memories` also raw memories. Blocks."""
     entity = app.ledger.records.entity(caller.organization_id, entity_id)
     if entity is None or not _may_read(caller, entity, memories=memories):
-        raise no_entity(entity_id)
+        is_memory = entity is not None and may_read_memory(caller, entity.visibility)
+        raise _no_memory(entity_id) if is_memory else no_entity(entity_id)
     return entity
+
+
+def _no_memory(memory_id: str) -> NotFound:
+    return NotFound(
+        f"{memory_id} is a raw memory; this takes entities.",
+        remediation="Use the entity made of it, which search and recall name, or `get_entity` to read the memory.",
+    )
 
 
 def named(app: App, caller: Principal, given: str) -> Entity:
@@ -146,6 +154,10 @@ def named(app: App, caller: Principal, given: str) -> Entity:
     if len(found) != 1:
         raise _unresolved(given, found, "entity_id")
     return found[0]
+
+
+PART = 20_000
+"""Characters of content that agents get at a time, unless they ask for more."""
 
 
 def part_of(content: str, start: int, most: int | None) -> str:
@@ -279,7 +291,7 @@ async def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
 
     If several readable ids do, the refusal (409) names them in `details.actual`.
     """
-    found = await in_thread(_with_prefix, app, call.caller, request.prefix, call.caller.visible)
+    found = await in_thread(_with_prefix, app, call.caller, request.prefix, call.caller.readable)
     match found:
         case [entity]:
             return Resolved.of(entity)
@@ -318,7 +330,7 @@ OPERATIONS = (
     Operation(
         get_entity,
         route=Route("GET", "/api/entities/{entity_id}", errors=(404, 409)),
-        tool=Tool("Read an entity", read_only=True, answer=entity_for_agents),
+        tool=Tool("Read an entity", read_only=True, defaults={"content_max_chars": PART}, answer=entity_for_agents),
     ),
     Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=(404, 409))),
 )

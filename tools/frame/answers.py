@@ -11,12 +11,13 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from stores.records import JsonObject
+from tools.frame.arguments import FOR_AGENTS
 from tools.text.plain import one_line
 
 _STAMPED = frozenset({"organization_id", "principal_id"})
 FOR_PROGRAMS = _STAMPED | {"mutation_receipt", "message_key", "revision"}
 """Fields of records and answers that no model needs."""
-RENAMED = {"entity_type": "type", "entity_id": "id", "title": "name"}
+RENAMED = {**FOR_AGENTS, "entity_id": "id"}
 """Agents see one name for one thing."""
 _HEAD = ("score", "id", "type", "name")
 _TEXTS = ("markdown", "content")

@@ -11,23 +11,54 @@ from pydantic_core import ErrorDetails, from_json, to_json
 
 SYNONYMS: Mapping[str, str] = {
     "query": "q question search_query keywords text prompt topic", "goal": "task prompt question q query topic text",
-    "content": "text body note notes message description", "title": "name heading subject", "name": "title relation",
-    "limit": "top_k k n count size max_results num_results page_size", "page_size": "limit size top_k count",
+    "content": "text body note notes message description", "title": "name heading subject",
+    "name": "title heading subject relation relation_type relationship relationship_type",
+    "limit": "top_k k n n_results count size max_results num_results page_size", "page_size": "limit size top_k count",
     "entity_id": "id uuid record_id node_id task_id epic_id entity entity_ids", "depth": "max_depth",
     "entity_ids": "ids id entity entity_id", "cited_ids": "ids entity_ids", "relation_id": "id uuid entity_id",
     "entity_type": "type kind types record_type", "types": "type kind entity_type entity_types record_type",
-    "kind": "type entity_type types", "output_type": "type kind", "output_format": "format", "search": "q query",
-    "relationship_types": "relation relations relationship", "source_id": "source from", "target_id": "target to",
-    "project": "project_id project_name projects", "project_ids": "project projects", "min_score": "threshold",
-    "since": "after from start_time", "until": "before end_time to", "as_of": "before at date",
-    "action": "op operation command", "data": "params args arguments", "tags": "tag", "memory_scope": "scope",
+    "kind": "type entity_type types", "type": "types record_type category", "output_type": "type kind",
+    "output_format": "format", "search": "q query",
+    "relationship_types": "relation relations relationship relationship_type", "source_id": "source from",
+    "target_id": "target to", "project": "project_id project_name projects", "project_ids": "project projects",
+    "min_score": "threshold", "since": "after from start_time", "until": "before end_time to",
+    "as_of": "before at date", "action": "op operation command",
+    "markdown_token_budget": "max_tokens token_budget budget", "source_title": "title name",
+    "data": "params args arguments", "tags": "tag", "memory_scope": "scope",
 }  # fmt: skip
 """Our arguments, with words that other tools have for them."""
+CLASH = "two words for one field"
+IN_METADATA = frozenset({"memory_scope", "scope_key"})
+"""Keys of `metadata` that some tools take as arguments."""
+
+FOR_AGENTS: Mapping[str, str] = {"title": "name", "entity_type": "type", "kind": "type"}
+"""Fields that agents know by one name, as they read it in answers; the field's own name is accepted, too."""
 
 _LISTS = frozenset({"list_type", "tuple_type", "set_type", "frozen_set_type"})
 _OBJECTS = frozenset({"dict_type", "model_type", "model_attributes_type"})
 _LONGEST_NAME = 500
 """Characters; items of a list that may be longer are sentences, in which commas separate nothing."""
+
+
+def names_for_agents(model: type[BaseModel]) -> dict[str, str]:
+    """Return the fields of a model that agents know by another name, with that name."""
+    return {name: FOR_AGENTS[name] for name in model.model_fields if name in FOR_AGENTS}
+
+
+def with_own_names(data: dict[str, Any], model: type[BaseModel]) -> tuple[dict[str, Any], list[ErrorDetails]]:
+    """Replace the names for agents, and older ones, by those of the model's fields; refuse two words for one field."""
+    own = {FOR_AGENTS.get(name, name): name for name in model.model_fields}
+    found: dict[str, Any] = {}
+    clashes = []
+    for word, value in sorted(data.items(), key=lambda each: each[0] not in own):
+        shown = FOR_AGENTS.get(word, word)
+        name = own.get(shown, word) if shown in FOR_AGENTS.values() else word
+        if found.get(name) in (None, ""):
+            found[name] = value
+        elif value not in (None, "", found[name]):
+            said = f"is another word for {shown}, which says something else; send one of them"
+            clashes.append(ErrorDetails(type=CLASH, loc=(word,), msg=said, input=value))
+    return found, clashes
 
 
 def mended(
@@ -60,6 +91,8 @@ def _mend(data: dict[str, Any], error: ErrorDetails, model: type[BaseModel], *, 
             return False
         del holder[key]
         return True
+    elif kind == "literal_error" and isinstance(value, str) and f"'{value.lower()}'" in error["ctx"]["expected"]:
+        holder[key] = value.lower()
     elif kind == "string_type" and isinstance(value, int) and not isinstance(value, bool):
         holder[key] = str(value)
     elif isinstance(value, str) and kind in _LISTS | _OBJECTS:
@@ -91,10 +124,10 @@ def _sentences(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(name for name, item in items.items() if item.get("maxLength", 0) > _LONGEST_NAME)
 
 
-def examples(model: type[BaseModel], names: Sequence[str]) -> str:
-    """Return a JSON object with a valid value for each of the fields; empty without fields."""
+def examples(model: type[BaseModel], fields: Mapping[str, str]) -> str:
+    """Return a JSON object with a valid value for each of the fields, by the caller's name; empty without fields."""
     schema = model.model_json_schema()
-    found = {name: _example(name, schema["properties"][name], schema) for name in names}
+    found = {shown: _example(shown, schema["properties"][name], schema) for shown, name in fields.items()}
     return to_json(found).decode() if found else ""
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryDenied
-from auth.policy import Visibility
+from auth.memory_policy import READ_REASONS, WRITE_REASON
+from auth.policy import MemoryDenied, Visibility
 from stores.ledger import AuditDraft
 from stores.records import Entity, JsonObject, RawMemory
 from tools.frame.operation import Call

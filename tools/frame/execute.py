@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from pydantic import BaseModel, JsonValue
 
-from auth.memory_policy import MemoryDenied
 from auth.one_time import keyed_hash
+from auth.policy import MemoryDenied
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, RecordUnreadable
 from stores.ledger import Claim, KeyedRequest, Replay

@@ -3,14 +3,15 @@
 import difflib
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from stores.errors import EngrainError, ValidationFailed
-from tools.frame.arguments import SYNONYMS, examples, mended
+from tools.frame.arguments import CLASH, IN_METADATA, SYNONYMS, examples, mended, names_for_agents, with_own_names
 from tools.frame.dates import NO_DATE
 from tools.frame.operation import Request, Tool
 
@@ -27,8 +28,10 @@ def parse(
 ) -> R:
     """Validate a request of an agent: refuse unknown fields, and repair values that can have one meaning only."""
     refuse_unstorable(data, where)
-    errors = _not_for_agents(tool, data) if tool else []
-    misplaced = {each["loc"][0] for each in errors}
+    names = names_for_agents(model)
+    data, errors = with_own_names(data, model)
+    errors += _not_for_agents(tool, data) if tool else []
+    misplaced = {each["loc"][0] for each in errors if each["type"] != CLASH}
     try:
         rest = {name: value for name, value in data.items() if name not in misplaced}
         request = model.model_validate(rest, extra="forbid")
@@ -38,7 +41,7 @@ def parse(
             return parse(model, repaired, where=where, tool=tool, hidden=hidden)
         errors += wrong
     if errors:
-        raise refusal(errors, model, where, hidden=tool.omit if tool else hidden, sent=data)
+        raise refusal(errors, model, where, hidden=tool.omit if tool else hidden, sent=data, names=names)
     return request
 
 
@@ -105,24 +108,32 @@ def _refuse_text(text: str, path: str) -> None:
 
 
 def refusal(
-    errors: Sequence[ErrorDetails], model: type[Request], where: str, *, hidden: Names = (), sent: Names = ()
+    errors: Sequence[ErrorDetails],
+    model: type[Request],
+    where: str,
+    *,
+    hidden: Names = (),
+    sent: Names = (),
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> ValidationFailed:
     """Make the error that names every wrong field, with an example of how to send them.
 
-    Fields that are `hidden` are unknown to the caller; those already `sent` are not suggested either.
+    Fields that are `hidden` are unknown to the caller; those already `sent` are not suggested either. The caller knows
+    some by other `names`.
     """
-    known = [name for name in model.model_fields if name not in hidden]
-    free = [name for name in known if name not in sent]
+    fields = {names.get(name, name): name for name in model.model_fields if name not in hidden}
+    known = list(fields)
+    free = {shown: name for shown, name in fields.items() if name not in sent}
     # Unknown names first: they are often misspellings of a missing field.
     ordered = sorted(errors, key=lambda each: each["type"] != "extra_forbidden")
-    found = {".".join([where, *map(str, each["loc"])]): each for each in reversed(ordered)}
+    found = {".".join([where, *_place(each, names)]): each for each in reversed(ordered)}
     said = [_sentence(each, path, free) for path, each in reversed(found.items())]
     named = [{"field": path, "expected": _expected(each)} for path, each in reversed(found.items())]
     message = said[0] if len(said) == 1 else f"{len(said)} fields are wrong. {' '.join(said[:MOST_NAMED])}"
     if known and any(each.endswith("is not an argument.") for each in said):
         message += f" Arguments are {', '.join(known)}."
     wrong = {each["loc"][0] for each in errors if each["loc"] and each["type"] != NO_DATE}
-    example = examples(model, [name for name in known if name in wrong])
+    example = examples(model, {shown: name for shown, name in fields.items() if name in wrong})
     return ValidationFailed(
         message,
         remediation=f"Correct what is named and send it again, for example with {example}." if example else None,
@@ -136,7 +147,12 @@ def named_field(error: EngrainError) -> str | None:
     return name if name and place in ("body", "arguments") else None
 
 
-def _sentence(error: ErrorDetails, path: str, free: Sequence[str]) -> str:
+def _place(error: ErrorDetails, names: Mapping[str, str]) -> list[str]:
+    place = [str(part) for part in error["loc"]]
+    return place if error["type"] == CLASH else [*(names.get(part, part) for part in place[:1]), *place[1:]]
+
+
+def _sentence(error: ErrorDetails, path: str, free: Mapping[str, str]) -> str:
     name = path.partition(".")[2] or path
     if error["type"] == "extra_forbidden":
         meant = _meant(str(error["loc"][0]), free) if len(error["loc"]) == 1 else None
@@ -149,9 +165,13 @@ def _sentence(error: ErrorDetails, path: str, free: Sequence[str]) -> str:
     return f"{name}: {said}" if said.endswith("?") else f"{name}: {said}."
 
 
-def _meant(name: str, free: Sequence[str]) -> str | None:
-    synonyms = [ours for ours, words in SYNONYMS.items() if ours in free and name.lower() in words.split()]
-    return next(iter(synonyms or difflib.get_close_matches(name, free, n=1, cutoff=0.75)), None)
+def _meant(name: str, free: Mapping[str, str]) -> str | None:
+    if name in IN_METADATA and "metadata" in free:
+        return f"metadata.{name}"
+    if synonyms := [ours for ours, words in SYNONYMS.items() if ours in free and name.lower() in words.split()]:
+        return synonyms[0]
+    spellings = {own: shown for shown, own in free.items()} | {shown: shown for shown in free}
+    return next((spellings[each] for each in difflib.get_close_matches(name, spellings, n=1, cutoff=0.75)), None)
 
 
 def _expected(error: ErrorDetails) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from tools.frame.arguments import names_for_agents
+
 Schema = dict[str, Any]
 
 _NAMED = ("properties", "$defs", "patternProperties")
@@ -27,7 +29,7 @@ def input_schema(
     omit_values: Mapping[str, frozenset[str]] = _NOTHING,
     defaults: Mapping[str, Any] = _NOTHING,
 ) -> Schema:
-    """Make the schema of a tool's arguments, without null for optional ones."""
+    """Make the schema of a tool's arguments by their names for agents, without null for optional ones."""
     schema = _plain(model.model_json_schema(mode="validation"), ("title", *_LENGTHS))
     properties = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
     if silent := [name for name, field in properties.items() if not field.get("description")]:
@@ -39,8 +41,10 @@ def input_schema(
         }
     for name, value in defaults.items():
         properties[name] = {**properties[name], "default": value}
-    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    if required := [name for name in schema.get("required", ()) if name in properties]:
+    names = names_for_agents(model)
+    shown = {names.get(name, name): field for name, field in properties.items()}
+    found: Schema = {"type": "object", "properties": shown, "additionalProperties": False}
+    if required := [names.get(name, name) for name in schema.get("required", ()) if name in properties]:
         found["required"] = required
     return _compacted(found, schema.get("$defs", {}))
 

@@ -170,6 +170,7 @@ class Recalled(Result):
     memories: list[RecalledMemory]
     policy_reason: str
     degraded: dict[str, str] = Field(default_factory=dict, description="What could not answer, and a word for why.")
+    pending_records: int = Field(0, description="Readable memories that are not in the indexes yet, up to 1,000.")
 
 
 async def recall(app: App, call: Call, request: RecallRequest) -> Recalled:
@@ -201,6 +202,7 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
         expand=False,
         min_score=request.min_score,
     )
+    pending = app.indexer.unread(caller.organization_id, plan.filter.visibility)
     ranking = retrieve(app, plan)
     reason = READ_REASONS[place.memory_scope]
     memories = _recalled(app, caller, plan, ranking.best, ranking.terms, reason)
@@ -209,7 +211,12 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     home = app.accounts.home_of(caller.user_id)
     app.ledger.audit.append(recall_entry(home, call, place, [each.id for each in memories]))
     return Recalled(
-        query=request.query, limit=request.limit, memories=memories, policy_reason=reason, degraded=ranking.degraded
+        query=request.query,
+        limit=request.limit,
+        memories=memories,
+        policy_reason=reason,
+        degraded=ranking.degraded,
+        pending_records=pending,
     )
 
 

@@ -170,14 +170,15 @@ async def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) ->
 async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRequest) -> MemorySpaceView:
     """Make a memory space, or return the one that its scope and key have already.
 
-    Whoever makes a `shared` or `delegated` one is an owner of it, and adds others. A `public` one stays disabled.
+    Whoever makes a `shared` or `delegated` one is an owner of it, and adds others. A `public` one is
+    disabled unless a setting enables its scope.
     """
 
     def write() -> MemorySpaceView:
         caller = call.caller
         require_whole(caller, "Managing memory spaces")
         scope, key, now = request.memory_scope, _key(app, caller, request), app.clock()
-        enabled = scope != "public"
+        enabled = scope != "public" or app.settings.public_scope
         space = MemorySpace(
             organization_id=caller.organization_id,
             id=str(uuid.uuid4()),

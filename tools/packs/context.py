@@ -76,6 +76,7 @@ class _Ranked:
 
 def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
     query = _query(request)
+    pending = app.indexer.unread(call.caller.organization_id, call.caller.visible)
     keep = partial(relevant, layer=request.layer)
     ranked = _rank(app, call, request, query, keep)
     best = max((each.nearness for each in ranked.options if not each.is_under_way), default=1.0)
@@ -107,17 +108,20 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
             [section.title for section in sections],
             budget=request.markdown_token_budget,
             hint=hint,
-            closing=[*_doubts(best, degraded), *also_known_text(also, request.markdown_token_budget)],
+            closing=[*_doubts(best, degraded, pending), *also_known_text(also, request.markdown_token_budget)],
         ),
         also_known=also,
         evidence=_evidence(app, call, request, query, request.evidence) if request.evidence is not None else None,
         degraded=degraded,
+        pending_records=pending,
     )
 
 
-def _doubts(best: float, degraded: Mapping[str, str]) -> list[str]:
+def _doubts(best: float, degraded: Mapping[str, str], pending: int) -> list[str]:
     faults = ", ".join(f"{name} ({why})" for name, why in sorted(degraded.items()))
     missing = [f"Not all could be searched: {faults}."] if faults else []
+    if pending:
+        missing.append(f"Records that are not searchable yet: {pending}. Ask again later.")
     return [DOUBT, *missing] if best < DOUBTFUL else missing
 
 

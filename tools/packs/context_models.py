@@ -187,3 +187,4 @@ class ContextPack(Result):
     markdown: str = Field(description="The pack as a text within the token budget.")
     evidence: Evidence | None
     degraded: dict[str, str] = Field(default_factory=dict, description="What could not answer, and a word for why.")
+    pending_records: int = Field(0, description="Readable records that are not in the indexes yet, up to 1,000.")

@@ -1,18 +1,22 @@
 """Readers of a record, in words: the answer of every write names them."""
 
 from auth.principal import Principal
+from auth.visibility import entity_key
 from tools.app import App
 from tools.text.plain import one_line
 
+SEND_AGAIN = "; to share it, send it again with another memory_scope"
 SHARE = '; to share it, set metadata.memory_scope to "organization", or to "project" with a project_id'
 
 
 def readable_by(app: App, caller: Principal, visibility: str) -> str:
     """Name those who can read what the caller has written with this visibility. Blocks."""
-    kind, _, key = visibility.partition(":")
+    kept_as = entity_key(visibility)
+    kind, _, key = kept_as.partition(":")
+    share = SHARE if kept_as == visibility else SEND_AGAIN
     everybody = f"everybody in organization {caller.organization.name}"
     if kind == "private":
-        return f"private: only you{SHARE}" if key == caller.user_id else "private: only its author"
+        return f"private: only you{share}" if key == caller.user_id else "private: only its author"
     if kind in ("project", "members"):
         project = app.ledger.records.entity(caller.organization_id, key)
         name = key if project is None else f"{one_line(project.name)} ({key})"

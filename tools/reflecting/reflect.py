@@ -7,6 +7,7 @@ from itertools import groupby
 import structlog
 
 from auth.policy import Visibility
+from auth.visibility import memory_key
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Operation, Route, Tool
@@ -114,7 +115,8 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
     if stores_anything(request) or call.claim is not None:
         stored = await in_thread(store, app, call, keeping)
     pack = _pack(keeping, stored, extraction, fault)
-    readers = await in_thread(readable_by, app, call.caller, place.key) if stores_anything(request) else None
+    key = place.key if request.persist else memory_key(place.key)
+    readers = await in_thread(readable_by, app, call.caller, key) if stores_anything(request) else None
     extra: dict[str, object] = {"readable_by": readers, "citation_usage": await _citation_usage(app, call, request)}
     if stored.has_written:
         entity_ids = [entity.id for entity in stored.entities]

@@ -7,11 +7,10 @@ from datetime import timedelta
 from pydantic import JsonValue
 
 from auth.memory_policy import MemoryScopeRequest, writable_memory
-from auth.policy import Visibility, may_read
+from auth.policy import MemoryDenied, Visibility, may_read
 from auth.principal import Principal
 from auth.visibility import entity_key, members_key, private_key, queue_key
 from stores.clock import new_id
-from stores.errors import Forbidden
 from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
 from tools.app import App
@@ -83,8 +82,10 @@ def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility
     require_live_project(app, caller.organization_id, project)
     if stores_anything(request):
         if not may_read(caller, members_key(project)):
-            raise Forbidden(
-                f"unverified_membership: you have no role of your own in project {project}.",
+            raise MemoryDenied(
+                Visibility(members_key(project), "project", project),
+                f"you have no role of your own in project {project}.",
+                word="unverified_membership",
                 remediation="Leave `project` out to keep what is found for yourself, or ask a maintainer for a role in "
                 "it.",
             )

@@ -14,6 +14,7 @@ from stores.ledger import SUPERSEDES, RecordStatus
 from stores.records import Entity
 from tools.app import App
 from tools.frame.operation import Call, Operation, Request, Result, Tool
+from tools.memory.memories import entities_made
 from tools.records.entity_models import EntityId
 from tools.records.entity_types import EntityType
 from tools.relations.explore import OtherRelation, other_relations, tells_of_supersession
@@ -86,7 +87,11 @@ def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
     ]
     if not known:
         raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
-    walks = _walks(app, call, request, known)
+    memories = app.ledger.memories.by_ids(caller.organization_id, known)
+    made = entities_made(app, caller, memories.values())
+    # A memory has the neighbours of the entity made of it.
+    found = _walks(app, call, request, [made.get(id_, id_) for id_ in known])
+    walks = {id_: found[made.get(id_, id_)] for id_ in known}
     reached = (step.id for walk in walks.values() for step in walk.entities)
     standings = app.ledger.records.statuses(caller.organization_id, reached, visibility=caller.visible)
     results = [

@@ -70,9 +70,9 @@ class ManageRequest(Request):
         None,
         description="What the action needs. start_task: assignee. block_task: reason. submit_review: pr_url, "
         "commit_shas. complete_task: actual_hours, learnings, cited_ids. archive_task, archive_epic: reason. "
-        "update_task: title, description, status, priority, complexity, assignees, epic_id, parent_task_id, feature, "
+        "update_task: name, description, status, priority, complexity, assignees, epic_id, parent_task_id, feature, "
         "tags, technologies, add_depends_on, remove_depends_on. add_note: content, author_type, author_name. "
-        "complete_epic: learnings. update_epic: title, description, status, priority, assignees, tags. "
+        "complete_epic: learnings. update_epic: name, description, status, priority, assignees, tags. "
         "prioritize: limit. suggest: assignee, limit. Deeds on tasks and epics: expected_revision.",
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(

@@ -53,11 +53,11 @@ def test_arguments_are_described_without_noise() -> None:
     assert input_schema(Arguments, frozenset({"hidden"})) == {
         "type": "object",
         "additionalProperties": False,
-        "required": ["title"],
+        "required": ["name"],
         "properties": {
-            "title": {"type": "string", "description": "A name."},
+            "name": {"type": "string", "description": "A name."},
             "limit": {"type": "integer", "default": 10, "maximum": 50, "description": "Most of them."},
-            "kind": {"type": "string", "enum": ["a", "b"], "description": "Which kind."},
+            "type": {"type": "string", "enum": ["a", "b"], "description": "Which kind."},
             "either": {"anyOf": [{"type": "integer"}, {"type": "string"}], "description": "A number or a word."},
             "data": {"type": "object", "description": "Anything."},
         },
@@ -71,4 +71,4 @@ def test_an_argument_without_a_description_is_a_mistake() -> None:
 
 def test_words_that_are_for_programs_alone_are_not_offered() -> None:
     schema = input_schema(Arguments, frozenset(), {"kind": frozenset({"b"})})
-    assert schema["properties"]["kind"]["enum"] == ["a"]
+    assert schema["properties"]["type"]["enum"] == ["a"]

@@ -1,9 +1,11 @@
 """Raw memories: kept to the letter, found again in one scope, and nobody else's."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from auth.principal import RecentPrincipals
 from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up, person
 from tools.app import App
@@ -119,6 +121,20 @@ async def test_scopes_are_checked(
     said = {"raw_content": WALRUS} if operation == "store_raw_memory" else {"query": "walrus"}
     refused = await member.refused(operation, error, **said, **fields)
     assert code in str(refused) + refused.code + str(refused.details)
+
+
+async def test_a_setting_enables_the_scope_public(app: App, owner: Person, member: Person) -> None:
+    accounts = replace(app.accounts, public_scope=True, recent=RecentPrincipals())
+    enabled = replace(app, accounts=accounts, settings=app.settings.model_copy(update={"public_scope": True}))
+    ada, bob = (replace(who, app=enabled) for who in (member, owner))
+    kept = await keep(ada, memory_scope="public")
+    assert kept["memory_scope"] == "public"
+    assert await recalled(bob, memory_scope="public") == [kept["id"]]
+    told = await ada.call("create_entity", name="Walrus", content=WALRUS, metadata={"memory_scope": "public"})
+    assert (await bob.call("get_entity", entity_id=told["id"]))["metadata"]["memory_scope"] == "public"
+    assert (await bob.call("create_memory_space", name="Everybody", memory_scope="public"))["state"] == "active"
+    stranger = await person(enabled, "stranger")
+    assert await recalled(stranger, memory_scope="public") == []
 
 
 async def test_it_is_read_as_it_was_by_who_may_read_it(member: Person, owner: Person) -> None:

@@ -103,7 +103,7 @@ async def test_a_team_remembers_for_everybody(owner: Person, member: Person, vie
         ({"project": "project_000000000000"}, EngrainError, "project_000000000000"),
         ({"related_to": ["note_000000000000"]}, NotFound, "note_000000000000"),
         ({"task_ids": ["note_000000000000"]}, NotFound, "note_000000000000"),
-        ({"kind": "task"}, ValidationFailed, "kind"),
+        ({"kind": "task"}, ValidationFailed, "type"),
         ({"content": "  \n"}, ValidationFailed, "content"),
         ({"metadata": {"captured_at": "some day"}}, ValidationFailed, "captured_at"),
         ({"spans": [{"start": 0, "end": len(WALRUS) + 1}]}, ValidationFailed, "spans.0"),

@@ -389,7 +389,11 @@ async def test_search_tells_how_many_of_the_readable_records_are_still_being_rea
         told = [
             (await who.call("search", query="unheard"))["filters"].get("pending_records") for who in (owner, member)
         ]
+        packs = [await who.call("context", goal="unheard") for who in (owner, member)]
+        recalled = await member.call("recall", query="unheard")
         gate.set()
-        assert told == [12, 17]
+        assert told == [pack["pending_records"] for pack in packs] == [12, 17]
+        assert "not searchable yet: 17." in packs[1]["markdown"]
+        assert recalled["pending_records"] == 0
     await caught_up(owner)
     assert "pending_records" not in (await owner.call("search", query="unheard"))["filters"]

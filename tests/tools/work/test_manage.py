@@ -9,6 +9,7 @@ from tests.people import Person
 from tests.tools.work.test_epics import epic_of
 from tests.tools.work.test_tasks import project_of, read, task_of
 from tools.catalogue import by_name
+from tools.frame.arguments import FOR_AGENTS
 from tools.work.manage import ABSENT, ACTIONS, ManageRequest
 
 pytestmark = pytest.mark.anyio
@@ -73,7 +74,7 @@ async def test_the_rules_hold_for_agents_too(owner: Person, member: Person) -> N
         (owner, {"action": "start_task", "entity_id": "t"}, NotFound, "no task t"),
         (owner, {"action": "start_epic", "entity_id": task}, NotFound, f"no epic {task}"),
         (owner, {"action": "block_task", "entity_id": task}, ValidationFailed, "data.reason is required"),
-        (owner, {"action": "update_task", "entity_id": task, "data": {"titel": "x"}}, ValidationFailed, "mean title"),
+        (owner, {"action": "update_task", "entity_id": task, "data": {"titel": "x"}}, ValidationFailed, "mean name"),
         (owner, {"action": "update_task", "entity_id": task}, InvalidRequest, "Nothing to change"),
         (owner, {"action": "start_task", "entity_id": task, "data": {"task_id": "t"}}, ValidationFailed, "entity_id"),
         (owner, {"action": "start_task", "entity_id": task, "data": {"expected_revision": 5}}, Conflict, "not at 5"),
@@ -96,5 +97,6 @@ def test_the_description_names_every_action_and_what_it_needs() -> None:
     fields = ManageRequest.model_fields
     assert all(action in str(fields["action"].description) for action in ACTIONS)
     for name, action in ACTIONS.items():
-        needs = set(action.request.model_fields) - {action.key, "sync"}
+        fields_of_it = action.request.model_fields
+        needs = {FOR_AGENTS.get(field, field) for field in fields_of_it} - {action.key, "sync"}
         assert all(need in str(fields["data"].description) for need in needs), name
