@@ -277,7 +277,9 @@ def test_a_terminal_shows_the_steps_and_obeys_no_commit_message(looms: Path, bui
         built.commit(message, author=author)
     code, shown = on_terminal(looms, "--from", "v1.1.0")
     assert code == 0
-    assert re.search(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m (?:Settings|Opening|Reading|Analysed|Finding|Sorting|Counting|Ranking)", shown)
+    assert re.search(
+        r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m (?:Settings|Opening|Reading|Analysed|Finding|Sorting|Counting|Ranking)", shown
+    )
     # What the console library writes: colours, cursor, lines erased, and links to where commits can be read.
     shown = re.sub(r"\x1b\]8;id=\d+;https://github\.com/lovelace/looms/[\w./]*\x1b\\", "", shown)
     shown = re.sub(r"\x1b\]8;;\x1b\\", "", shown)
