@@ -54,7 +54,7 @@ _CHORES = re.compile(
 )
 _HEADING = re.compile(
     r"^[ \t]*(?P<fence>```|~~~)(?s:.*?)(?:^[ \t]*(?P=fence)|\Z)"
-    r"|^ {0,3}#{1,6}\s+(?P<title>.*)$|^(?P<under>.*\S.*)\n(?:-{2,}|={2,})\s*$",
+    r"|^ {0,3}#{1,6}\s+(?P<title>.*)$|^(?P<under>[ \t]*\S.*)\n(?:-{2,}|={2,})\s*$",
     re.M,
 )
 """A fence of code, in which there is none, or a heading."""
