@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.evaluation import group as evaluation
-from cli.release_notes.document.presets import PROVIDERS, PresetName
+from cli.release_notes.presets import PROVIDERS, PresetName
 
 app = typer.Typer(
     name="engrain",
@@ -197,15 +197,19 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
 
     No server is needed, and no language model. Exit code 1 where it fails, 2 where the command line makes no sense.
     """
-    from cli.release_notes.command import Options, run_release_notes  # noqa: PLC0415 - as above
+    from cli.release_notes.command import run_release_notes  # noqa: PLC0415 - as above
+    from cli.release_notes.configuration import Configuration  # noqa: PLC0415 - as above
+    from cli.release_notes.facts import FactsRequest  # noqa: PLC0415 - as above
 
     if critic and no_critic:
         raise typer.BadParameter("it excludes --critic", param_hint="--no-critic")
     checks = True if critic else False if no_critic else None
-    options = Options(
-        from_ref, to_ref, version_name, raw, update, file, provider, model, repo, preset, instructions, checks, debug
-    )
-    raise typer.Exit(run_release_notes(os.environ, options))
+    flags = Configuration(
+        provider=provider, model=model, preset=preset, instructions=instructions, critic=checks,
+        file=str(file) if file is not None else None,
+    )  # fmt: skip
+    request = FactsRequest(None, repo, from_ref, to_ref, version_name)
+    raise typer.Exit(run_release_notes(os.environ, request, flags, raw=raw, update=update, debug=debug))
 
 
 @app.command(name="capture-run")

@@ -7,83 +7,49 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from cli.release_notes.configuration import (
-    OFFLINE,
-    Chosen,
-    Configuration,
-    choose_model,
-    personal_configuration,
-    project_configuration,
-)
-from cli.release_notes.document.drafting import draft
-from cli.release_notes.document.markdown import render
-from cli.release_notes.document.model import Document
-from cli.release_notes.document.presets import PRESETS, PresetName
+from cli.release_notes.configuration import Configuration, Plan, personal_configuration, planned, project_configuration
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
-from cli.release_notes.focus import Focus, read_focus
+from cli.release_notes.focus import read_focus
+from cli.release_notes.notes import shown, title, write_notes
+from cli.release_notes.presets import PRESETS
 from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.status import Status
 
-DEFAULT_FILE = "RELEASE_NOTES.md"
-FOUND, STEP_LIMIT, DEBUG_LIMIT = 10, 100, 400
 _WITHIN = re.compile(r"\[([^\[\]]+)\]\(#[\w-]+\)")
 """Internal link, useless on a terminal."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Flags; None if not given."""
-
-    from_ref: str
-    to_ref: str = "HEAD"
-    version_name: str | None = None
-    raw: bool = False
-    update: bool = False
-    file: Path | None = None
-    provider: str | None = None
-    model: str | None = None
-    repo: str | None = None
-    preset: PresetName | None = None
-    instructions: str | None = None
-    critic: bool | None = None
-    debug: bool = False
 
 
 class Steps:
     """Progress: a spinner on a terminal, a line per step with `--debug`, otherwise nothing."""
 
-    _console: "Console | None" = None
-    _status: "Status | None" = None
-
     def __init__(self, stream: TextIO, *, debug: bool, spinner: bool) -> None:
         self._stream, self._debug, self._started = stream, debug, time.monotonic()
+        self._status: Status | None = None
         if spinner and not debug and stream.isatty():
             from rich.console import Console  # noqa: PLC0415 - loading it takes long, and pipes need none
 
-            self._console = Console(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
-            self._status = self._console.status("")
+            console = Console(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
+            self._status = console.status("Reading the settings")
 
     def __call__(self, step: str, detail: object = "") -> None:
         if self._status is not None:
-            self._status.update(one_line(step, STEP_LIMIT).replace("[", "\\["))
+            self._status.update(one_line(step, 100).replace("[", "\\["))
         if self._debug:
-            more = f": {one_line(str(detail), DEBUG_LIMIT)}" if detail != "" else ""
-            self.note(f"[{time.monotonic() - self._started:7.3f} s] {one_line(step, STEP_LIMIT)}{more}")
+            more = f": {one_line(str(detail), 400)}" if detail != "" else ""
+            self.note(f"[{time.monotonic() - self._started:7.3f} s] {step}{more}")
 
     def note(self, text: str) -> None:
         with suppress(OSError, ValueError):  # nobody reads it: the notes count
-            if self._console is not None:
-                self._console.print(one_line(text))
-            else:
-                print(one_line(text), file=self._stream, flush=True)
+            write = self._status.console.print if self._status is not None else partial(print, file=self._stream)
+            write(one_line(text))
+            self._stream.flush()
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -91,83 +57,58 @@ class Steps:
             yield
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    preset: PresetName
-    instructions: str
-    critic: bool
-    file: Path
-    model: Chosen | None
-
-
-def run_release_notes(environ: Mapping[str, str], options: Options) -> int:
+def run_release_notes(
+    environ: Mapping[str, str], request: FactsRequest, flags: Configuration, *, raw: bool, update: bool, debug: bool
+) -> int:
     """Print the notes and write the file, if any. Return the exit code: 0 or 1."""
-    spinner = not options.raw and environ.get("TERM") != "dumb"
-    steps = Steps(sys.stderr or io.StringIO(), debug=options.debug, spinner=spinner)
+    spinner = not raw and environ.get("TERM") != "dumb"
+    steps = Steps(sys.stderr or io.StringIO(), debug=debug, spinner=spinner)
     try:
         with steps.shown():
-            plan = _planned(environ, options, steps)
-            document = _made(options, plan, steps)
-            markdown = render(document, PRESETS[plan.preset])
-        _print(markdown, raw=options.raw, steps=steps)
-        if options.update:
-            from cli.release_notes.update import update  # noqa: PLC0415 - few runs write
+            plan = _planned(environ, request, flags, steps)
+            facts, markdown = _made(request, plan, steps)
+        if flags.critic and plan.model is None:
+            steps.note("Note: the critic is skipped, as no language model wrote these notes.")
+        _print(markdown, raw=raw, steps=steps)
+        if update:
+            from cli.release_notes.update import update_file  # noqa: PLC0415 - few runs write
 
-            steps("Writing", str(plan.file))
-            steps.note(f"{plan.file}: {document.title} {update(plan.file, markdown, document.version)}.")
-        elif options.file is not None:
+            steps("Writing", plan.file)
+            steps.note(f"{plan.file}: {title(facts)} {update_file(Path(plan.file), markdown, facts.version)}.")
+        elif flags.file is not None:
             steps.note("Note: --file has no effect without --update.")
-    except ReleaseNotesFailed as failure:
-        steps.note(f"Error: {failure}")
-        return 1
-    except KeyboardInterrupt:
-        steps.note("Error: Interrupted: nothing more was written.")
+    except (ReleaseNotesFailed, KeyboardInterrupt) as failure:
+        steps.note(f"Error: {failure if str(failure) else 'Interrupted: nothing more was written.'}")
         return 1
     return 0
 
 
-def _planned(environ: Mapping[str, str], options: Options, steps: Steps) -> Plan:
+def _planned(environ: Mapping[str, str], request: FactsRequest, flags: Configuration, steps: Steps) -> Plan:
     steps("Reading the settings")
-    personal = personal_configuration()
     # A clone was written by somebody else: what it configures is not read.
-    project = Configuration() if options.repo is not None else project_configuration(_here())
-    given = {name: getattr(options, name) for name in ("provider", "model", "preset", "instructions", "critic")}
-    flags = Configuration(**given, file=str(options.file) if options.file is not None else None)
-
-    def first(name: str, default: Any) -> Any:
-        return next(
-            (value for each in (flags, project, personal) if (value := getattr(each, name)) is not None), default
-        )
-
-    model = choose_model(flags, read_model_settings(environ), project, personal)
-    preset, critic, file = first("preset", PresetName.DEFAULT), first("critic", True), Path(first("file", DEFAULT_FILE))
-    named = f"{model.provider}:{model.model} (by {model.provider_from})" if model else OFFLINE
-    steps("Settings", f"preset {preset}, model {named}, critic {'on' if critic else 'off'}, file {file}")
-    return Plan(preset, first("instructions", ""), critic, file, model)
+    project = Configuration() if request.url is not None else project_configuration(_here())
+    plan = planned(flags, read_model_settings(environ), project, personal_configuration())
+    model, critic = plan.model, "on" if plan.critic else "off"
+    named = f"{model.provider}:{model.model} (by {model.provider_from})" if model else "offline"
+    steps("Settings", f"preset {plan.preset}, model {named}, critic {critic}, file {plan.file}")
+    return plan
 
 
-def _made(options: Options, plan: Plan, steps: Steps) -> Document:
-    from cli.release_notes.analysis import analyse  # noqa: PLC0415 - a Git library that the help does not need
+def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts, str]:
+    from cli.release_notes.analysis.analyse import analyse  # noqa: PLC0415 - the help does not need it
 
-    facts = analyse(FactsRequest(_here(), options.repo, options.from_ref, options.to_ref, options.version_name), steps)
-    steps(
-        "Analysed",
-        f"{len(facts.commits)} commits, {len(facts.changes)} changes, {facts.from_sha[:12]}..{facts.to_sha[:12]}",
-    )
+    facts = analyse(request, steps)
+    steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes, {facts.from_sha}..{facts.to_sha}")
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
-    if plan.model is None:
-        _tell_focus(focus, facts, steps)
-        if options.critic:
-            steps.note("Note: the critic is skipped, as no language model wrote these notes.")
-        return draft(facts, preset, focus)
-    from cli.release_notes.writing import with_model  # noqa: PLC0415 - an extra, and seconds to import
+    if plan.model is not None:
+        from cli.release_notes.writing import with_model  # noqa: PLC0415 - an extra, and seconds to import
 
-    document, findings = with_model(facts, preset, focus, plan.model, steps, critic=plan.critic)
-    for finding in findings[:FOUND]:
-        steps.note(f"Critic: removed, as {finding.problem}: {one_line(finding.text, 120)}")
-    if len(findings) > FOUND:
-        steps.note(f"Critic: and {len(findings) - FOUND} more.")
-    return document
+        facts, dropped = with_model(facts, shown(facts, preset, focus), plan, plan.model, steps)
+        for claim in dropped:
+            steps.note(f"Critic: removed, as {claim.problem}: {one_line(claim.text, 120)}")
+    elif focus.asked:
+        steps.note("Note: instructions, without a language model, choose and order changes by their words.")
+    return facts, write_notes(facts, preset, focus)
 
 
 def _here() -> Path:
@@ -175,18 +116,6 @@ def _here() -> Path:
         return Path.cwd()
     except OSError as error:
         raise ReleaseNotesFailed(f"The working folder cannot be found: {error.strerror or error}.") from None
-
-
-def _tell_focus(focus: Focus, facts: ReleaseFacts, steps: Steps) -> None:
-    if focus.asked:
-        found = focus.found(facts.changes)
-        counts = [f"{word} ({number})" for word, number in found.items() if number]
-        nothing = [word for word, number in found.items() if not number]
-        told = "; ".join(
-            f"{what}: {', '.join(words)}" for what, words in (("found", counts), ("in no change", nothing)) if words
-        )
-        told = told or "they name nothing that a change could be chosen by"
-        steps.note(f"Note: instructions, without a language model, choose and order changes by their words. {told}.")
 
 
 def _print(markdown: str, *, raw: bool, steps: Steps) -> None:

@@ -5,22 +5,21 @@ server or key applies only to the provider named in the same place, so that no k
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveFloat, PositiveInt, TypeAdapter, ValidationError
 
-from cli.release_notes.document.presets import PROVIDERS, PresetName
 from cli.release_notes.facts import ReleaseNotesFailed
+from cli.release_notes.presets import PROVIDERS, PresetName
 from tools.runtime.client_settings import KEY_NAMES, ModelSettings
 
-OFFLINE = "offline"
-SIZE_LIMIT = 1_000_000
+DEFAULT_FILE, SIZE_LIMIT = "RELEASE_NOTES.md", 1_000_000
 TIMEOUT_S, OTHER_SERVER_TOKENS, KEY_LENGTH = 120.0, 16_000, 20
-CONTEXT_TOKENS: Mapping[str, int] = {"openai": 128_000, "anthropic": 200_000, "google": 1_000_000, "ollama": 4_096}
-_KEY_PREFIX: Mapping[str, str] = {"openai": "sk-", "anthropic": "sk-ant-", "google": ""}
+CONTEXT_TOKENS = {"openai": 128_000, "anthropic": 200_000, "google": 1_000_000, "ollama": 4_096}
+_KEY_PREFIX = {"openai": "sk-", "anthropic": "sk-ant-"}
 
 
 class Configuration(BaseModel):
@@ -52,49 +51,48 @@ class Chosen:
     context_tokens: int
 
 
-def personal_configuration() -> Configuration:
-    """Read the user's `config.toml`.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The settings of one run; `model` is None if no language model is asked."""
 
-    Raises:
-        ReleaseNotesFailed: It cannot be read or is invalid.
-    """
+    preset: PresetName
+    instructions: str
+    critic: bool
+    file: str
+    model: Chosen | None
+
+
+def personal_configuration() -> Configuration:
+    """Read the user's `config.toml`."""
     import platformdirs  # noqa: PLC0415 - the help does not need it
 
     return read_configuration(Path(platformdirs.user_config_dir("engrain", appauthor=False)) / "config.toml")
 
 
 def project_configuration(folder: Path) -> Configuration:
-    """Read the repository's `.engrain.toml`.
-
-    Raises:
-        ReleaseNotesFailed: It cannot be read, is invalid or sets what it may not.
-    """
+    """Read the repository's `.engrain.toml`."""
     root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
-    found = read_configuration(root / ".engrain.toml") if root else Configuration()
+    if root is None:
+        return Configuration()
+    found = read_configuration(root / ".engrain.toml")
     if found.base_url is not None:
         raise ReleaseNotesFailed(
             f"{root}/.engrain.toml sets base_url, which a repository may not: your key would go there."
         )
-    if root and found.file is not None and not _is_inside(folder, root, found.file):
+    if found.file is not None and not _is_inside(folder, root, found.file):
         raise ReleaseNotesFailed(f"{root}/.engrain.toml names a file outside of the repository: {found.file}.")
     return found
 
 
 def _is_inside(folder: Path, root: Path, file: str) -> bool:
-    if PurePath(file).is_absolute() or ".." in PurePath(file).parts or "\0" in file:
-        return False
     try:
         return (folder / file).resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError):  # links that lead in a circle
+    except (OSError, RuntimeError, ValueError):  # links that lead in a circle, a NUL
         return False
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Read one file; an absent one is empty.
-
-    Raises:
-        ReleaseNotesFailed: It cannot be read or is invalid.
-    """
+    """Read one file; an absent one is empty."""
     try:
         if path.stat().st_size > SIZE_LIMIT:
             raise ReleaseNotesFailed(f"{path} is too long for a configuration.")
@@ -103,94 +101,84 @@ def read_configuration(path: Path) -> Configuration:
         return Configuration()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(map(str, first["loc"]))
-        why = (
-            "not known here; keys are read from the environment alone"
-            if first["type"] == "extra_forbidden"
-            else first["msg"]
-        )
-        raise ReleaseNotesFailed(f"{path}: {name}: {why}.") from None
+        unknown = "not known here; keys are read from the environment alone"
+        why = unknown if first["type"] == "extra_forbidden" else first["msg"]
+        raise ReleaseNotesFailed(f"{path}: {'.'.join(map(str, first['loc']))}: {why}.") from None
     except (OSError, ValueError, RecursionError) as error:
         raise ReleaseNotesFailed(f"{path} cannot be read as TOML: {error}.") from None
+
+
+def planned(flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration) -> Plan:
+    """Decide between flags, environment and files."""
+    places = (flags, project, personal)
+    critic = next((each.critic for each in places if each.critic is not None), True)
+    instructions = next((each.instructions for each in places if each.instructions is not None), "")
+    preset, file = _first(places, "preset", PresetName.DEFAULT), _first(places, "file", DEFAULT_FILE)
+    return Plan(preset, instructions, critic, file, choose_model(flags, environment, project, personal))
+
+
+def _first(places: Iterable[Configuration], name: str, default: Any = None) -> Any:
+    return next((value for each in places if (value := getattr(each, name))), default)
 
 
 def choose_model(
     flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration
 ) -> Chosen | None:
-    """Return the model to ask; None if no place names a provider or a model.
-
-    Raises:
-        ReleaseNotesFailed: A setting is invalid, or the key or the model's name is missing.
-    """
+    """Return the model to ask; None if no place names a provider or a model."""
     ours = Configuration(provider=environment.provider, model=environment.model, base_url=environment.base_url)
     places = {
-        "--provider": flags,
-        "ENGRAIN_LLM_PROVIDER": ours,
-        "the repository's .engrain.toml": project,
+        "--provider": flags, "ENGRAIN_LLM_PROVIDER": ours, "the repository's .engrain.toml": project,
         "your config.toml": personal,
-    }
-    source, provider = next(
-        ((name, each.provider) for name, each in places.items() if each.provider), ("--model", None)
-    )
-    if provider is None:
-        if flags.model is None:
-            return None
-        provider = next(iter(environment.keys), "openai")
+    }  # fmt: skip
+    source = next((name for name, each in places.items() if each.provider), "--model")
+    provider = _first(places.values(), "provider", flags.model and next(iter(environment.keys), "openai"))
+    if provider in (None, "offline"):
+        return None
     if provider not in PROVIDERS.values():
         raise ReleaseNotesFailed(f"{source} names {provider}, which is no provider. There are {', '.join(PROVIDERS)}.")
-    if provider == OFFLINE:
-        return None
     about = [each for each in places.values() if each.provider in (None, provider)]
-    if environment.timeout_s is not None and ours in about:
-        about.insert(0, Configuration(timeout_s=_seconds(environment.timeout_s)))
-    model = next((each.model for each in about if each.model), None)
+    model, base_url, timeout_s = (_first(about, name) for name in ("model", "base_url", "timeout_s"))
     if model is None:
         raise ReleaseNotesFailed(
             f"{source} names {provider}, but nothing names a model: add --model NAME, or set ENGRAIN_LLM_MODEL."
         )
-    base_url = next((each.base_url for each in about if each.base_url), None)
+    if environment.timeout_s is not None and ours in about:
+        complaint = f"ENGRAIN_LLM_TIMEOUT_S={environment.timeout_s} is no number of seconds."
+        timeout_s = _valid(PositiveFloat, environment.timeout_s, complaint)
     if base_url is not None:
-        _check_address(base_url)
+        from tools.runtime.settings_checks import ModelAddress  # noqa: PLC0415 - only with a server of one's own
+
+        complaint = "The language model's address must be an http or https URL of scheme, host, port and path."
+        _valid(ModelAddress, base_url, complaint)
     key = _key(provider, environment, base_url, own=ours in about)
-    timeout_s = next((each.timeout_s for each in about if each.timeout_s), TIMEOUT_S)
     tokens = OTHER_SERVER_TOKENS if base_url and provider != "ollama" else CONTEXT_TOKENS[provider]
-    tokens = next((each.context_tokens for each in about if each.context_tokens), tokens)
-    return Chosen(provider, model, base_url, key, source, timeout_s, tokens)
+    tokens = _first(about, "context_tokens", tokens)
+    return Chosen(provider, model, base_url, key, source, timeout_s or TIMEOUT_S, tokens)
 
 
-def _seconds(text: str) -> float:
+def _valid(kind: Any, value: str, complaint: str) -> Any:
     try:
-        return TypeAdapter(PositiveFloat).validate_python(text)
+        return TypeAdapter(kind).validate_python(value)
     except ValidationError:
-        raise ReleaseNotesFailed(f"ENGRAIN_LLM_TIMEOUT_S={text} is no number of seconds.") from None
+        raise ReleaseNotesFailed(complaint) from None
 
 
 def _key(provider: str, environment: ModelSettings, base_url: str | None, *, own: bool) -> str | None:
+    # A maker's key is for the maker's own server.
     name, key = KEY_NAMES.get(provider, ""), environment.keys.get(provider) if base_url is None else None
     if environment.api_key is not None and own:
         name, key = "ENGRAIN_LLM_API_KEY", environment.api_key
-    if key is None and (provider == "ollama" or base_url is not None):  # a maker's key is for the maker's own server
-        return None
     if key is None:
+        if provider == "ollama" or base_url is not None:
+            return None
         raise ReleaseNotesFailed(f"A key is missing: set {name} to write the notes with {provider}.")
-    # The HTTP library would quote the whole key in its complaint.
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise ReleaseNotesFailed(f"{name} holds a character that no key has: copy it again.")
-    prefix = _KEY_PREFIX.get(provider)
-    if base_url is None and prefix is not None and (len(key) < KEY_LENGTH or not key.startswith(prefix)):
-        starts = f" and begins with {prefix}" if prefix else ""
+    # The HTTP library would quote a key that it cannot send.
+    prefix = _KEY_PREFIX.get(provider, "") if base_url is None else ""
+    fits = base_url is not None or provider == "ollama" or len(key) >= KEY_LENGTH
+    if not (fits and key.startswith(prefix) and key.isascii() and key.isprintable() and " " not in key):
+        begins = f" that begin with {prefix}" if prefix else ""
         raise ReleaseNotesFailed(
-            f"{name} is no key of {provider}: one has at least {KEY_LENGTH} characters{starts}. Copy it again."
+            f"{name} is no key of {provider}: one has at least {KEY_LENGTH} characters{begins}, and no blank."
+            " Copy it again."
         )
     return key
-
-
-def _check_address(address: str) -> None:
-    from tools.runtime.settings_checks import ModelAddress  # noqa: PLC0415 - only with a server of one's own
-
-    try:
-        TypeAdapter(ModelAddress).validate_python(address)
-    except ValidationError:
-        raise ReleaseNotesFailed(
-            "The language model's address must be an http or https URL of scheme, host, port and path."
-        ) from None

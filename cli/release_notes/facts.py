@@ -1,5 +1,6 @@
 """Facts of a release. Texts are untrusted."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +16,7 @@ Progress = Callable[..., None]
 
 
 class ReleaseNotesFailed(Exception):
-    """A sentence for the user; exit code 1."""
+    """A sentence for the user; exit code 1. Every function here that reads what others wrote may raise it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Commit:
     committed_at: datetime
     subject: str
     body: str
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +54,23 @@ class Change:
     Attributes:
         text: One line without prefix and pull request number.
         details: Further paragraphs.
-        commits: Full shas, never empty, the main one first.
+        commits: Full shas, the main one first.
         breaking_note: The author's description; None if nothing breaks or it is only marked.
         migration: What somebody wrote to whoever upgrades.
         pull_request, issues: `#12`; the issues are those that it closes.
         impact: 0 to 1.
         own: In the words of the project's changelog.
-        names: Names of files and folders, which keep their case.
+        more: A second sentence by a language model.
+        conventional: The author chose the kind.
+        declared: Called breaking by its author.
+        noise: About the release, tests, tools or tidying.
     """
 
     kind: ChangeKind
     scope: str | None
     text: str
-    details: str
-    commits: tuple[str, ...]
+    details: str = ""
+    commits: tuple[str, ...] = ()
     breaking: bool = False
     breaking_note: str | None = None
     migration: str | None = None
@@ -73,24 +78,47 @@ class Change:
     issues: tuple[str, ...] = ()
     impact: float = 0.0
     own: bool = False
-    names: frozenset[str] = frozenset()
+    more: str = ""
+    conventional: bool = False
+    declared: bool = False
+    noise: bool = False
+    paths: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of files and folders, which keep their case."""
+        return frozenset(re.split(r"[/.]", "/".join(self.paths[:60])))
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectFile:
-    """A manifest at `to`."""
+class Manifest:
+    """One way to install the project.
+
+    Attributes:
+        name: As in the package index; empty if it is only built in place, or names a workspace alone.
+        version: None if it comes from elsewhere, such as the tag.
+        needs: Platform and version: `Python >=3.11`.
+        is_published: False if the file excludes it from package indexes.
+        is_program: Run rather than imported.
+        members: Folders of a workspace, which may end with `*`.
+        runner: What installs packages: `pnpm`, `yarn` or `npm`.
+    """
 
     path: str
-    text: str
+    tool: str
+    name: str
+    version: str | None = None
+    needs: str | None = None
+    is_published: bool = True
+    is_program: bool = False
+    members: tuple[str, ...] = ()
+    runner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Contributor:
-    """A person with their commits in the range; new without commits reachable from `from`."""
-
     person: Person
     commits: int
-    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +143,11 @@ class ReleaseFacts:
     commits: Mapping[str, Commit] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     steps: tuple[Change, ...] = ()
-    reverted: tuple[Change, ...] = ()
     known_issues: tuple[Change, ...] = ()
     contributors: tuple[Contributor, ...] = ()
     bots: tuple[Contributor, ...] = ()
     project_name: str | None = None
-    project_files: tuple[ProjectFile, ...] = ()
+    manifests: tuple[Manifest, ...] = ()
     remote_url: str | None = None
-    compare_url: str | None = None
+    compared: tuple[str, str] = ("", "")
     remarks: tuple[str, ...] = ()

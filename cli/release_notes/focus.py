@@ -1,10 +1,13 @@
 """Apply `--instructions` without a language model: changes to put first or to leave out, by their words."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cli.release_notes.facts import Change
+from cli.release_notes.words import joined
+from stores.language.stop_words import STOP_WORDS
+from tools.text.inline import inert
 from tools.text.plain import one_line
 
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+\b(?:but|and then)\b\s+")
@@ -13,14 +16,11 @@ _LEFT_OUT = re.compile(
     r"(?<!\bnot )\b(?:without|skip|omit|exclude|ignore|hide|except|leave out|no|not|don't)\b(?! only| just| too)", re.I
 )
 _ALONE = re.compile(r"(?<!\bnot )\b(?:only|solely|exclusively|nothing but)\b", re.I)
-_FUNCTION_WORDS = """
-about all also and any are at before but by can change changes cover detail details do each everything first focus for
-from give have highlight how in include into is it its items keep list make matters me mention more most my new note
-notes of on or other our out point put readers release say section should so such than that the their them these they
-this those to tone too use users using version want we what when where which who will with work write writing you your
-leave only without skip omit exclude ignore hide except no not don't
+_OF_INSTRUCTIONS = """
+change changes cover detail details everything first focus give highlight include items keep list make matters mention
+new note notes point put readers release say section tone use users using version want work write writing leave don't
 """
-_STOP = frozenset(_FUNCTION_WORDS.split())
+_STOP = frozenset((*STOP_WORDS, *_OF_INSTRUCTIONS.split()))
 _KINDS = {"fixe": "fix", "bug": "fix", "speed": "performance", "doc": "documentation", "dependencie": "dependency"}
 
 
@@ -33,30 +33,38 @@ class Focus:
     alone: bool = False
     asked: str = ""
 
-    def chosen(self, changes: Iterable[Change]) -> tuple[Change, ...]:
+    def chosen(self, changes: Sequence[Change]) -> list[Change]:
         """Return the changes to list, requested ones first; breaking ones always stay."""
-        return tuple(sorted(filter(self._keeps, changes), key=lambda change: not self._leads(change)))
+        leads = {id(change) for change in changes if any(matches(word, change) for word in self.first)}
+        kept = (
+            change for change in changes
+            if change.breaking or not (
+                any(matches(word, change) for word in self.left_out) or (self.alone and id(change) not in leads)
+            )
+        )  # fmt: skip
+        return sorted(kept, key=lambda change: id(change) not in leads)
 
     def found(self, changes: Sequence[Change]) -> dict[str, int]:
+        """Count the changes that each word matches."""
         return {word: sum(matches(word, change) for change in changes) for word in (*self.first, *self.left_out)}
 
-    def _leads(self, change: Change) -> bool:
-        return any(matches(word, change) for word in self.first)
+    def told(self, changes: Sequence[Change]) -> str:
+        """Return what the notes say of their choice, as Markdown; empty without instructions that match."""
+        found = self.found(changes)
+        first, out = (joined([inert(word) for word in words if found[word]]) for words in (self.first, self.left_out))
+        begin = f"These notes {'list only' if self.alone else 'begin each list with'} what concerns {first}."
+        return " ".join(filter(None, [begin if first else "", f"They leave out what concerns {out}." if out else ""]))
 
-    def _keeps(self, change: Change) -> bool:
-        is_out = any(matches(word, change) for word in self.left_out) or (self.alone and not self._leads(change))
-        return change.breaking or not is_out
 
-
-def read_focus(instructions: str | None) -> Focus:
+def read_focus(instructions: str) -> Focus:
     first: list[str] = []
     left_out: list[str] = []
-    for clause in _CLAUSE.split(instructions or ""):
+    for clause in _CLAUSE.split(instructions):
         wanted, *unwanted = _LEFT_OUT.split(clause, maxsplit=1)
         first += _words(wanted)
-        left_out += [word for part in unwanted for word in _words(part)]
-    alone = bool(first) and _ALONE.search(instructions or "") is not None
-    return Focus(tuple(dict.fromkeys(first)), tuple(dict.fromkeys(left_out)), alone, one_line(instructions or ""))
+        left_out += _words(" ".join(unwanted))
+    alone = bool(first) and _ALONE.search(instructions) is not None
+    return Focus(tuple(dict.fromkeys(first)), tuple(dict.fromkeys(left_out)), alone, one_line(instructions))
 
 
 def matches(word: str, change: Change) -> bool:

@@ -1,5 +1,1 @@
 """Facts of a release: the changes between two commits."""
-
-from cli.release_notes.analysis.analyse import analyse
-
-__all__ = ["analyse"]

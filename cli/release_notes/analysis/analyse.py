@@ -1,131 +1,102 @@
 """Steps of the analysis, from a request to the facts of a release."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
-from cli.release_notes.analysis.branches import brought_in, find_reverts
-from cli.release_notes.analysis.drafts import Draft, draft, drafts_of
-from cli.release_notes.analysis.entries import MOST_DIFFED, Entry, Reader, contributors
-from cli.release_notes.analysis.identity import addresses, project_files, project_name, raised_needs, version_of
+from cli.release_notes.analysis.branches import Entry, brought_in, find_reverts
+from cli.release_notes.analysis.changes import change_of, changes_of
 from cli.release_notes.analysis.matching import Writers, told
 from cli.release_notes.analysis.message import read_message
-from cli.release_notes.analysis.own import Own, own_words
+from cli.release_notes.analysis.own import own_words
 from cli.release_notes.analysis.paths import role
-from cli.release_notes.analysis.prefix import is_nothing
-from cli.release_notes.facts import Change, FactsRequest, Progress, ReleaseFacts
-from cli.release_notes.git.objects import CommitObject, Names, Repository, blob_at, changed_paths, text_of
-from cli.release_notes.git.range import End, Range, range_between, resolve
-from cli.release_notes.git.sources import opened
+from cli.release_notes.facts import Change, ChangeKind, FactsRequest, Progress, ReleaseFacts
+from cli.release_notes.people import contributors
+from cli.release_notes.project import project_name, raised_needs, read_manifests, remote_of, version_of
+from cli.release_notes.ranges import range_between, resolve
+from cli.release_notes.repository import Repository, opened
+from cli.release_notes.web import web_address
 
-_TELLING = ("feature", "fix", "performance", "security")
-_KNOWN_ISSUES = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*(?::| -)\s*(?P<rest>\S.*)$", re.I)
+_WEIGHTS: dict[ChangeKind, float] = {
+    "security": 0.62, "feature": 0.58, "removal": 0.46, "deprecation": 0.46, "performance": 0.44, "improvement": 0.40,
+    "fix": 0.32, "other": 0.16, "dependency": 0.12, "documentation": 0.10, "internal": 0.05,
+}  # fmt: skip
 
 
 def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
-    """Analyse a range of commits; write nothing but a temporary clone.
-
-    Raises:
-        ReleaseNotesFailed: There is no such repository, range or reference.
-    """
+    """Analyse a range of commits; write nothing but a temporary clone."""
     with opened(request, progress) as repository:
-        progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
-        older = resolve(repository, request.from_ref, "--from")
-        newer = resolve(repository, request.to_ref, "--to")
-        found = range_between(repository, older, newer)
-        progress("Reading commits", f"{len(found.commits):,}")
-        names = Names(repository)
-        entries = list(Reader(repository, names).entries(found.commits))
-        return _facts(request, repository, found, entries, names, progress)
+        return _facts(request, repository, progress)
 
 
-def _facts(
-    request: FactsRequest,
-    repository: Repository,
-    found: Range,
-    entries: Sequence[Entry],
-    names: Names,
-    progress: Progress,
-) -> ReleaseFacts:
-    older, newer = found.older, found.newer
-    progress("Sorting changes", f"{len(entries):,} commits")
-    by_sha = {entry.sha: entry for entry in entries}
+def _facts(request: FactsRequest, repository: Repository, progress: Progress) -> ReleaseFacts:
+    progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
+    older, newer = resolve(repository, request.from_ref, "--from"), resolve(repository, request.to_ref, "--to")
+    commits, remarks = range_between(repository, older, newer)
+    progress("Sorting changes", f"{len(commits):,} commits")
+    entries = [Entry(commit, read_message(commit.subject, commit.body)) for commit in commits]
     merged = brought_in(entries, newer.sha)
-    reverts = find_reverts(entries, merged)
-    alive = [entry for entry in entries if entry.sha not in reverts.cancelled]
-    drafts = drafts_of(alive, merged, by_sha, reverts)
+    cancelled, undoing = find_reverts(entries, merged)
+    changes = changes_of([each for each in entries if each.sha not in cancelled], merged, undoing)
     progress("Reading the project's changelog")
-    own = list(_own(repository, older, newer))
+    old, new = (partial(repository.content, end.sha) for end in (older, newer))
+    own = list(own_words(repository.changed(older.sha, newer.sha), old, new, older.tag))
     writers = Writers(repository, entries)
-    drafts = told(drafts, own, writers)
-    files = project_files(repository, newer.commit)
-    drafts += list(_raised(repository, found, entries, drafts))
+    changes = told(changes, own, writers)
+    before, manifests = read_manifests(repository, older.sha), read_manifests(repository, newer.sha)
+    changes += list(_raised(raised_needs(before, manifests), entries, changes))
     progress("Counting contributors")
-    people, bots, remark = contributors(entries, repository, names, older.commit.id)
-    web, comparison = addresses(repository, request, older, newer)
-    progress("Ranking changes", f"{len(drafts):,}")
-    cut = len(entries) - MOST_DIFFED
-    remarks = [
-        *found.remarks,
-        f"Of the oldest {cut:,} commits only the messages were read." if cut > 0 else "",
-        remark or "",
-    ]
+    people = contributors(commits)
+    remote = remote_of(request, repository)
+    progress("Ranking changes", f"{len(changes):,}")
     return ReleaseFacts(
-        version=version_of(request, older, newer, repository),
+        version=version_of(request, newer, before, manifests),
         released_at=newer.at,
         from_ref=request.from_ref,
         to_ref=request.to_ref,
         from_sha=older.sha,
         to_sha=newer.sha,
         commits={entry.sha: entry.commit for entry in entries},
-        changes=_ordered(drafts),
+        changes=_ordered(changes),
         steps=writers.told_apart(own, "migration"),
-        reverted=tuple(
-            draft(by_sha[sha].message, [by_sha[sha], by_sha[by]]).change() for sha, by in reverts.pairs.items()
-        ),
-        contributors=people,
-        bots=bots,
-        project_name=project_name(files, request, repository, newer.tag),
-        project_files=files,
-        remote_url=web,
-        compare_url=comparison,
-        known_issues=(*_known_issues(entries), *writers.told_apart(own, "known issue")),
-        remarks=tuple(filter(None, remarks)),
+        contributors=tuple(each for each in people if not each.person.is_bot),
+        bots=tuple(each for each in people if each.person.is_bot),
+        project_name=project_name(manifests, request, repository, newer.tag),
+        manifests=manifests,
+        remote_url=web_address(remote) if remote else None,
+        compared=(older.tag or older.sha, newer.tag or newer.sha),
+        known_issues=writers.told_apart(own, "known issue"),
+        remarks=tuple(remarks),
     )
 
 
-def _own(repository: Repository, older: End, newer: End) -> Iterator[Own]:
-    def reading(commit: CommitObject) -> Callable[[str], str]:
-        return lambda path: text_of(repository, blob_at(repository, commit, path)) or ""
-
-    paths = changed_paths(repository, older.commit, newer.commit)
-    return own_words(paths, reading(older.commit), reading(newer.commit), older.tag)
-
-
-def _raised(repository: Repository, found: Range, entries: Sequence[Entry], drafts: Sequence[Draft]) -> Iterator[Draft]:
-    broken = " ".join(made.change().text for made in drafts if made.breaking).casefold()
-    for path, before, after in raised_needs(repository, found.older.commit, found.newer.commit):
-        writers = [entry for entry in entries if path in entry.paths]
+def _raised(
+    needs: Iterable[tuple[str, str, str]], entries: Sequence[Entry], changes: Sequence[Change]
+) -> Iterator[Change]:
+    broken = " ".join(change.text for change in changes if change.breaking).casefold()
+    for path, before, after in needs:
+        writers = [entry for entry in entries if path in entry.commit.paths]
         if writers and after.partition(" ")[0].casefold() not in broken:
-            made = draft(read_message(f"Require {after} (before: {before})", ""), writers[-3:])
+            made = change_of(read_message(f"Require {after} (before: {before})", ""), writers[-3:])
             yield replace(made, kind="removal", breaking=True, declared=True)
 
 
-def _ordered(drafts: Sequence[Draft]) -> tuple[Change, ...]:
+def _ordered(changes: Sequence[Change]) -> tuple[Change, ...]:
     # Where the project wrote its notes, what it says nothing of is a change only if its commit says so plainly.
-    if any(made.own for made in drafts):
-        for made in drafts:
-            reviewed = made.message.pull_request and any(role(path) == "source" for path in made.paths)
-            plain = made.kind in _TELLING and (made.message.conventional or reviewed)
-            if not (made.own or made.breaking or plain or made.kind in ("documentation", "dependency")):
-                made.kind = "internal"
-    ranked = sorted(drafts, key=lambda made: (made.own is None, made.place if made.own else -made.impact))
-    return tuple(made.change() for made in ranked)
+    is_told = any(change.own for change in changes)
+    done = [replace(each, kind="internal") if is_told and not _is_plain(each) else each for each in changes]
+    weighed = [replace(each, impact=_impact(each)) for each in done]
+    return tuple(sorted(weighed, key=lambda each: (not each.own, 0 if each.own else -each.impact)))
 
 
-def _known_issues(entries: Sequence[Entry]) -> Iterator[Change]:
-    for entry in entries:
-        paragraphs = (" ".join(part.split()) for part in (entry.message.text, *entry.commit.body.split("\n\n")))
-        for match in filter(None, map(_KNOWN_ISSUES.match, paragraphs)):
-            if not is_nothing(match["rest"]):
-                yield draft(read_message(match["rest"], ""), [entry]).change()
+def _is_plain(change: Change) -> bool:
+    reviewed = change.pull_request and any(role(path) == "source" for path in change.paths)
+    telling = change.kind in ("feature", "fix", "performance", "security") and (change.conventional or reviewed)
+    return change.own or change.breaking or bool(telling) or change.kind in ("documentation", "dependency")
+
+
+def _impact(change: Change) -> float:
+    weight = _WEIGHTS[change.kind] + (0.4 if change.declared else 0.25 if change.breaking else 0)
+    weight += 0.1 * change.own + 0.05 * bool(change.details) + 0.02 * bool(change.issues)
+    weight += min(0.05, 0.01 * sum(role(path) == "source" for path in change.paths))
+    return round(min(0.99, weight), 4)

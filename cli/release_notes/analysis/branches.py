@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.facts import Change, Commit
 
 _MERGED = re.compile(
     r"^(?:Merge pull request (?P<pull>#\d+) from \S+|Merged in \S+ \(pull request (?P<bucket>#\d+)\))", re.I
@@ -25,34 +25,36 @@ _LOG = re.compile(r"^(?:\* \S+:?$|conflicts?:|# conflicts|  +\S)", re.I)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """Title and text of a merged pull request or topic."""
+class Entry(NamedTuple):
+    """A commit with its parsed message."""
 
-    title: str
-    body: str
-    pull_request: str | None
+    commit: Commit
+    message: Change
+
+    @property
+    def sha(self) -> str:
+        return self.commit.sha
 
 
-def read_merge(subject: str, body: str) -> Merge | None:
-    """Return what a merge says; None if nobody wrote anything."""
+def read_merge(subject: str, body: str) -> tuple[str, str, str | None] | None:
+    """Return title, text and number of a merged pull request or topic; None if nobody wrote anything."""
     subject = re.sub(r"^(?:chore|build|ci)(?:\([^)]*\))?:\s*", "", subject)
     number = _REQUEST.search(body)
     if match := _MERGED.match(subject):
         title, rest = _first_line(body)
-        return Merge(title, rest, match["pull"] or match["bucket"]) if title else None
+        return (title, rest, match["pull"] or match["bucket"]) if title else None
     if match := _TITLED.match(subject):
-        return Merge(match["title"], body, f"#{match['pull']}")
+        return (match["title"], body, f"#{match['pull']}")
     if not _BRANCH.match(subject):
-        return Merge(subject, body, number["pull"] if number else None)
+        return (subject, body, number["pull"] if number else None)
     if number:
         title, rest = _first_line(_REQUEST.sub("", body))
-        return Merge(title, rest, number["pull"]) if title else None
+        return (title, rest, number["pull"]) if title else None
     prose = [each for each in re.split(r"\n[ \t]*\n", body.strip()) if not _LOG.match(each) and len(each.split()) > 3]
     if _BACK.match(subject) or not prose:
         return None
     title, *more = _SENTENCE_END.split(" ".join(prose[0].split()), maxsplit=1)
-    return Merge(title, "\n\n".join([*more, *prose[1:]]), None)
+    return (title, "\n\n".join([*more, *prose[1:]]), None)
 
 
 def _first_line(text: str) -> tuple[str, str]:
@@ -63,31 +65,22 @@ def _first_line(text: str) -> tuple[str, str]:
 def brought_in(entries: Sequence[Entry], head: str) -> dict[str, tuple[str, ...]]:
     """Return the commits that came with each merge, newest first, each commit once; follows first parents."""
     parents = {entry.sha: entry.commit.parents for entry in entries}
-    order = {entry.sha: number for number, entry in enumerate(entries)}
-    owned: dict[str, list[str]] = {}
-    seen: set[str] = set()
+    owners: dict[str, tuple[str, ...]] = {}
+    # The oldest merge is looked at first, and takes what several of them reach.
     todo: list[tuple[str, tuple[str, ...]]] = [(head, ())]
     while todo:
-        start, owners = todo.pop()
-        line = _line(start, parents, seen)
-        for sha in line:
-            for owner in owners:
-                owned.setdefault(owner, []).append(sha)
-        # Newest last on the stack: the oldest merge is looked at first, and takes what several of them reach.
-        todo += [(side, (*owners[-8:], sha)) for sha in line for side in parents[sha][1:]]
-    return {merge: tuple(sorted(shas, key=order.__getitem__)) for merge, shas in owned.items()}
-
-
-def _line(start: str, parents: Mapping[str, tuple[str, ...]], seen: set[str]) -> list[str]:
-    line = []
-    sha = start
-    while sha in parents and sha not in seen:
-        seen.add(sha)
-        line.append(sha)
-        if not parents[sha]:
-            break
-        sha = parents[sha][0]
-    return line
+        sha, above = todo.pop()
+        sides = []
+        while sha in parents and sha not in owners:
+            owners[sha] = above
+            sides += [(side, (*above[-8:], sha)) for side in parents[sha][1:]]
+            sha = parents[sha][0] if parents[sha] else ""
+        todo += sides
+    owned: dict[str, list[str]] = {}
+    for sha in parents:
+        for owner in owners.get(sha, ()):
+            owned.setdefault(owner, []).append(sha)
+    return {merge: tuple(shas) for merge, shas in owned.items()}
 
 
 _SUBJECT = re.compile(
@@ -101,24 +94,13 @@ _PARTLY = re.compile(r"\bpartial(?:ly)?\b|\bparts? of\b|\bin part\b", re.I)
 _PULL = re.compile(r"\s*\([#!]\d+\)$")
 
 
-@dataclass(slots=True)
-class Reverts:
-    """Commits that cancel each other out.
+def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> tuple[set[str], set[str]]:
+    """Return the commits that cancel each other out, and the reverts of earlier releases.
 
-    Attributes:
-        cancelled: Reverted commits and all reverts but those `outside`.
-        pairs: Each commit that stays reverted, with its revert.
-        outside: Reverts of earlier releases; they are changes themselves.
+    Reverts apply newest first: one that was reverted itself reverts nothing.
     """
-
-    cancelled: set[str] = field(default_factory=set)
-    pairs: dict[str, str] = field(default_factory=dict)
-    outside: set[str] = field(default_factory=set)
-
-
-def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> Reverts:
-    """Apply the reverts of a range, newest first: one that was reverted itself reverts nothing."""
-    found = Reverts()
+    cancelled: set[str] = set()
+    outside: set[str] = set()
     places: dict[str, list[int]] = {}
     for place, entry in enumerate(entries):
         subject, pull = entry.commit.subject.casefold(), entry.message.pull_request
@@ -126,15 +108,13 @@ def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) 
         for key in {entry.sha[:7], subject, _PULL.sub("", subject)} | numbers:
             places.setdefault(key, []).append(place)
     for place, entry in enumerate(entries):
-        if is_revert(entry) and entry.sha not in found.cancelled:
+        if is_revert(entry) and entry.sha not in cancelled:
             target = next((each for key in _targets(entry) for each in places.get(key, ()) if each > place), None)
             if target is None:
-                found.outside.add(entry.sha)
-                continue
-            shas = (entries[target].sha, *merged.get(entries[target].sha, ()))
-            found.cancelled |= {entry.sha, *shas}
-            found.pairs |= dict.fromkeys(() if is_revert(entries[target]) else shas, entry.sha)
-    return found
+                outside.add(entry.sha)
+            else:
+                cancelled |= {entry.sha, entries[target].sha, *merged.get(entries[target].sha, ())}
+    return cancelled, outside
 
 
 def _targets(entry: Entry) -> list[str]:

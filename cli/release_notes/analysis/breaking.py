@@ -2,53 +2,42 @@
 
 import re
 
-from cli.release_notes.analysis.prefix import is_nothing
+from cli.release_notes.analysis.message import is_nothing
 
 _PLATFORM = (
-    r"(?:c?python|pypy|node(?:\.?js)?|deno|bun|ruby|php|java|jdk|jvm|go|golang|rust|\.net|swift|kotlin|scala|elixir"
-    r"|erlang|otp|perl"
+    r"(?:c?python|pypy|node(?:\.?js)?|deno|bun|ruby|php|java|jdk|jvm|go|golang|rust|\.net|swift|kotlin|scala|elixir|otp"
     r"|postgres\w*|mysql|sqlite|mariadb|django|rails|react|vue|angular|typescript|windows|macos|ubuntu|debian|ios"
     r"|android|openssl|numpy|r)"
 )
 _FILLERS = r"(?:\W+(?:official|the|all|support|supporting|for|of|old|eol|compat\w*|with|versions?)\b){0,6}\W+"
 _DROPPED = re.compile(
-    rf"\b(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|end(?:s|ed)?|stop(?:s|ped)? supporting"
-    rf"|no longer supports?){_FILLERS}"
-    rf"(?:{_PLATFORM}\W*(?:versions? )?(?:v?\d|<|≤|below|older)|end[- ]of[- ]life {_PLATFORM}"
-    rf"|v?[23]\.\d{{1,2}}\b(?!\.\d))"
-    rf"|\b(?:drop|remove)\w* end[- ]of[- ]life \w+ versions|\b{_PLATFORM} v?\d[\w.]*\b.{{0,30}}\b(?:is"
-    rf"|are) no longer supported",
+    rf"\b(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|ends?|stop(?:s|ped)? supporting|no longer supports?){_FILLERS}"
+    rf"(?:{_PLATFORM}\W*(?:versions? )?(?:v?\d|<|≤|below|older)|end[- ]of[- ]life {_PLATFORM}|v?[23]\.\d\d?\b(?!\.\d))"
+    rf"|\b(?:drop|remove)\w* end[- ]of[- ]life \w+ versions|\b{_PLATFORM} v?\d[\w.]*\b.{{0,30}} no longer supported",
     re.I,
 )
 _REQUIRES = re.compile(
-    rf"^(?:now )?requires?d?\b\W+(?:at least )?{_PLATFORM}\W*(?:version )?(?:>=|≥|v?\d)"
-    rf"|^(?:bump|rais|updat|increas|set|upgrad|mov)\w* (?:the )?(?:(?:crate'?s? )?msrv\b|minimum (?:supported "
-    rf"|required )?{_PLATFORM})"
-    rf"|\bminimum (?:supported |required )?{_PLATFORM}(?: version)? (?:is|to)\b|\bnow requires? {_PLATFORM} v?\d",
+    rf"^(?:now )?requires?d?\b\W+(?:at least )?{_PLATFORM}\W*(?:version )?(?:>=|≥|v?\d)|\bnow requires? {_PLATFORM} \d"
+    r"|^(?:bump|rais|updat|increas|set|upgrad|mov)\w* (?:the )?(?:(?:crate'?s? )?msrv\b|minimum (?:supported |required "
+    rf")?{_PLATFORM})|\bminimum (?:supported |required )?{_PLATFORM}(?: version)? (?:is|to)\b",
     re.I,
 )
 _OF_MAKERS = re.compile(
-    r"\b(?:CI|tox|docs?|in `[^`]+`|shims?|workarounds?|hacks?|leftovers?|specific|classifiers?|checks?"
-    r"|idioms?|syntax|jobs?"
-    r"|matrix|images?|tests?|builds?|code ?paths?|compat\w* (?:code|layers?|imports?)|mentions?)\b",
+    r"\b(?:CI|tox|docs?|in `[^`]+`|shims?|workarounds?|hacks?|leftovers?|specific|classifiers?|checks?|idioms?|syntax"
+    r"|jobs?|matrix|images?|tests?|builds?|code ?paths?|compat\w* (?:code|layers?|imports?)|mentions?)\b",
     re.I,
 )
 """Tidying after a version was dropped."""
 _REMOVES = re.compile(r"^(?:this )?(?:remov(?:e|es|ed)|drop(?:s|ped)?|delet(?:e|es|ed))(?=\s)", re.I)
+_GONE = re.compile(r"\b(?:has|have|is|are|was|were) (?:now |also )?(?:been )?(?:removed|renamed|dropped)\b", re.I)
 _RENAMES = re.compile(
-    r"^(?:renam(?:e|es|ed)\b(?=.*\bto\b)|replac(?:e|es|ed)\b(?=.*\b(?:exception|class|function|method|parameter"
-    r"|argument|option|flag"
-    r"|command|setting)\b.*\bwith\b))",
+    r"^(?:renam(?:e|es|ed)\b(?=.*\bto\b)|replac(?:e|es|ed)\b(?=.*\b(?:exception|class|function|method|parameter|argument"
+    r"|option|flag|command|setting)\b.*\bwith\b))",
     re.I,
 )
 _REFUSES = re.compile(
     r"\bnow (?:requires?|refuses?|rejects?)\b|^rais(?:e|es|ed) `?[A-Z]\w+`? instead of\b"
     r"|\bno longer (?:on|enabled|included|active)\b.{0,20}\bdefault\b",
-    re.I,
-)
-_GONE = re.compile(
-    r"\b(?:has|have) (?:now |also )?been (?:removed|renamed|dropped)\b|\b(?:is|are|was|were) (?:now )?(?:removed"
-    r"|renamed|dropped)\b",
     re.I,
 )
 _DEPRECATED = re.compile(
@@ -60,22 +49,18 @@ _CODE = re.compile(
     r"`[^`]+`|\w+\([^)]*\)|(?:^|\s)-{1,2}[a-z][\w-]+|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|\b[a-z_]\w+\.[a-z]\w+\b"
 )
 _THING = re.compile(
-    r"\b(?:deprecated|features?|options?|param(?:eter)?s?|arguments?|commands?|methods?|class(?:es)?|functions?"
-    r"|endpoints?|support|flags?"
-    r"|settings?|api|modules?|plugins?|attribute|property|alias|backend|driver|routes?|default|directive"
+    r"\b(?:deprecated|features?|options?|param(?:eter)?s?|arguments?|commands?|methods?|class(?:es)?|functions?|endpoints?"
+    r"|support|flags?|settings?|api|modules?|plugins?|attribute|property|alias|backend|driver|routes?|default|directive"
     r"|environment variables?)\b",
     re.I,
 )
 _HARMLESS = re.compile(
     r"\b(?:unused|unneeded|unnecessary|redundant|duplicat\w+|dead|obsolete|leftover|stale|workarounds?|hacks?|warnings?"
-    r"|comments?"
-    r"|todo|logging|debug|imports?|dependenc(?:y|ies)|requirements?|boilerplate|links?|badges?|jobs?|steps?|fixtures?"
-    r"|temporary"
-    r"|changelog|readme|docs?|documentation|internal|private|optimi[sz]ations?|special[- ]cas\w+|no longer (?:needed"
-    r"|used|exist\w*|"
-    r"necessary|required)|usages? of|uses? of|calls? (?:to|of)|checks?|polyfills?|examples?|tests?|limits?|limitations?"
-    r"|restrictions?|clones?|allocations?|copies|from (?:the )?(?:repo|repository|list|index))\b"
-    r"|^\w+ (?:the )?`?_{1,2}[a-z]\w*|\.__\w+__",
+    r"|comments?|todo|logging|debug|imports?|dependenc(?:y|ies)|requirements?|boilerplate|links?|badges?|jobs?|steps?"
+    r"|fixtures?|temporary|changelog|readme|docs?|documentation|internal|private|optimi[sz]ations?|special[- ]cas\w+"
+    r"|no longer (?:needed|used|exist\w*|necessary|required)|usages? of|uses? of|calls? (?:to|of)|checks?|polyfills?"
+    r"|examples?|tests?|limits?|limitations?|restrictions?|clones?|allocations?|copies"
+    r"|from (?:the )?(?:repo|repository|list|index))\b|^\w+ (?:the )?`?_{1,2}[a-z]\w*|\.__\w+__",
     re.I,
 )
 LONGEST_NOTE = 2_000

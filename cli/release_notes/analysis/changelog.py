@@ -38,7 +38,7 @@ _ROLES = (
 class Block(NamedTuple):
     """A heading or list item with its level, or a paragraph; `more` is a further paragraph of an item."""
 
-    kind: Literal["heading", "item", "more", "paragraph"]
+    kind: Literal["heading", "item", "more", "paragraph", "code"]
     level: int
     text: str
 
@@ -135,7 +135,7 @@ def _tell(section: Section, above: list[tuple[int, str]], text: str) -> None:
 
 
 def markdown_blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of Markdown, without code, quotations and HTML."""
+    """Yield the blocks of Markdown, without quotations and HTML."""
     depth = quoted = 0
     fresh = False
     tokens = MarkdownIt("commonmark").parse(text)
@@ -147,6 +147,8 @@ def markdown_blocks(text: str) -> Iterator[Block]:
             quoted += token.nesting
         elif kind == "list_item_open":
             fresh = True
+        elif kind in ("fence", "code_block"):
+            yield Block("code", depth, token.content.rstrip("\n"))
         elif kind == "heading_open" and not depth:
             yield Block("heading", int(token.tag[1]), _spoken(following))
         elif kind == "paragraph_open" and not quoted:
@@ -163,7 +165,7 @@ def _spoken(inline: Token) -> str:
             parts.append(f"`{child.content}`")
         elif child.type in ("strong_open", "strong_close"):
             parts.append("**")
-        elif child.type == "text":
+        elif child.type == "text" or (child.type == "html_inline" and not child.content.startswith("<!")):
             parts.append(child.content)
     return " ".join("".join(parts).split())
 

@@ -4,21 +4,20 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from cli.release_notes.analysis.branches import Entry
 from cli.release_notes.analysis.breaking import drops_version, removes_deprecated, says_so
-from cli.release_notes.analysis.drafts import Draft, draft
-from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.analysis.changes import change_of
 from cli.release_notes.analysis.message import read_message
 from cli.release_notes.analysis.own import Own, fragment_number, fragment_type
 from cli.release_notes.analysis.paths import role
 from cli.release_notes.analysis.wording import kind_of
 from cli.release_notes.facts import Change, ChangeKind
-from cli.release_notes.git.objects import CommitObject, Repository, blob_at, text_of
+from cli.release_notes.repository import Repository
 
 HEAD_OF_CHANGELOG, ALIKE = 60_000, 40
 """Characters that are searched, and letters at the beginning or end of an entry that must be there."""
 LITTLE, MOST, ALMOST_ALL = 0.25, 0.6, 0.9
 """Shares of words in common: with the commit that wrote the entry, with others, with others of another number."""
-_NEUTRAL = (None, "improvement", "removal")
 
 
 class Writers:
@@ -28,76 +27,71 @@ class Writers:
         self._repository = repository
         self._by_path: dict[str, list[Entry]] = {}
         for entry in reversed(entries):
-            for path in entry.paths:
+            for path in entry.commit.paths:
                 if role(path) == "changelog":
                     self._by_path.setdefault(path, []).append(entry)
         self._texts: dict[tuple[str, str], str] = {}
 
-    def of(self, own: Own) -> Entry | None:
+    def of(self, own: Own) -> list[Entry]:
         """Return the oldest commit of the range that has these words, else the newest that touched the file."""
         writers = self._by_path.get(own.path, [])
         letters = _letters(own.text)
-        probes = [letters[:ALIKE], letters[-ALIKE:]]
-        found = (entry for entry in writers if any(probe in self._text(entry.sha, own.path) for probe in probes))
-        return next(found, writers[-1] if writers else None)
+        probes = (letters[:ALIKE], letters[-ALIKE:])
+        found = [entry for entry in writers if any(probe in self._text(entry.sha, own.path) for probe in probes)]
+        return found[:1] or writers[-1:]
 
     def _text(self, sha: str, path: str) -> str:
         if (sha, path) not in self._texts:
-            commit = self._repository.get(sha)
-            blob = blob_at(self._repository, commit, path) if isinstance(commit, CommitObject) else None
-            self._texts[sha, path] = _letters((text_of(self._repository, blob) or "")[:HEAD_OF_CHANGELOG])
+            self._texts[sha, path] = _letters(self._repository.content(sha, path)[:HEAD_OF_CHANGELOG])
         return self._texts[sha, path]
 
     def told_apart(self, own: Iterable[Own], purpose: str) -> tuple[Change, ...]:
         """Return the entries that are no changes: steps for whoever upgrades, or known issues."""
-        wrote = [(each, self.of(each)) for each in own if each.purpose == purpose]
-        return tuple(_in_own_words(each, [], [entry], 0).change() for each, entry in wrote if entry)
+        wrote = ((each, self.of(each)) for each in own if each.purpose == purpose)
+        return tuple(_in_own_words(each, [], entries) for each, entries in wrote if entries)
 
 
 class Index:
-    """Finds the drafts that an entry is about."""
+    """Finds the changes that an entry is about, by their places."""
 
-    def __init__(self, drafts: Sequence[Draft], writers: Writers) -> None:
+    def __init__(self, changes: Sequence[Change], writers: Writers) -> None:
         self._writers = writers
-        self._by_key: dict[str, list[Draft]] = {}
-        self._texts = [(made, [_words(made.message.text), _words(made.message.breaking_note or "")]) for made in drafts]
-        for made in drafts:
-            numbers = {made.message.pull_request, *made.message.issues, *map(fragment_number, made.paths)} - {None}
-            for key in (
-                *map(str, numbers),
-                *(entry.sha[:7] for entry in made.entries),
-                f"={_letters(made.message.text)}",
-            ):
-                self._by_key.setdefault(key, []).append(made)
+        self._changes = changes
+        self._by_key: dict[str, list[int]] = {}
+        self._words = [(_words(change.text), _words(change.breaking_note or "")) for change in changes]
+        for at, change in enumerate(changes):
+            numbers = {change.pull_request, *change.issues, *map(fragment_number, change.paths)} - {None}
+            keys = (*map(str, numbers), *(sha[:7] for sha in change.commits), f"={_letters(change.text)}")
+            for key in keys:
+                self._by_key.setdefault(key, []).append(at)
 
-    def about(self, own: Own) -> tuple[list[Draft], list[Entry]]:
-        """Return the drafts by commit, text, number, author or words; if there are none, who wrote the entry."""
+    def about(self, own: Own) -> tuple[list[int], list[Entry]]:
+        """Return the changes by commit, text, number, author or words; if there are none, who wrote the entry."""
         words = _words(own.text)
         keys = [*(sha[:7] for sha in own.shas), f"={_letters(own.text)}"]
-        found = [made for key in keys for made in self._by_key.get(key, ())]
+        found = [at for key in keys for at in self._by_key.get(key, ())]
         if not found:
-            numbered = [made for number in own.numbers for made in self._by_key.get(number, ())]
-            shares = [len(_words(made.message.text) & (words | _words(own.more[:300]))) for made in numbered]
-            found = [made for made, share in zip(numbered, shares, strict=True) if share or not any(shares)]
-        wrote = self._writers.of(own) if not found else None
+            numbered = [at for number in own.numbers for at in self._by_key.get(number, ())]
+            sharing = [at for at in numbered if self._words[at][0] & (words | _words(own.more[:300]))]
+            found = sharing or numbered
+        wrote = self._writers.of(own) if not found else []
         if wrote:
             # Who makes a release, or tidies the changelog, writes entries about the work of others.
             near = [
-                made for made in self._by_key.get(wrote.sha[:7], ()) if fragment_type(own.path) or _is_of(made, words)
+                at for at in self._by_key.get(wrote[0].sha[:7], ()) if fragment_type(own.path) or self._is_of(at, words)
             ]
             found = near[:1] or self._alike(words, ALMOST_ALL if own.numbers else MOST)
-        return list({id(made): made for made in found}.values()), [wrote] if wrote else []
+        return list(dict.fromkeys(found)), wrote
 
-    def _alike(self, words: set[str], least: float) -> list[Draft]:
-        shares = (
-            (max(_share(words, text) for text in texts), made) for made, texts in self._texts if not made.message.noise
+    def _is_of(self, at: int, words: set[str]) -> bool:
+        return not self._changes[at].noise and _share(words, self._words[at][0]) > LITTLE
+
+    def _alike(self, words: set[str], least: float) -> list[int]:
+        shares = [max(_share(words, text) for text in texts) for texts in self._words]
+        best = max(
+            (at for at, change in enumerate(self._changes) if not change.noise), key=shares.__getitem__, default=None
         )
-        best = max(shares, key=lambda pair: pair[0], default=None)
-        return [best[1]] if best and best[0] >= least else []
-
-
-def _is_of(made: Draft, words: set[str]) -> bool:
-    return not made.message.noise and _share(words, _words(made.message.text)) > LITTLE
+        return [best] if best is not None and shares[best] >= least else []
 
 
 def _letters(text: str) -> str:
@@ -112,43 +106,54 @@ def _share(some: set[str], others: set[str]) -> float:
     return len(some & others) / max(3, min(len(some), len(others)))
 
 
-def told(drafts: Sequence[Draft], own: Iterable[Own], writers: Writers) -> list[Draft]:
-    """Return the drafts in the project's own words, in their order, and then those that it says nothing of."""
-    index = Index(drafts, writers)
-    result: list[Draft] = []
+def told(changes: Sequence[Change], own: Iterable[Own], writers: Writers) -> list[Change]:
+    """Return the changes in the project's own words, in their order, and then those that it says nothing of."""
+    index = Index(changes, writers)
+    result: dict[int, Change] = {}
     used: dict[int, str] = {}
     # A breaking change says more than the same change in a list of features.
     for place, each in sorted(enumerate(own), key=lambda pair: not pair[1].breaking):
         about, wrote = index.about(each) if each.purpose == "change" else ([], [])
-        if about and all(used.get(id(made), each.place) != each.place for made in about):
-            continue
-        used.update((id(made), each.place) for made in about)
-        result += [_in_own_words(each, about, wrote, place)] if about or wrote else []
-    return [*result, *(made for made in drafts if id(made) not in used)]
+        if (about or wrote) and not (about and all(used.get(at, each.place) != each.place for at in about)):
+            used |= dict.fromkeys(about, each.place)
+            result[place] = _in_own_words(each, [changes[at] for at in about], wrote)
+    return [*(result[place] for place in sorted(result)), *(each for at, each in enumerate(changes) if at not in used)]
 
 
-def _in_own_words(own: Own, about: Sequence[Draft], wrote: Sequence[Entry], place: int) -> Draft:
-    entries = list({entry.sha: entry for made in about for entry in made.entries}.values()) or wrote
-    message = replace(read_message(own.text, ""), pull_request=None, issues=(), details="")
-    made = draft(about[0].message if about else message, entries)
-    declared = own.breaking or any(each.message.marked for each in about)
-    kind, breaking = _kind(own, about), declared or _is_told(own, about)
-    return replace(made, own=own, place=place, kind=kind, declared=declared, breaking=breaking)
+def _in_own_words(own: Own, about: Sequence[Change], wrote: Sequence[Entry]) -> Change:
+    message = replace(read_message(own.text, ""), pull_request=None, issues=())
+    made = about[0] if about else change_of(message, wrote)
+    note = made.breaking_note
+    declared = own.breaking or any(each.declared for each in about)
+    return replace(
+        made,
+        own=True,
+        text=own.text,
+        details=own.more,
+        scope=own.scope,
+        kind=_kind(own, about),
+        declared=declared,
+        breaking=declared or _is_told(own, about),
+        breaking_note=note if note and not own.more and own.text[:40].casefold() not in note.casefold() else own.more,
+        commits=tuple(dict.fromkeys(sha for each in about for sha in each.commits)) or made.commits,
+        paths=tuple(dict.fromkeys(path for each in about for path in each.paths)) or made.paths,
+        issues=tuple(dict.fromkeys(each for each in (*made.issues, *own.numbers) if each != made.pull_request)),
+    )
 
 
-def _is_told(own: Own, about: Sequence[Draft]) -> bool:
+def _is_told(own: Own, about: Sequence[Change]) -> bool:
     if removes_deprecated(own.text):
         return own.kind not in ("fix", "internal", "documentation")
     if own.kind in ("deprecation", "documentation") or drops_version(own.text):
         return own.kind not in ("deprecation", "documentation")
     # Where headings sort the entries, the words of commits count no more.
-    of_commits = [made.message.text for made in about[:1] if not own.classified]
+    of_commits = [change.text for change in about[:1] if not own.classified]
     sentences = [own.text, *re.split(r"(?<=[.!])\s+", own.more)[:3], *of_commits]
-    return own.kind in _NEUTRAL and any(map(says_so, sentences))
+    return own.kind in (None, "improvement", "removal") and any(map(says_so, sentences))
 
 
-def _kind(own: Own, about: Sequence[Draft]) -> ChangeKind:
+def _kind(own: Own, about: Sequence[Change]) -> ChangeKind:
     named = own.kind or kind_of(own.text)
     if own.kind or named not in ("other", "internal"):
         return named
-    return next((made.kind for made in about if made.message.conventional), "improvement")
+    return next((change.kind for change in about if change.conventional), "improvement")

@@ -1,97 +1,143 @@
-"""Parse a commit message."""
+"""Parse a commit message into a change without commits: prefix, numbers, footers, prose."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from cli.release_notes.analysis.prefix import breaking_notes, migration_footer, take_prefix, without_footers
-from cli.release_notes.analysis.wording import is_noise, kind_of
-from cli.release_notes.facts import ChangeKind
+from cli.release_notes.analysis.wording import TYPES, is_noise, kind_of
+from cli.release_notes.facts import Change, ChangeKind
 
 LONGEST_TEXT, LONGEST_DETAILS = 400, 4_000
 """Characters kept of a subject and of its details."""
+_CONVENTIONAL = re.compile(
+    r"^(?P<type>[A-Za-z][\w -]{0,20}?)\s?(?:\((?P<scope>(?:[^()]|\([^()]{0,60}\)){1,60})\))?(?P<bang>!)?\s?:\s+"
+    r"(?P<text>\S.*)$"
+)
+_AREA = re.compile(r"^(?!\S*//|(?i:cve|ghsa)-)(?P<scope>[A-Za-z0-9_.][\w./+,*@-]{0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$")
+_BRACKET = re.compile(r"^\[(?P<tag>[^\[\]]{1,40})\]\s*:?\s*(?P<text>\S.*)$")
+_EMOJI = re.compile(
+    r"^(?P<mark>:[a-z0-9_+-]+:|[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])[\ufe0e\ufe0f]?\s*"
+)
+BREAKING_TAG = re.compile(r"^\W*(?:breaking(?:[ -]changes?)?|backwards?[ -]incompatib\w+)\W*$", re.I)
 _PULL = re.compile(r"\s*\((?:#|GH-|!|PR ?#?)(?P<number>\d{1,7})\)\s*$", re.I)
 _CLOSES = re.compile(
-    r"\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)\b(?: (?:issues?|bugs?))?[:\s]+(?P<list>(?:(?:#|GH-)\d+(?:\s*,\s*"
-    r"|\s+and\s+)?)+)"
-    r"|\bissues? (?P<named>#\d{1,7})\b",
+    r"\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)\b(?: (?:issues?|bugs?))?[:\s]+"
+    r"(?P<list>(?:(?:#|GH-)\d+(?:\s*,\s*|\s+and\s+)?)+)|\bissues? (?P<named>#\d{1,7})\b",
     re.I,
 )
 _LISTED = re.compile(r"^[*-] (?P<subject>\S.*)$", re.M)
-_CHORES_OF_BODIES = re.compile(
-    r"^(?:[-=*_]{2,}|\[pre-commit\.ci\].*|for more information, see https?://\S+|🤖 generated with.*"
-    r"|generated with \[?claude.*"
-    r"|(?:(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|references|see|related to|part of|pr"
-    r"|issue)\b[:\s]*)+(?:(?:(?:[\w./-]+)?#\d+"
-    r"|https?://\S+)(?:[\s,]+(?:and )?)?)+\.?|[-*+]\s+\[[ xX]?\].*)$",
+_TRAILER = (
+    r"(?:(?i:signed-off-by|co-authored-by|(?:reviewed|acked|tested|reported|suggested|helped|merged|approved)[\w-]*|cc"
+    r"|closes?|fix(?:e[sd])?|resolves?|refs?|see-also|change-id|bug|issue|link|relates-to|part-of|pr-url|release-note"
+    r"|[a-z]+-session)\s*:|\(cherry picked from)"
+)
+_TRAILERS = re.compile(rf"^{_TRAILER}.*(?:\n[ \t]+\S.*)*\n?", re.M)
+_MIGRATION = re.compile(
+    r"^\W*(?:migration(?:[ -](?:guide|notes?|path))?|upgrad(?:e|ing)(?: (?:guide|notes?))?|how to (?:migrate|upgrade)"
+    rf"|to migrate|action required)\W*:\W*(?P<text>\S.*(?:\n(?!{_TRAILER})[^\n]*\S[^\n]*)*)",
+    re.I | re.M,
+)
+_BREAKING = re.compile(
+    r"^BREAKING[ -]CHANGES?(?:\([^)]*\))?[ \t]*:[ \t]*"
+    rf"(?P<note>(?:\n\s*)?\S.*(?:\n(?!{_TRAILER}|BREAKING[ -]CHANGE|(?i:migration)[\w -]*:)[^\n]*\S[^\n]*)*)?",
+    re.M,
+)
+_NOTHING = re.compile(
+    r"^\W*(?:none|nope|nothing|no|n/?a|n\.a\.|not applicable|nil|false)\b"
+    r"(?:\W*$|[.,;:!)\u2013\u2014]| -|\W+(?:expected|known|whatsoever|at all|here|that|breaking|such|changes?)\b)",
     re.I,
 )
-_HEADING, _UNDERLINE = re.compile(r"^ {0,3}#{1,6}\s+(?P<title>.*)$"), re.compile(r"^(?:-{2,}|={2,})\s*$")
+_CHORES = re.compile(
+    r"^(?:[-=*_]{2,}|\[pre-commit\.ci\].*|for more information, see https?://\S+|🤖 generated with.*"
+    r"|generated with \[?claude.*|(?:(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|references|see|related to|part of"
+    r"|pr|issue)\b[:\s]*)+(?:(?:(?:[\w./-]+)?#\d+|https?://\S+)(?:[\s,]+(?:and )?)?)+\.?|[-*+]\s+\[[ xX]?\].*)$",
+    re.I,
+)
+_HEADING = re.compile(
+    r"^[ \t]*(?P<fence>```|~~~)(?s:.*?)(?:^[ \t]*(?P=fence)|\Z)"
+    r"|^ {0,3}#{1,6}\s+(?P<title>.*)$|^(?P<under>[ \t]*\S.*)\n(?:-{2,}|={2,})\s*$",
+    re.M,
+)
+"""A fence of code, in which there is none, or a heading."""
 _BESIDE = re.compile(
     r"test|check ?list|screenshot|review|how (?:to|was|has|did|can)|related|issue|link|type of change|todo|note to"
     r"|cla\b",
     re.I,
 )
-_MIGRATION = re.compile(
-    r"^\W*(?:migration(?: (?:guide|notes?|path))?|upgrad(?:e|ing)(?: (?:guide|notes?))?|how to (?:migrate|upgrade)"
-    r"|to migrate"
-    r"|action required)\W*:\W*(?P<text>\S.*)$",
-    re.I | re.S,
-)
-_FIRST: Mapping[ChangeKind, Sequence[ChangeKind]] = {
+_FIRST: dict[ChangeKind, tuple[ChangeKind, ...]] = {
     "fix": ("security", "documentation"), "dependency": ("security",), "internal": ("security",),
 }  # fmt: skip
 """Kinds that words tell better than a prefix does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message without prefix, numbers and footers.
-
-    Attributes:
-        conventional: The author chose the kind.
-        marked: Marked as breaking by `!`, a footer or a tag.
-        noise: About the release, tests, tools or tidying.
-        listed: Subjects listed by the body of a squashed pull request, if they name several changes.
-    """
-
-    kind: ChangeKind
-    scope: str | None
-    text: str
-    details: str
-    conventional: bool = False
-    marked: bool = False
-    noise: bool = False
-    breaking_note: str | None = None
-    migration: str | None = None
-    pull_request: str | None = None
-    issues: tuple[str, ...] = ()
-    listed: tuple["Message", ...] = ()
-
-
-def read_message(subject: str, body: str) -> Message:
+def read_message(subject: str, body: str) -> Change:
     bare, pulls = _without_pull(" ".join(subject[:2_000].split()))
     prefixed = take_prefix(bare)
-    notes = breaking_notes(body)
-    details, migration = _details(body, bare)
+    body = re.sub(r"<!--.*?-->", "", body[: 4 * LONGEST_DETAILS], flags=re.S)
+    notes = [" ".join((match["note"] or "").split()) for match in _BREAKING.finditer(body)]
+    notes = [note for note in notes if not is_nothing(note)]
+    rest = _TRAILERS.sub("", _BREAKING.sub("", body))
+    migration = _MIGRATION.search(rest)
+    details = "\n\n".join(_prose(_MIGRATION.sub("", rest), bare))
     prose = kind_of(prefixed.text)
-    kind = prefixed.kind or prose
-    closes = (match["list"] or match["named"] for match in _CLOSES.finditer(f"{bare}\n{body[: 4 * LONGEST_DETAILS]}"))
-    issues = [*pulls[:-1], *(number for each in closes for number in re.findall(r"\d+", each))]
-    message = Message(
-        kind=prose if prose in _FIRST.get(kind, ()) else kind,
-        scope=prefixed.scope,
+    kind = prose if prefixed.kind == "other" or prose in _FIRST.get(prefixed.kind, ()) else prefixed.kind
+    closes = (match["list"] or match["named"] for match in _CLOSES.finditer(f"{bare}\n{body}"))
+    issues = dict.fromkeys([*pulls[:-1], *(number for each in closes for number in re.findall(r"\d+", each))])
+    return replace(
+        prefixed,
+        kind=kind,
         text=_whole(prefixed.text),
-        details=details,
-        conventional=prefixed.conventional,
-        marked=prefixed.breaking or bool(notes),
+        details=details if len(details) <= LONGEST_DETAILS else details[: LONGEST_DETAILS - 1] + "…",
+        declared=prefixed.declared or bool(notes),
         noise=is_noise(prefixed.text) or is_noise(bare),
         breaking_note=" ".join(notes) or None,
-        migration=migration or migration_footer(body),
+        migration=" ".join(migration["text"].split()) if migration else None,
         pull_request=f"#{pulls[-1]}" if pulls else None,
-        issues=tuple(dict.fromkeys(f"#{number}" for number in issues))[:20],
+        issues=tuple(f"#{number}" for number in issues)[:20],
     )
-    return replace(message, listed=_several(body, message))
+
+
+def take_prefix(subject: str) -> Change:
+    """Return the text without its prefix; the kind is `other` if the prefix names none."""
+    emoji = _EMOJI.match(subject)
+    text = subject[emoji.end() :] if emoji else subject
+    found = _conventional(text) or _bracket(text) or Change("other", None, text)
+    kind = TYPES.get(emoji["mark"], "other") if emoji else "other"
+    return replace(
+        found,
+        kind=kind if found.kind == "other" else found.kind,
+        declared=found.declared or any(sign in subject for sign in ("💥", ":boom:")),
+        conventional=found.conventional or kind != "other",
+    )
+
+
+def _conventional(subject: str) -> Change | None:
+    match = _CONVENTIONAL.match(subject)
+    word = match["type"].strip().lower() if match else ""
+    if match and BREAKING_TAG.match(word):
+        inner = take_prefix(match["text"])
+        return replace(inner, scope=inner.scope or match["scope"], declared=True)
+    if match is None or word not in TYPES:
+        area = _AREA.match(subject)
+        return Change("other", area["scope"], area["text"], declared=area["bang"] is not None) if area else None
+    is_bump = re.fullmatch(r"(?i)deps|dependencies|deps-dev|dep", match["scope"] or "")
+    kind = "dependency" if is_bump else TYPES[word]
+    return Change(kind, match["scope"], match["text"], declared=match["bang"] is not None, conventional=True)
+
+
+def _bracket(subject: str) -> Change | None:
+    match = _BRACKET.match(subject)
+    if match is None:
+        return None
+    inner, tag = take_prefix(match["text"]), match["tag"].strip()
+    breaking, kind = bool(BREAKING_TAG.match(tag)), TYPES.get(tag.lower())
+    scope = inner.scope or (None if breaking or kind else tag)
+    kind = kind if kind and inner.kind == "other" else inner.kind
+    return replace(inner, kind=kind, scope=scope, declared=inner.declared or breaking)
+
+
+def is_nothing(value: str) -> bool:
+    """Return whether a value means "none", as in filled-in templates."""
+    return not re.search(r"\w", value) or bool(_NOTHING.match(value))
 
 
 def _without_pull(subject: str) -> tuple[str, list[str]]:
@@ -108,54 +154,39 @@ def _whole(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + "…"
 
 
-def _several(body: str, message: Message) -> tuple[Message, ...]:
+def listed_in(body: str, message: Change) -> list[Change]:
+    """Return the changes that the body of a squashed pull request lists, if it names several."""
     found = [read_message(each["subject"], "") for each in _LISTED.finditer(body[:20_000])]
-    telling = [
-        each
-        for each in found
-        if each.conventional and not each.noise and each.kind in ("feature", "fix", "performance")
-    ]
-    distinct = list({each.text.casefold(): each for each in telling}.values())
+    telling = (each for each in found if each.conventional and not each.noise)
+    distinct = {each.text.casefold(): each for each in telling if each.kind in ("feature", "fix", "performance")}
+    if len(distinct) < 2:
+        return [message]
     pull = message.pull_request
-    return (
-        tuple(replace(each, pull_request=pull, issues=each.issues or message.issues) for each in distinct)
-        if len(distinct) > 1
-        else ()
-    )
+    return [replace(each, pull_request=pull, issues=each.issues or message.issues) for each in distinct.values()]
 
 
-def _details(body: str, subject: str) -> tuple[str, str | None]:
-    text = without_footers(re.sub(r"<!--.*?-->", "", body[: 4 * LONGEST_DETAILS], flags=re.S))
-    kept: list[str] = []
-    migration = None
-    for paragraph in re.split(r"\n[ \t]*\n", "\n".join(_prose(text.split("\n"), subject))):
-        found = _MIGRATION.match(paragraph.lstrip())
-        if found and migration is None:
-            migration = " ".join(found["text"].split())
-        elif paragraph.strip():
-            kept.append(paragraph.strip("\n"))
-    details = "\n\n".join(kept)
-    return details if len(details) <= LONGEST_DETAILS else details[: LONGEST_DETAILS - 1] + "…", migration
-
-
-def _prose(lines: list[str], subject: str) -> list[str]:
+def _prose(text: str, subject: str) -> list[str]:
     # The headings of a template are no text; what stands below some of them is none either.
     kept: list[str] = []
-    fence = beside = False
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
-        is_fence = line.lstrip().startswith(("```", "~~~"))
-        heading = None if fence else _HEADING.match(line)
-        title = (
-            heading["title"] if heading else line if line.strip() and _UNDERLINE.match(below) and not fence else None
-        )
-        item = line.strip().lstrip("*- ")
-        is_chore = _CHORES_OF_BODIES.match(line.strip()) or (
-            item != line.strip() and (item == subject or is_noise(item))
-        )
-        if title is not None:
-            beside = bool(_BESIDE.search(title))
-            kept.append("")
-        elif not beside and (fence or is_fence or not is_chore):
-            kept.append(line.rstrip())
-        fence ^= is_fence
+    beside, at = False, 0
+    headings = [match for match in _HEADING.finditer(text) if not match["fence"]]
+    for match in [*headings, None]:
+        part = text[at : match.start()] if match else text[at:]
+        if not beside:
+            kept += _paragraphs(part, subject)
+        if match:
+            beside, at = bool(_BESIDE.search(match["title"] or match["under"] or "")), match.end()
     return kept
+
+
+def _paragraphs(text: str, subject: str) -> list[str]:
+    lines: list[str] = []
+    fence = False
+    for line in text.split("\n"):
+        is_fence = line.lstrip().startswith(("```", "~~~"))
+        item = line.strip().lstrip("*- ")
+        noise = item != line.strip() and (item == subject or is_noise(item))
+        if fence or is_fence or not (noise or _CHORES.match(line.strip())):
+            lines.append(line.rstrip())
+        fence ^= is_fence
+    return [part.strip("\n") for part in re.split(r"\n\n+", "\n".join(lines)) if part.strip()]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cli.release_notes.analysis.changelog import Item, Section, Version, markdown_blocks, read_changelog, version_of
+from cli.release_notes.analysis.message import BREAKING_TAG, is_nothing, take_prefix
 from cli.release_notes.analysis.paths import role
-from cli.release_notes.analysis.prefix import BREAKING_TAG, is_nothing, take_prefix
 from cli.release_notes.facts import ChangeKind
 
 Reading = Callable[[str], str]
@@ -85,13 +85,13 @@ class Own:
 def own_words(paths: Mapping[str, str], old: Reading, new: Reading, floor: str | None) -> Iterator[Own]:
     """Yield the entries for the newer end, once each; `paths` are files by status, `floor` is the older version."""
     changelogs = [path for path in sorted(paths, key=lambda path: (path.count("/"), path)) if role(path) == "changelog"]
-    bases = {path: read_changelog(path, old(path)) for path in changelogs if paths[path] != "added"}
-    gone = [section for path, sections in bases.items() if paths[path] == "removed" for section in sections]
+    bases = {path: read_changelog(path, old(path)) for path in changelogs if paths[path] != "A"}
+    gone = [section for path, sections in bases.items() if paths[path] == "D" for section in sections]
     known = {_key(item.text) for sections in bases.values() for each in sections if each.version for item in each.items}
     for path in changelogs:
-        if paths[path] != "removed" and fragment_type(path):
+        if paths[path] != "D" and fragment_type(path):
             yield from _fragment(path, new(path))
-        elif paths[path] != "removed":
+        elif paths[path] != "D":
             before = bases.get(path, gone)
             for section in _new_sections(path, before, read_changelog(path, new(path)), known, version_of(floor or "")):
                 yield from _entries(section, path, known)
@@ -137,7 +137,9 @@ def _new_sections(
 
 
 def _key(text: str) -> str:
-    return re.sub(r"[\W_]+", "", _TRAILING.sub("", text)).casefold()
+    # A candidate of a version says what the version says.
+    text = re.sub(r"(?<=\d)-?(?:alpha|beta|rc)\b[.\d]*", "", _TRAILING.sub("", text))
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
@@ -147,7 +149,6 @@ def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
         telling = own.purpose != "none" and (not item.prose or own.breaking or own.purpose != "change")
         says = re.search(r"\w", own.text) and not is_nothing(item.text) and not own.text.startswith("Full Changelog")
         if telling and says and _key(own.text) not in known:
-            # Sections of candidates say again what the final one says.
             known.add(_key(own.text))
             yield own
 
@@ -157,14 +158,15 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
     labelled = re.sub(r"^\*\*([^*]{1,60}?):?\*\*:?(?<=:\*\*|\*\*:)\s*", r"\1: ", _LEADING.sub("", item.text.strip()))
     prefixed = take_prefix(labelled)
     text = _bare(_LABEL.sub("", prefixed.text))
-    marked = prefixed.breaking or bool(BREAKING_TAG.match(prefixed.scope or "") or _LABEL.search(item.text))
+    named = None if prefixed.kind == "other" else prefixed.kind
+    marked = prefixed.declared or bool(BREAKING_TAG.match(prefixed.scope or "") or _LABEL.search(item.text))
     first, *rest = _SENTENCE_END.split(text, maxsplit=1)
     more = "\n\n".join(filter(None, map(_bare, (*rest, *item.more))))
     numbers = re.findall(r"(?:(?<![\w/])#|\bGH-|!)(\d{1,7})\b", whole)
     return Own(
-        first if first.endswith("..") else first.rstrip(".:"), re.sub(r"\n\n(?=- )", "\n", more), prefixed.kind or kind,
-        None if marked and not prefixed.kind else prefixed.scope, breaking or marked,
-        classified=bool(prefixed.kind or kind or marked), numbers=tuple(dict.fromkeys(f"#{each}" for each in numbers)),
+        first if first.endswith("..") else first.rstrip(".:"), re.sub(r"\n\n(?=- )", "\n", more), named or kind,
+        None if marked and not named else prefixed.scope, breaking or marked,
+        classified=bool(named or kind or marked), numbers=tuple(dict.fromkeys(f"#{each}" for each in numbers)),
         shas=tuple(dict.fromkeys(re.findall(r"(?<![\w/])[0-9a-f]{7,40}(?![\w/])", whole))), path=path, place=place,
         purpose=next((purpose for purpose, pattern in _PURPOSES.items() if pattern.search(item.group)), "change"),
     )  # fmt: skip
@@ -191,7 +193,7 @@ def _fragment(path: str, text: str) -> Iterator[Own]:
     if front:
         bumps = re.findall(r":\s*[\"']?(major|minor|patch)\b", front["front"])
         kind, breaking = ("fix" if {*bumps} <= {"patch"} else None), "major" in bumps
-        texts = [block.text for block in markdown_blocks(front["body"]) if block.text]
+        texts = [block.text for block in markdown_blocks(front["body"]) if block.text and block.kind != "code"]
     else:
         item = "* " + "\n  ".join(text.strip().splitlines())
         sections = read_changelog(path if path.endswith((".rst", ".txt")) else f"{path}.md", item)

@@ -6,21 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cli.release_notes.facts import Change, Commit, Contributor, Person, ProjectFile, ReleaseFacts
+from cli.release_notes.facts import Change, Commit, Contributor, Manifest, Person, ReleaseFacts
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ADA = Person("Ada Lovelace", "ada@example.org", False)
 BOB = Person("Bob", "bob@example.org", False)
 BOT = Person("dependabot[bot]", "bot@example.org", True)
-PYPROJECT = """\
-[project]
-name = "looms"
-version = "1.1.0"
-requires-python = ">=3.11"
-[project.optional-dependencies]
-dev = ["pytest"]
-cards = ["punch"]
-"""
 
 
 def sha(number: int) -> str:
@@ -79,11 +70,11 @@ def facts(**changed: Any) -> ReleaseFacts:
         to_sha=sha(8),
         commits=commits,
         changes=CHANGES,
-        contributors=(Contributor(ADA, 5, is_new=False), Contributor(BOB, 2, is_new=True)),
-        bots=(Contributor(BOT, 1, is_new=False),),
+        contributors=(Contributor(ADA, 5), Contributor(BOB, 2)),
+        bots=(Contributor(BOT, 1),),
         project_name="looms",
-        project_files=(ProjectFile("pyproject.toml", PYPROJECT),),
+        manifests=(Manifest("pyproject.toml", "pip", "looms", "1.1.0", "Python >=3.11"),),
         remote_url="https://github.com/lovelace/looms",
-        compare_url="https://github.com/lovelace/looms/compare/v1.0.0...v1.1.0",
+        compared=("v1.0.0", "v1.1.0"),
     )
     return replace(made, **changed)

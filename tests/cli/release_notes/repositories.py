@@ -7,7 +7,7 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, ObjectType
 
-from cli.release_notes.analysis import analyse
+from cli.release_notes.analysis.analyse import analyse
 from cli.release_notes.facts import FactsRequest, ReleaseFacts
 
 Files = Mapping[str | bytes, str | bytes | None]

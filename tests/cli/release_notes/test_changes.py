@@ -25,10 +25,8 @@ def source(number: int) -> Files:
 def test_what_is_reverted_by_sha_subject_or_number_is_not_in_the_release(built: Built, message: str) -> None:
     kept = built.commit("Add retries (#1)", source(2))
     gone = built.commit("Add a cache (#2)", source(3))
-    undone = built.commit(message.replace("{sha}", gone[:10]), source(2))
-    found = built.facts()
-    assert [change.commits for change in found.changes] == [(kept,)]
-    assert [(change.text, change.commits) for change in found.reverted] == [("Add a cache", (gone, undone))]
+    built.commit(message.replace("{sha}", gone[:10]), source(2))
+    assert [change.commits for change in built.facts().changes] == [(kept,)]
 
 
 def committed(built: Built, message: str, files: Files | None = None) -> Change:
@@ -89,12 +87,9 @@ def test_a_revert_of_a_revert_brings_the_change_back(built: Built) -> None:
     made = built.commit("Add a cache", source(2))
     undone = built.commit(f'Revert "Add a cache"\n\nThis reverts commit {made}.', source(1))
     redone = built.commit(f'Reapply "Add a cache"\n\nThis reverts commit {undone}.', source(2))
-    found = built.facts()
-    assert texts(found.changes) == ["Add a cache"]
-    assert not found.reverted
+    assert texts(built.facts().changes) == ["Add a cache"]
     built.commit(f'Revert "Reapply "Add a cache""\n\nThis reverts commit {redone}.', source(1))
-    found = built.facts()
-    assert (texts(found.changes), texts(found.reverted)) == ([], ["Add a cache"])
+    assert texts(built.facts().changes) == []
 
 
 def branch(built: Built, *messages: str) -> list[str]:
@@ -131,6 +126,7 @@ def test_a_pull_request_is_one_change_with_all_its_commits(built: Built, message
      ("Bump version to 1.2.0", {"uv.lock": "1", "pyproject.toml": "1"}, "internal"),
      ("Update to latest weaver", {"uv.lock": "1", "pyproject.toml": "1"}, "dependency"),
      ("fix(deps): security update of urllib3 for CVE-2026-2222", {"uv.lock": "2"}, "security"),
+     ("Bump urllib3 from 2.0 to 2.1\n\nFixes CVE-2026-2222.", {"uv.lock": "3"}, "security"),
      ("Fix flaky timing", {"tests/test_a.py": "1"}, "internal"),
      ("Add a job", {".github/workflows/ci.yml": "1"}, "internal"),
      ("Add a recipe", {"docs/recipes.md": "1"}, "documentation"),
@@ -172,7 +168,6 @@ HARMLESS = [
      ("Remove `Client.close()`", {"tests/test_a.py": "z = 1\n"}, False),
      ("Remove `Client.close()`", {"tool/a.py": "z = 1\n"}, False),
      ("Drop Node 18", {"tool/a.py": "z = 1\n"}, True),
-     ("Commit writes at once", {"tool/a.py": "z = 1\n", "docs/upgrading.rst": "1"}, True),
      ("docs: this is a breaking change", {"docs/a.md": "1"}, False),
      ("docs!: new numbering", {"docs/a.md": "1"}, True)],
 )  # fmt: skip
@@ -226,7 +221,6 @@ def test_links_submodules_and_big_files_are_counted_and_not_read(built: Built) -
 @pytest.mark.parametrize(
     ("message", "note", "step"),
     [("feat!: remove /v1\n\nMigration: call /v2.", None, "call /v2."),
-     ("feat!: faster pool\n\nYou must close it yourself now.", None, "You must close it yourself now."),
      ("feat!: faster pool", None, None), ("Remove `Pool.x`\n\nIt was tested by a mock instead.", None, None),
      ("feat: new\n\nFaster.\n\nBREAKING CHANGE: `p` is gone,\nuse `q`.\nMigration: none\n\nSigned-off-by: A <a@b.c>",
       "`p` is gone, use `q`.", "none"),
@@ -242,17 +236,10 @@ def test_notes_and_steps_are_what_somebody_wrote(
     assert (change.breaking_note or None, change.migration) == (note, step)
 
 
-@pytest.mark.parametrize(
-    ("message", "text", "said"),
-    [("Add streaming\n\nKnown issues: stalls on\nvery slow links.\n\nMore text.", "# Changelog\n",
-      "stalls on very slow links"),
-     ("Write it down", "# Changelog\n\n## 2.0\n\n### Known issues\n\n- Slow on Windows.\n\n", "Slow on Windows")],
-)  # fmt: skip
-def test_known_issues_are_those_that_messages_and_the_changelog_name(
-    built: Built, message: str, text: str, said: str
-) -> None:
-    sha = built.commit(message, {**source(2), "CHANGELOG.md": text})
-    assert [(issue.text, issue.commits) for issue in built.facts().known_issues] == [(said, (sha,))]
+def test_known_issues_are_those_that_the_changelog_names(built: Built) -> None:
+    text = "# Changelog\n\n## 2.0\n\n### Known issues\n\n- Slow on Windows.\n\n"
+    sha = built.commit("Write it down", {**source(2), "CHANGELOG.md": text})
+    assert [(issue.text, issue.commits) for issue in built.facts().known_issues] == [("Slow on Windows", (sha,))]
 
 
 ODD = [
@@ -267,7 +254,6 @@ PIECES = ["a: ", "(", "#1 ", "[x](y) ", "no longer ", "`", "BREAKING CHANGE: ", 
     ("message", "path", "text"),
     [*(("Write", *each) for each in ODD),
      *((piece * (size // len(piece)), "a.py", "1") for piece in PIECES for size in (10, 200_000))],
-    ids=str,
 )  # fmt: skip
 def test_long_and_odd_texts_do_no_harm_and_take_no_time(built: Built, message: str, path: str, text: str) -> None:
     built.commit("Begin", {"CHANGELOG.md": "# Changelog\n\n## 1.0\n\n- Begin\n"})

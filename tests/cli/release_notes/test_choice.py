@@ -12,8 +12,8 @@ from cli.release_notes.configuration import (
     project_configuration,
     read_configuration,
 )
-from cli.release_notes.document.presets import PresetName
 from cli.release_notes.facts import ReleaseNotesFailed
+from cli.release_notes.presets import PresetName
 from tools.runtime.client_settings import read_model_settings
 
 KEY = "sk-0123456789abcdefghij"
@@ -84,8 +84,8 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "no key": (OPENAI, {}, "set OPENAI_API_KEY"),
     "no key for a model alone": ({"model": "m"}, {}, "OPENAI_API_KEY"),
     "short key": (OPENAI, {"OPENAI_API_KEY": "sk-short"}, "is no key of openai"),
-    "wrong prefix": ({"provider": "claude", "model": "m"}, {"ANTHROPIC_API_KEY": KEY}, "begins with sk-ant-"),
-    "broken key": (OPENAI, {"OPENAI_API_KEY": f"{KEY}\nx"}, "a character that no key has"),
+    "wrong prefix": ({"provider": "claude", "model": "m"}, {"ANTHROPIC_API_KEY": KEY}, "that begin with sk-ant-"),
+    "broken key": (OPENAI, {"OPENAI_API_KEY": f"{KEY}\nx"}, "and no blank"),
     "no model": ({"provider": "openai"}, {"OPENAI_API_KEY": KEY}, "--model"),
     "unknown provider": ({}, {"ENGRAIN_LLM_PROVIDER": "acme"}, "no provider. There are openai, anthropic"),
     "no time": (OLLAMA, {"ENGRAIN_LLM_TIMEOUT_S": "soon"}, "ENGRAIN_LLM_TIMEOUT_S"),

@@ -180,7 +180,7 @@ def server() -> Iterator[ModelServer]:
 @pytest.mark.filterwarnings("default")
 def test_what_a_model_and_its_critic_did_is_told(looms: Path, server: ModelServer) -> None:
     said = '{"id": "c1", "text": "Looms weave"}, {"id": "c0", "text": "Looms fly at 900 km/h"}'
-    server.answer = lambda request: f'{{"statements": [{said}], "verdicts": [], "overview": []}}'
+    server.answer = lambda request: f'{{"statements": [{said}], "verdicts": []}}'
     words = (*RANGE, "--raw", "--provider", "openai", "--model", "writer")
     result = run(*words, ENGRAIN_LLM_BASE_URL=server.address)
     assert result.exit_code == 0, result.stderr
@@ -277,7 +277,9 @@ def test_a_terminal_shows_the_steps_and_obeys_no_commit_message(looms: Path, bui
         built.commit(message, author=author)
     code, shown = on_terminal(looms, "--from", "v1.1.0")
     assert code == 0
-    assert re.search(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m (?:Settings|Reading|Finding|Sorting|Counting|Ranking)", shown)
+    assert re.search(
+        r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m (?:Settings|Opening|Reading|Analysed|Finding|Sorting|Counting|Ranking)", shown
+    )
     # What the console library writes: colours, cursor, lines erased, and links to where commits can be read.
     shown = re.sub(r"\x1b\]8;id=\d+;https://github\.com/lovelace/looms/[\w./]*\x1b\\", "", shown)
     shown = re.sub(r"\x1b\]8;;\x1b\\", "", shown)
@@ -285,10 +287,12 @@ def test_a_terminal_shows_the_steps_and_obeys_no_commit_message(looms: Path, bui
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
 
 
-def test_raw_on_a_terminal_has_no_colour_and_no_spinner(looms: Path) -> None:
+def test_raw_on_a_terminal_has_no_colour_and_no_spinner(looms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, shown = on_terminal(looms, *RANGE, "--raw")
     assert code == 0
     assert shown.replace("\r\n", "\n") == GOLDEN.read_text(encoding="utf-8")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[\d;]*3[0-7]m", on_terminal(looms, *RANGE)[1])
 
 
 def test_the_help_loads_no_git_library_no_model_and_no_server(looms: Path) -> None:

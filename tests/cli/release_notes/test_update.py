@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.release_notes.facts import ReleaseNotesFailed
-from cli.release_notes.update import merged, update
+from cli.release_notes.update import merged, update_file
 
 NEW = "# looms 1.1.0\n\n## Overview\n\nNew.\n\n```\n# code\n```\n"
 LATER = NEW.replace("New.", "Newer.")
@@ -71,17 +71,17 @@ def test_in_a_changelog_the_entry_stands_below_its_heading_one_level_deeper(abov
 
 def test_what_somebody_wrote_outside_of_the_entry_stays_and_inside_of_it_stops_the_command(tmp_path: Path) -> None:
     file = tmp_path / "RELEASE_NOTES.md"
-    assert update(file, NEW, "1.1.0") == "created"
+    assert update_file(file, NEW, "1.1.0") == "created"
     file.write_text(f"Hello.\n\n{file.read_text()}\n## Sponsors\n\nThanks!\n")
-    assert update(file, LATER, "1.1.0") == "replaced"
+    assert update_file(file, LATER, "1.1.0") == "replaced"
     assert file.read_text().startswith("Hello.\n\n<!-- begin")
     assert file.read_text().endswith("-->\n\n## Sponsors\n\nThanks!\n")
-    assert update(file, LATER, "v1.1.0") in ("replaced", "unchanged")
+    assert update_file(file, LATER, "v1.1.0") in ("replaced", "unchanged")
     for change in (("Newer.", "Newer!"), ("<!-- end release notes", "<!-- gone")):
         edited = file.read_text().replace(*change)
         (copy := tmp_path / "copy.md").write_text(edited)
         with pytest.raises(ReleaseNotesFailed, match="somebody changed the entry"):
-            update(copy, NEW, "1.1.0")
+            update_file(copy, NEW, "1.1.0")
         assert copy.read_text() == edited
 
 
@@ -94,7 +94,7 @@ def test_an_entry_that_the_command_did_not_write_is_left_to_its_author(title: st
 
 def test_rights_and_owner_of_a_file_stay(tmp_path: Path) -> None:
     file = tmp_path / "RELEASE_NOTES.md"
-    assert update(file, NEW, "1.1.0") == "created"
+    assert update_file(file, NEW, "1.1.0") == "created"
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~mask
@@ -103,7 +103,7 @@ def test_rights_and_owner_of_a_file_stay(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         os.chown(file, 65_534, 65_533)
     before = file.stat()
-    assert update(file, NEW, "1.1.0") == "added"
+    assert update_file(file, NEW, "1.1.0") == "added"
     after = file.stat()
     assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
     assert [*file.parent.iterdir()] == [file]
@@ -127,7 +127,7 @@ def test_a_link_a_folder_a_device_and_a_read_only_file_are_in_a_sentence(tmp_pat
         (utf16, "UTF-16"),
     ):
         with pytest.raises(ReleaseNotesFailed, match=sentence):
-            update(path, NEW, "1.1.0")
+            update_file(path, NEW, "1.1.0")
     assert (target.read_text(), locked.read_text()) == ("precious", "old")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "locked", "pipe", "target", "utf16"]
 
@@ -145,6 +145,6 @@ def test_a_file_that_somebody_else_changes_meanwhile_is_left_alone(
 
     monkeypatch.setattr(os, "fsync", meanwhile)
     with pytest.raises(ReleaseNotesFailed, match="changed by somebody else"):
-        update(file, NEW, "1.1.0")
+        update_file(file, NEW, "1.1.0")
     assert file.read_bytes() == b"theirs"
     assert [*file.parent.iterdir()] == [file]

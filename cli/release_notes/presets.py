@@ -47,20 +47,9 @@ PRESETS: dict[PresetName, Preset] = {
         3, 5, 0, 1, 15, "Be brief: at most twelve words for each statement, two sentences for the overview.", terse=True
     ),
     PresetName.DETAILED: Preset(
-        8,
-        2_000,
-        20,
-        10,
-        100,
-        "Be thorough: say what each change is, why it was made and what it means for users.",
-        details=True,
+        8, 2_000, 20, 10, 100, "Be thorough: say what each change is, why it was made and what it means.", details=True
     ),
     PresetName.TECHNICAL: Preset(
-        5,
-        2_000,
-        2_000,
-        10,
-        100,
-        "Write for developers: name the interfaces, settings and mechanisms that changed, precisely.",
+        5, 2_000, 2_000, 10, 100, "Write for developers: name the interfaces and settings that changed, precisely."
     ),
 }

@@ -1,1 +1,0 @@
-"""The document: sections of statements with their commits, and their Markdown."""

@@ -1,1 +1,0 @@
-"""Git access through libgit2; only temporary clones are written."""

@@ -1,0 +1,284 @@
+"""Write the notes of a release as Markdown. Texts of commits are untrusted: they pass `inert`."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from textwrap import indent
+
+from cli.release_notes.analysis.changelog import markdown_blocks
+from cli.release_notes.facts import Change, ChangeKind, Contributor, ReleaseFacts
+from cli.release_notes.focus import Focus
+from cli.release_notes.presets import Preset
+from cli.release_notes.project import install_command
+from cli.release_notes.web import SHORT, Web
+from cli.release_notes.words import bare, capitalised, counted, joined, sentence
+from tools.text.inline import code, code_words, inert
+from tools.text.plain import first_sentence, one_line, plain
+
+NAME_LIMIT, TEXT_LIMIT, DETAILS_LIMIT, NOTE_LIMIT = 120, 400, 2_000, 1_200
+MOST_DETAILS, MOST_ISSUES = 8, 6
+LISTS: Mapping[str, str] = {
+    "feature": "Features", "improvement": "Improvements", "performance": "Improvements", "deprecation": "Improvements",
+    "removal": "Improvements", "other": "Improvements", "fix": "Fixes", "security": "Fixes",
+    "documentation": "Also changed", "dependency": "Also changed", "internal": "Also changed",
+}  # fmt: skip
+"""Heading by kind."""
+_LEADS: Mapping[ChangeKind, str] = {"security": "Security", "deprecation": "Deprecated"}
+_FOLDED = {
+    "documentation": "documentation change", "dependency": "dependency update", "internal": "internal change",
+}  # fmt: skip
+_STEP = re.compile(
+    r"^(?:[-*] )?(?:please |instead,? |to migrate,? )?(?:use|explicitly) |\binstead\b"
+    r"|\b(?:users?|you) (?:must|need to|have to|should|can|who)\b",
+    re.I,
+)
+"""Tells whoever upgrades what to do."""
+
+
+def write_notes(facts: ReleaseFacts, preset: Preset, focus: Focus) -> str:
+    lists = share_out(facts, preset, focus)
+    notes = _Notes(facts, preset, focus, Web.of(facts.remote_url, facts.commits))
+    lines = [f"# {inert(title(facts))}", f"**Release date:** {facts.released_at.date().isoformat()}"]
+    for heading, blocks, empty in notes.sections(lists):
+        lines += [heading, _set(blocks) or empty]
+    return "\n\n".join(filter(None, lines)) + "\n"
+
+
+def share_out(facts: ReleaseFacts, preset: Preset, focus: Focus) -> dict[str, list[Change]]:
+    """Return the changes of each list, in display order; each change stands in one."""
+    of: dict[str, list[Change]] = {name: [] for name in ("Highlights", "Breaking changes", *LISTS.values())}
+    for each in focus.chosen(facts.changes):
+        of["Breaking changes" if each.breaking else LISTS[each.kind]].append(each)
+    worth = [*of["Features"], *of["Improvements"]]
+    telling = sorted(filter(_is_described, worth), key=lambda each: -each.impact)
+    # Where nobody described any, those that several people had asked for.
+    asked_for = sorted((each for each in of["Features"] if len(each.issues) > 1), key=lambda each: -len(each.issues))
+    # Of few changes, all would stand out: then none would.
+    most = min(preset.highlights, (len(worth) + len(of["Fixes"]) + 1) // 2)
+    of["Highlights"] = (telling or asked_for)[:most]
+    for name in ("Features", "Improvements"):
+        of[name] = [each for each in of[name] if each not in of["Highlights"]]
+    return of
+
+
+def shown(facts: ReleaseFacts, preset: Preset, focus: Focus) -> list[Change]:
+    """Return the changes that the notes list, rather than count."""
+    lists = share_out(facts, preset, focus)
+    most = {name: preset.other if name == "Also changed" else preset.listed for name in LISTS.values()}
+    return [change for name, changes in lists.items() for change in changes[: most.get(name)]]
+
+
+def _is_described(change: Change) -> bool:
+    is_new = change.kind in ("feature", "performance")
+    if besides(change):
+        return is_new or (change.own and change.kind == "improvement")
+    return is_new and change.own and len(change.text.split()) > 14
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    facts: ReleaseFacts
+    preset: Preset
+    focus: Focus
+    web: Web
+
+    def sections(self, lists: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, Iterable[str], str]]:
+        leaves_out = sum(map(len, lists.values())) < len(self.facts.changes)
+        broken = lists["Breaking changes"]
+        yield "## Overview", self._overview(), ""
+        none = "None of those that were asked for." if leaves_out else "No single change stands out."
+        yield "## Highlights", [self._titled(each, besides(each)) for each in lists["Highlights"]], none
+        yield "## What's new", (), ""
+        above = {LISTS[change.kind] for change in lists["Highlights"]}
+        for name in dict.fromkeys(LISTS.values()):
+            empty = "All of them are among the highlights." if name in above else f"No {name.lower()}."
+            empty = none if leaves_out else "Nothing else." if name == "Also changed" else empty
+            yield f"### {name}", self._listed(name, lists[name]), empty
+        yield "## Breaking changes", map(self._broken, broken), "Nothing is known to break."
+        steps = "Nobody wrote down steps beyond what is said above." if broken else "Nothing has to be done."
+        yield "## Migration guide", self._migration(self.focus.chosen(self.facts.changes)), steps
+        yield "## Installation", self._installation(), "The project's files name no way to install it."
+        known = (self._item(inert(said(each)), each) for each in self.facts.known_issues)
+        yield "## Known issues", known, "None are recorded in these commits."
+        yield "## Contributors", self._contributors(), "Nobody is named in these commits."
+        yield "## Full changelog", self._changelog(), ""
+
+    def _overview(self) -> Iterator[str]:
+        facts = self.facts
+        broken = sum(change.breaking for change in facts.changes)
+        lists = [LISTS[change.kind] for change in facts.changes if not change.breaking]
+        numbers: list[tuple[int, str, str | None]] = [
+            (broken, "breaking change", None),
+            (lists.count("Features"), "feature", None),
+        ]
+        numbers += [(lists.count("Improvements"), "improvement", None), (lists.count("Fixes"), "fix", "fixes")]
+        parts = [counted(*each) for each in numbers if each[0]]
+        brings = f"brings {joined(parts)}" if parts else "changes nothing that users would notice"
+        people = f" by {counted(len(facts.contributors), 'person', 'people')}" if facts.contributors else ""
+        days = sorted(commit.committed_at.date().isoformat() for commit in facts.commits.values())
+        span = f" ({days[0]} to {days[-1]})" if days and days[0] != days[-1] and not self.preset.terse else ""
+        what = inert(title(facts))
+        if facts.version.casefold() == "unreleased":
+            what = f"The next release of {inert(facts.project_name or 'the project')}"
+        commits = f"{counted(len(facts.commits), 'commit')} ({self._span()})"
+        read = " Read [Breaking changes](#breaking-changes) before you upgrade." if broken else ""
+        yield f"{what} {brings}, in {commits}{people} since {code(shortened(facts.from_ref))}{span}.{read}"
+        if told := self.focus.told(facts.changes):
+            yield told
+
+    def _span(self) -> str:
+        ends = (self.facts.from_sha, self.facts.to_sha)
+        return self.web.comparison("..".join(sha[: self.web.short] for sha in ends), *self.facts.compared)
+
+    def _listed(self, name: str, changes: Sequence[Change]) -> Iterator[str]:
+        most = self.preset.other if name == "Also changed" else self.preset.listed
+        yield from map(self._statement, changes[:most])
+        if rest := changes[most:]:
+            counts = f"{len(rest):,} more"
+            if name == "Also changed":
+                kinds = [(sum(each.kind == kind for each in rest), what) for kind, what in _FOLDED.items()]
+                counts = joined([counted(number, what) for number, what in kinds if number])
+            commits = tuple(dict.fromkeys(sha for change in rest for sha in change.commits))
+            yield f"- {'… and ' if most else ''}{counts} {self._cite(commits)}"
+
+    def _statement(self, change: Change) -> str:
+        is_list = change.own and change.details.startswith("- ") and not self.preset.terse
+        details = change.details if self.preset.details or is_list else ""
+        more = besides(change) if (change.own or change.more) and not details and not self.preset.terse else ""
+        text = bare(f"{sentence(said(change))} {more}") if more else said(change)
+        return self._item(inert(text), change, self._lead(change), details)
+
+    def _titled(self, change: Change, details: str) -> str:
+        if self.preset.details:
+            details = plain(change.details)
+        return self._item(f"**{inert(said(change))}**", change, "", "" if self.preset.terse else details)
+
+    def _broken(self, change: Change) -> str:
+        note = plain(change.breaking_note or (change.details if change.own else "")).strip() or besides(change)
+        note = "" if one_line(note).rstrip(".").casefold() == said(change).casefold() else note
+        details = first_sentence(one_line(note)) if self.preset.terse else note[:NOTE_LIMIT]
+        return self._item(f"**{inert(said(change))}**", change, self._lead(change), details)
+
+    def _migration(self, changes: Sequence[Change]) -> Iterator[str]:
+        for step in self.facts.steps:
+            yield self._item(inert(said(step)), step, "", step.details[:NOTE_LIMIT])
+        for change in changes:
+            if steps := plain(change.migration or _steps(change)).strip()[: NOTE_LIMIT * 2]:
+                yield self._item(f"**{inert(said(change))}**", change, "", steps)
+
+    def _lead(self, change: Change) -> str:
+        mark = None if change.breaking else _LEADS.get(change.kind)
+        marks = [mark] if mark and mark[:8].casefold() not in change.text.casefold() else []
+        scope = "" if self.preset.terse else inert(one_line(change.scope or "", 40))
+        lead = ", ".join([*marks, *filter(None, [scope])])
+        return f"**{lead}:** " if lead else ""
+
+    def _item(self, text: str, change: Change, lead: str = "", more: str = "") -> str:
+        details = list(islice(_details(more[:DETAILS_LIMIT]), MOST_DETAILS + 1))
+        details = [*details[:MOST_DETAILS], "…"] if len(details) > MOST_DETAILS else details
+        if details and text.startswith("**"):
+            text = f"**{sentence(text[2:-2])}**"
+            # A single paragraph goes on in the line of its title.
+            if len(details) == 1 and not details[0].startswith(("- ", "```")):
+                text, details = f"{text} {sentence(capitalised(details[0]))}", []
+        cited = self._cite(change.commits, change.pull_request, change.issues)
+        below = f"\n\n{indent(_set(details), '  ')}" if details else ""
+        return f"- {lead}{text} {cited}{below}"
+
+    def _cite(self, commits: Sequence[str], pull: str | None = None, issues: Sequence[str] = ()) -> str:
+        cited = self.preset.cited
+        pull = pull if cited > 1 else None
+        closes = [each for each in issues if each != pull][:MOST_ISSUES] if cited > 1 else []
+        # A pull request leads to its commits.
+        commits = commits[:1] if pull else commits
+        numbers = [self.web.number(each, is_pull=each == pull) for each in filter(None, (pull, *closes))]
+        named = ", ".join([*numbers, *map(self.web.commit, commits[:cited])])
+        more = len(commits) - cited
+        return f"({named} and {more:,} more)" if more > 0 else f"({named})"
+
+    def _installation(self) -> Iterator[str]:
+        if found := install_command(self.facts):
+            manifest, command = found
+            yield _fenced(command, "sh")
+            if manifest.needs and not self.preset.terse:
+                yield f"Needs {code(manifest.needs)}."
+
+    def _contributors(self) -> Iterator[str]:
+        people, bots, preset = self.facts.contributors, self.facts.bots, self.preset
+        if people:
+            yield f"Thanks to {_named(people, preset.people, counts=not preset.terse)}, for {self._span()}."
+        if bots and not preset.terse:
+            yield f"Automated: {_named(bots, preset.people, counts=True)}."
+
+    def _changelog(self) -> Iterator[str]:
+        facts = self.facts
+        span = f"{shortened(facts.from_ref)}...{shortened(facts.to_ref)}"
+        where = f"{self.web.comparison(span, *facts.compared)}:"
+        if not self.web.base:
+            where = f"{code(f'git log {facts.from_ref}..{facts.to_ref}')} lists"
+        yield f"{where} all {counted(len(facts.commits), 'commit')}."
+        yield from (sentence(inert(remark)) for remark in facts.remarks)
+
+
+def title(facts: ReleaseFacts) -> str:
+    name, version = one_line(facts.project_name or "", NAME_LIMIT), one_line(facts.version, NAME_LIMIT)
+    if name and version.casefold().startswith(name.casefold()):
+        return f"{name} {re.sub(r'^[-_@/ ]+(?=v?[0-9])', '', version[len(name) :])}".strip()
+    return f"{name} {version}".strip()
+
+
+def besides(change: Change) -> str:
+    """Return a second sentence about a change; empty if none can stand alone."""
+    if change.more:
+        return change.more
+    note = change.breaking_note or "" if change.breaking else ""
+    for paragraph in (plain(change.details).split("\n\n")[0].strip(), plain(note).strip()):
+        if paragraph and not re.match(r"[-*+>|`#$<]|\d+\.\s", paragraph) and len(list(code_words(paragraph))) < 8:
+            more = first_sentence(one_line(paragraph))
+            whole = len(more) <= TEXT_LIMIT and not more.endswith(":") and len(more.split()) > 3
+            return more if whole and bare(more).casefold() != said(change).casefold() else ""
+    return ""
+
+
+def said(change: Change) -> str:
+    text = bare(one_line(change.text, TEXT_LIMIT))
+    return (text if text.split(" ", 1)[0] in change.names else capitalised(text)) or "A change without a message"
+
+
+def _steps(change: Change) -> str:
+    # The body of a change that nobody declared speaks to its reviewers.
+    note = change.breaking_note or (change.details if change.declared or change.own else "")
+    parts = re.split(r"\n\n|\n(?=[-*] )|(?<=[.!])\s+(?=[A-Z`])", note if change.breaking else "")
+    told = [part for part in parts if _STEP.search(part) and not part.startswith(("    ", "```"))]
+    return ("\n" if any(part.startswith(("- ", "* ")) for part in told) else " ").join(told)
+
+
+def _set(blocks: Iterable[str]) -> str:
+    # Items stand together, but an item of several paragraphs stands apart from the next one.
+    text = ""
+    for before, block in pairwise(["", *blocks]):
+        close = before.startswith("- ") and "\n" not in before and block.startswith("- ")
+        text += ("\n" if close else "\n\n" if before else "") + block
+    return text
+
+
+def _details(text: str) -> Iterator[str]:
+    for block in markdown_blocks(plain(text)):
+        yield _fenced(block.text) if block.kind == "code" else f"{'- ' * (block.kind == 'item')}{inert(block.text)}"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _named(people: Sequence[Contributor], most: int, *, counts: bool) -> str:
+    names = [inert(one_line(each.person.name, NAME_LIMIT)) or "somebody without a name" for each in people[:most]]
+    told = [f"{name} ({counted(each.commits, 'commit')})" for name, each in zip(names, people, strict=False)]
+    more = [f"{len(people) - most:,} more"] if len(people) > most else []
+    return joined([*(told if counts else names), *more])
+
+
+def shortened(ref: str) -> str:
+    return ref[:SHORT] if re.fullmatch(r"[0-9a-f]{40}", ref, re.IGNORECASE) else ref

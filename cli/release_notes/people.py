@@ -1,0 +1,60 @@
+"""People and bots of a range."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from cli.release_notes.facts import Commit, Contributor, Person
+
+LONGEST_NAME = 200
+_CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<(?P<email>[^>\n]*)>\s*$", re.I | re.M)
+_BOT_NAME = re.compile(
+    r"\[bot\]|(?:^|[\s_-])(?:ro)?bots?(?:$|[\s_-])|\bauto-?fix\b|\bpowered by ai\b|releas(?:er|e-please)$"
+    r"|^(?:dependabot|renovate|greenkeeper|snyk|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release"
+    r"|release-drafter|(?:hosted )?weblate|crowdin|transifex|all-?contributors|imgbot|codecov|copybara|gitlab-ci"
+    r"|travis(?: ci)?|circleci|jenkins|bors|homu|web-flow|pyup|scala steward|claude(?: code| opus.*| sonnet.*| haiku.*)"
+    r"|(?:github )?copilot|cursor ?agent|(?:openai )?codex|aider(?: \(.*\))?|devin ai|gemini code assist|gpt-\S+)$",
+    re.I,
+)
+"""Not Claude or Jules alone: those may be people; their addresses identify the programs."""
+_BOT_EMAIL = re.compile(
+    r"\[bot\]@|^(?:bots?|noreply|no-reply|ci|build|actions?|support)@(?:anthropic|openai|cursor|devin|github|renovateapp"
+    r"|dependabot|mend|pre-commit|gitlab)\b|@(?:users\.noreply\.)?bots?\.|^cursoragent@|-bot@",
+    re.I,
+)
+
+
+@lru_cache(maxsize=100_000)
+def person(name: str, email: str) -> Person:
+    name, email = (name.strip() or email.strip())[:LONGEST_NAME], email.strip()[:LONGEST_NAME]
+    return Person(name, email, bool(_BOT_NAME.search(name) or _BOT_EMAIL.search(email)))
+
+
+def co_authors(message: str) -> list[tuple[str, str]]:
+    found = [(match["name"].strip(), match["email"].strip()) for match in _CO_AUTHOR.finditer(message)]
+    return list(dict.fromkeys(found))
+
+
+def contributors(commits: Sequence[Commit]) -> tuple[Contributor, ...]:
+    """Return people and bots, most commits first.
+
+    A person is identified by address or name. Merges count for nobody.
+    """
+    known: dict[str, Person] = {}
+    counts: Counter[Person] = Counter()
+    for commit in commits:
+        counted: set[Person] = set()
+        for each in (*(() if len(commit.parents) > 1 else (commit.author,)), *commit.co_authors):
+            keys = _keys(each.name, each.email)
+            someone = next((known[key] for key in keys if key in known), each)
+            known.update(dict.fromkeys(keys, someone))
+            counted.add(someone)
+        counts.update(counted)
+    found = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].name.lower(), pair[0].email))
+    return tuple(Contributor(*pair) for pair in found)
+
+
+def _keys(name: str, email: str) -> tuple[str, str]:
+    user, _, host = email.lower().partition("@")
+    return f"{user.rpartition('+')[2]}@{host}" if host == "users.noreply.github.com" else email.lower(), name.casefold()

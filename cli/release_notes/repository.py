@@ -1,0 +1,211 @@
+"""Read a repository by the program `git`, which runs nothing that the repository configures."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta, timezone
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from cli.release_notes.facts import Commit, FactsRequest, Progress, ReleaseNotesFailed
+from cli.release_notes.people import co_authors, person
+from cli.release_notes.web import without_credentials
+
+MOST_PATHS, BIGGEST_FILE = 400, 1_000_000
+LONGEST_SUBJECT, LONGEST_BODY, MOST_CO_AUTHORS = 2_000, 20_000, 100
+SILENCE_S = 60
+_FORMAT = "%H %P%x00%aN%x00%aE%x00%cd%x00%B%x00"
+_SETTINGS = ("log.showSignature=false", "core.fsmonitor=false", "credential.interactive=false")
+_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
+_FOOTER = re.compile(r"(?<=[^\n])\n(BREAKING[ -]CHANGES?(?:\([^)]*\))?:)")
+_PROBLEMS = {
+    r"could not resolve|name or service": "its host cannot be found",
+    r"failed to connect|connection refused|couldn't connect": "its host cannot be reached",
+    r"timed out|too slow": "its host does not answer",
+    r"could not read username|authentication failed|permission denied":
+        "it asks for credentials: put them into the address, or use SSH with a running agent",
+    r"not found|not appear to be": "there is no repository at this address, or it is private",
+    r"host key": "its host key is not known: connect to it once with `ssh`",
+    r"not allowed|not supported|remote helper": "this kind of address is not supported",
+    r"dubious ownership":
+        "it belongs to another user; `git config --global --add safe.directory PATH` allows it",
+    r"not a git repository": "it is no Git repository itself, nor inside of one",
+}  # fmt: skip
+
+
+class Repository:
+    """A repository of this machine; with `is_top` the folder has to be its top."""
+
+    def __init__(self, folder: Path, *, is_top: bool = False) -> None:
+        self.folder = folder
+        self._environ = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
+        # What a partial clone lacks is not fetched.
+        self._environ |= {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "none", "GIT_OPTIONAL_LOCKS": "0"}
+        if is_top:
+            self._environ["GIT_CEILING_DIRECTORIES"] = str(folder.absolute().parent)
+        if not folder.exists():
+            raise ReleaseNotesFailed(f"There is no {'repository at' if is_top else 'folder'} {folder}.")
+        self.is_shallow = self.run("rev-parse", "--is-shallow-repository").strip() == b"true"
+
+    def _command(self, *words: str) -> list[str]:
+        settings = (word for each in _SETTINGS for word in ("-c", each))
+        return [git_program(), "-C", str(self.folder), *settings, *words]
+
+    def run(self, *words: str, check: bool = True) -> bytes:
+        """Return what a command of Git prints; nothing if it fails and need not be checked."""
+        done = subprocess.run(self._command(*words), env=self._environ, capture_output=True, check=False)  # noqa: S603 - Git's own program, no shell
+        if done.returncode and check:
+            reason = reason_of(done.stderr.decode(errors="replace")) or "something in it is missing or damaged"
+            raise ReleaseNotesFailed(f"The repository {self.folder} cannot be read: {reason}.")
+        return done.stdout if not done.returncode else b""
+
+    def text(self, *words: str) -> str:
+        """Return the text that a command prints; empty if it fails on what it was asked about."""
+        return self.run(*words, check=False).decode(errors="replace").strip()
+
+    def commits(self, older: str, newer: str, most: int) -> list[Commit]:
+        """Return the commits of `newer` that `older` lacks, newest first, children before their parents."""
+        mark = os.urandom(16).hex()  # which nobody can write into a message
+        flags = ("--date-order", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-merges=off", "--root")
+        shown = ("--no-color", "--no-decorate", "--encoding=UTF-8", "--date=raw", f"--max-count={most}")
+        range_ = (f"--format={mark}{_FORMAT}", newer, f"^{older}", "--")
+        records = self.run("log", *flags, *shown, *range_).split(mark.encode())[1:]
+        return [_commit(record) for record in records]
+
+    def files(self, commit: str) -> list[str]:
+        """Return the paths of all files of a commit."""
+        return _paths(self.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit))
+
+    def changed(self, older: str, newer: str) -> dict[str, str]:
+        """Return the paths that differ between two commits, by status: A, D, M or T."""
+        told = _paths(self.run("diff-tree", "-r", "-z", "--name-status", "--no-renames", older, newer))
+        return dict(zip(told[1::2], told[::2], strict=True))
+
+    @cached_property
+    def _batch(self) -> "subprocess.Popen[bytes]":
+        pipe = subprocess.PIPE
+        return subprocess.Popen(  # noqa: S603 - as above
+            self._command("cat-file", "--batch"), env=self._environ, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
+        )
+
+    def content(self, commit: str, path: str) -> str:
+        """Return the text of a file; empty if there is none, or if it is big or binary."""
+        if "\n" in path or "\ufffd" in path or self._batch.stdin is None or self._batch.stdout is None:
+            return ""
+        self._batch.stdin.write(f"{commit}:{path}\n".encode("utf-8", "surrogateescape"))
+        self._batch.stdin.flush()
+        head = self._batch.stdout.readline().split()
+        if len(head) != 3 or not head[2].isdigit():
+            return ""
+        data = self._batch.stdout.read(int(head[2]) + 1)[:-1]
+        is_text = head[1] == b"blob" and len(data) <= BIGGEST_FILE and b"\0" not in data[:8_000]
+        return data.decode("utf-8", errors="replace") if is_text else ""
+
+    def close(self) -> None:
+        if "_batch" in self.__dict__:
+            self._batch.communicate()
+
+
+def _commit(record: bytes) -> Commit:
+    ids, name, email, at, message, *paths = record.split(b"\0")
+    # A footer may follow the subject without a blank line.
+    text = _FOOTER.sub(r"\n\n\1", decoded(message[: 10 * LONGEST_BODY]).strip("\n"), count=1)
+    head, _, body = text.partition("\n\n")
+    subject, body = " ".join(head.split())[:LONGEST_SUBJECT], body.strip("\n")[:LONGEST_BODY]
+    author, sha, *parents = person(decoded(name), decoded(email)), *ids.decode().split()
+    others = dict.fromkeys(person(*pair) for pair in co_authors(body)[:MOST_CO_AUTHORS])
+    others.pop(author, None)
+    touched = tuple(decoded(path.lstrip(b"\n")) for path in paths[: MOST_PATHS + 1] if path.strip())
+    date = moment(at.decode(errors="replace"))
+    return Commit(sha, tuple(parents), author, tuple(others), date, subject, body, touched)
+
+
+def decoded(raw: bytes) -> str:
+    """Decode as UTF-8, else as Windows-1252, with line feeds alone."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def moment(raw: str) -> datetime:
+    """Return the time of `seconds +hhmm`; the epoch if it is none."""
+    match = re.fullmatch(r"(-?\d{1,18}) ([+-])(\d\d)(\d\d)\s*", raw)
+    try:
+        seconds, sign, hours, minutes = match.groups() if match else ("0", "+", "0", "0")
+        offset = timedelta(hours=int(f"{sign}{hours}"), minutes=int(f"{sign}{minutes}"))
+        return datetime.fromtimestamp(int(seconds), timezone(offset))
+    except (OverflowError, OSError, ValueError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _paths(raw: bytes) -> list[str]:
+    return [path.decode("utf-8", errors="replace") for path in raw.split(b"\0")[:-1]]
+
+
+def git_program() -> str:
+    program = shutil.which("git")
+    if program is None:
+        raise ReleaseNotesFailed("The program `git` is not installed; release notes are read by it.")
+    return program
+
+
+def reason_of(said: str) -> str:
+    """Return why Git failed, from what it wrote to standard error."""
+    known = next((reason for mark, reason in _PROBLEMS.items() if re.search(mark, said, re.I)), None)
+    lines = [line.partition(": ")[2] for line in said.splitlines() if line.startswith(("fatal:", "error:"))]
+    return known or (lines[-1].rstrip(".") if lines else "")
+
+
+@contextmanager
+def opened(request: FactsRequest, progress: Progress) -> Iterator[Repository]:
+    """Open the requested repository; delete a clone afterwards."""
+    local = None if request.url is None else _local_path(request.url)
+    with _folder(request, local, progress) as folder:
+        progress("Opening the repository", str(folder))
+        repository = Repository(folder, is_top=request.url is not None)
+        with closing(repository):
+            yield repository
+
+
+def _local_path(url: str) -> Path | None:
+    if not url.strip():
+        raise ReleaseNotesFailed("--repo needs the address of a repository.")
+    if url[:6].lower() == "file:/":
+        parts = urlsplit(url)
+        if parts.netloc not in ("", "localhost"):
+            raise ReleaseNotesFailed(f"--repo {url} names a host: of files there are only those of this machine.")
+        return Path(unquote(parts.path))
+    scheme = "://" in url or (":" in url.partition("/")[0] and not Path(url).exists())
+    return None if scheme else Path(url).expanduser()
+
+
+@contextmanager
+def _folder(request: FactsRequest, local: Path | None, progress: Progress) -> Iterator[Path]:
+    if request.url is None or local is not None:
+        yield local or request.repository or Path.cwd()
+        return
+    with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
+        progress("Fetching the repository", without_credentials(request.url))
+        _clone(request.url, Path(temporary) / "repository.git")
+        yield Path(temporary) / "repository.git"
+
+
+def _clone(url: str, folder: Path) -> None:
+    # Nothing is asked for on the terminal, and of the user's settings none may run a program in the clone.
+    limits = {"GIT_HTTP_LOW_SPEED_LIMIT": "1", "GIT_HTTP_LOW_SPEED_TIME": str(SILENCE_S), "GIT_TERMINAL_PROMPT": "0"}
+    environ = {**os.environ, **limits, "GIT_ASKPASS": "true", "LC_ALL": "C"}
+    environ["GIT_ALLOW_PROTOCOL"] = "http:https:ssh:git"
+    environ.setdefault("GIT_SSH_COMMAND", "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=30")
+    command = [git_program(), "-c", _SETTINGS[-1], "clone", "--bare", "--quiet", "--", url, str(folder)]
+    done = subprocess.run(command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - as above
+    if done.returncode:
+        shown = without_credentials(url)
+        reason = reason_of(done.stderr.decode(errors="replace").replace(url, shown))
+        raise ReleaseNotesFailed(f"{shown} cannot be fetched: {reason if '@' not in reason else 'Git refused'}.")
