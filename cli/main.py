@@ -168,7 +168,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
             "--provider",
             callback=_provider,
             help="Whose language model words the notes: "
-            "openai, anthropic, google, ollama, or offline for none. None is asked by default.",
+            "openai, anthropic, google, ollama, or offline for none; by default the one whose key is set.",
         ),
     ] = None,
     model: Annotated[str | None, typer.Option("--model", help="The language model's name.")] = None,

@@ -7,6 +7,7 @@ server or key applies only to the provider named in the same place, so that no k
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +15,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveFloat, Posi
 
 from cli.release_notes.facts import ReleaseNotesFailed
 from cli.release_notes.presets import PROVIDERS, PresetName
+from tools.llm.model import LIBRARY
 from tools.runtime.client_settings import KEY_NAMES, ModelSettings
 
 DEFAULT_FILE, SIZE_LIMIT = "RELEASE_NOTES.md", 1_000_000
 TIMEOUT_S, OTHER_SERVER_TOKENS, KEY_LENGTH = 120.0, 16_000, 20
 CONTEXT_TOKENS = {"openai": 128_000, "anthropic": 200_000, "google": 1_000_000, "ollama": 4_096}
+DEFAULT_MODELS = {"openai": "gpt-5-mini", "anthropic": "claude-sonnet-4-5", "google": "gemini-2.5-flash"}
+"""Asked where nothing names a model; names of models come and go."""
 _KEY_PREFIX = {"openai": "sk-", "anthropic": "sk-ant-"}
 
 
@@ -130,14 +134,18 @@ def choose_model(
         "--provider": flags, "ENGRAIN_LLM_PROVIDER": ours, "the repository's .engrain.toml": project,
         "your config.toml": personal,
     }  # fmt: skip
-    source = next((name for name, each in places.items() if each.provider), "--model")
-    provider = _first(places.values(), "provider", flags.model and next(iter(environment.keys), "openai"))
+    with_key = _provider_with_key(environment)
+    unnamed = "--model" if flags.model else KEY_NAMES.get(with_key or "", "")
+    source = next((name for name, each in places.items() if each.provider), unnamed)
+    provider = _first(places.values(), "provider", with_key or (flags.model and "openai"))
     if provider in (None, "offline"):
         return None
     if provider not in PROVIDERS.values():
         raise ReleaseNotesFailed(f"{source} names {provider}, which is no provider. There are {', '.join(PROVIDERS)}.")
     about = [each for each in places.values() if each.provider in (None, provider)]
     model, base_url, timeout_s = (_first(about, name) for name in ("model", "base_url", "timeout_s"))
+    if base_url is None:
+        model = model or DEFAULT_MODELS.get(provider)
     if model is None:
         raise ReleaseNotesFailed(
             f"{source} names {provider}, but nothing names a model: add --model NAME, or set ENGRAIN_LLM_MODEL."
@@ -154,6 +162,12 @@ def choose_model(
     tokens = OTHER_SERVER_TOKENS if base_url and provider != "ollama" else CONTEXT_TOKENS[provider]
     tokens = _first(about, "context_tokens", tokens)
     return Chosen(provider, model, base_url, key, source, timeout_s or TIMEOUT_S, tokens)
+
+
+def _provider_with_key(environment: ModelSettings) -> str | None:
+    if find_spec(LIBRARY) is None:
+        return None
+    return next((name for name in DEFAULT_MODELS if len(environment.keys.get(name, "")) >= KEY_LENGTH), None)
 
 
 def _valid(kind: Any, value: str, complaint: str) -> Any:

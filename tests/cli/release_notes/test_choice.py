@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cli.release_notes.configuration import (
+    DEFAULT_MODELS,
     Chosen,
     Configuration,
     choose_model,
@@ -33,9 +34,16 @@ def asked(*arguments: Any, **given: Any) -> Chosen:
     return found
 
 
-def test_without_a_provider_no_model_is_asked_whatever_keys_there_are() -> None:
+def test_a_key_or_a_provider_alone_asks_the_providers_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    for given in (asked(ANTHROPIC_API_KEY=CLAUDE_KEY), asked({"provider": "anthropic"}, ANTHROPIC_API_KEY=CLAUDE_KEY)):
+        assert (given.provider, given.model) == ("anthropic", DEFAULT_MODELS["anthropic"])
+    assert chosen(OPENAI_API_KEY="sk-short") is None
+    monkeypatch.setattr("cli.release_notes.configuration.find_spec", lambda _: None)
+    assert chosen(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=CLAUDE_KEY) is None, "the extra is not installed"
+
+
+def test_no_model_is_asked_without_a_key_or_if_offline_is_said() -> None:
     assert chosen() is None
-    assert chosen(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=CLAUDE_KEY) is None
     assert chosen({"provider": "offline", "model": "m"}, OPENAI_API_KEY=KEY) is None
     assert chosen(ENGRAIN_LLM_PROVIDER="none") is None
     assert chosen({"provider": "offline"}, ENGRAIN_LLM_PROVIDER="acme", ENGRAIN_LLM_TIMEOUT_S="soon") is None
@@ -86,7 +94,7 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "short key": (OPENAI, {"OPENAI_API_KEY": "sk-short"}, "is no key of openai"),
     "wrong prefix": ({"provider": "claude", "model": "m"}, {"ANTHROPIC_API_KEY": KEY}, "that begin with sk-ant-"),
     "broken key": (OPENAI, {"OPENAI_API_KEY": f"{KEY}\nx"}, "and no blank"),
-    "no model": ({"provider": "openai"}, {"OPENAI_API_KEY": KEY}, "--model"),
+    "no model": ({"provider": "ollama"}, {}, "--model"),
     "unknown provider": ({}, {"ENGRAIN_LLM_PROVIDER": "acme"}, "no provider. There are openai, anthropic"),
     "no time": (OLLAMA, {"ENGRAIN_LLM_TIMEOUT_S": "soon"}, "ENGRAIN_LLM_TIMEOUT_S"),
     "no address": (OLLAMA, {"ENGRAIN_LLM_BASE_URL": "me:pw@host"}, "address"),
