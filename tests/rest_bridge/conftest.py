@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from rest_bridge.application import build_asgi
-from tests.rest_bridge.harness import Client, Person, client_of, opened, settings_at, sign_up
+from tests.rest_bridge.harness import Client, Clock, Person, client_of, opened, settings_at, sign_up
 from tests.rest_bridge.notes import Notes
 from tools.app import App
 from tools.catalogue import OPERATIONS
@@ -16,6 +16,11 @@ from tools.frame.operation import Operation
 async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[App]:
     async with opened(settings_at(tmp_path_factory.mktemp("data"))) as app:
         yield app
+
+
+@pytest.fixture(scope="module")
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import contextlib
 import socket
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from rest_bridge.envelope import STATUSES
 from rest_bridge.server import Server, configuration
 from stores.records import Organization, Role, Session, User
 from tests.ledgers import new_ledger
+from tests.people import PASSWORD
 from tools.app import App, open_app
 from tools.frame.operation import Operation
 from tools.runtime.log_ring import LogRing
@@ -25,6 +26,14 @@ from tools.runtime.settings import Settings
 
 BASE = "http://127.0.0.1:8420"
 Client = httpx2.AsyncClient
+
+
+@dataclass
+class Clock:
+    now: datetime = field(default_factory=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+    def __call__(self) -> datetime:
+        return self.now
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,16 @@ async def client_of(application: Starlette, **options: Any) -> AsyncIterator[Cli
         transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url=BASE, **options) as client:
             yield client
+
+
+def bearer(signed: dict[str, Any]) -> dict[str, str]:
+    return {"Authorization": f"Bearer {signed['access_token']}"}
+
+
+async def log_in(client: Client, email: str, password: str = PASSWORD) -> httpx2.Response:
+    answer = await client.post("/api/auth/local/login", json={"email": email, "password": password})
+    client.cookies.clear()
+    return answer
 
 
 @contextlib.asynccontextmanager

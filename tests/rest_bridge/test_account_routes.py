@@ -1,12 +1,11 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import pytest
 
 from rest_bridge.application import build_asgi
 from tests.people import PASSWORD
-from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, sign_up
+from tests.rest_bridge.harness import Client, Person, assert_envelope, bearer, client_of, log_in, sign_up
 from tools.app import App
 
 pytestmark = pytest.mark.anyio
@@ -29,16 +28,6 @@ async def grace(client: Client, app: App) -> dict[str, Any]:
     made = await client.post("/api/auth/local/signup", json={"email": email, "password": PASSWORD, "name": "Grace"})
     client.cookies.clear()
     return dict(made.json())
-
-
-def bearer(signed: dict[str, Any]) -> dict[str, str]:
-    return {"Authorization": f"Bearer {signed['access_token']}"}
-
-
-async def log_in(client: Client, email: str, password: str) -> httpx2.Response:
-    answer = await client.post("/api/auth/local/login", json={"email": email, "password": password})
-    client.cookies.clear()
-    return answer
 
 
 async def test_logging_out_ends_the_session_and_clears_cookies(client: Client, grace: dict[str, Any]) -> None:

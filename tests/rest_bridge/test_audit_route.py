@@ -6,14 +6,23 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-import httpx2
 import pytest
 
 from auth.api_keys import KeyRequest
 from rest_bridge.application import build_asgi
 from stores.ledger import AuditDraft, AuditQuery
 from tests.people import PASSWORD
-from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, joined, settings_at, sign_up
+from tests.rest_bridge.harness import (
+    Client,
+    Person,
+    assert_envelope,
+    bearer,
+    client_of,
+    joined,
+    log_in,
+    settings_at,
+    sign_up,
+)
 from tests.rest_bridge.test_mcp_mount import BOTH, call
 from tools.app import App, open_app
 from tools.catalogue import by_name
@@ -41,10 +50,6 @@ async def client(app: App) -> AsyncIterator[Client]:
         yield client
 
 
-def bearer(signed: dict[str, Any]) -> dict[str, str]:
-    return {"Authorization": f"Bearer {signed['access_token']}"}
-
-
 async def entries(client: Client, headers: dict[str, str], **query: Any) -> list[dict[str, Any]]:
     answer = await client.get(PATH, headers=headers, params=query)
     assert answer.status_code == 200, answer.text
@@ -61,12 +66,6 @@ async def signed_up(client: Client, app: App) -> dict[str, Any]:
     client.cookies.clear()
     assert answer.status_code == 201, answer.text
     return {**answer.json(), "email": body["email"]}
-
-
-async def log_in(client: Client, email: str, password: str = PASSWORD) -> httpx2.Response:
-    answer = await client.post("/api/auth/local/login", json={"email": email, "password": password})
-    client.cookies.clear()
-    return answer
 
 
 async def test_project_changes_are_audited_with_who_when_and_where(client: Client, app: App, ada: Person) -> None:

@@ -1,5 +1,5 @@
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,9 @@ import pytest
 
 from auth.device import ALPHABET
 from rest_bridge.application import build_asgi
-from stores.clock import utc_now
 from stores.ledger import AuditQuery
 from stores.records import Organization
-from tests.rest_bridge.harness import BASE, Client, Person, assert_envelope, client_of, settings_at, sign_up
+from tests.rest_bridge.harness import BASE, Client, Clock, Person, assert_envelope, client_of, settings_at, sign_up
 from tools.app import App, open_app
 from tools.people.device import GRANT_TYPE
 from tools.runtime.log_ring import LogRing
@@ -19,19 +18,6 @@ from tools.runtime.log_ring import LogRing
 pytestmark = pytest.mark.anyio
 
 START, TOKEN, VERIFY = "/api/auth/device", "/api/auth/device/token", "/api/auth/device/verify"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.ahead = timedelta(0)
-
-    def __call__(self) -> datetime:
-        return utc_now() + self.ahead
-
-
-@pytest.fixture(scope="module")
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +69,7 @@ async def test_a_program_is_let_in_by_a_person(client: Client, ada: Person, app:
 
     decided = await decide(client, ada, device)
     assert (decided.json()["approved"], decided.json()["organization"]["id"]) == (True, ada.organization_id)
-    clock.ahead += timedelta(seconds=6)
+    clock.now += timedelta(seconds=6)
     entered = await ask(client, device)
     assert entered.status_code == 200, entered.text
     tokens = entered.json()
@@ -150,9 +136,9 @@ async def test_a_program_that_asks_too_often_must_wait_longer(client: Client, ad
     assert_envelope(await ask(client, device), 400, "authorization_pending")
     assert_envelope(await ask(client, device), 400, "slow_down")
     await decide(client, ada, device)
-    clock.ahead += timedelta(seconds=6)
+    clock.now += timedelta(seconds=6)
     assert_envelope(await ask(client, device), 400, "slow_down")
-    clock.ahead += timedelta(seconds=16)
+    clock.now += timedelta(seconds=16)
     assert (await ask(client, device)).status_code == 200
 
 
@@ -161,7 +147,7 @@ async def test_a_code_holds_for_ten_minutes(client: Client, ada: Person, clock: 
     device = await start(client)
     if approved:
         await decide(client, ada, device)
-    clock.ahead += timedelta(minutes=10)
+    clock.now += timedelta(minutes=10)
     assert_envelope(await ask(client, device), 400, "expired_token")
     assert_envelope(await decide(client, ada, device), 404, "not_found")
     assert_envelope(

@@ -17,19 +17,18 @@ from tools.runtime.version import VERSION, commit
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_root_says_where_to_read_on(client: Client) -> None:
-    body = (await client.get("/api/")).json()
-    assert body["name"] == "Engrain"
-    assert body["version"] == VERSION
-    assert body["docs"] == "/api/docs"
-    assert body["websocket"] == "/api/ws"
-
-
 async def test_health_needs_no_token(client: Client) -> None:
     body = (await client.get("/api/health")).json()
     assert body["status"] == "healthy"
     assert body["version"] == VERSION
     assert body["runtime"] == {"name": "engrain", "commit": commit()}
+    root = (await client.get("/api/")).json()
+    assert (root["name"], root["version"], root["docs"], root["websocket"]) == (
+        "Engrain",
+        VERSION,
+        "/api/docs",
+        "/api/ws",
+    )
 
 
 async def test_readiness_names_each_dependency_and_index(client: Client) -> None:
@@ -40,12 +39,8 @@ async def test_readiness_names_each_dependency_and_index(client: Client) -> None
     assert {"name": "ledger", "ready": True}.items() <= body["dependencies"][0].items()
     assert {index["name"] for index in body["indexes"]} == {"lexical", "graph", "vectors", "analytics"}
     assert all(index["pending"] == 0 for index in body["indexes"])
-
-
-async def test_readiness_says_nothing_of_how_many_organizations_there_are(client: Client) -> None:
-    indexes = (await client.get("/api/health/ready")).json()["indexes"]
     facts = {"name", "state", "pending", "watermark"}
-    assert all(set(index) - {"refused"} == facts for index in indexes)
+    assert all(set(index) - {"refused"} == facts for index in body["indexes"]), "not how many organizations there are"
 
 
 async def test_a_model_that_does_not_answer_is_told_and_so_is_its_recovery(tmp_path: Path) -> None:

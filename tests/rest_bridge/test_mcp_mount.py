@@ -81,14 +81,6 @@ async def test_without_a_token_the_answer_says_where_to_learn_more(client: Clien
     assert f'resource_metadata="{BASE}{METADATA}"' in response.headers["www-authenticate"]
 
 
-async def test_the_metadata_describes_the_resource(client: Client) -> None:
-    body = (await client.get(METADATA)).json()
-    assert body["resource"] == f"{BASE}/mcp"
-    assert body["authorization_servers"] == [BASE]
-    assert body["scopes_supported"] == ["mcp"]
-    assert body["bearer_methods_supported"] == ["header"]
-
-
 @pytest.mark.parametrize(
     "accept", [{}, {"Accept": "*/*"}, {"Accept": "application/json"}, {"Accept": "application/json, text/event-stream"}]
 )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from rest_bridge.application import build_asgi
 from tests.mail_server import MailServer, make_certificate
 from tests.people import PASSWORD
-from tests.rest_bridge.harness import Client, assert_envelope, client_of, settings_at
+from tests.rest_bridge.harness import Client, Clock, assert_envelope, client_of, settings_at
 from tools.app import App, open_app
 from tools.runtime.log_ring import LogRing
 from tools.runtime.mail import Letter, Mailer
@@ -24,19 +24,6 @@ pytestmark = pytest.mark.anyio
 NEW = "a password to remember"
 EMAIL = "Grace@example.org"
 EVE = {"email": "eve@example.org", "name": "Eve"}
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

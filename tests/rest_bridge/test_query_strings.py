@@ -1,12 +1,9 @@
 from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue
 
 from rest_bridge.query_strings import Coercion, read_query
-from stores.errors import ValidationFailed
 
 
 class Fields(BaseModel):
@@ -59,15 +56,3 @@ def query(text: str) -> dict[str, JsonValue]:
 )
 def test_a_query_string_is_read(text: str, expected: dict[str, JsonValue]) -> None:
     assert query(text) == expected
-
-
-def test_a_field_that_takes_one_value_is_not_given_two() -> None:
-    with pytest.raises(ValidationFailed) as refused:
-        query("number=1&number=1")
-    assert refused.value.details["field"] == "query.number"
-
-
-@given(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans())
-def test_what_is_written_is_read_back(number: int, amount: float, flag: bool) -> None:
-    found = query(f"number={number}&amount={amount!r}&flag={flag}".replace("+", "%2B"))
-    assert found == {"number": number, "amount": amount, "flag": flag}

@@ -29,21 +29,12 @@ async def test_every_answer_has_an_id_and_the_version(client: Client, method: st
     assert response.headers.get_list("x-request-id") == [response.headers["x-request-id"]]
 
 
-async def test_a_fault_has_an_id_too(client: Client, ada: Person) -> None:
-    response = await client.post("/api/break", json={}, headers={**ada.bearer, "X-Request-ID": "a.b:c_d-9"})
-    assert response.status_code == 500
-    assert response.headers["x-request-id"] == "a.b:c_d-9"
-
-
 @pytest.mark.parametrize("offered", ["", "has space", "é", "x" * 129, "a\tb", "<script>"])
 async def test_a_malformed_id_is_replaced(client: Client, offered: str) -> None:
     response = await client.get("/api/", headers=[(b"x-request-id", offered.encode())])
     assert response.headers["x-request-id"].startswith("req_")
-
-
-async def test_the_longest_id_is_kept(client: Client) -> None:
-    response = await client.get("/api/", headers={"X-Request-ID": "x" * 128})
-    assert response.headers["x-request-id"] == "x" * 128
+    longest = await client.get("/api/", headers={"X-Request-ID": "x" * 128})
+    assert longest.headers["x-request-id"] == "x" * 128
 
 
 async def test_one_line_is_logged_for_each_request(client: Client, ada: Person) -> None:

@@ -39,7 +39,8 @@ async def test_first_sign_in_makes_account_and_organization(browser: Browser, pr
     account = somebody(name="Grace", avatar_url="https://code.example/grace.png")
     provider.behave(**account)
     answer = await browser.sign_in(LOGIN)
-    assert (answer.status_code, answer.headers["location"]) == (302, FRONTEND)
+    assert (answer.status_code, answer.headers["location"], answer.content) == (302, FRONTEND, b"")
+    assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
     cookies = set_cookies(answer)
     assert "Max-Age=3600;" in cookies["engrain_access_token"]
     assert re.search("Max-Age=25919[89].;|Max-Age=2592000;", cookies["engrain_refresh_token"])

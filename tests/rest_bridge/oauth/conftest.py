@@ -1,29 +1,14 @@
 """A browser, a client and a person at the whole application, whose clock the test holds."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 import pytest
 
 from tests.people import Person, person
-from tests.rest_bridge.harness import Client, settings_at
+from tests.rest_bridge.harness import Client, Clock, settings_at
 from tests.rest_bridge.oauth.flow import Flow
 from tools.app import App, open_app
 from tools.runtime.log_ring import LogRing
-
-
-@dataclass
-class Clock:
-    now: datetime = field(default_factory=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@pytest.fixture(scope="module")
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ import pytest
 from rest_bridge.oauth.consent import STATE_LENGTH
 from stores.ledger import AuditQuery
 from tests.people import Person, person
-from tests.rest_bridge.harness import BASE
-from tests.rest_bridge.oauth.conftest import Clock
+from tests.rest_bridge.harness import BASE, Clock
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER, Flow, bearer, hidden_field, returned
 from tools.app import App
 from tools.runtime.threads import in_thread

@@ -18,8 +18,7 @@ from rest_bridge.websocket import POLICY_VIOLATION
 from stores.ledger import AuditQuery
 from stores.records import Organization
 from tests.people import Person, person
-from tests.rest_bridge.harness import BASE, assert_envelope, client_of, opened, serving, settings_at
-from tests.rest_bridge.oauth.conftest import Clock
+from tests.rest_bridge.harness import BASE, Clock, assert_envelope, client_of, opened, serving, settings_at
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER, Flow, bearer, returned
 from tests.tools.people.test_grants import connect
 from tools.app import App
@@ -53,6 +52,7 @@ async def test_the_server_describes_itself_at_every_address_where_clients_look(f
     resource = (await flow.browser.get("/.well-known/oauth-protected-resource")).json()
     assert (await flow.browser.get("/.well-known/oauth-protected-resource/mcp")).json() == resource
     assert (resource["resource"], resource["authorization_servers"]) == (f"{BASE}/mcp", [BASE])
+    assert (resource["scopes_supported"], resource["bearer_methods_supported"]) == (["mcp"], ["header"])
     challenge = (await flow.browser.post("/mcp", json={})).headers["www-authenticate"]
     assert f'resource_metadata="{BASE}/.well-known/oauth-protected-resource/mcp"' in challenge
     assert 'scope="mcp"' in challenge

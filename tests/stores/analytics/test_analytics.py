@@ -154,30 +154,6 @@ def rows(path: Path, statement: str) -> list[Any]:
         return connection.execute(statement).fetchall()
 
 
-def test_it_goes_on_after_a_restart_where_it_was(
-    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path, start: Start
-) -> None:
-    task(ledger, "a", status="done")
-    ask(analytics, clock)
-    analytics.close()
-    task(ledger, "b", status="done")
-    again = start(path)
-    assert ask(again, clock).completed_recently == 2
-
-
-def test_another_ledger_is_read_from_its_beginning(
-    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
-) -> None:
-    task(ledger, "a", status="done")
-    task(ledger, "b", status="done")
-    ask(analytics, clock)
-    ledger.feed.epoch = "another"
-    task(ledger, "c", status="done")
-    assert ask(analytics, clock).completed_recently == 3
-    analytics.close()
-    assert len(rows(path, "SELECT id FROM tasks")) == 3
-
-
 def test_a_feed_that_was_pruned_is_no_harm(analytics: Analytics, ledger: Ledger, clock: SetClock) -> None:
     task(ledger, "a", status="done")
     ask(analytics, clock)

@@ -2,7 +2,6 @@
 
 import shutil
 import threading
-import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +16,7 @@ from stores.ledger import Ledger
 from stores.records import ORGANIZATION
 from tests.stores.analytics.conftest import START, SetClock, Start
 from tests.stores.analytics.test_analytics import OPEN, rows
+from tests.stores.indexer.samples import until
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, delete, draft, organization, person
 
 RECORDS = "SELECT record_id FROM exposures ORDER BY record_id, signal"
@@ -90,10 +90,7 @@ def test_the_thread_writes_and_the_end_writes_the_rest(
     quick = recorder(analytics, ledger, clock, delay_s=0)
     quick.start()
     quick.put(shown("a"))
-    deadline = time.monotonic() + 10
-    while not quick.written:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: quick.written > 0)
     quick.close()
     late = recorder(analytics, ledger, clock, delay_s=60)
     late.start()
@@ -196,10 +193,7 @@ def test_a_deleted_organization_leaves_no_row(
     ledger.people.delete_organization(OTHER)
     analytics.close()
     again = start(path, delay_s=0)
-    deadline = time.monotonic() + 10
-    while again.status().state != "ready" or again.using(lambda file: file.exposed_records(OTHER)):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: again.status().state == "ready" and not again.using(lambda file: file.exposed_records(OTHER)))
     again.close()
     assert rows(path, RECORDS) == []
 

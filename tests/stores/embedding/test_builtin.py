@@ -31,13 +31,6 @@ def test_similarities_are_those_of_the_published_weights(builtin: BuiltinEmbedde
     assert found == pytest.approx(FLOAT_SIMILARITIES, abs=0.03)
 
 
-def test_vectors_are_float32_rows_of_unit_length(builtin: BuiltinEmbedder) -> None:
-    vectors = builtin.embed_documents(SENTENCES)
-    assert vectors.shape == (len(SENTENCES), builtin.dimension)
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-
-
 def test_a_vector_does_not_depend_on_what_is_embedded_beside_it(builtin: BuiltinEmbedder) -> None:
     together = builtin.embed_documents([*SENTENCES, "long " * 200])
     for row, sentence in zip(together, SENTENCES, strict=False):

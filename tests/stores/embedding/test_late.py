@@ -139,10 +139,6 @@ def test_a_damaged_model_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Install engrain again" in failure.value.remediation
 
 
-def test_the_name_that_rows_are_kept_with_changes_with_the_file() -> None:
-    assert LateEncoder.model == f"answerai-colbert-small-v1-int8-128@{SHA256[LATE_MODEL_FILE][:12]}"
-
-
 def test_the_markers_are_words_that_no_text_has() -> None:
     vocabulary = files("stores").joinpath("models", "vocab.txt").read_text(encoding="utf-8").split("\n")
     assert [vocabulary[marker] for marker in (QUESTION_MARKER, PASSAGE_MARKER)] == ["[unused0]", "[unused1]"]

@@ -103,18 +103,6 @@ def test_some_are_read_until_somebody_asks() -> None:
     workers.close()
 
 
-def test_some_leave_out_what_cannot_be_read() -> None:
-    reader, workers = Reader(), Workers(3)
-
-    def read(text: str) -> int:
-        if text in ("3", "30"):
-            raise ValueError("no text for me")
-        return reader(text)
-
-    assert workers.map_until_search(read, TEXTS) == [None if number in (3, 30) else number for number in range(50)]
-    workers.close()
-
-
 @pytest.mark.parametrize("started", [0, 1])
 def test_where_no_thread_can_be_started_those_that_there_are_read_all(
     monkeypatch: pytest.MonkeyPatch, started: int

@@ -25,12 +25,6 @@ def reopened(graph: GraphIndex, folder: Path) -> GraphIndex:
     return GraphIndex.open(folder, engine=ENGINE, clock=lambda: NOW)
 
 
-def test_a_fresh_graph_has_no_position_and_nothing_in_it(graph: GraphIndex) -> None:
-    assert graph.position() is None
-    assert graph.contents() == {}
-    assert graph.relation_ids() == set()
-
-
 def test_neighbours_come_per_origin_in_its_order_and_the_latest_first(graph: GraphIndex) -> None:
     relations = [
         relation("1", "a", "b", valid_at=NOW - 2 * DAY),

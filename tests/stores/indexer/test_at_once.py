@@ -98,18 +98,6 @@ def test_what_changed_or_went_while_it_was_read_ahead_is_not_stored(world: World
     assert world.tokens(*"abcd") == {"a": 6, "c": 3, "d": 3}
 
 
-def test_a_text_that_stayed_as_it_was_is_not_encoded_again(world: World, late: LetterTokens) -> None:
-    world.write(*(draft(name, f"{name} kestrel", name=name) for name in "abc"), deferred=True)
-    level(world)
-    world.restart()  # What was encoded is remembered no longer.
-    late.passages.clear()
-    for name in "abc":
-        world.update(name, metadata={"status": "open"})
-    world.write(draft("d", "d kestrel", name="d"), deferred=True)
-    level(world)
-    assert late.passages == ["d\nd kestrel"]
-
-
 def test_after_a_question_a_turn_is_as_long_as_by_one_alone(
     world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,18 +37,6 @@ def ids(works: Sequence[Work]) -> list[str]:
     return [work.record_id for work in works]
 
 
-def test_an_interactive_change_is_taken_before_the_deferred_ones_and_counts_as_applied_alone() -> None:
-    works = queue()
-    works.scan([change(1, "a", deferred=True), change(2, "b")])
-    assert ids(take(works)) == ["b"]
-    assert finish(works) == Progress(0, frozenset({2}))
-    assert works.contains(2, [])
-    assert works.contains(2, ["b"])
-    assert not works.contains(2, ["a"])
-    assert not works.contains(1, [])
-    assert works.pending(2) == 1
-
-
 def test_an_interactive_change_lifts_a_record_out_of_the_deferred_queue() -> None:
     works = queue()
     works.scan([change(1, "a", deferred=True), change(2, "a")])

@@ -281,20 +281,6 @@ def test_a_record_whose_vectors_the_index_refuses_is_embedded_again_until_it_tak
     assert world.indexer.check(ORG) == []
 
 
-def test_a_change_stands_for_the_one_whose_vectors_were_refused(world: World) -> None:
-    world.embedder = embedder = Spoiling()
-    embedder.spoilt = "poison"
-    world.start(retry_first_s=0.1)
-    world.write(draft("a", "poison"))
-    until(lambda: refused(world).get("vectors") == 1)
-    world.update("a", content="an antidote")
-    world.settle()
-    assert world.by_meaning("a an antidote", limit=1) == ["a"]
-    embedder.spoilt = None
-    world.settle()
-    assert world.indexer.check(ORG) == []
-
-
 def test_a_reindex_ends_where_a_record_cannot_be_embedded(world: World) -> None:
     embedder = world.embedder
     world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(20)], draft("a", "poison"))

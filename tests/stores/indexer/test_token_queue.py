@@ -73,17 +73,6 @@ def test_a_deleted_record_leaves_no_vectors_and_no_bytes(world: World, late: Let
     assert not any(trace in file.read_bytes() for file in files)
 
 
-def test_a_record_that_goes_while_it_is_encoded_is_not_brought_back(world: World, late: LetterTokens) -> None:
-    late.gate.clear()
-    world.write(draft("a", "word " * 20 * PASSAGE_WORDS))
-    until(lambda: world.by_meaning("word") == ["a"])
-    world.delete("a")
-    until(lambda: world.by_meaning("word") == [])
-    late.gate.set()
-    level(world)
-    assert world.tokens("a") == {}
-
-
 def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(world: World, late: LetterTokens) -> None:
     world.restart(retry_at_most_s=2.0)
     late.failure = EmbeddingFailed("not today")
@@ -96,15 +85,6 @@ def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(wo
     late.failure = None
     level(world)
     assert world.tokens("a") == {"a": 4}
-
-
-def test_a_record_that_fails_keeps_no_other_from_its_vectors(world: World, late: LetterTokens) -> None:
-    world.restart(retry_at_most_s=0.05)
-    late.refused = "nettle"
-    world.write(*(draft(f"n{number}", "a heron") for number in range(6)), draft("bad", "a nettle"))
-    until(lambda: len(world.tokens(*(f"n{number}" for number in range(6)))) == 6)
-    level(world)
-    assert world.tokens("bad") == {}
 
 
 def test_a_record_that_cannot_be_encoded_is_named_until_it_changes(world: World, late: LetterTokens) -> None:

@@ -110,20 +110,6 @@ def test_a_damaged_relation_is_left_out_of_the_graph_alone(world: World) -> None
     assert found.startswith(f"graph: relation {torn} cannot be indexed: its row in the ledger is damaged")
 
 
-def test_the_next_start_takes_what_was_mended_in_between(world: World) -> None:
-    write_torn(world)
-    world.start()
-    until(lambda: refused(world) == EACH)
-    world.stop()
-    tear(world, "bad", WHOLE)
-    world.start()
-    world.settle()
-    until(lambda: refused(world) == NONE)
-    assert world.by_words("bittern") == ["bad"]
-    assert world.by_meaning("bad bittern", limit=1) == ["bad"]
-    assert world.indexer.check(ORG) == []
-
-
 def test_the_vectors_take_it_without_a_start_once_it_has_rested(world: World) -> None:
     write_torn(world)
     world.start(retry_first_s=0.005)
@@ -146,16 +132,6 @@ def test_while_it_stays_damaged_the_vectors_ask_for_it_again_and_again_without_n
     assert lines(world)["vectors"].refused == 1
     take_no_notice(world)
     assert capsys.readouterr().out.count("record_refused") == 3
-
-
-def test_deleting_it_ends_the_matter(world: World) -> None:
-    write_torn(world)
-    world.start()
-    until(lambda: refused(world) == EACH)
-    world.delete("bad")
-    world.settle()
-    until(lambda: refused(world) == NONE)
-    assert world.indexer.check(ORG) == []
 
 
 def test_a_text_that_is_torn_in_the_middle_of_a_character_is_no_worse(world: World) -> None:

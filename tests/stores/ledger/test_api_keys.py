@@ -39,18 +39,6 @@ def test_the_role_of_a_key_is_that_of_its_user_at_the_moment(ledger: Ledger, clo
     assert found.identity.role == "viewer"
 
 
-def test_keys_are_listed_the_newest_first_whatever_their_state(
-    ledger: Ledger, key: ApiKey, clock: SteppingClock
-) -> None:
-    newer = replace(key, id="k2", prefix="sk_test_2", live=False, created_at=clock(), expires_at=None, scopes=())
-    elsewhere = replace(key, id="k3", organization_id=OTHER, prefix="sk_3")
-    bobs = replace(key, id="k4", user_id=BOB, prefix="sk_4", created_at=key.created_at - MINUTE)
-    for each in (newer, elsewhere, bobs):
-        ledger.api_keys.create(each, "hash")
-    assert ledger.api_keys.of_organization(ORG) == [newer, key, bobs]
-    assert ledger.api_keys.of_organization(ORG, user_id=ANN) == [newer, key]
-
-
 def test_a_taken_prefix_or_an_unknown_user_makes_no_key(ledger: Ledger, key: ApiKey) -> None:
     with pytest.raises(Conflict, match="prefix"):
         ledger.api_keys.create(replace(key, id="k2"), "hash", deed("api_key.create"))

@@ -1,7 +1,5 @@
 """Rows that somebody, or a disk, damaged: each stands in nobody's way, and none passes for whole."""
 
-from dataclasses import replace
-
 import pytest
 from sqlalchemy import text
 
@@ -42,17 +40,6 @@ def test_of_records_read_together_the_damaged_ones_alone_are_missing(
     assert set(ledger.records.entities(ORG, ids)) == set(read.found)
 
 
-def test_a_damaged_record_is_refused_by_name_where_it_is_asked_for(ledger: Ledger) -> None:
-    several(ledger, 2)
-    damage(ledger, "entities", "metadata", "torn", "e000")
-    with pytest.raises(RecordUnreadable, match="The entity e000 cannot be read") as refused:
-        ledger.records.entity(ORG, "e000")
-    assert refused.value.visibility == ORGANIZATION
-    assert "Delete the record" in refused.value.remediation
-    with pytest.raises(RecordUnreadable), ledger.transaction(ORG, ANN) as tx:
-        tx.records.update_entity("e000", lambda entity: replace(entity, name="mended"))
-
-
 def test_lists_leave_it_out_and_count_it(ledger: Ledger) -> None:
     several(ledger, 5)
     damage(ledger, "entities", "tags", "torn", "e001")
@@ -60,18 +47,6 @@ def test_lists_leave_it_out_and_count_it(ledger: Ledger) -> None:
     assert (sorted(each.id for each in entities), total) == (["e000", "e002", "e003", "e004"], 5)
     briefs, total = ledger.records.list_briefs(ORG, EVERYTHING)
     assert (sorted(each.id for each in briefs), total) == (["e000", "e002", "e003", "e004"], 5)
-
-
-def test_it_can_be_deleted_and_leaves_nothing(ledger: Ledger) -> None:
-    several(ledger, 3)
-    relate(ledger, "RELATED_TO", "e000", "e001")
-    damage(ledger, "entities", "metadata", "torn", "e000")
-    with ledger.transaction(ORG, ANN) as tx:
-        erased = tx.records.delete_entity("e000")
-    assert (erased.id, erased.visibility, erased.content) == ("e000", ORGANIZATION, "")
-    assert ledger.records.entity(ORG, "e000") is None
-    assert ledger.relations.relation_ids(ORG) == set()
-    assert ledger.feed.unreadable(ORG) == []
 
 
 def test_a_damaged_relation_is_left_out_of_lists_and_hinders_no_new_one(ledger: Ledger) -> None:

@@ -46,24 +46,6 @@ def test_a_user_goes_with_the_personal_organization_and_leaves_what_others_share
     ledger.people.create_account(person(BOB), organization(OTHER))
 
 
-def test_the_last_owner_of_a_shared_organization_does_not_go(ledger: Ledger) -> None:
-    ledger.people.create_organization(organization("shared", is_personal=False), BOB)
-    ledger.people.add_membership(ANN, "shared", "admin")
-    with pytest.raises(Conflict, match="last owner of shared"):
-        ledger.people.delete_user(BOB)
-    assert ledger.people.identity(BOB, OTHER, None) is not None
-    ledger.people.put_member(ANN, "shared", "owner")
-    assert ledger.people.delete_user(BOB) == [OTHER]
-
-
-def test_what_a_user_is_alone_in_goes_along_and_holds_nobody(ledger: Ledger) -> None:
-    ledger.people.create_organization(organization("trap", is_personal=False), ANN)
-    ledger.people.add_membership(BOB, "trap", "owner")
-    ledger.people.remove_member("trap", ANN)
-    assert sorted(ledger.people.delete_user(BOB)) == [OTHER, "trap"]
-    assert [ledger.people.organization("trap"), ledger.people.organization(OTHER)] == [None, None]
-
-
 @pytest.mark.parametrize("role", ["owner", "viewer"])
 def test_a_personal_organization_is_not_taken_from_others_who_are_in_it(
     ledger: Ledger, clock: SteppingClock, role: Role

@@ -1,4 +1,3 @@
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.errors import Conflict, ValidationFailed
 from stores.ledger import Ledger
 from stores.ledger.entities import FEW
 from stores.records import EntityDraft
@@ -106,14 +105,6 @@ def test_text_that_a_database_would_corrupt_is_refused(ledger: Ledger, changes: 
     assert ledger.feed.head(ORG).sequence == 0
 
 
-def test_times_keep_their_microseconds_and_are_utc(ledger: Ledger, clock: SteppingClock) -> None:
-    [created] = create(ledger, draft("e1"))
-    assert created.created_at == created.updated_at == clock.now
-    assert created.created_at.microsecond == 123456
-    assert created.created_at.utcoffset() == timedelta(0)
-    assert ledger.records.entity(ORG, "e1") == created
-
-
 def test_an_id_is_taken_once_per_organization(ledger: Ledger) -> None:
     create(ledger, draft("e1", name="first"))
     with pytest.raises(Conflict, match="e1 exists already"):
@@ -156,32 +147,6 @@ def test_an_update_sees_what_the_transaction_wrote_before(ledger: Ledger) -> Non
     assert (read.name, read.revision) == ("abc", 3)
 
 
-def test_an_update_of_another_revision_than_expected_changes_nothing(ledger: Ledger) -> None:
-    create(ledger, draft("e1"))
-    rename(ledger, "e1", "second")
-    with pytest.raises(Conflict, match="at revision 2, not at 1") as refused, ledger.transaction(ORG, ANN) as tx:
-        tx.records.update_entity("e1", lambda entity: replace(entity, name="lost"), expected_revision=1)
-    assert refused.value.details == {"expected": 1, "actual": 2}
-    read = ledger.records.entity(ORG, "e1")
-    assert read.name == "second"
-
-
-def test_what_does_not_exist_cannot_be_changed(ledger: Ledger) -> None:
-    with pytest.raises(NotFound, match="e1"), ledger.transaction(ORG, ANN) as tx:
-        tx.records.update_entity("e1", lambda entity: entity)
-    with pytest.raises(NotFound, match="org-9"), ledger.transaction("org-9", ANN):
-        pass
-    assert ledger.records.entity(ORG, "e1") is None
-    assert ledger.records.entities(ORG, ["e1"]) == {}
-
-
-def test_an_exception_undoes_the_whole_transaction(ledger: Ledger) -> None:
-    with pytest.raises(Conflict), ledger.transaction(ORG, ANN) as tx:
-        assert [tx.records.create_entity(draft(entity_id)) for entity_id in ("e1", "e2", "e1")]
-    assert ledger.records.entity(ORG, "e1") is None
-    assert ledger.feed.head(ORG).sequence == 0
-
-
 def test_each_revision_is_read_as_of_its_time(ledger: Ledger, clock: SteppingClock) -> None:
     before = clock()
     [first] = create(ledger, draft("e1", name="one", tags=("t",), metadata={"a": 1}))
@@ -196,17 +161,6 @@ def test_each_revision_is_read_as_of_its_time(ledger: Ledger, clock: SteppingClo
     assert ledger.records.entity_at(ORG, "e1", second.updated_at) == second
     assert ledger.records.entity_at(ORG, "e1", third.updated_at - tick) == second
     assert ledger.records.entity_at(ORG, "e1", clock()) == third
-
-
-def test_many_entities_are_read_as_of_one_time(ledger: Ledger) -> None:
-    create(ledger, *(draft(f"e{number}") for number in range(3)))
-    [last] = create(ledger, draft("e3"))
-    rename(ledger, "e0", "changed")
-    create(ledger, draft("later"))
-
-    found = ledger.records.entities_at(ORG, ["e0", "e1", "e3", "later", "never"], last.created_at)
-
-    assert {entity_id: entity.name for entity_id, entity in found.items()} == {"e0": "e0", "e1": "e1", "e3": "e3"}
 
 
 def test_a_clock_that_was_set_back_does_not_break_as_of(ledger: Ledger, clock: SteppingClock) -> None:
@@ -240,21 +194,6 @@ def test_what_changed_since_is_read_of_visible_records_alone_up_to_a_limit(
     assert names(2) == names(9) == [("b", "b"), ("a", "a")]
     assert names(2, keys | {"private:x"}) == [("hidden", "hidden"), ("b", "b")]
     assert ledger.records.replaced_since(ORG, clock(), visibility=keys, limit=9) == []
-
-
-def test_entities_are_counted_by_type_and_visibility(ledger: Ledger) -> None:
-    create(ledger, draft("a"), draft("b"), draft("c", entity_type="task", visibility="private:x"))
-    assert ledger.records.entity_counts(ORG) == {"episode": 2, "task": 1}
-    assert ledger.records.entity_counts(ORG, frozenset({"private:x"})) == {"task": 1}
-    assert ledger.records.entity_counts(ORG, frozenset()) == {}
-    assert ledger.records.entity_counts(OTHER) == {}
-
-
-@pytest.mark.parametrize("entity_id", ["a\0b", "\ud800"], ids=["U+0000", "a lone surrogate"])
-def test_an_id_that_no_database_could_hold_is_not_found_or_refused(ledger: Ledger, entity_id: str) -> None:
-    with suppress(ValidationFailed):
-        assert ledger.records.entity(ORG, entity_id) is None
-    assert ledger.records.entity(ORG, "e1") is None
 
 
 def test_what_operations_look_for_is_found_on_either_database(ledger: Ledger) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from stores.errors import Conflict, NotFound
+from stores.errors import Conflict
 from stores.ledger import Claim, KeyedRequest, Ledger
 from tests.stores.ledger.samples import (
     ANN,
@@ -36,15 +36,6 @@ def test_a_deleted_entity_is_gone_now_and_in_the_past(ledger: Ledger) -> None:
     assert ledger.records.list_entities(ORG, replace(EVERYTHING, tags=("t",))) == ([], 0)
     create(ledger, draft("e1", name="again"))
     assert ledger.records.revisions(ORG) == {"e1": 1, "e2": 1}
-
-
-def test_a_deletion_of_another_revision_or_of_nothing_is_refused(ledger: Ledger) -> None:
-    create(ledger, draft("e1"))
-    with pytest.raises(Conflict), ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("e1", expected_revision=2)
-    with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("e2")
-    assert ledger.records.revisions(ORG) == {"e1": 1}
 
 
 REQUEST = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key", "hash")

@@ -1,29 +1,8 @@
-from dataclasses import replace
 from datetime import timedelta
 
 from stores.ledger import Ledger, greater_role
-from stores.records import PROJECT_ROLES, Access, Identity, ProjectAccess, Session, Team
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, add_project, organization, person
-
-
-def test_memberships_begin_with_the_personal_organization(ledger: Ledger) -> None:
-    ledger.people.create_organization(organization("shared", is_personal=False), ANN)
-    ledger.people.add_membership(ANN, OTHER, "viewer")
-    assert [(each.id, role) for each, role in ledger.people.memberships(ANN)] == [
-        (ORG, "owner"),
-        (OTHER, "viewer"),
-        ("shared", "owner"),
-    ]
-    assert ledger.people.default_organization(ANN) == organization(ORG)
-    assert ledger.people.default_organization("nobody") is None
-
-
-def test_an_identity_is_user_organization_role_and_session(ledger: Ledger, clock: SteppingClock) -> None:
-    session = Session("s1", ANN, ORG, "r1", clock.now, clock.now + timedelta(days=30), None)
-    ledger.people.create_session(session)
-    ann = replace(person(ANN), is_admin=True)
-    assert ledger.people.identity(ANN, ORG, "s1") == Identity(ann, organization(ORG), "owner", session)
-    assert ledger.people.identity(ANN, ORG, None) == Identity(ann, organization(ORG), "owner", None)
+from stores.records import PROJECT_ROLES, Access, ProjectAccess, Session, Team
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, add_project, organization
 
 
 def test_there_is_no_identity_without_membership_or_with_a_session_that_does_not_hold_there(

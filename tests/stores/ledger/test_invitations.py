@@ -55,30 +55,13 @@ def test_whoever_may_not_invite_at_that_moment_is_refused_and_ends_no_earlier_in
     assert ledger.invitations.pending(ORG) == []
 
 
-def test_an_invitation_is_accepted_once_by_whom_it_is_for(ledger: Ledger, invitation: Invitation) -> None:
-    assert ledger.invitations.pending(ORG) == [invitation]
-    assert ledger.invitations.pending(OTHER) == []
-    assert ledger.invitations.by_token("token") == invitation
+def test_an_invitation_of_another_or_a_revoked_expired_or_unknown_one_makes_nobody_a_member(
+    ledger: Ledger, invitation: Invitation, clock: SteppingClock
+) -> None:
     with pytest.raises(InvalidRequest, match="another e-mail address"):
         ledger.invitations.accept("token", ANN)
     with pytest.raises(NotFound):
         ledger.invitations.accept("token", "nobody")
-
-    assert ledger.invitations.accept("token", BOB, deed("member.add", actor_id=BOB)) == invitation
-
-    member = ledger.people.member(ORG, BOB)
-    assert member.role == "admin"
-    assert ledger.invitations.pending(ORG) == []
-    assert ledger.invitations.by_token("token") is None
-    assert actions(ledger) == ["member.add", "member.invite"]
-    ledger.people.remove_member(ORG, BOB)
-    with pytest.raises(InvalidRequest, match="used"):
-        ledger.invitations.accept("token", BOB)
-
-
-def test_a_revoked_expired_or_unknown_invitation_makes_nobody_a_member(
-    ledger: Ledger, invitation: Invitation, clock: SteppingClock
-) -> None:
     with pytest.raises(NotFound):
         ledger.invitations.revoke(OTHER, "i1")
     ledger.invitations.revoke(ORG, "i1", deed("invitation.revoke"))

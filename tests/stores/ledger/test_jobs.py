@@ -1,6 +1,4 @@
-import time
 from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -11,6 +9,7 @@ from stores.errors import Conflict
 from stores.jobs import Job, JobDraft, JobNotice
 from stores.ledger import Ledger
 from tests.postgres import PostgresServer
+from tests.stores.indexer.samples import until
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, at_once, create, draft
 
 
@@ -35,13 +34,6 @@ def publish(ledger: Ledger, job: Job, entity_id: str) -> None:
         tx.jobs.require(job)
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def wait_heard(teller: Ledger, heard: list[JobNotice]) -> None:
     """Tell until the other one listens."""
     heard.clear()
@@ -50,7 +42,7 @@ def wait_heard(teller: Ledger, heard: list[JobNotice]) -> None:
         enqueue(teller, f"probe-{uuid4()}")
         return bool(heard)
 
-    wait_for(is_heard)
+    until(is_heard)
 
 
 def test_a_job_is_taken_by_who_knows_its_function_and_tells_of_its_states(ledger: Ledger) -> None:
@@ -160,10 +152,10 @@ def test_processes_on_one_postgresql_hear_of_commits_and_jobs_once(
     wait_heard(two, jobs[0])
     create(one, draft("e1"))
     enqueue(one, "work")
-    wait_for(lambda: any(each.job_id == "work" for each in jobs[1]))
+    until(lambda: any(each.job_id == "work" for each in jobs[1]))
     (taken,) = (job for job in take(two, 999) if job.id == "work")
     two.jobs.finish(taken, {})
-    wait_for(lambda: jobs[0][-1].state == "complete")
+    until(lambda: jobs[0][-1].state == "complete")
     states = [[each.state for each in heard if each.job_id == "work"] for heard in jobs]
     assert states == [["queued", "in_progress", "complete"]] * 2
     assert commits == [(ORG, 1)]

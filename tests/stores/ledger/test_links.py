@@ -52,20 +52,6 @@ def test_the_ends_of_relations_are_told_from_the_rest(ledger: Ledger) -> None:
     assert ledger.relations.linked(ORG, []) == set()
 
 
-def test_relations_are_counted_where_they_hold_and_both_ends_are_visible(ledger: Ledger, clock: SteppingClock) -> None:
-    relate(ledger, "BLOCKS", "a", "b")
-    ended = relate(ledger, "BLOCKS", "b", "a")
-    relate(ledger, "TOUCHES", "a", "mine")
-    relate(ledger, "OWNS", "a", "b", visibility=MINE)
-    then = clock()
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.relations.end_relation(ended.id)
-    assert ledger.relations.relation_counts(ORG, EVERYBODY) == {"BLOCKS": 1}
-    assert ledger.relations.relation_counts(ORG, EVERYBODY, at=then) == {"BLOCKS": 2}
-    assert ledger.relations.relation_counts(ORG, EVERYBODY | {MINE}) == {"BLOCKS": 1, "OWNS": 1, "TOUCHES": 1}
-    assert ledger.relations.relation_counts(OTHER, EVERYBODY | {MINE}) == {}
-
-
 def say(ledger: Ledger, note: str, subject: str, *, name: str = ABOUT, visibility: str = ORGANIZATION) -> str:
     return relate(ledger, name, note, subject, visibility=visibility, provenance=BESIDE).id
 

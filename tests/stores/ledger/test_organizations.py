@@ -6,11 +6,11 @@ from threading import Event
 import pytest
 from sqlalchemy import func, select
 
-from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
+from stores.errors import Forbidden, NotFound, ValidationFailed
 from stores.ledger import Citing, Ledger, Permit, RelationDraft, schema
 from stores.ledger.engine import Database
 from stores.ledger.organizations import CONTENT, PEOPLE
-from stores.records import ORGANIZATION, Chunk, Document, Invitation, Organization, ProjectAccess, Role, Team
+from stores.records import ORGANIZATION, Chunk, Document, Invitation, Organization, Role, Team
 from tests.stores.ledger.samples import (
     ANN,
     BOB,
@@ -83,17 +83,6 @@ def test_a_slug_that_is_no_part_of_a_path_is_refused(ledger: Ledger, shared: Org
     with pytest.raises(ValidationFailed, match="slug"):
         ledger.people.create_organization(replace(shared, id="o3", slug=slug))
     assert ledger.people.organization(SHARED) == shared
-
-
-def test_a_taken_slug_changes_nothing(ledger: Ledger, shared: Organization) -> None:
-    with pytest.raises(Conflict, match="taken"):
-        ledger.people.edit_organization(SHARED, name="New", slug=organization(ORG).slug)
-    assert ledger.people.organization(SHARED) == shared
-    with pytest.raises(NotFound):
-        ledger.people.edit_organization("nowhere", name="New")
-    with pytest.raises(NotFound):
-        ledger.people.create_organization(replace(shared, id="o3", slug="o3"), "nobody")
-    assert ledger.people.organization("o3") is None
 
 
 def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(
@@ -176,18 +165,6 @@ def test_nothing_stays_of_what_was_written_while_an_organization_was_deleted(
         ledger.people.delete_organization(SHARED)
         assert sum(each.result(timeout=120) for each in writing) > 0
     assert rows_of(database, SHARED) == {}
-
-
-def test_project_access_is_stored_changed_and_outlives_its_project(ledger: Ledger) -> None:
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.people.set_project_access(ProjectAccess("p1", "org", ANN))
-        tx.people.set_project_access(ProjectAccess("p2", "private", BOB))
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.people.set_project_access(ProjectAccess("p1", "private", ANN))
-    found = sorted(ledger.people.access(ANN, ORG).projects, key=lambda access: access.project_id)
-    assert found == [ProjectAccess("p1", "private", ANN), ProjectAccess("p2", "private", BOB)]
-    assert ledger.people.access(ANN, OTHER).projects == ()
-    assert ledger.feed.head(ORG).sequence == 0
 
 
 @pytest.mark.parametrize("loss", ["demoted", "removed"])

@@ -5,18 +5,7 @@ import pytest
 from stores.errors import Forbidden
 from stores.ledger import Ledger, ProjectPermit
 from stores.records import Access, Identity, ProjectAccess, Team
-from tests.stores.ledger.samples import (
-    ANN,
-    BOB,
-    ORG,
-    OTHER,
-    SteppingClock,
-    actions,
-    add_project,
-    deed,
-    organization,
-    person,
-)
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, add_project, organization, person
 
 
 @pytest.fixture(autouse=True)
@@ -47,17 +36,6 @@ def test_whoever_created_a_project_and_was_removed_does_not_own_it_again(ledger:
     with ledger.transaction(ORG, ANN) as tx:
         tx.people.set_project_access(ProjectAccess("p2", "org", ANN))
     assert ledger.people.access(ANN, ORG).roles["p2"] == "project_owner", "made anew"
-
-
-def test_a_role_in_a_project_is_given_changed_and_taken(ledger: Ledger) -> None:
-    ledger.project_members.add(ORG, "p1", BOB, "project_viewer", deed("project_member.add"))
-    assert roles(ledger) == [(ANN, "project_owner"), (BOB, "project_viewer")]
-    changed = deed("project_member.update")
-    assert ledger.project_members.set_role(ORG, "p1", BOB, "project_maintainer", changed) == "project_viewer"
-    assert ledger.people.access(BOB, ORG).roles == {"p1": "project_maintainer"}
-    assert ledger.project_members.remove(ORG, "p1", BOB, deed("project_member.remove")) == "project_maintainer"
-    assert roles(ledger) == [(ANN, "project_owner")]
-    assert actions(ledger) == ["project_member.remove", "project_member.update", "project_member.add"]
 
 
 def test_what_users_were_granted_is_read_at_once_and_says_what_is_said_of_each(

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from stores.errors import Conflict, NotFound
+from stores.errors import NotFound
 from stores.ledger import Ledger
 from stores.records import Session
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, deed
@@ -35,28 +35,6 @@ def test_a_session_that_is_over_is_not_rotated(ledger: Ledger, session: Session)
     assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.created_at) == "ended"
 
 
-def test_a_new_password_ends_all_sessions_of_its_user(ledger: Ledger, session: Session) -> None:
-    ledger.people.create_session(replace(session, id="s2"))
-    ledger.people.create_session(replace(session, id="bobs", user_id=BOB))
-    assert ledger.people.set_password_hash(ANN, "new") == 2
-    assert ledger.people.identity(ANN, ORG, "s1") is None
-    bobs = ledger.people.session("bobs")
-    assert bobs.revoked_at is None
-    with pytest.raises(NotFound):
-        ledger.people.set_password_hash("nobody", "hash")
-
-
-def test_a_session_remembers_where_it_came_from(ledger: Ledger, session: Session) -> None:
-    known = replace(session, id="s2", provider="oidc:acme", user_agent="Browser/1", ip_address="::1")
-    ledger.people.create_session(known, deed("session.create"))
-    assert ledger.people.session("s2") == known
-    assert actions(ledger) == ["session.create"]
-    with pytest.raises(Conflict):
-        ledger.people.create_session(known)
-    with pytest.raises(NotFound):
-        ledger.people.create_session(replace(session, id="s3", organization_id="nowhere"))
-
-
 def test_a_user_sees_the_sessions_that_hold_the_newest_first(
     ledger: Ledger, session: Session, clock: SteppingClock
 ) -> None:
@@ -66,14 +44,6 @@ def test_a_user_sees_the_sessions_that_hold_the_newest_first(
         ledger.people.create_session(each)
     ledger.people.revoke_session("revoked")
     assert ledger.people.sessions(ANN) == [newer, session]
-
-
-def test_a_membership_that_ends_takes_the_sessions_of_its_organization_alone(ledger: Ledger, session: Session) -> None:
-    ledger.people.add_membership(BOB, ORG, "viewer")
-    for where in (ORG, OTHER):
-        ledger.people.create_session(replace(session, id=f"in {where}", user_id=BOB, organization_id=where))
-    ledger.people.drop_member(BOB, ORG)
-    assert [each.id for each in ledger.people.sessions(BOB)] == [f"in {OTHER}"]
 
 
 def test_a_switched_session_holds_in_the_other_organization_with_new_tokens_only(

@@ -9,7 +9,7 @@ from stores.ledger import Ledger, Permit
 from stores.records import Role
 from stores.space_access import SpaceGrant
 from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, deed, organization
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, deed
 
 ANNS = Permit(ANN, lambda _actor, _before: None)
 
@@ -140,15 +140,6 @@ def test_a_permit_is_asked_before_anything_changes(ledger: Ledger, crew: MemoryS
     with pytest.raises(Forbidden, match="member"):
         DEEDS[name](ledger, Permit(BOB, check))
     assert ledger.spaces.spaces(ORG, ANN) == [crew]
-    assert len(ledger.spaces.members(ORG, "s1")) == 1
-
-
-def test_spaces_go_with_their_organization(ledger: Ledger, crew: MemorySpace) -> None:
-    ledger.people.create_organization(organization("o3", is_personal=False), ANN)
-    ledger.spaces.create(replace(space(), organization_id="o3"))
-    ledger.people.delete_organization("o3")
-    assert ledger.spaces.space("o3", "s1") is None
-    assert ledger.spaces.members("o3", "s1") == []
     assert len(ledger.spaces.members(ORG, "s1")) == 1
 
 

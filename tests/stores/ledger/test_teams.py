@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
+from stores.errors import Forbidden, NotFound
 from stores.ledger import AuditQuery, Ledger, Permit
 from stores.records import Role, Team
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, add_project, deed
+from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, actions, add_project, deed
 
 
 @pytest.fixture
@@ -53,28 +53,6 @@ def test_a_permit_is_asked_with_the_role_of_the_moment_before_a_team_changes(
     assert [each.user.id for each in ledger.teams.members(ORG, "t1")] == [ANN]
     assert ledger.teams.projects(ORG, "t1") == {"p1": "project_viewer"}
     DEEDS[name](ledger, Permit(ANN, check))
-
-
-def test_a_taken_or_bad_slug_and_an_unknown_team_are_refused(ledger: Ledger, team: Team) -> None:
-    with pytest.raises(Conflict, match="core"):
-        ledger.teams.create(replace(team, id="t2"))
-    with pytest.raises(ValidationFailed, match="slug"):
-        ledger.teams.create(replace(team, id="t2", slug="Not a slug"))
-    with pytest.raises(NotFound):
-        ledger.teams.create(replace(team, organization_id="nowhere"))
-    ledger.teams.create(replace(team, id="t2", slug="web"))
-    with pytest.raises(Conflict):
-        ledger.teams.edit(ORG, "t2", lambda each: replace(each, slug="core"))
-    with pytest.raises(ValidationFailed):
-        ledger.teams.edit(ORG, "t2", lambda each: replace(each, slug="-"))
-    for refused in (
-        lambda: ledger.teams.edit(OTHER, "t1", described("x")),
-        lambda: ledger.teams.delete(OTHER, "t1"),
-        lambda: ledger.teams.add_member(OTHER, "t1", BOB),
-        lambda: ledger.teams.put_project(OTHER, "t1", "p1", "project_viewer"),
-    ):
-        with pytest.raises(NotFound):
-            refused()
 
 
 def test_a_team_has_one_role_in_a_project_and_what_it_gave_ends_with_it(ledger: Ledger, team: Team) -> None:

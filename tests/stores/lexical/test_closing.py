@@ -1,13 +1,12 @@
 """What a closed index leaves behind: nothing, even where somebody still knows it."""
 
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from stores.lexical import LexicalIndex
+from tests.stores.indexer.samples import until
 
 
 def engine_threads() -> set[str]:
@@ -29,10 +28,7 @@ def test_a_closed_index_keeps_no_thread_of_the_engine(tmp_path: Path) -> None:
     assert len(engine_threads() - before) >= 3
     for each in known:
         each.close()
-    end, pause = time.monotonic() + 30, threading.Event()
-    while engine_threads() - before:
-        assert time.monotonic() < end, "They still run."
-        pause.wait(0.05)
+    until(lambda: not engine_threads() - before)
 
 
 def test_an_index_can_be_closed_twice(tmp_path: Path) -> None:

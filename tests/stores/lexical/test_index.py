@@ -1,7 +1,3 @@
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +12,7 @@ from stores.lexical import LexicalIndex, LexicalResult
 from stores.lexical.analysis import analyse, identifiers, prepare
 from stores.lexical.schema import FORMAT
 from stores.records import ORGANIZATION, Entity, IndexFilter, Position
-from tests.stores.disk import on_disk
+from tests.stores.disk import killed, on_disk
 from tests.stores.records import NOW, entity
 
 EVERYONE = IndexFilter(frozenset({ORGANIZATION}))
@@ -48,21 +44,6 @@ def filled(index: LexicalIndex, **texts: str) -> LexicalIndex:
 
 def find(index: LexicalIndex, text: str, accepted: IndexFilter = EVERYONE, limit: int = 10) -> list[str]:
     return ids(index.search(text, filter=accepted, limit=limit))
-
-
-def test_a_fresh_index_has_no_position_and_finds_nothing(index: LexicalIndex) -> None:
-    assert index.position() is None
-    assert index.contents() == {}
-    assert find(index, "anything") == []
-
-
-def test_applying_a_batch_twice_changes_nothing(index: LexicalIndex) -> None:
-    twice = batch(1, record("a", "tea"), deleted=("b",))
-    index.apply(twice)
-    before = index.search("tea", filter=EVERYONE, limit=5)
-    index.apply(twice)
-    assert ids(index.search("tea", filter=EVERYONE, limit=5)) == ids(before)
-    assert index.contents() == {"a": 1}
 
 
 def test_a_record_that_occurs_twice_in_a_batch_is_held_once(index: LexicalIndex) -> None:
@@ -247,12 +228,6 @@ def test_several_of_an_acronym_ask_for_no_more_than_one(index: LexicalIndex) -> 
         assert {hit.record_id: hit.coverage for hit in found} == pytest.approx({"one": 1, "several": 1})
     # In small letters it is found as it is written.
     assert find(index, "pdfs") == ["several"]
-
-
-def test_a_score_never_passes_the_ceiling(index: LexicalIndex) -> None:
-    filled(index, a="tea " * 500, b="coffee")
-    found = index.search("tea", filter=EVERYONE, limit=1)
-    assert 0 < found.hits[0].score <= found.ceiling
 
 
 def test_filters_apply_before_the_limit(index: LexicalIndex) -> None:
@@ -444,8 +419,7 @@ def test_any_history_leaves_what_a_dictionary_would_hold(
 @pytest.mark.slow
 def test_after_a_kill_the_position_and_the_records_agree(tmp_path: Path) -> None:
     folder = tmp_path / "lexical"
-    script = textwrap.dedent(
-        """
+    script = """
         import sys
         from pathlib import Path
         from tests.stores.lexical.test_index import LexicalIndex, batch, record
@@ -457,23 +431,11 @@ def test_after_a_kill_the_position_and_the_records_agree(tmp_path: Path) -> None
                 index.compact()
             print(number, flush=True)
         """
-    )
-    acknowledged = 0
-    for wanted in (5, 30, 51):
-        child = subprocess.Popen([sys.executable, "-c", script, str(folder)], stdout=subprocess.PIPE, text=True)
-        goal = acknowledged + wanted
-        for line in child.stdout:
-            acknowledged = int(line)
-            if acknowledged >= goal:
-                break
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
+    for acknowledged in killed(script, folder, (5, 30, 51)):
         index = LexicalIndex.open(folder)
         position = index.position()
         assert position.sequence >= acknowledged
         assert max(index.contents().values()) == position.sequence
-        acknowledged = position.sequence
         index.close()
 
 

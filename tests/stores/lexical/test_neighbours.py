@@ -31,12 +31,6 @@ def index(tmp_path: Path):  # type: ignore[no-untyped-def]
     opened.close()
 
 
-def test_neighbours_come_from_either_side_with_their_distance(index: LexicalIndex) -> None:
-    assert around(index, "c") == {"a": 2, "b": 1, "d": 1, "e": 2}
-    assert around(index, "a", 1) == {"b": 1}
-    assert around(index, "x") == around(index, "unknown") == {}
-
-
 def test_a_long_text_separates_its_neighbours(index: LexicalIndex) -> None:
     index.apply(batch(2, turn("c", "wordc " * 200, 2)))
     assert around(index, "b") == {"a": 1}
@@ -51,15 +45,6 @@ def test_pairs_say_whose_neighbour_each_is(index: LexicalIndex) -> None:
     near = index.around(["x", "a", "e"], 1)
     assert near.owners == [1, 2]
     assert near.keys == [key_of("b"), key_of("d")]
-
-
-def test_a_record_that_goes_or_moves_leaves_its_place(index: LexicalIndex) -> None:
-    index.apply(batch(2, turn("b", "wordb", 0, thread="other"), deleted=("c",)))
-    assert around(index, "a") == {"d": 1, "e": 2}
-    assert around(index, "b") == {}
-    index.apply(batch(3, record("a", "worda", entity_type="raw_memory")))
-    assert around(index, "a") == {}
-    assert around(index, "d") == {"e": 1}
 
 
 def test_places_are_known_after_opening_and_compacting(tmp_path: Path) -> None:

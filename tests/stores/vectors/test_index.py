@@ -1,7 +1,5 @@
-import signal
 import subprocess
 import sys
-import textwrap
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 from stores.records import ORGANIZATION, Facet, IndexFilter, Position
 from stores.vectors import DenseHit, EmbeddedPassage, EmbeddedRecord, ModelChanged, VectorIndex, VectorState
 from stores.vectors.passages import Vector
-from tests.stores.disk import on_disk
+from tests.stores.disk import killed, on_disk
 
 DIMENSION = 8
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -66,12 +64,6 @@ def find(index: VectorIndex, seed: int, accepted: IndexFilter = EVERYONE, limit:
 def test_importing_the_index_loads_no_engine() -> None:
     script = "import sys, stores.vectors; assert not {'lancedb', 'pyarrow'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
-
-
-def test_a_fresh_index_has_no_state_and_finds_nothing(either: VectorIndex) -> None:
-    assert either.state() is None
-    assert either.contents() == {}
-    assert find(either, 1) == []
 
 
 def test_a_record_is_found_by_its_best_passage(either: VectorIndex) -> None:
@@ -213,15 +205,6 @@ def test_a_search_does_not_wait_for_a_busy_writer(index: VectorIndex) -> None:
     assert index.load_matrix()
 
 
-def test_an_index_over_the_budget_is_not_loaded(tmp_path: Path) -> None:
-    index = opened(tmp_path, memory_budget_mb=0)
-    index.replace([record("a", 1)], [], state(1))
-    assert find(index, 1) == ["a"]
-    assert not index.load_matrix()
-    assert index.memory_bytes() == 0
-    index.close()
-
-
 def test_memory_that_outgrows_the_budget_is_given_back(tmp_path: Path) -> None:
     index = opened(tmp_path, memory_budget_mb=1)
     index.replace([record("a", 1)], [], state(1))
@@ -259,6 +242,8 @@ def test_a_large_index_outside_memory_is_searched_approximately(tmp_path: Path) 
     find(index, 1)
     index.compact()
     assert index._table._indexed()
+    assert not index.load_matrix()
+    assert index.memory_bytes() == 0
     index.replace([record("late", 5_000), record("r2", 5_001, revision=2)], [], state(3))
     assert find(index, 77, limit=1) == ["r77"]
     assert find(index, 5_000, limit=1) == ["late"]
@@ -352,8 +337,7 @@ def test_any_history_finds_what_brute_force_finds(
 
 @pytest.mark.slow
 def test_after_a_kill_the_state_is_never_ahead_of_the_records(tmp_path: Path) -> None:
-    script = textwrap.dedent(
-        """
+    script = """
         import sys
         from pathlib import Path
         from tests.stores.vectors.test_index import opened, record, state
@@ -365,24 +349,12 @@ def test_after_a_kill_the_state_is_never_ahead_of_the_records(tmp_path: Path) ->
                 index.compact()
             print(number, flush=True)
         """
-    )
-    acknowledged = 0
-    for wanted in (3, 20, 41):
-        child = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-        goal = acknowledged + wanted
-        for line in child.stdout:
-            acknowledged = int(line)
-            if acknowledged >= goal:
-                break
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
+    for acknowledged in killed(script, tmp_path, (3, 20, 41)):
         index = opened(tmp_path)
         reached = index.state()
         assert reached.position.sequence >= acknowledged
         assert max(index.contents().values()) == reached.position.sequence
         assert find(index, reached.position.sequence, limit=1) == [f"r{reached.position.sequence % 20}"]
-        acknowledged = reached.position.sequence
         index.close()
 
 

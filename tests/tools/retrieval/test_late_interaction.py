@@ -171,15 +171,6 @@ async def test_a_search_compares_the_tokens_of_its_candidates(app: App, owner: P
 
 
 @anyio
-async def test_the_same_question_has_the_same_answer_twice(owner: Person) -> None:
-    await stored(owner)
-    first, second = [await owner.call("search", query="why could nobody sign in") for _ in range(2)]
-    assert [(each["id"], each["score"]) for each in first["results"]] == [
-        (each["id"], each["score"]) for each in second["results"]
-    ]
-
-
-@anyio
 async def test_vectors_of_an_impossible_size_are_damage_and_made_anew(app: App, owner: Person) -> None:
     await stored(owner)
     damage(app, owner, "UPDATE passages SET vectors = substr(vectors, 1, 100)")

@@ -43,12 +43,11 @@ async def test_every_question_makes_way(app: App, owner: Person, tool: str, argu
     assert app.embedding_workers.available == 1
 
 
-@pytest.mark.parametrize(("asked", "given"), [(0, 3), (1, 1), (2, 2), (64, 3)])
-def test_no_more_are_read_at_once_than_there_are_processors(settings: Settings, asked: int, given: int) -> None:
+@pytest.mark.parametrize(
+    ("there", "asked", "given"), [(3, 0, 3), (3, 1, 1), (3, 2, 2), (3, 64, 3), (16, 0, 4), (16, 12, 12)]
+)
+def test_at_most_four_and_no_more_than_there_are_processors_are_read_at_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, there: int, asked: int, given: int
+) -> None:
+    monkeypatch.setattr(module, "processors", lambda: there)
     assert settings.model_copy(update={"embedding_threads": asked}).reading_threads == given
-
-
-def test_at_most_four_are_read_at_once_by_default(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "processors", lambda: 16)
-    assert settings.reading_threads == 4
-    assert settings.model_copy(update={"embedding_threads": 12}).reading_threads == 12

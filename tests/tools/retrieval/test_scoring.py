@@ -203,11 +203,6 @@ def test_evidence_maps_to_the_stated_points_and_straight_in_between() -> None:
     assert calibrated(column(0.3, 99.0, -1.0)).tolist() == pytest.approx([0.15, 1.0, 0.0])
 
 
-def test_a_record_with_every_word_is_near_1_even_where_its_meaning_is_far() -> None:
-    found = fused([Candidate("a", lexical=0.1 * CEILING, coverage=1.0, cosine=0.0)])
-    assert found["a"] >= 0.9
-
-
 def test_pages_that_hold_every_word_somewhere_are_no_exact_answers_but_where_they_are_few() -> None:
     sentence = Candidate("sentence", lexical=HELD_ONCE * CEILING, coverage=0.9, cosine=0.6)
     pages = [Candidate(f"page {number}", lexical=0.1 * CEILING, coverage=1.0, cosine=0.2) for number in range(FEW + 1)]

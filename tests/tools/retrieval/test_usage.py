@@ -1,6 +1,5 @@
 """The usage signal: bounded whatever is cited, in step with the ledger, and known for those who may know it."""
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from stores.ledger import Citing, Ledger
 from stores.records import ORGANIZATION
 from tests.ledgers import new_ledger
+from tests.stores.indexer.samples import until
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, draft, organization, person
 from tools.retrieval.scoring import USAGE_BONUS, lifted, usage_share
 from tools.retrieval.usage import Usage, worth
@@ -97,7 +97,4 @@ def test_what_another_process_wrote_is_read_beside_a_search(ledger: Ledger, besi
     usage = Usage(ledger, lambda: NOW, beside, refresh_s=0)
     assert weights(usage) == {}
     cite(ledger, "a")
-    deadline = time.monotonic() + 10
-    while weights(usage) != pytest.approx({"a": 0.5}):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: weights(usage) == pytest.approx({"a": 0.5}))
