@@ -108,6 +108,7 @@ REFUSES_VALID_DATA = {
     "end_relation": DATE, "create_memory_space": NEEDS, "explore": NEEDS, "get_entity": DATE,
     "ingest_documents": NEEDS, "invite": MAIL, "log_in": GIVEN_OUT, "preview_memory_space_access": KNOWN,
     "read_audit": DATE, "recall": NEEDS,
+    "record_experience": "ids of steps are distinct, and the project is required though its schema is nullable",
     "reflect": "ids are texts that are not empty, also where one text names several", "remember": NEEDS,
     "search": f"{DATE}; {NEEDS}", "sign_up": f"{MAIL}; {GIVEN_OUT}", "store_raw_memory": f"{DATE}; {NEEDS}",
     "synthesis_draft": NEEDS, "start_device": "a client's name is made of characters that can be seen",

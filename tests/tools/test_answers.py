@@ -149,7 +149,7 @@ def strings(value: Any) -> list[str]:
 
 async def test_a_pack_stays_within_its_budget_and_is_told_once(owner: Person, known: dict[str, str]) -> None:
     pack, _ = await asked(owner, "context", goal="retries of the gateway", markdown_token_budget=500)
-    assert length(pack) <= 4 * 500
+    assert len(pack["markdown"]) <= 4 * 500
     audited, _ = await asked(owner, "context", goal="retries of the gateway", audit=True)
     assert audited["audit"][0]["metadata"]["retrieval_signals"]
 

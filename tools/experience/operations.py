@@ -135,7 +135,7 @@ def _receipt(app: App, call: Call, done: Published) -> ExperienceReceipt:
     )
 
 
-class EvidenceRequest(Request):
+class ExperienceEvidenceRequest(Request):
     """An experience, or one part of its evidence."""
 
     source_id: Identifier = Field(description="The run's own id.")
@@ -160,12 +160,12 @@ class EvidenceView(Result):
     has_more: bool = Field(description="Whether the part is longer.")
 
 
-async def experience_evidence(app: App, call: Call, request: EvidenceRequest) -> EvidenceView:
+async def experience_evidence(app: App, call: Call, request: ExperienceEvidenceRequest) -> EvidenceView:
     """Read an experience as it was sent: its outline, and one part of its evidence, verbatim."""
     return await in_thread(_evidence, app, call, request)
 
 
-def _evidence(app: App, call: Call, request: EvidenceRequest) -> EvidenceView:
+def _evidence(app: App, call: Call, request: ExperienceEvidenceRequest) -> EvidenceView:
     organization, manifest = call.caller.organization_id, manifest_id(request.source_id)
     memory_id, payloads = memory_id_of(manifest), app.ledger.payloads
     memory = app.ledger.memories.memory(organization, memory_id)
