@@ -22,6 +22,9 @@ TOKEN = "ghp_" + "a1B2" * 9
         (f"key {STRIPE} end", "key [redacted] end"),
         (f"token: {TOKEN}", "token: [redacted]"),
         ("password = 'hunter2secret'", "password = [redacted]"),
+        ('password: "quoted secret; more" end', "password: [redacted] end"),
+        ("password=abc", "password=[redacted]"),
+        ("https://tok3n0123456789@example.org/x", "https://[redacted]@example.org/x"),
         ("DB_PASSWORD=s3cr3t make", "DB_PASSWORD=[redacted] make"),
         ('{"api_key": "abcdef123456"}', '{"api_key": [redacted]}'),
         (
@@ -63,9 +66,10 @@ def test_a_run_is_shown_and_kept(tmp_path: Path, server: ServerProcess) -> None:
         assert "hunter2x" in said, "what the command says is shown as it is"
         assert ", without 4 that looked like credentials." in said
         kept = evidence(http, ada, evidence_id="stdout", content_max_chars=1_000_000)
-        step = kept["experience"]["observations"][0]
+        told = evidence(http, ada)["experience"]
+        step = told["observations"][0]
         assert step["metadata"]["exit_code"] == 3
-        assert kept["experience"]["outcome"].startswith("exit code 3 after ")
+        assert told["outcome"].startswith("exit code 3 after ")
         assert kept["content"].startswith("lamp turns\nwalrus\n")
         assert "… 1100011 bytes …" in kept["content"]
         assert evidence(http, ada, evidence_id="stderr")["content"] == "password: [redacted] [redacted]\n"

@@ -13,12 +13,12 @@ _CREDENTIALS = (
     # JSON Web Tokens.
     re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
     re.compile(r"(?<=\bauthorization: )(?:basic|bearer) +\S+|(?<=\bbearer )[A-Za-z0-9._~+/=-]{16,}", re.IGNORECASE),
-    # The password of a URL.
-    re.compile(r"(?<=://)[^\s/:@]*:[^\s/@]+(?=@)"),
+    # The password of a URL, or a token instead of a name.
+    re.compile(r"(?<=://)(?:[^\s/:@]*:[^\s/@]+|[^\s/:@]{12,})(?=@)"),
 )
 _ASSIGNED = re.compile(
     rf"(?P<name>\b[\w.-]*{_NAMED}[\w-]*[\"']?\s*(?:[:=]|\s(?=[\"']))\s*|--?[\w-]*{_NAMED}[= ])"
-    r"(?P<quote>[\"']?)(?!\[redacted\])[^\s\"',;&]{4,}(?P=quote)",
+    r"(?:\"[^\"\n]+\"|'[^'\n]+'|(?!\[redacted\])[^\s\"',;&]{3,})",
     re.IGNORECASE,
 )
 
