@@ -13,6 +13,7 @@ from auth.policy import (
     require_ending,
     require_entry,
     require_scope_change,
+    require_source,
     require_writable,
     without_stamped,
     writable_visibility,
@@ -142,6 +143,10 @@ class UpdateEntityRequest(Request):
 CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
 WORKFLOW_KEYS = ("status", "visibility", "memory_scope")
 KEPT = ("private", "team", "shared", "delegated")
+OF_EXPERIENCE = frozenset(
+    {"manifest_id", "source_id", "content_hash", "source_revision", "state", "outcome_verified", "observation_id"}
+)
+"""Metadata of records of an operational experience, which only publication writes."""
 CLEARABLE = frozenset({"category"})
 """Fields that null clears."""
 
@@ -185,7 +190,10 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     if before.entity_type == RAW_MEMORY:
         return [_relabelled(call, tx, before, request, given)]
     require_writable(caller, before)
+    require_source(caller, before)
     given_metadata = None if request.metadata is None else keep_hidden(tx, caller, before, request.metadata)
+    if given_metadata is not None and before.metadata.get("manifest_id"):
+        given_metadata = {key: value for key, value in given_metadata.items() if key not in OF_EXPERIENCE}
     metadata = None if given_metadata is None else moved(before, given_metadata, tx.now)
     if metadata is not None:
         require_ending(caller, before, metadata)
@@ -315,6 +323,7 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> D
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             entity = _present(tx, caller, request.entity_id, memories=True)
             (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
+            require_source(caller, entity)
             if entity.source_id is not None:
                 tx.records.outdate_document(entity.id)
             cascade_delete(tx, caller, entity)

@@ -148,6 +148,18 @@ async def test_a_revision_replaces_the_one_before(owner: Person) -> None:
     assert set(left) == {project}
 
 
+async def test_its_records_are_changed_by_its_author_and_maintainers_alone(owner: Person, member: Person) -> None:
+    project = await a_project(owner)
+    await joined(owner, member, project)
+    made = await record(owner, project)
+    for name, fields in (("update_entity", {"content": "Forged"}), ("delete_entity", {})):
+        await member.refused(name, Forbidden, match="project_access_denied", entity_id=made["entity_ids"][2], **fields)
+    forged = {"manifest_id": "no", "outcome_verified": True, "own": 1}
+    await owner.call("update_entity", entity_id=made["manifest_id"], metadata=forged)
+    metadata = (await owner.call("get_entity", entity_id=made["manifest_id"]))["metadata"]
+    assert (metadata["manifest_id"], metadata["outcome_verified"], metadata["own"]) == (made["manifest_id"], False, 1)
+
+
 async def test_who_may_publish(owner: Person, member: Person, viewer: Person) -> None:
     project, other = await a_project(owner), await a_project(owner)
     await joined(owner, member, other)
