@@ -190,6 +190,21 @@ async def test_nobody_erases_a_memory_that_is_not_theirs_to_read(owner: Person, 
     assert (await member.call("get_entity", entity_id=said["raw_memory_id"]))["content"] == "Behind the boiler."
 
 
+async def test_no_write_waits_twice(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[int] = []
+    wait = owner.app.indexer.applied_within
+
+    async def counting(organization: str, sequence: int, *more: Any) -> Any:
+        waited.append(sequence)
+        return await wait(organization, sequence, *more)
+
+    monkeypatch.setattr(owner.app.indexer, "applied_within", counting)
+    for name, arguments in (("add", {"name": "Tide", "content": "x"}), ("remember", {"name": "Ebb", "content": "y"})):
+        waited.clear()
+        await asked(owner, name, **arguments)
+        assert len(waited) == 1, name
+
+
 async def test_every_write_says_who_reads_it_and_is_found_at_once(owner: Person) -> None:
     zoo = (await owner.call("create_entity", name="Zoo", entity_type="project", sync=True))["id"]
     task = (await owner.call("create_task", title="Feed the capybara", project_id=zoo))["task_id"]

@@ -12,12 +12,15 @@ from tools.runtime.threads import in_thread
 
 
 async def after_write(app: App, caller: Principal, result: BaseModel | None) -> JsonObject:
-    """Wait until every healthy index shows a write, as `until_visible` does; return its readers and what is pending."""
-    receipt = getattr(getattr(result, "entity", result), "mutation_receipt", None)
-    receipt = getattr(result, "mutation_receipt", receipt)
+    """Return the readers of a write and the indexes that do not show it yet, as far as its answer does not tell them.
+
+    It waits as `until_visible` does, unless the operation has waited or deferred the work, as `background_jobs` says.
+    """
+    receipt = getattr(result, "mutation_receipt", None)
     if not isinstance(receipt, MutationReceipt):
         return {}
     organization = caller.organization_id
+    told: JsonObject = {}
 
     def written() -> dict[str, str]:
         ids = [each.partition(":")[2] for each in receipt.affected_records]
@@ -25,7 +28,10 @@ async def after_write(app: App, caller: Principal, result: BaseModel | None) -> 
         return {id_: readable_by(app, caller, found[id_].visibility) for id_ in ids if id_ in found}
 
     readers = await in_thread(written)
-    head = await in_thread(app.ledger.feed.head, organization)
-    pending = (await until_visible(app, caller, head.sequence, list(readers))).pending_indexes
-    told: JsonObject = {"readable_by": next(iter(readers.values()), None), "pending_indexes": [*pending]}
-    return {name: value for name, value in told.items() if value}
+    if readers:
+        told["readable_by"] = next(iter(readers.values()))
+    if getattr(result, "background_jobs", None) is None:
+        head = await in_thread(app.ledger.feed.head, organization)
+        if pending := (await until_visible(app, caller, head.sequence, list(readers))).pending_indexes:
+            told["pending_indexes"] = [*pending]
+    return told
