@@ -1,4 +1,4 @@
-"""What is still on disk, whatever an engine says that it deleted, and after it was killed."""
+"""Text that is still on disk after an engine deleted it or was killed."""
 
 import signal
 import subprocess
