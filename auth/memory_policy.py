@@ -25,6 +25,7 @@ from auth.visibility import (
     entity_key,
     members_key,
     memory_key,
+    plain_key,
     private_key,
     project_key,
     queue_key,
@@ -157,8 +158,13 @@ def may_read_memory(principal: Principal, visibility: str) -> bool:
     return visibility in principal.captures
 
 
+def may_inspect_memory(principal: Principal, visibility: str) -> bool:
+    """Return True for readable memories, also for those that a correction took out of other reads."""
+    return plain_key(visibility) in principal.captures
+
+
 def is_diary(memory: Entity) -> bool:
-    return memory.visibility in (key := diary_key(memory.principal_id), queue_key(key))
+    return plain_key(memory.visibility) in (key := diary_key(memory.principal_id), queue_key(key))
 
 
 def derived_visibility(memory: Entity) -> Visibility:

@@ -1,6 +1,6 @@
 """Visibility keys: each names the readers of a record."""
 
-from stores.records import UNAVAILABLE
+from stores.records import UNAVAILABLE, WITHHELD
 
 _MEMORY = "memory:"
 _QUEUE = "queue:"
@@ -34,6 +34,16 @@ def unavailable_key(key: str) -> str:
     return f"{UNAVAILABLE}{key}"
 
 
+def withheld_key(key: str) -> str:
+    """Records that a correction took out of every read; only inspection shows them."""
+    return f"{WITHHELD}{key}"
+
+
+def plain_key(key: str) -> str:
+    """Key that a withheld record had before, or the same key."""
+    return key.removeprefix(WITHHELD)
+
+
 def memory_key(key: str) -> str:
     """Raw memories for holders of an entity key."""
     return f"{_MEMORY}{key}"
@@ -51,4 +61,4 @@ def queue_key(memory: str) -> str:
 
 def entity_key(memory: str) -> str:
     """Entity key of raw memories or candidates; diaries have none."""
-    return memory.removeprefix(_MEMORY).removeprefix(_QUEUE)
+    return plain_key(memory).removeprefix(_MEMORY).removeprefix(_QUEUE)

@@ -64,12 +64,15 @@ def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization
         with _stores(environ, data_dir) as (ledger, indexer, analytics):
             chosen = _chosen(ledger, organization)
             for each in chosen:
-                found = [Examined("ledger", 0, ledger.feed.unreadable(each.id))]
+                found = [Examined("ledger", 0, [*ledger.feed.unreadable(each.id), *ledger.audit.faults(each.id)])]
                 found += indexer.examine(each.id, max(0.0, until - time.monotonic()))
                 found.append(_examined(analytics, each.id, max(0.0, until - time.monotonic())))
                 wrong += sum(len(index.differences) for index in found)
                 behind += any(index.pending for index in found)
                 typer.echo("\n".join(_described(each.slug, found)))
+            for fault in ledger.audit.faults(None) if organization is None else ():
+                wrong += 1
+                typer.echo(f"server: {fault}")
             typer.echo(f"{len(chosen)} organization(s), {wrong} difference(s), {behind} not level")
         return 1 if wrong else NOT_LEVEL if behind else 0
 

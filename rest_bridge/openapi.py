@@ -16,7 +16,7 @@ from rest_bridge.bodies import FORM
 from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
-from tools.frame.operation import Operation, Redirect, Route
+from tools.frame.operation import Download, Operation, Redirect, Route
 from tools.frame.tool_schemas import references
 from tools.records.project_names import FIELDS
 from tools.runtime.threads import in_thread
@@ -207,6 +207,8 @@ def _responses(operation: Operation, route: Route, placement: Placement, models:
     success: Schema = {"description": HTTPStatus(route.status).phrase, "headers": headers}
     if issubclass(operation.result, Redirect):
         headers |= _REDIRECT
+    elif issubclass(operation.result, Download):
+        success["content"] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     elif route.status != HTTPStatus.NO_CONTENT:
         success["content"] = {"application/json": {"schema": models[operation.result, "serialization"]}}
     errors = sorted(_statuses(operation, route, placement))

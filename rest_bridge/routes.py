@@ -37,7 +37,7 @@ from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.execute import execute
-from tools.frame.operation import Call, Operation, Outcome, Redirect, Request, Route
+from tools.frame.operation import Call, Download, Operation, Outcome, Redirect, Request, Route
 from tools.frame.parsing import parse_json, refusal, refuse_unstorable
 from tools.runtime.threads import in_thread
 
@@ -255,6 +255,9 @@ class Endpoint:
         if isinstance(outcome.result, Redirect):
             return self.redirect(scope, outcome.result)
         headers = {"Cache-Control": "no-store"}
+        if isinstance(found := outcome.result, Download):
+            headers["Content-Disposition"] = f'attachment; filename="{found.file_name}"'
+            return Response(found.content, outcome.status, headers, found.media_type)
         if outcome.replayed:
             headers["Idempotency-Replayed"] = "true"
         content = None if outcome.status == 204 else outcome.content()

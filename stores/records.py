@@ -18,6 +18,9 @@ ORGANIZATION = "organization"
 UNAVAILABLE = "unavailable:"
 """Prefix of visibility keys that nobody has: records that their source does not report any more."""
 
+WITHHELD = "withheld:"
+"""Prefix of visibility keys of records that a correction took out of every read but inspection."""
+
 Kind = Literal["entity", "relation", "capture"]
 """A capture is the provenance and state of a raw memory."""
 ReviewState = Literal["pending", "promoted", "archived", "deferred"]
@@ -101,6 +104,8 @@ class Capture:
     """Entity that was made of it."""
     candidate: JsonObject | None = None
     """Reflection's proposal while it waits for a review."""
+    lifecycle: JsonObject | None = None
+    """State, flags and corrections; None: active and never corrected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +374,13 @@ def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
     if isinstance(assignees, list):
         found["assignee"] = tuple(name.lower() for name in assignees if isinstance(name, str))
     return found
+
+
+def source_ids(entity: Entity) -> list[str]:
+    """Return the ids of the records that an entity was made of, as its metadata names them."""
+    given = (entity.metadata.get(name) for name in ("raw_memory_id", "raw_source_ids", "derived_from"))
+    texts = (each for value in given for each in (value if isinstance(value, list) else [value]))
+    return list(dict.fromkeys(each for each in texts if isinstance(each, str) and each))
 
 
 def searchable_text(entity: Entity) -> str:

@@ -2,7 +2,7 @@
 
 from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity
-from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
+from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery, SubjectRole
 from stores.ledger.citations import Cited, CitedBy, Citing
 from stores.ledger.damage import Read
 from stores.ledger.documents import ChunkPlace
@@ -96,6 +96,7 @@ __all__ = [
     "RotationRefusal",
     "Snapshot",
     "SortKey",
+    "SubjectRole",
     "TaskHistory",
     "TaskTally",
     "TokenPair",

@@ -309,6 +309,36 @@ audit_entries = Table(
     words("details"),
     words("request"),
     micros("created_at"),
+    key("memory_scope", nullable=True),
+    key("project_id", nullable=True),
+    Column("allowed", Boolean, nullable=True),
+    Column("position", BigInteger, nullable=False),
+    words("hash"),
     Index("ix_audit_entries_newest", "organization_id", "created_at", "id"),
+    Index("ix_audit_entries_chain", "organization_id", "position"),
+    *(
+        Index(f"ix_audit_entries_{name}", "organization_id", name, "created_at", "id")
+        for name in ("actor_id", "action", "memory_scope", "project_id", "allowed")
+    ),
 )
-"""Outlives its users. Without an organization it concerns the server."""
+"""Outlives its users. Without an organization it concerns the server. `hash` chains the entries of a log."""
+
+audit_subjects = Table(
+    "audit_subjects",
+    metadata,
+    key("organization_id", primary_key=True),
+    key("subject", primary_key=True),
+    key("role", primary_key=True),
+    Column("created_at", BigInteger, primary_key=True, autoincrement=False),
+    key("entry_id", primary_key=True),
+)
+"""Records that an entry names, by role: `resource`, `source`, `derived`. The organization is empty for the server."""
+
+audit_heads = Table(
+    "audit_heads",
+    metadata,
+    key("organization_id", primary_key=True),
+    Column("position", BigInteger, nullable=False),
+    words("hash"),
+)
+"""Length and last hash of each log."""

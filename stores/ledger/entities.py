@@ -60,6 +60,11 @@ _past_at = select(*entity_columns(_past)).where(
     _past.c.valid_from <= bindparam("at"),
     _past.c.valid_to > bindparam("at"),
 )
+_revision = select(*entity_columns(_past)).where(
+    _past.c.organization_id == bindparam("organization"),
+    _past.c.id == bindparam("id"),
+    _past.c.revision == bindparam("revision"),
+)
 _replaced_since = (
     select(*entity_columns(_past))
     .join(_table, and_(_table.c.organization_id == _past.c.organization_id, _table.c.id == _past.c.id))
@@ -227,6 +232,12 @@ class EntityWrites(Writes):
         """Return the entity, or raise RecordUnreadable."""
         with naming_damage():
             row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
+        return None if row is None else to_entity(row)
+
+    def revision(self, entity_id: str, number: int) -> Entity | None:
+        """Return a replaced revision."""
+        values = {"organization": self.organization_id, "id": entity_id, "revision": number}
+        row = self._run(_revision, values).first()
         return None if row is None else to_entity(row)
 
     def remains(self, entity_id: str) -> Entity | None:

@@ -20,7 +20,7 @@ from stores.ledger.engine import upsert
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.ledger.writing import Writing
-from stores.records import UNAVAILABLE
+from stores.records import UNAVAILABLE, WITHHELD
 
 KEPT = timedelta(hours=24)
 
@@ -182,10 +182,9 @@ def apply_claim(writing: Writing, claim: Claim) -> None:
     if claim.organization_id != writing.organization_id or writing.run(_apply, identity).rowcount != 1:
         raise Conflict("The request took too long and lost its Idempotency-Key; nothing was changed.")
     # No relations: some may belong to hidden records, and none is read by id.
-    # And none that was made unavailable: nobody could read the answer.
-    shown = (
-        each for each in writing.entries if each.kind != "relation" and not each.visibility.startswith(UNAVAILABLE)
-    )
+    # And none that was made unavailable or withheld: nobody could read the answer.
+    unread = (UNAVAILABLE, WITHHELD)
+    shown = (each for each in writing.entries if each.kind != "relation" and not each.visibility.startswith(unread))
     written = (each.record_id for each in shown)
     records = dict.fromkeys(f"entity:{entity_id}" for entity_id in (*written, *writing.shown))
     rows = [

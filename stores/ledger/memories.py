@@ -17,7 +17,7 @@ from stores.ledger.encoding import check_keys, check_text, dump_json, from_micro
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
 from stores.ledger.json_sql import as_json, listed
-from stores.ledger.rows import ENTITY_COLUMNS, Values, entity_columns, to_entity
+from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, Values, entity_columns, to_entity
 from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
 
@@ -28,6 +28,7 @@ SOURCE_BYTES = 2_560
 _table = schema.raw_memories
 _entities = schema.entities
 _made = schema.entities.alias("made")
+_labels = schema.entity_labels
 _COLUMNS = field_names(Capture)
 _WIDTH = len(ENTITY_COLUMNS)
 _of_organization = _table.c.organization_id == bindparam("organization")
@@ -56,6 +57,16 @@ _waiting = (
 )
 _from_source = _joined.where(_of_organization, _table.c.source_id == bindparam("source")).order_by(
     _table.c.captured_at, _table.c.id
+)
+_made_of = select(*entity_columns(_entities)).where(
+    _entities.c.organization_id == bindparam("organization"),
+    _entities.c.id.in_(
+        select(_labels.c.entity_id).where(
+            _labels.c.organization_id == bindparam("organization"),
+            _labels.c.kind == SOURCE,
+            _labels.c.label.in_(bindparam("ids", expanding=True)),
+        )
+    ),
 )
 _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
 _settle = update(_table).where(
@@ -105,6 +116,11 @@ def content_hash(text: str) -> str:
 
 class MemoryReads(CitationReads):
     """The caller checks permissions where no visibility keys are given."""
+
+    def made_of(self, organization_id: str, record_ids: Iterable[str]) -> list[Entity]:
+        """Return the records that name one of these as their source."""
+        rows = (row for ids in in_chunks(record_ids) for row in self._all(_made_of, _named(organization_id, ids)))
+        return sound(rows, to_entity)
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
         """Return the outcomes of archived or promoted raw memories."""
@@ -171,9 +187,18 @@ class MemoryWrites(CitationWrites):
         values = {"organization": self.organization_id, "visibility": visibility, "content_hashes": hashes}
         return sound(self._run(_waiting, values | {"limit": limit}), _to_memory)
 
+    def made_of(self, record_ids: Iterable[str]) -> list[Entity]:
+        """Return the records that name one of these as their source."""
+        rows = (row for ids in in_chunks(record_ids) for row in self._run(_made_of, _named(self.organization_id, ids)))
+        return sound(rows, to_entity)
+
     def memories_of(self, entity_id: str) -> list[RawMemory]:
         values = {"organization": self.organization_id, "entity": entity_id}
         return [_to_memory(row) for row in self._run(_of_entity, values)]
+
+    def memories_from(self, source_id: str) -> list[RawMemory]:
+        values = {"organization": self.organization_id, "source": source_id}
+        return sound(self._run(_from_source, values), _to_memory)
 
     def create_memory(self, draft: EntityDraft, capture: Capture) -> RawMemory:
         (entity,) = self._records.create_entities([(replace(draft, entity_type=RAW_MEMORY), None)])
@@ -186,6 +211,15 @@ class MemoryWrites(CitationWrites):
         entity = self._records.update_entity(changed.id, lambda _: changed)
         capture = replace(self._present(changed.id).capture, content_hash=content_hash, provenance=provenance)
         return self._store(RawMemory(entity, capture), ("content_hash", "provenance"))
+
+    def correct_memory(
+        self, changed: Entity, lifecycle: JsonObject, *, expected_revision: int | None = None
+    ) -> RawMemory:
+        """Store the next revision of a raw memory, with its lifecycle; raise Conflict at another revision."""
+        entity = self._records.update_entity(changed.id, lambda _: changed, expected_revision=expected_revision)
+        told = replace(self._present(changed.id).capture, content_hash=content_hash(entity.content))
+        memory = RawMemory(entity, replace(told, lifecycle=lifecycle))
+        return self._store(memory, ("content_hash", "lifecycle"))
 
     def settle_memory(
         self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None
@@ -220,6 +254,10 @@ class MemoryWrites(CitationWrites):
         )
 
 
+def _named(organization_id: str, ids: Sequence[str]) -> Values:
+    return {"organization": organization_id, "ids": [key_of(each) for each in ids]}
+
+
 def _values(memory_id: str, capture: Capture) -> Values:
     check_keys((capture.source_id,), SOURCE_BYTES)
     check_keys((capture.capture_surface, capture.agent_id, capture.entity_id))
@@ -235,6 +273,7 @@ def _values(memory_id: str, capture: Capture) -> Values:
         "review_state": capture.review_state,
         "entity_id": capture.entity_id,
         "candidate": None if capture.candidate is None else dump_json(capture.candidate),
+        "lifecycle": None if capture.lifecycle is None else dump_json(capture.lifecycle),
     }
 
 
@@ -244,7 +283,8 @@ def _to_memory(row: Sequence[Any]) -> RawMemory:
     try:
         cells["captured_at"] = from_micros(cells["captured_at"])
         cells["provenance"] = load_object(cells["provenance"])
-        cells["candidate"] = None if cells["candidate"] is None else load_object(cells["candidate"])
+        for name in ("candidate", "lifecycle"):
+            cells[name] = None if cells[name] is None else load_object(cells[name])
     except DAMAGE as error:
         raise damaged("raw memory", entity.id, entity.visibility, error) from error
     return RawMemory(entity, Capture(**cells))

@@ -41,6 +41,8 @@ PEOPLE = (
     account_tables.sessions,
     account_tables.memberships,
     account_tables.audit_entries,
+    account_tables.audit_subjects,
+    account_tables.audit_heads,
 )
 """Tables to clear with an organization, referring tables first."""
 
@@ -58,6 +60,7 @@ CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.idempotency_keys, "slot"),
     (schema.leases, "name"),
     (schema.jobs, "id"),
+    (schema.rejections, "memory_id"),
     (schema.project_access, "project_id"),
 )
 """With the column by which the table is erased in pages."""

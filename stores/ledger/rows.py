@@ -22,12 +22,14 @@ from stores.ledger.encoding import (
     load_strings,
     to_micros,
 )
-from stores.records import Entity, JsonObject
+from stores.records import Entity, JsonObject, source_ids
 
 Values = dict[str, Any]
 """Parameters of an INSERT or UPDATE."""
 
 ENTITY_COLUMNS = field_names(Entity)
+SOURCE = "source"
+"""Kind of the labels that name the records of which an entity was made."""
 
 
 REMAINS: Mapping[str, Any] = {
@@ -132,7 +134,7 @@ def entity_values(entity: Entity) -> Values:
 
 
 def label_rows(entity: Entity) -> list[Values]:
-    """Return rows for lookups by language, tag or assignee."""
+    """Return rows for lookups by language, tag, assignee, or source."""
     keys = sorted({(kind, key) for kind, label in _labels(entity) if (key := key_of(label))})
     return [
         {"organization_id": entity.organization_id, "kind": kind, "label": label, "entity_id": entity.id}
@@ -146,6 +148,7 @@ def _labels(entity: Entity) -> Iterator[tuple[str, str]]:
     assignees = entity.metadata.get("assignees")
     if isinstance(assignees, list):
         yield from (("assignee", name) for name in assignees if isinstance(name, str))
+    yield from ((SOURCE, each) for each in source_ids(entity))
 
 
 def _workflow_keys(entity: Entity) -> Values:

@@ -35,6 +35,7 @@ __all__ = [
     "payload_texts",
     "project_access",
     "raw_memories",
+    "rejections",
     "relation_ends",
     "relations",
     "sessions",
@@ -275,6 +276,7 @@ raw_memories = Table(
     key("review_state"),
     key("entity_id", nullable=True),
     words("candidate", nullable=True),
+    words("lifecycle", nullable=True),
     Index("ix_raw_memories_source", "organization_id", "source_id"),
     Index("ix_raw_memories_captured", "organization_id", "captured_at", "id"),
     Index("ix_raw_memories_review", "organization_id", "review_state", "captured_at", "id"),
@@ -283,6 +285,17 @@ raw_memories = Table(
     _belongs_to_entity("id"),
 )
 """The text is the entity with the same id."""
+
+rejections = Table(
+    "rejections",
+    metadata,
+    _organization(),
+    key("scope", primary_key=True),
+    key("text_hash", primary_key=True),
+    key("memory_id", primary_key=True),
+    Index("ix_rejections_memory", "organization_id", "memory_id"),
+)
+"""Words that were marked wrong, as hashes. `scope` is a memory scope with its key."""
 
 payload_texts = Table(
     "payload_texts",

@@ -19,6 +19,7 @@ from stores.ledger.jobs import JobWrites
 from stores.ledger.leases import Lease, require_lease
 from stores.ledger.memories import MemoryWrites
 from stores.ledger.payloads import PayloadWrites
+from stores.ledger.rejections import RejectionWrites
 from stores.ledger.rows import Values
 from stores.ledger.workflow import WorkflowReads
 from stores.ledger.writing import Entry, Writes, Writing
@@ -45,10 +46,11 @@ _touching = select(_relations.c.id, _relations.c.name, _relations.c.visibility, 
 _erased = select(_entities.c.id, _entities.c.revision, _entities.c.entity_type, _entities.c.visibility).where(
     _entities.c.organization_id == _organization, _entities.c.id.in_(_ids)
 )
+_erase_revisions = _delete_by(schema.entity_revisions, "id")
 _deletions = (
     _delete_by(_relations, "source_id", "target_id"),
     _delete_by(schema.entity_labels, "entity_id"),
-    _delete_by(schema.entity_revisions, "id"),
+    _erase_revisions,
     _delete_by(schema.chunks, "id"),
     _delete_by(schema.citations, "record_id"),
     _delete_by(schema.payload_texts, "id"),
@@ -96,6 +98,12 @@ class Erasure(DocumentWrites):
         self._run(_drop_documents, source)
         self._erase([entity_id], fields or {})
         return entity
+
+    def erase_past(self, entity_id: str) -> None:
+        """Erase the replaced revisions of an entity, and the stored answers that name it."""
+        values: Values = {"organization": self.organization_id, "ids": [entity_id]}
+        self._run(_erase_revisions, values)
+        self._run(_forget_answers, values | {"ids": [f"entity:{entity_id}"]})
 
     def remove_document(self, document_id: str) -> None:
         if self._document(document_id) is None:
@@ -169,6 +177,7 @@ class Transaction:
         self.relations = RelationWrites(writing)
         self.memories = MemoryWrites(writing, self.records)
         self.payloads = PayloadWrites(writing)
+        self.rejections = RejectionWrites(writing)
         self.people = PeopleWrites(writing)
         self.jobs = JobWrites(writing)
 
@@ -181,8 +190,9 @@ class Transaction:
         """Head of the feed; after the commit, that of this transaction's last change."""
         return self._writing.sequence
 
-    def audit(self, draft: AuditDraft) -> None:
-        append_audit(self._writing.connection, self.now, draft)
+    def audit(self, draft: AuditDraft) -> str:
+        """Write an audit entry; return its id."""
+        return append_audit(self._writing.connection, self.now, draft)
 
     def show_in_answer(self, entity_ids: Iterable[str]) -> None:
         """Name unwritten records in the answer: deleting or hiding them erases the stored answer."""

@@ -31,7 +31,10 @@ CONTENT = frozenset(
         "idempotency_records",
         "leases",
         "jobs",
+        "rejections",
         "audit_entries",
+        "audit_subjects",
+        "audit_heads",
     }
 )
 """Tables that do not affect rights; any other is counted."""

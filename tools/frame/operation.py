@@ -174,6 +174,14 @@ class Tool:
     """Choose what agents read of the result; without it, everything that says something."""
 
 
+class Download(Result):
+    """An answer that is a file."""
+
+    content: bytes
+    media_type: str
+    file_name: str
+
+
 Run = Callable[["App", Call, Any], Awaitable[Any]]
 
 

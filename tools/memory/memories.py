@@ -25,6 +25,7 @@ from tools.records.entity_models import EntityId, Label
 from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.records.projects import require_live
 from tools.records.receipts import capture_receipt
+from tools.records.rejected import require_not_rejected
 from tools.records.storing import until_visible
 from tools.retrieval.plan import Plan
 from tools.retrieval.ranking import Candidate
@@ -66,6 +67,7 @@ def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) ->
     """Draft a raw memory for `Transaction.create_memory`."""
     place = writable_memory(caller, scope_of(fields))
     draft = _draft(fields, place)
+    require_not_rejected(tx, [draft])
     if draft.project_id is not None:
         require_live(draft.project_id, tx.records.entity(draft.project_id))
     return draft, _capture(fields, draft.id, tx.now)

@@ -94,19 +94,7 @@ async def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
     What a user does to its own account stands in the log of its personal organization. No entry holds text of a
     record, a password or a token.
     """
-    _require_reader(call, request)
-    now = app.clock()
-    end_time = optional_moment(request.end_time, now=now, field="end_time") or now
-    query = AuditQuery(
-        organization_id=call.caller.organization_id if request.log == "organization" else None,
-        actor_id=request.user_id,
-        action=request.action,
-        resource=request.resource,
-        since=optional_moment(request.start_time, now=now, field="start_time"),
-        until=end_time,
-        limit=request.limit + 1,
-        offset=request.offset,
-    )
+    query = audit_query(app, call, request)
 
     def read() -> tuple[list[AuditEntry], dict[str, User | None]]:
         found = app.ledger.audit.entries(query)
@@ -118,7 +106,23 @@ async def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
         limit=request.limit,
         offset=request.offset,
         has_more=len(found) > request.limit,
-        end_time=end_time,
+        end_time=query.until,
+    )
+
+
+def audit_query(app: App, call: Call, request: AuditRequest) -> AuditQuery:
+    """Return the ledger's query for one entry more than the page has; refuse who may not read the log."""
+    _require_reader(call, request)
+    now = app.clock()
+    return AuditQuery(
+        organization_id=call.caller.organization_id if request.log == "organization" else None,
+        actor_id=request.user_id,
+        action=request.action,
+        subjects=[] if request.resource is None else [("resource", request.resource)],
+        since=optional_moment(request.start_time, now=now, field="start_time"),
+        until=optional_moment(request.end_time, now=now, field="end_time") or now,
+        limit=request.limit + 1,
+        offset=request.offset,
     )
 
 

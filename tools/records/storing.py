@@ -16,6 +16,7 @@ from tools.records.derivation import link, narrowed, source_of
 from tools.records.entity_models import BackgroundJobs, EntityFields
 from tools.records.linking import Link, record, related
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
+from tools.records.rejected import require_not_rejected
 from tools.records.workflow import moved, update_epics, with_defaults, workflow_fields
 from tools.runtime.threads import in_thread
 
@@ -67,6 +68,7 @@ def store_in(
     drafts = [_draft(caller, fields, ids) for fields in requests]
     for project_id in {draft.project_id for draft in drafts} - {None}:
         require_live(str(project_id), tx.records.entity(str(project_id)))
+    require_not_rejected(tx, drafts)
     sources = [source_of(tx, caller, draft) for draft in drafts]
     mode = "sync" if sync else "async"
     entities = tx.records.create_entities(

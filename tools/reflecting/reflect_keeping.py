@@ -22,6 +22,7 @@ from tools.records.entity_models import CONTENT_LIMIT, EntityFields
 from tools.records.linking import Link, record
 from tools.records.memory_models import RawMemoryFields
 from tools.records.projects import require_live_project
+from tools.records.rejected import scope_of_words
 from tools.records.storing import store_in
 from tools.reflecting.duplicates import OPPOSING, Known
 from tools.reflecting.reflect_candidates import Kept, ReflectRequest, Setting, candidate
@@ -136,7 +137,12 @@ def _scope(request: ReflectRequest) -> MemoryScopeRequest:
 
 
 def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stored) -> None:
-    wanted = [place for place in range(len(keeping.findings)) if _is_to_be_written(keeping, place)]
+    rejected = _rejected(tx, keeping)
+    wanted = [
+        place
+        for place, finding in enumerate(keeping.findings)
+        if finding.content not in rejected and _is_to_be_written(keeping, place)
+    ]
     stored.record_ids = _just_written(tx, keeping, wanted)
     new = [place for place in wanted if place not in stored.record_ids]
     fields = [_fields(keeping, place, stored.source_id) for place in new]
@@ -234,7 +240,10 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
     place = writable_memory(caller, _scope(keeping.request))
     visibility = queue_key(place.key)
     waiting = _waiting(tx, visibility, keeping.findings, stored.source_id)
+    rejected = _rejected(tx, keeping)
     for number, finding in enumerate(keeping.findings):
+        if finding.content in rejected:
+            continue
         if finding.content in waiting:
             stored.record_ids[number] = waiting[finding.content]
             continue
@@ -248,7 +257,7 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
             name=finding.title,
             content=finding.content,
             tags=finding.tags,
-            metadata={"capture_mode": SURFACE},
+            metadata={"capture_mode": SURFACE, "raw_source_ids": [stored.source_id] if stored.source_id else []},
             visibility=visibility,
             memory_scope=place.memory_scope,
             scope_key=place.scope_key,
@@ -264,6 +273,11 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
             candidate=_proposed(keeping, number, stored),
         )
         tx.memories.create_memory(draft, capture)
+
+
+def _rejected(tx: Transaction, keeping: Keeping) -> Mapping[str, str]:
+    scope = scope_of_words(keeping.setting.place, tx.actor_id)
+    return tx.rejections.rejected(scope, [each.content for each in keeping.findings])
 
 
 def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], source_id: str | None) -> Mapping[str, str]:

@@ -133,6 +133,7 @@ def _new(
             "output_type": request.output_type,
             "format": request.output_format,
             "verification": document.verification,
+            "derived_from": [each.id for each in document.sources[:CITED_LIMIT]],
         },
         provenance={"derived_from": [each.id for each in document.sources[:CITED_LIMIT]], "goal": request.goal},
         capture_surface=SURFACE,

@@ -8,11 +8,15 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from stores.errors import ValidationFailed
+from auth.policy import ADMINS
+from stores.errors import Forbidden, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation
 from tools.frame.parsing import parse
+from tools.governance.correction_models import CorrectionRequest, CorrectionView
+from tools.governance.corrections import correct_memory
+from tools.memory.spaces import INSUFFICIENT
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.work import epics, notes, planning, task_moves, tasks
 from tools.work.notes import NoteView
@@ -27,6 +31,12 @@ class Action:
     request: type[Request]
     key: str
     run: Run
+
+
+async def _correct_memory(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
+    if call.caller.role not in ADMINS:
+        raise Forbidden("Correcting memories needs the role owner or admin.", code=INSUFFICIENT)
+    return await correct_memory(app, call, request)
 
 
 ACTIONS: Mapping[str, Action] = {
@@ -46,6 +56,7 @@ ACTIONS: Mapping[str, Action] = {
     "prioritize": Action(planning.PrioritizeRequest, "entity_id", planning.prioritize),
     "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
     "detect_cycles": Action(planning.PlanRequest, "entity_id", planning.detect_cycles),
+    "correct_memory": Action(CorrectionRequest, "source_id", _correct_memory),
 }
 ABSENT: Mapping[str, str] = {
     "crawl": "Engrain does not fetch pages; ingest documents with POST /api/ingestion/documents.",
@@ -53,7 +64,6 @@ ABSENT: Mapping[str, str] = {
     "refresh": "Nothing has to be refreshed: the indexes follow every write by themselves.",
     "link_graph": "Records are not linked by guessing; say what belongs together with `related_to` of `add`.",
     "link_graph_status": "Records are not linked by guessing, so there is no such work to report on.",
-    "correct_memory": 'Memories cannot be corrected yet; add the right one with `related_to`: ["supersedes:<id>"].',
 }
 
 
@@ -73,7 +83,9 @@ class ManageRequest(Request):
         "update_task: name, description, status, priority, complexity, assignees, epic_id, parent_task_id, feature, "
         "tags, technologies, add_depends_on, remove_depends_on. add_note: content, author_type, author_name. "
         "complete_epic: learnings. update_epic: name, description, status, priority, assignees, tags. "
-        "prioritize: limit. suggest: assignee, limit. Deeds on tasks and epics: expected_revision.",
+        "prioritize: limit. suggest: assignee, limit. correct_memory (raw memory): action (wrong, stale, duplicate, "
+        "superseded, hide, redact, revise, restore, delete), reason, revised_content, replacement_source_id, "
+        "duplicate_of_source_id. Deeds on tasks and epics: expected_revision.",
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
         None, description="Send the same key again to repeat a call whose answer was lost: it is done once."
@@ -112,13 +124,18 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     return _managed(app, request, done)
 
 
-def _managed(app: App, request: ManageRequest, done: TaskDone | EpicDone | NoteView | Advice) -> Managed:
-    if isinstance(done, NoteView):
+Done = TaskDone | EpicDone | NoteView | Advice | CorrectionView
+
+
+def _managed(app: App, request: ManageRequest, done: Done) -> Managed:
+    if isinstance(done, CorrectionView):
+        message, data = done.reason, done.model_dump(mode="json", exclude={"mutation_receipt"}, exclude_none=True)
+    elif isinstance(done, NoteView):
         message, data = "Note added", done.model_dump(mode="json", exclude={"mutation_receipt"})
     else:
         message, data = done.message, done.data
     return Managed(
-        success=not isinstance(done, Advice) or done.success,
+        success=done.success if isinstance(done, Advice) else getattr(done, "applied", True),
         action=request.action,
         entity_id=request.entity_id,
         message=message,

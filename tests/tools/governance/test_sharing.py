@@ -1,0 +1,67 @@
+"""Sharing: listed first, all or nothing, never across organizations, and corrected with its source."""
+
+import pytest
+
+from stores.errors import NotFound
+from tests.people import Person, caught_up
+
+pytestmark = pytest.mark.anyio
+
+TEXT = "Deploys of Heron freeze on Friday at noon."
+
+
+async def test_a_shared_memory_is_recalled_by_its_new_readers_and_follows_corrections(
+    owner: Person, member: Person
+) -> None:
+    mine = (await owner.call("store_raw_memory", raw_content=TEXT, title="Freeze"))["id"]
+    preview = await owner.call("preview_share", source_ids=[mine], target_scope="organization")
+    assert (preview["allowed"], preview["reason"]) == (True, "share_preview_allowed")
+    assert preview["input_scopes"] == [{"id": mine, "memory_scope": "private", "scope_key": owner.user_id}]
+    shared = await owner.call("share_memories", source_ids=[mine], target_scope="organization")
+    assert shared["applied"] is True
+    (copy,) = shared["promoted_ids"]
+    await caught_up(owner)
+    recalled = await member.call("recall", query="When do deploys freeze?", memory_scope="organization")
+    assert [each["id"] for each in recalled["memories"]] == [copy]
+    again = await owner.call("share_memories", source_ids=[mine], target_scope="organization")
+    assert again["promotions"] == [{"source_id": mine, "promoted_id": copy, "reason": "already_shared"}]
+    await owner.call("correct_memory", source_id=mine, action="mark_wrong")
+    await member.refused("get_capture", NotFound, capture_id=copy)
+    seen = await owner.call("inspect_memory", source_id=mine)
+    assert (seen["share_state"]["state"], len(seen["share_state"]["audit_event_ids"])) == ("shared", 2)
+
+
+async def test_one_refused_memory_refuses_all(owner: Person, member: Person) -> None:
+    mine = (await member.call("store_raw_memory", raw_content=TEXT))["id"]
+    theirs = (await owner.call("store_raw_memory", raw_content="Only mine."))["id"]
+    ask = {"source_ids": [mine, theirs, "raw_memory_0"], "target_scope": "organization"}
+    preview = await member.call("preview_share", **ask)
+    assert (preview["allowed"], preview["reason"]) == (False, "source_not_found")
+    assert (preview["visible_source_ids"], preview["missing_source_ids"]) == ([mine], [theirs, "raw_memory_0"])
+    assert preview["denied_source_ids"] == preview["missing_source_ids"]
+    assert preview["hidden_but_relevant_count"] == 0
+    done = await member.call("share_memories", **ask)
+    assert (done["applied"], done["promoted_ids"]) == (False, [])
+
+
+async def test_others_memories_and_other_organizations_are_refused(
+    owner: Person, member: Person, stranger: Person
+) -> None:
+    project = (await owner.call("add", title="Heron", content="", entity_type="project"))["id"]
+    await owner.call("add_project_member", project_id=project, user_id=member.user_id, role="project_contributor")
+    scope = {"memory_scope": "project", "scope_key": project}
+    kept = (await owner.call("store_raw_memory", raw_content=TEXT, **scope))["id"]
+    wider = await member.call("preview_share", source_ids=[kept], target_scope="organization")
+    assert (wider["allowed"], wider["reason"]) == (False, "principal_mismatch")
+    same = await owner.call("preview_share", source_ids=[kept], target_scope="project", target_scope_key=project)
+    assert same["reason"] == "already_in_scope"
+    away = await owner.call(
+        "preview_share",
+        source_ids=[kept],
+        target_scope="organization",
+        recipient_organization_id=stranger.organization_id,
+    )
+    assert (away["allowed"], away["reason"]) == (False, "cross_organization_denied")
+    assert away["metadata"]["cross_organization"] is True
+    unkeyed = await owner.call("preview_share", source_ids=[kept], target_scope="team")
+    assert (unkeyed["allowed"], unkeyed["reason"]) == (False, "missing_scope_key")

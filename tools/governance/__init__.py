@@ -1,0 +1,1 @@
+"""Governance of raw memories: inspection, corrections, sharing, audit."""

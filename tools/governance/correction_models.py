@@ -1,0 +1,124 @@
+"""Request and result models of corrections."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from stores.records import JsonObject, ReviewState
+from tools.frame.operation import Request, Result
+from tools.governance.lifecycle import RULES, CorrectionAction, Flag, Lifecycle, LifecycleState
+from tools.records.entity_models import MutationReceipt
+from tools.records.memory_models import RAW_CONTENT_LIMIT, SourceId
+
+OtherId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+
+
+class InspectedRequest(Request):
+    """A raw memory."""
+
+    source_id: SourceId = Field(description="The raw memory's id, that of what was made of it, or its own `source_id`.")
+
+
+ALIASES = {
+    "wrong": "mark_wrong", "stale": "mark_stale", "duplicate": "mark_duplicate", "superseded": "supersede",
+    "sensitive": "mark_sensitive",
+}  # fmt: skip
+
+
+def _unaliased(value: object) -> object:
+    return ALIASES.get(value, value) if isinstance(value, str) else value
+
+
+class CorrectionRequest(InspectedRequest):
+    """A correction of a raw memory."""
+
+    action: Annotated[CorrectionAction, BeforeValidator(_unaliased)] = Field(description="What is done to it.")
+    reason: Annotated[str, StringConstraints(max_length=2000)] | None = Field(None, description="Why; it is kept.")
+    replacement_source_id: OtherId | None = Field(None, description="For `supersede`: the memory that holds now.")
+    duplicate_of_source_id: OtherId | None = Field(None, description="For `mark_duplicate`: the memory that stays.")
+    revised_content: Annotated[str, StringConstraints(max_length=RAW_CONTENT_LIMIT)] | None = Field(
+        None, description="For `revise`: the words that hold from now on."
+    )
+    metadata: JsonObject = Field({}, description="Structured data about the correction; it is kept in the audit log.")
+    expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
+
+
+class LifecycleView(Result):
+    """State of a raw memory, and the correction that led there."""
+
+    state: LifecycleState
+    source_id: str
+    action: CorrectionAction | None = Field(None, description="The latest correction.")
+    reason: str | None = None
+    prior_state: LifecycleState | None = None
+    replacement_source_id: str | None = None
+    duplicate_of_source_id: str | None = None
+    derived_ids: list[str] = Field([], description="Readable records that rest on it.")
+    flags: list[Flag] = Field([])
+    reversible: bool = True
+    created_at: datetime | None = None
+    metadata: JsonObject = Field({})
+
+
+class RecallImpact(Result):
+    """What recalls do with the memory afterwards."""
+
+    excluded_from_recall: bool
+    withheld_derived_ids: list[str] = Field(description="Records that no read shows, because nothing else bears them.")
+
+
+class SynthesisImpact(Result):
+    """What documents do with the memory afterwards."""
+
+    excluded_from_synthesis: bool
+    preserve_source_truth: bool = Field(description="Whether the words of the memory stay as they were.")
+    disputed_derived_ids: list[str] = Field(description="Records that stay, marked as disputed.")
+
+
+class CorrectionView(Result):
+    """A correction: what it does, and whether it was done."""
+
+    allowed: bool
+    applied: bool
+    source_id: str
+    action: CorrectionAction
+    reason: str = Field(description="`<action>_preview_allowed`, `<action>_applied`, or why it is refused.")
+    target_lifecycle_state: LifecycleState
+    target_lifecycle_flags: list[Flag]
+    updated_review_state: ReviewState | None = None
+    lifecycle: LifecycleView
+    reflection_finding: JsonObject | None = None
+    affected_source_ids: list[str]
+    affected_derived_ids: list[str] = Field(description="Readable records that change with it.")
+    reversible: bool = Field(description="Whether `restore` undoes it.")
+    recall_impact: RecallImpact
+    synthesis_impact: SynthesisImpact
+    audit_action: str
+    policy_reasons: list[str]
+    metadata: JsonObject
+    revision: int | None = Field(None, description="Revision of the memory now; null once it is erased.")
+    erasure: Literal["pending", "done"] | None = Field(
+        None, description="Whether the words are in no index any more; null where nothing is erased."
+    )
+    mutation_receipt: MutationReceipt | None = None
+
+
+def lifecycle_view(source_id: str, lifecycle: Lifecycle, derived_ids: list[str]) -> LifecycleView:
+    """Show a lifecycle with its latest correction."""
+    last = lifecycle.last
+    if last is None:
+        return LifecycleView(state=lifecycle.state, source_id=source_id, derived_ids=derived_ids, flags=lifecycle.flags)
+    return LifecycleView(
+        state=lifecycle.state,
+        source_id=source_id,
+        action=last.action,
+        reason=last.reason,
+        prior_state=last.prior_state,
+        replacement_source_id=last.other_id if last.action == "supersede" else None,
+        duplicate_of_source_id=last.other_id if last.action == "mark_duplicate" else None,
+        derived_ids=derived_ids,
+        flags=lifecycle.flags,
+        reversible=RULES[last.action].is_reversible,
+        created_at=last.created_at,
+    )

@@ -1,0 +1,295 @@
+"""Corrections of raw memories, with preview; what rests on a corrected memory follows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from auth.memory_policy import WRITE_REASON, may_change_memory, may_inspect_memory
+from auth.policy import ADMINS
+from auth.principal import Principal
+from stores.errors import Conflict, NotFound
+from stores.ledger import AuditDraft, Transaction
+from stores.records import Entity, JsonObject, RawMemory
+from tools.app import App
+from tools.experience.keeping import SURFACE, erase_unavailable
+from tools.frame.audit_entries import memory_entry
+from tools.frame.operation import Call, Operation, Route
+from tools.governance.correction_models import (
+    CorrectionRequest,
+    CorrectionView,
+    RecallImpact,
+    SynthesisImpact,
+    lifecycle_view,
+)
+from tools.governance.derived import Effect, effects, resting_on
+from tools.governance.lifecycle import RULES, Lifecycle, Step, is_withheld, placed
+from tools.memory.spaces import INSUFFICIENT
+from tools.records.receipts import receipt_for
+from tools.records.rejected import scope_of_words
+from tools.records.storing import until_visible
+from tools.runtime.threads import in_thread
+
+REDACTED = "[redacted]"
+ERASING = frozenset({"delete", "redact"})
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """Outcome of a correction, or of its preview."""
+
+    memory: RawMemory
+    """As it was before."""
+    after: RawMemory | None
+    lifecycle: Lifecycle
+    refusal: str | None = None
+    effects: Sequence[Effect] = ()
+    sequence: int = 0
+
+    def shown_to(self, caller: Principal) -> list[Effect]:
+        return [each for each in self.effects if may_see(caller, each.before)]
+
+
+async def preview_correction(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
+    """Tell what a correction of a raw memory would change, and whether it is allowed. Nothing changes."""
+
+    def look() -> Corrected:
+        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
+            memory = present_memory(tx, call.caller, request.source_id)
+            done = _planned(tx, call.caller, memory, request)
+            tx.audit(_entry(app, call, request, done, f"{_audit_action(request)}.preview"))
+        return done
+
+    return _view(app, call, request, await in_thread(look), applied=False)
+
+
+async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
+    """Correct a raw memory: take it out of recall, give it other words, erase it, or undo that.
+
+    Records that rest on it follow: those with no other source go or come back with it, the others are marked as
+    disputed. A refused correction is answered with `allowed` false and the reason.
+    """
+
+    def write() -> Corrected:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            memory = present_memory(tx, caller, request.source_id)
+            if request.expected_revision not in (None, memory.entity.revision):
+                raise Conflict(
+                    f"Raw memory {memory.entity.id} is at revision {memory.entity.revision}, not at "
+                    f"{request.expected_revision}.",
+                    remediation="Inspect it again, and correct what you read then.",
+                    details={"expected": request.expected_revision, "actual": memory.entity.revision},
+                )
+            done = _planned(tx, caller, memory, request)
+            if done.refusal is None:
+                _store(tx, request, done)
+            tx.audit(_entry(app, call, request, done, _audit_action(request)))
+        return replace(done, sequence=tx.sequence)
+
+    done = await in_thread(write)
+    view = _view(app, call, request, done, applied=done.refusal is None)
+    if request.action not in ERASING or not view.applied:
+        return view
+    ids = [done.memory.entity.id, *(each.before.id for each in done.effects)]
+    pending = await until_visible(app, call.caller, done.sequence, ids)
+    return view.model_copy(update={"erasure": "pending" if pending.pending_indexes else "done"})
+
+
+def present_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMemory:
+    """Find a raw memory by its id, its source's, or that of what was made of it; NotFound if it is not the caller's."""
+    named = tx.memories.memory(source_id)
+    others = (*tx.memories.memories_of(source_id), *tx.memories.memories_from(source_id))
+    for memory in others if named is None else (named,):
+        if may_inspect_memory(caller, memory.entity.visibility):
+            return memory
+    raise NotFound(
+        "memory_source_not_found",
+        remediation="Send the id of a raw memory that you may read; search and recall return it.",
+        details={"field": "path.source_id"},
+    )
+
+
+def may_see(caller: Principal, record: Entity) -> bool:
+    return may_inspect_memory(caller, record.visibility) or placed(record, withheld=False).visibility in caller.visible
+
+
+def refusal_of(tx: Transaction, caller: Principal, memory: RawMemory, request: CorrectionRequest) -> str | None:
+    """Return why a correction is refused, in a word; None if it is allowed."""
+    if not may_change_memory(caller, memory.entity):
+        return "memory_write_denied"
+    rule, lifecycle = RULES[request.action], Lifecycle.of(memory)
+    given = None if rule.needs is None else getattr(request, rule.needs)
+    if request.action == "revise":
+        return _of_revision(memory, given or "")
+    if request.action == "restore" and lifecycle.is_recallable and not lifecycle.since_restored:
+        return "nothing_to_restore"
+    if rule.needs is None:
+        return None
+    role = rule.needs.removesuffix("_of_source_id").removesuffix("_source_id")
+    return f"missing_{role}_source" if not given else _of_reference(tx, caller, memory, role, str(given))
+
+
+def _of_revision(memory: RawMemory, content: str) -> str | None:
+    if memory.capture.capture_surface == SURFACE:
+        return "follows_its_source"
+    if not content.strip():
+        return "missing_revised_content"
+    return "unchanged_revised_content" if content == memory.entity.content else None
+
+
+def _of_reference(tx: Transaction, caller: Principal, memory: RawMemory, role: str, other_id: str) -> str | None:
+    if other_id in (memory.entity.id, memory.capture.entity_id):
+        return f"{role}_source_self_reference"
+    try:
+        other = present_memory(tx, caller, other_id)
+    except NotFound:
+        return f"{role}_source_not_found"
+    return None if Lifecycle.of(other).is_recallable else f"{role}_source_not_recallable"
+
+
+def _planned(tx: Transaction, caller: Principal, memory: RawMemory, request: CorrectionRequest) -> Corrected:
+    lifecycle = Lifecycle.of(memory)
+    step = Step(
+        action=request.action,
+        reason=request.reason,
+        actor_id=caller.user_id,
+        created_at=tx.now,
+        prior_state=lifecycle.state,
+        prior_flags=lifecycle.flags,
+        prior_revision=memory.entity.revision,
+        other_id=request.replacement_source_id or request.duplicate_of_source_id,
+    )
+    refusal = refusal_of(tx, caller, memory, request)
+    if refusal is not None:
+        return Corrected(memory, memory, lifecycle.after(step), refusal)
+    after = lifecycle.after(step)
+    changed = (
+        None if request.action == "delete" else placed(_rewritten(tx, memory, request), withheld=after.is_withheld)
+    )
+    records = resting_on(tx.memories.made_of, memory.entity)
+    found = effects(records, memory.entity, changed, tx.records.entities, erases=request.action in ERASING)
+    return Corrected(memory, None if changed is None else replace(memory, entity=changed), after, None, found)
+
+
+def _rewritten(tx: Transaction, memory: RawMemory, request: CorrectionRequest) -> Entity:
+    entity = memory.entity
+    if request.action == "redact":
+        return replace(entity, content=REDACTED, name=REDACTED if entity.name else "", description="")
+    if request.action == "revise":
+        return replace(entity, content=request.revised_content or "")
+    if request.action == "restore":
+        revised = [each for each in Lifecycle.of(memory).since_restored if each.action == "revise"]
+        if revised and (old := tx.records.revision(entity.id, revised[0].prior_revision)) is not None:
+            return replace(entity, content=old.content)
+    return entity
+
+
+def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None:
+    memory = done.memory.entity
+    for each in done.effects:
+        if each.after is None:
+            tx.records.delete_entity(each.before.id)
+            continue
+        replace_record(tx, each.before, each.after)
+    if request.action in ("restore", "delete"):
+        tx.rejections.admit(memory.id)
+    if request.action == "mark_wrong":
+        withheld = [each.after for each in done.effects if each.after is not None and is_withheld(each.after)]
+        for record in (memory, *withheld):
+            scope = scope_of_words(record, record.principal_id)
+            tx.rejections.reject(scope, [record.content], memory.id)
+    if done.after is None:
+        erase_unavailable(tx, memory)
+        tx.records.delete_entity(memory.id)
+        return
+    if done.after.capture.review_state == "archived" and request.action == "restore":
+        tx.memories.settle_memory(memory.id, review_state="pending", candidate=done.memory.capture.candidate)
+    tx.memories.correct_memory(done.after.entity, done.lifecycle.model_dump(mode="json"))
+    tx.relations.follow_visibility(memory, done.after.entity)
+    if request.action == "redact":
+        tx.records.erase_past(memory.id)
+
+
+def replace_record(tx: Transaction, before: Entity, after: Entity) -> None:
+    """Store the next revision of a record; its relations follow its visibility."""
+    tx.relations.follow_visibility(before, tx.records.update_entity(before.id, lambda _: after))
+
+
+def _audit_action(request: CorrectionRequest) -> str:
+    return f"memory.correction.{request.action}"
+
+
+def _entry(app: App, call: Call, request: CorrectionRequest, done: Corrected, action: str) -> AuditDraft:
+    details: JsonObject = {
+        "memory_scope": done.memory.entity.memory_scope,
+        "policy_allowed": done.refusal is None,
+        "policy_reason": done.refusal or WRITE_REASON,
+        "lifecycle_state": done.lifecycle.state,
+    }
+    ids: JsonObject = {
+        "scope_key": done.memory.entity.scope_key,
+        "project_id": done.memory.entity.project_id,
+        "source_ids": [done.memory.entity.id],
+        "derived_ids": [each.before.id for each in done.shown_to(call.caller)],
+        "metadata": request.metadata,
+    }
+    home = app.accounts.home_of(call.caller.user_id)
+    return memory_entry(home, call, action, done.memory.entity, details, ids)
+
+
+def _view(app: App, call: Call, request: CorrectionRequest, done: Corrected, *, applied: bool) -> CorrectionView:
+    memory, rule = done.memory.entity, RULES[request.action]
+    seen = done.shown_to(call.caller)
+    labels = {each.before.id: each.label for each in seen}
+    affected = [memory.id] if done.refusal is None else []
+    is_unarchived = request.action == "restore" and done.memory.capture.review_state == "archived"
+    written = [f"raw_captures:{memory.id}", *(f"entity:{each}" for each in labels)]
+    revision = None if done.after is None else memory.revision + applied
+    return CorrectionView(
+        allowed=done.refusal is None,
+        applied=applied,
+        source_id=memory.id,
+        action=request.action,
+        reason=done.refusal or f"{request.action}_{'applied' if applied else 'preview_allowed'}",
+        target_lifecycle_state=done.lifecycle.state,
+        target_lifecycle_flags=done.lifecycle.flags,
+        updated_review_state="pending" if done.refusal is None and is_unarchived else None,
+        lifecycle=lifecycle_view(memory.id, done.lifecycle if applied else Lifecycle.of(done.memory), [*labels]),
+        affected_source_ids=affected,
+        affected_derived_ids=[*labels],
+        reversible=rule.is_reversible,
+        recall_impact=RecallImpact(
+            excluded_from_recall=not done.lifecycle.is_recallable,
+            withheld_derived_ids=[each for each, label in labels.items() if label in ("withheld", "erased")],
+        ),
+        synthesis_impact=SynthesisImpact(
+            excluded_from_synthesis=not done.lifecycle.is_recallable,
+            preserve_source_truth=request.action not in ("delete", "redact", "revise"),
+            disputed_derived_ids=[each for each, label in labels.items() if label == "disputed"],
+        ),
+        audit_action=_audit_action(request),
+        policy_reasons=[done.refusal or WRITE_REASON],
+        metadata={**request.metadata, "derived": dict(labels)},
+        revision=revision,
+        mutation_receipt=receipt_for(app, call, written, revision) if applied else None,
+    )
+
+
+_ROUTE = "/api/memory/inspect/{source_id}/corrections"
+
+OPERATIONS = (
+    Operation(
+        preview_correction,
+        roles=ADMINS,
+        role_refusal=INSUFFICIENT,
+        route=Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404,)),
+    ),
+    Operation(
+        correct_memory,
+        roles=ADMINS,
+        role_refusal=INSUFFICIENT,
+        scope="write",
+        mutates=True,
+        route=Route("POST", _ROUTE, tag="memory", errors=(404, 409)),
+        events=("raw_capture_changed", "entity_updated", "entity_deleted"),
+    ),
+)

@@ -1,0 +1,130 @@
+"""Records that rest on a raw memory: they follow its corrections."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
+
+from stores.records import Entity, source_ids
+from tools.frame.json_values import texts_in
+from tools.governance.lifecycle import is_withheld, placed
+from tools.records.entity_models import CONTENT_LIMIT
+from tools.reflecting.reflection.layout import sentences
+
+TRUST, DOUBTFUL = "trust_state", "disputed_sources"
+EXCERPT = "content_excerpt"
+LEVELS = 4
+"""Longest chain of records that rest on each other."""
+QUOTE_CHARACTERS = 24
+"""Least length of a sentence that counts as quoted."""
+
+MadeOf = Callable[[Iterable[str]], list[Entity]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Change of a derived record; `after` is None where it is erased."""
+
+    before: Entity
+    after: Entity | None
+
+    @property
+    def label(self) -> str:
+        """`erased`, `withheld`, `restored`, `disputed`, or `updated`."""
+        if self.after is None:
+            return "erased"
+        if is_withheld(self.after) != is_withheld(self.before):
+            return "withheld" if is_withheld(self.after) else "restored"
+        return "disputed" if DOUBTFUL in self.after.metadata else "updated"
+
+
+def resting_on(made_of: MadeOf, memory: Entity) -> list[Entity]:
+    """Return the records made of a memory, and those made of these, nearest first.
+
+    A record counts as made of a private memory only if it has the same author.
+    """
+    found: dict[str, Entity] = {memory.id: memory}
+    level = [memory.id]
+    for _ in range(LEVELS):
+        named = [each for each in made_of(level) if each.id not in found and _is_made_of(memory, each)] if level else []
+        found |= {each.id: each for each in named}
+        level = [each.id for each in named]
+    del found[memory.id]
+    return list(found.values())
+
+
+def _is_made_of(memory: Entity, record: Entity) -> bool:
+    return memory.memory_scope != "private" or record.principal_id == memory.principal_id
+
+
+def effects(
+    records: Sequence[Entity],
+    before: Entity,
+    after: Entity | None,
+    known: Callable[[Iterable[str]], dict[str, Entity]],
+    *,
+    erases: bool = False,
+) -> list[Effect]:
+    """Work out how the records that rest on a memory follow it; those that stay as they are are left out.
+
+    `after` is None where the memory is erased, `erases` is set where its words are. A record all of whose sources are
+    gone or withheld is withheld, or erased with its last source. One that quotes erased words is erased. One with
+    doubts about some sources is marked as disputed.
+    """
+    there = known({each for record in records for each in source_ids(record)}) | {each.id: each for each in records}
+    touched = {before.id, *(each.id for each in records)}
+    there.pop(before.id, None)
+    if after is not None:
+        there[after.id] = after
+    found = []
+    for record in records:
+        is_quoting = erases and _quotes(record.content, before.content)
+        changed = None if is_quoting else _followed(record, before, after, there, touched)
+        if changed is None:
+            del there[record.id]
+        else:
+            there[record.id] = changed
+        if changed != record:
+            found.append(Effect(record, changed))
+    return found
+
+
+def _followed(
+    record: Entity, before: Entity, after: Entity | None, there: Mapping[str, Entity], touched: Collection[str]
+) -> Entity | None:
+    named = source_ids(record)
+    lost = [each for each in named if each not in there or is_withheld(there[each])]
+    if after is None and len(lost) == len(named):
+        return None
+    is_rewritten = after is not None and before.id in named and after.content != before.content
+    if is_rewritten and after is not None and _is_copy(record, before):
+        record = _copied(record, after)
+    doubtful = [each for each in texts_in(record.metadata.get(DOUBTFUL)) if each not in touched]
+    doubtful += [each for each in lost if each not in doubtful]
+    if is_rewritten and after is not None and record.content not in after.content and before.id not in doubtful:
+        doubtful.append(before.id)
+    is_alone = len(lost) == len(named)
+    metadata = {key: value for key, value in record.metadata.items() if key != DOUBTFUL}
+    if doubtful and not is_alone:
+        metadata |= {TRUST: "disputed", DOUBTFUL: list[JsonValue](doubtful)}
+    elif metadata.get(TRUST) == "disputed":
+        del metadata[TRUST]
+    return placed(replace(record, metadata=metadata), withheld=is_alone)
+
+
+def _is_copy(record: Entity, memory: Entity) -> bool:
+    is_part = EXCERPT in record.metadata and memory.content.startswith(record.content)
+    return is_part or record.content == memory.content
+
+
+def _copied(record: Entity, memory: Entity) -> Entity:
+    content = memory.content[:CONTENT_LIMIT]
+    metadata = {key: value for key, value in record.metadata.items() if key != EXCERPT}
+    if len(content) < len(memory.content):
+        metadata[EXCERPT] = {"start": 0, "end": len(content)}
+    return replace(record, content=content, metadata=metadata)
+
+
+def _quotes(text: str, source: str) -> bool:
+    told = (source[start:end].strip() for start, end in sentences(source))
+    return any(len(each) >= QUOTE_CHARACTERS and each in text for each in told) or bool(text and text in source)

@@ -1,0 +1,248 @@
+"""Inspection: all that is known of one raw memory, and the corrections that the caller may make."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import cast
+
+from pydantic import Field
+
+from auth.memory_policy import READ_REASONS
+from auth.policy import ADMINS, MemoryScope
+from auth.principal import Principal
+from stores.ledger import AuditEntry, AuditQuery, Transaction
+from stores.records import Entity, JsonObject, RawMemory, ReviewState
+from tools.app import App
+from tools.frame.audit_entries import memory_entry
+from tools.frame.json_values import StoredJson
+from tools.frame.operation import Call, Operation, Result, Route
+from tools.governance.correction_models import CorrectionRequest, InspectedRequest, LifecycleView, lifecycle_view
+from tools.governance.corrections import may_see, present_memory, refusal_of
+from tools.governance.derived import resting_on
+from tools.governance.lifecycle import RULES, CorrectionAction, Flag, Lifecycle, LifecycleState, Step, is_withheld
+from tools.governance.memory_audit import MemoryEvent, event_view
+from tools.memory.spaces import INSUFFICIENT
+from tools.runtime.threads import in_thread
+
+EVENTS = 20
+INSPECT = "memory.inspect"
+
+
+class MemoryVisibility(Result):
+    """Who reads a raw memory."""
+
+    content_visible: bool
+    content_redacted: bool
+    lifecycle_state: LifecycleState
+    memory_scope: str
+    scope_key: str | None
+    principal_id: str
+    agent_id: str | None
+    project_id: str | None
+    policy_reason: str
+
+
+class PromotionState(Result):
+    """The record that was made of a raw memory."""
+
+    state: str = Field(description="`not_promoted` or `promoted`.")
+    promoted_id: str | None
+    promoted_at: datetime | None
+    audit_event_ids: list[str]
+
+
+class ShareState(Result):
+    """Where a raw memory was shared."""
+
+    state: str = Field(description="`none` or `shared`.")
+    audit_event_ids: list[str]
+
+
+class DerivedRecord(Result):
+    """A record that rests on a raw memory."""
+
+    id: str
+    record_type: str
+    source_action: str = Field(description="What made it: `remember`, `reflect`, …")
+    withheld: bool = Field(description="Whether no read shows it, because nothing that bears it may be read.")
+
+
+class AvailableAction(Result):
+    """A correction, and whether the caller may make it now."""
+
+    action: CorrectionAction
+    available: bool
+    preview_required: bool = False
+    reason: str | None = Field(None, description="Why it is not available.")
+
+
+class InspectedMemory(Result):
+    """All that is known of a raw memory."""
+
+    id: str
+    organization_id: str
+    source_id: str
+    revision: int
+    principal_id: str
+    agent_id: str | None
+    project_id: str | None
+    memory_scope: str
+    scope_key: str | None
+    review_state: ReviewState
+    visibility: MemoryVisibility
+    lifecycle: LifecycleView
+    reflection_findings: list[JsonObject] = Field(description="What reflection found when it proposed a record.")
+    claim_records: list[DerivedRecord] = Field(description="The claims among the records that rest on it.")
+    correction_history: list[Step] = Field(description="Its corrections, the earliest first.")
+    promotion_state: PromotionState
+    share_state: ShareState
+    entity_type: str
+    title: str
+    raw_content: str | None
+    content_redacted: bool
+    raw_content_length: int
+    tags: list[str]
+    metadata: StoredJson
+    provenance: StoredJson
+    capture_surface: str
+    captured_at: datetime
+    created_at: datetime
+    freshness_timestamps: dict[str, datetime]
+    transform_versions: dict[str, int] = Field(description="Revisions of the memory and of what rests on it, by id.")
+    policy_allowed: bool
+    policy_reason: str
+    policy_metadata: JsonObject
+    derived_ids: list[str]
+    derived_types: list[str]
+    derived_records: list[DerivedRecord]
+    recent_audit_events: list[MemoryEvent] = Field(description=f"The latest {EVENTS} in the caller's log.")
+    audit_event_count: int
+    available_actions: list[AvailableAction]
+
+
+async def inspect_memory(app: App, call: Call, request: InspectedRequest) -> InspectedMemory:
+    """Show all that is known of a raw memory: words, lifecycle, what rests on it, its audit trail, and its corrections.
+
+    Withheld memories are shown, too. Those that the caller may not read do not exist for it.
+    """
+    return await in_thread(_inspect, app, call, request)
+
+
+def _inspect(app: App, call: Call, request: InspectedRequest) -> InspectedMemory:
+    caller = call.caller
+    home = app.accounts.home_of(caller.user_id)
+    with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
+        memory = present_memory(tx, caller, request.source_id)
+        derived = [each for each in resting_on(tx.memories.made_of, memory.entity) if may_see(caller, each)]
+        actions = [_available(tx, caller, memory, each) for each in RULES]
+        entity = memory.entity
+        details: JsonObject = {
+            "memory_scope": entity.memory_scope, "policy_allowed": True, "policy_reason": READ_REASONS[_scope(entity)],
+        }  # fmt: skip
+        tx.audit(memory_entry(home, call, INSPECT, entity, details, {"source_ids": [entity.id]}))
+    events = _events(app, caller, home, memory)
+    return _view(memory, derived, events, actions)
+
+
+def _available(tx: Transaction, caller: Principal, memory: RawMemory, action: CorrectionAction) -> AvailableAction:
+    refusal = refusal_of(tx, caller, memory, CorrectionRequest(source_id=memory.entity.id, action=action))
+    missing = refusal is not None and refusal.startswith("missing_")
+    needs = RULES[action].needs
+    return AvailableAction(
+        action=action,
+        available=refusal is None or missing,
+        preview_required=not RULES[action].is_reversible,
+        reason=f"needs {needs}" if missing else refusal,
+    )
+
+
+def _events(app: App, caller: Principal, home: str | None, memory: RawMemory) -> list[AuditEntry]:
+    organization = home if memory.entity.memory_scope == "private" else caller.organization_id
+    query = AuditQuery(organization, action="memory.", subjects=[(None, memory.entity.id)], limit=1_000)
+    return app.ledger.audit.entries(query)
+
+
+def _view(
+    memory: RawMemory, derived: list[Entity], events: list[AuditEntry], actions: list[AvailableAction]
+) -> InspectedMemory:
+    entity, capture, lifecycle = memory.entity, memory.capture, Lifecycle.of(memory)
+    flags: list[Flag] = lifecycle.flags
+    reason = READ_REASONS[_scope(entity)]
+    records = [_derived(each) for each in derived]
+    promoted = _named(events, ("memory.promote", "memory.reflect.promote", "memory.reflect.auto_promote"))
+    shared = _named(events, ("memory.share.apply",))
+    made = next((each for each in derived if each.id == capture.entity_id), None)
+    findings = (capture.candidate or {}).get("reflection_findings")
+    return InspectedMemory.of(
+        entity,
+        source_id=capture.source_id,
+        agent_id=capture.agent_id,
+        review_state=capture.review_state,
+        visibility=MemoryVisibility.of(
+            entity,
+            content_visible=True,
+            content_redacted="redacted" in flags,
+            lifecycle_state=lifecycle.state,
+            agent_id=capture.agent_id,
+            policy_reason=reason,
+        ),
+        lifecycle=lifecycle_view(entity.id, lifecycle, [each.id for each in records]),
+        reflection_findings=findings if isinstance(findings, list) else [],
+        claim_records=[each for each in records if each.record_type == "claim"],
+        correction_history=lifecycle.steps,
+        promotion_state=PromotionState(
+            state="promoted" if capture.entity_id else "not_promoted",
+            promoted_id=made.id if made is not None else None,
+            promoted_at=made.created_at if made is not None else None,
+            audit_event_ids=promoted,
+        ),
+        share_state=ShareState(state="shared" if shared else "none", audit_event_ids=shared),
+        title=entity.name,
+        raw_content=entity.content,
+        content_redacted="redacted" in flags,
+        raw_content_length=len(entity.content),
+        tags=list(entity.tags),
+        provenance=capture.provenance,
+        capture_surface=capture.capture_surface,
+        captured_at=capture.captured_at,
+        freshness_timestamps={
+            "captured_at": capture.captured_at, "created_at": entity.created_at, "updated_at": entity.updated_at,
+        },
+        transform_versions={each.id: each.revision for each in (entity, *derived)},
+        policy_allowed=True,
+        policy_reason=reason,
+        policy_metadata={"memory_scope": entity.memory_scope, "scope_key": entity.scope_key},
+        derived_ids=[each.id for each in records],
+        derived_types=sorted({each.record_type for each in records}),
+        derived_records=records,
+        recent_audit_events=[event_view(each) for each in events[:EVENTS]],
+        audit_event_count=len(events),
+        available_actions=actions,
+    )  # fmt: skip
+
+
+def _derived(entity: Entity) -> DerivedRecord:
+    mode = entity.metadata.get("capture_mode")
+    return DerivedRecord(
+        id=entity.id,
+        record_type=entity.entity_type,
+        source_action=mode if isinstance(mode, str) else "derived",
+        withheld=is_withheld(entity),
+    )
+
+
+def _named(events: Iterable[AuditEntry], actions: tuple[str, ...]) -> list[str]:
+    return [each.id for each in events if each.draft.action in actions]
+
+
+def _scope(entity: Entity) -> MemoryScope:
+    return cast("MemoryScope", entity.memory_scope)
+
+
+OPERATIONS = (
+    Operation(
+        inspect_memory,
+        roles=ADMINS,
+        role_refusal=INSUFFICIENT,
+        route=Route("GET", "/api/memory/inspect/{source_id}", tag="memory", errors=(404,)),
+    ),
+)

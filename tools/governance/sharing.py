@@ -1,0 +1,272 @@
+"""Sharing: copies of raw memories for the readers of another scope, previewed first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from pydantic import Field
+
+from auth.memory_policy import COUNTED, WRITE_REASON, MemoryScopeRequest, may_read_memory, writable_memory
+from auth.policy import ADMINS, MemoryDenied, MemoryScope, Visibility
+from auth.principal import Principal
+from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound
+from stores.ledger import Transaction
+from stores.records import JsonObject, RawMemory
+from tools.app import App
+from tools.frame.audit_entries import memory_entry
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
+from tools.governance.lifecycle import Lifecycle
+from tools.memory.memories import memory_draft
+from tools.records.entity_models import EntityId, MutationReceipt
+from tools.records.memory_models import RawMemoryFields
+from tools.records.receipts import capture_receipt
+from tools.reflecting.promotion_policy import InputScope
+from tools.runtime.threads import in_thread
+
+SURFACE = "share"
+SOURCES = 100
+PREVIEW, APPLY = "memory.share.preview", "memory.share.apply"
+
+
+class ShareRequest(Request):
+    """Raw memories, and the scope to share them with."""
+
+    source_ids: Annotated[list[EntityId], Field(min_length=1, max_length=SOURCES)] = Field(
+        description="Ids of raw memories that the caller may read."
+    )
+    target_scope: MemoryScope = Field(description="Who may read them then.")
+    target_scope_key: EntityId | None = Field(
+        None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
+    )
+    recipient_organization_id: EntityId | None = Field(
+        None, description="The organization that gets them; any but the caller's is refused."
+    )
+    project_id: EntityId | None = Field(None, description="The project that they are about.")
+
+
+class SharePreview(Result):
+    """What would be shared, and whether that is allowed."""
+
+    allowed: bool
+    reason: str = Field(description="`share_preview_allowed`, or the first refusal.")
+    target_scope: MemoryScope
+    target_scope_key: str | None
+    source_ids: list[str]
+    visible_source_ids: list[str] = Field(description="Those that would be shared.")
+    denied_source_ids: list[str]
+    missing_source_ids: list[str] = Field(description="Those that do not exist for the caller.")
+    redacted_count: int
+    hidden_but_relevant_count: int = Field(
+        description="Named memories of projects, teams and shared spaces that the caller may not read."
+    )
+    policy_reasons: list[str]
+    input_scopes: list[InputScope]
+    metadata: JsonObject
+
+
+class Promotion(Result):
+    """One shared memory."""
+
+    source_id: str
+    promoted_id: str = Field(description="The copy in the target scope.")
+    reason: str = Field(description="`shared`, or `already_shared` if the scope holds these words.")
+
+
+class Shared(Result):
+    """Outcome of sharing: all of the memories are shared, or none."""
+
+    applied: bool
+    reason: str
+    target_scope: MemoryScope
+    target_scope_key: str | None
+    source_ids: list[str]
+    promoted_ids: list[str]
+    audit_event_ids: list[str]
+    preview: SharePreview
+    promotions: list[Promotion]
+    mutation_receipt: MutationReceipt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    request: ShareRequest
+    place: Visibility | None
+    target_reason: str
+    sources: Sequence[RawMemory]
+    denials: dict[str, str] = field(default_factory=dict)
+    missing: Sequence[str] = ()
+    hidden: int = 0
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Id of the copy of each source."""
+
+    @property
+    def refusal(self) -> str | None:
+        return self.target_reason if self.place is None else next(iter(self.denials.values()), None)
+
+
+async def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
+    """List which raw memories would be shared with whom, and what stands against it. Nothing changes."""
+
+    def look() -> _Judged:
+        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
+            judged = _judged(tx, call.caller, request)
+            _audit(app, call, tx, PREVIEW, judged)
+        return judged
+
+    return _preview(await in_thread(look))
+
+
+async def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
+    """Share raw memories with the readers of another scope: each gets a copy there, all of them or none.
+
+    Corrections of a memory reach its copies. Its author may share it, and owners and admins what they may read.
+    """
+
+    def write() -> tuple[_Judged, list[Promotion], list[str]]:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            judged = _judged(tx, caller, request)
+            place = judged.place
+            if place is None or judged.refusal is not None:
+                return judged, [], _audit(app, call, tx, APPLY, judged)
+            promotions = [_copied(tx, caller, request, place, each) for each in judged.sources]
+            done = replace(judged, copies={each.source_id: each.promoted_id for each in promotions})
+            return done, promotions, _audit(app, call, tx, APPLY, done)
+
+    judged, promotions, events = await in_thread(write)
+    preview, promoted = _preview(judged), [each.promoted_id for each in promotions]
+    return Shared(
+        applied=preview.allowed,
+        reason="shared" if preview.allowed else preview.reason,
+        target_scope=request.target_scope,
+        target_scope_key=preview.target_scope_key,
+        source_ids=preview.source_ids,
+        promoted_ids=promoted,
+        audit_event_ids=events,
+        preview=preview,
+        promotions=promotions,
+        mutation_receipt=capture_receipt(app, call, promoted) if promoted else None,
+    )
+
+
+def _judged(tx: Transaction, caller: Principal, request: ShareRequest) -> _Judged:
+    place, target_reason = _target(caller, request)
+    denials: dict[str, str] = {}
+    missing, sources, hidden = [], [], 0
+    for source_id in dict.fromkeys(request.source_ids):
+        memory = tx.memories.memory(source_id)
+        if memory is None or not may_read_memory(caller, memory.entity.visibility):
+            hidden += memory is not None and memory.entity.memory_scope in COUNTED
+            missing.append(source_id)
+            denials[source_id] = "source_not_found"
+        elif reason := _denial(caller, memory, place):
+            denials[source_id] = reason
+        else:
+            sources.append(memory)
+    return _Judged(request, place, target_reason, sources, denials, missing, hidden)
+
+
+def _target(caller: Principal, request: ShareRequest) -> tuple[Visibility | None, str]:
+    if request.recipient_organization_id not in (None, caller.organization_id):
+        return None, "cross_organization_denied"
+    try:
+        wanted = MemoryScopeRequest(request.target_scope, request.target_scope_key, request.project_id)
+        return writable_memory(caller, wanted), WRITE_REASON
+    except (MemoryDenied, Forbidden, InvalidRequest, NotFound) as error:
+        return None, _word(error)
+
+
+def _word(error: EngrainError) -> str:
+    return getattr(error, "word", None) or error.code
+
+
+def _denial(caller: Principal, memory: RawMemory, place: Visibility | None) -> str | None:
+    if memory.capture.candidate is not None or not Lifecycle.of(memory).is_recallable:
+        return "raw_memory_not_recallable"
+    if memory.entity.principal_id != caller.user_id and caller.role not in ADMINS:
+        return "principal_mismatch"
+    return "already_in_scope" if place is not None and memory.entity.visibility == place.key else None
+
+
+def _copied(
+    tx: Transaction, caller: Principal, request: ShareRequest, place: Visibility, memory: RawMemory
+) -> Promotion:
+    entity = memory.entity
+    known = tx.memories.same_memory(place.key, entity.content)
+    if known is not None:
+        return Promotion(source_id=entity.id, promoted_id=known.entity.id, reason="already_shared")
+    fields = RawMemoryFields(
+        raw_content=entity.content,
+        title=entity.name,
+        source_id=memory.capture.source_id,
+        memory_scope=place.memory_scope,
+        scope_key=place.scope_key,
+        project_id=request.project_id,
+        tags=list(entity.tags),
+        metadata={**entity.metadata, "derived_from": [entity.id]},
+        provenance={**memory.capture.provenance, "shared_from": entity.id, "shared_by": caller.user_id},
+        capture_surface=SURFACE,
+    )
+    copy = tx.memories.create_memory(*memory_draft(tx, caller, fields))
+    return Promotion(source_id=entity.id, promoted_id=copy.entity.id, reason="shared")
+
+
+def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged) -> list[str]:
+    home = app.accounts.home_of(call.caller.user_id)
+    found = []
+    for memory in judged.sources:
+        entity, made = memory.entity, judged.copies.get(memory.entity.id)
+        details: JsonObject = {
+            "memory_scope": entity.memory_scope,
+            "target_scope": judged.request.target_scope,
+            "policy_allowed": judged.refusal is None,
+            "policy_reason": judged.refusal or WRITE_REASON,
+        }
+        ids: JsonObject = {
+            "scope_key": entity.scope_key,
+            "target_scope_key": judged.request.target_scope_key,
+            "source_ids": [entity.id],
+            "derived_ids": [made] if made else [],
+        }
+        found.append(tx.audit(memory_entry(home, call, action, entity, details, ids)))
+    return found
+
+
+def _preview(judged: _Judged) -> SharePreview:
+    request = judged.request
+    sources = [each.entity for each in judged.sources]
+    reasons = [judged.target_reason, *judged.denials.values()]
+    return SharePreview(
+        allowed=judged.refusal is None,
+        reason=judged.refusal or "share_preview_allowed",
+        target_scope=request.target_scope,
+        target_scope_key=judged.place.scope_key if judged.place is not None else request.target_scope_key,
+        source_ids=list(dict.fromkeys(request.source_ids)),
+        visible_source_ids=[each.id for each in sources],
+        denied_source_ids=[*judged.denials],
+        missing_source_ids=list(judged.missing),
+        redacted_count=0,
+        hidden_but_relevant_count=judged.hidden,
+        policy_reasons=list(dict.fromkeys(reasons)),
+        input_scopes=[InputScope.of(each) for each in sources],
+        metadata={
+            "cross_organization": judged.target_reason == "cross_organization_denied",
+            "source_denial_reasons": dict(judged.denials),
+            "target_policy_reason": judged.target_reason,
+            "source_count": len(set(request.source_ids)),
+            "visible_count": len(sources),
+        },
+    )
+
+
+OPERATIONS = (
+    Operation(
+        preview_share, roles=WRITERS, route=Route("POST", "/api/memory/share/preview", tag="memory", errors=(404,))
+    ),
+    mutation(
+        share_memories,
+        Route("POST", "/api/memory/share", tag="memory", errors=(404, 409)),
+        roles=WRITERS,
+        events=("raw_capture_changed",),
+    ),
+)
