@@ -71,18 +71,7 @@ async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> Co
     def write() -> Corrected:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            memory = present_memory(tx, caller, request.source_id)
-            if request.expected_revision not in (None, memory.entity.revision):
-                raise Conflict(
-                    f"Raw memory {memory.entity.id} is at revision {memory.entity.revision}, not at "
-                    f"{request.expected_revision}.",
-                    remediation="Inspect it again, and correct what you read then.",
-                    details={"expected": request.expected_revision, "actual": memory.entity.revision},
-                )
-            done = _planned(tx, caller, memory, request)
-            if done.refusal is None:
-                _store(tx, request, done)
-            tx.audit(_entry(app, call, request, done, _audit_action(request)))
+            done = store_correction(app, call, tx, request)
         return replace(done, sequence=tx.sequence)
 
     done = await in_thread(write)
@@ -92,6 +81,27 @@ async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> Co
     ids = [done.memory.entity.id, *(each.before.id for each in done.effects)]
     pending = await until_visible(app, call.caller, done.sequence, ids)
     return view.model_copy(update={"erasure": "pending" if pending.pending_indexes else "done"})
+
+
+def store_correction(app: App, call: Call, tx: Transaction, request: CorrectionRequest) -> Corrected:
+    """Correct a raw memory in an open transaction, unless something stands against it.
+
+    Raises:
+        Conflict: The memory is at another revision than expected.
+    """
+    memory = present_memory(tx, call.caller, request.source_id)
+    if request.expected_revision not in (None, memory.entity.revision):
+        raise Conflict(
+            f"Raw memory {memory.entity.id} is at revision {memory.entity.revision}, not at "
+            f"{request.expected_revision}.",
+            remediation="Inspect it again, and correct what you read then.",
+            details={"expected": request.expected_revision, "actual": memory.entity.revision},
+        )
+    done = _planned(tx, call.caller, memory, request)
+    if done.refusal is None:
+        _store(tx, request, done)
+    tx.audit(_entry(app, call, request, done, _audit_action(request)))
+    return done
 
 
 def present_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMemory:
