@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.evaluation import group as evaluation
+from cli.governance import correct, review
 from cli.release_notes.presets import PROVIDERS, PresetName
 
 app = typer.Typer(
@@ -290,6 +291,8 @@ def bench(
 
 
 app.add_typer(evaluation)
+app.command()(correct)
+app.command()(review)
 
 
 @app.command(hidden=True)

@@ -1,21 +1,30 @@
 """The verb manage: all task and epic operations in one tool."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field, StringConstraints
 
 from auth.policy import ADMINS
 from stores.errors import Forbidden, ValidationFailed
-from stores.records import JsonObject
+from stores.records import JsonObject, Role
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation
 from tools.frame.parsing import parse
 from tools.governance.correction_models import CorrectionRequest, CorrectionView
 from tools.governance.corrections import correct_memory
+from tools.governance.review import (
+    Decided,
+    DecideRequest,
+    ListReviewRequest,
+    ReviewQueue,
+    Verb,
+    decide_review,
+    list_review,
+)
 from tools.memory.spaces import INSUFFICIENT
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.work import epics, notes, planning, task_moves, tasks
@@ -30,13 +39,11 @@ class Action:
 
     request: type[Request]
     key: str
+    """Empty for an action on nothing in particular."""
     run: Run
-
-
-async def _correct_memory(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
-    if call.caller.role not in ADMINS:
-        raise Forbidden("Correcting memories needs the role owner or admin.", code=INSUFFICIENT)
-    return await correct_memory(app, call, request)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    """Fields that the action itself says."""
+    roles: frozenset[Role] = WRITERS
 
 
 ACTIONS: Mapping[str, Action] = {
@@ -56,7 +63,9 @@ ACTIONS: Mapping[str, Action] = {
     "prioritize": Action(planning.PrioritizeRequest, "entity_id", planning.prioritize),
     "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
     "detect_cycles": Action(planning.PlanRequest, "entity_id", planning.detect_cycles),
-    "correct_memory": Action(CorrectionRequest, "source_id", _correct_memory),
+    "correct_memory": Action(CorrectionRequest, "source_id", correct_memory, roles=ADMINS),
+    "review": Action(ListReviewRequest, "", list_review),
+    **{verb: Action(DecideRequest, "item_id", decide_review, {"verb": verb}) for verb in get_args(Verb)},
 }
 ABSENT: Mapping[str, str] = {
     "crawl": "Engrain does not fetch pages; ingest documents with POST /api/ingestion/documents.",
@@ -84,8 +93,9 @@ class ManageRequest(Request):
         "tags, technologies, add_depends_on, remove_depends_on. add_note: content, author_type, author_name. "
         "complete_epic: learnings. update_epic: name, description, status, priority, assignees, tags. "
         "prioritize: limit. suggest: assignee, limit. correct_memory (raw memory): action (wrong, stale, duplicate, "
-        "superseded, hide, redact, revise, restore, delete), reason, revised_content, replacement_source_id, "
-        "duplicate_of_source_id. Deeds on tasks and epics: expected_revision.",
+        "superseded, hide, redact, revise, restore, delete), reason, revised_content, replacement_source_id, metadata, "
+        "duplicate_of_source_id. review: kind, limit. edit: content. "
+        "Deeds on tasks and epics: expected_revision.",
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
         None, description="Send the same key again to repeat a call whose answer was lost: it is done once."
@@ -111,29 +121,30 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     """
     if (action := ACTIONS.get(request.action)) is None:
         return _unknown(app, request)
-    if request.entity_id is None:
+    if call.caller.role not in action.roles:
+        raise Forbidden(f"{request.action} needs the role owner or admin.", code=INSUFFICIENT)
+    if request.entity_id is None and action.key:
         raise _misused("entity_id", f"entity_id is required for {request.action}.", "id of a task or epic")
     given = request.data or {}
     if action.key in given:
         raise _misused(
             f"data.{action.key}", f"data names {action.key}; that is what entity_id is for.", "no such field"
         )
-    given = {**given, action.key: request.entity_id}
-    fields = parse(action.request, given, where="arguments.data", hidden=(action.key,))
+    own = {**action.fixed, **({action.key: request.entity_id} if action.key else {})}
+    fields = parse(action.request, {**given, **own}, where="arguments.data", hidden=tuple(own))
     done = await action.run(app, call, fields)
     return _managed(app, request, done)
 
 
-Done = TaskDone | EpicDone | NoteView | Advice | CorrectionView
+Done = TaskDone | EpicDone | NoteView | Advice | CorrectionView | Decided | ReviewQueue
 
 
 def _managed(app: App, request: ManageRequest, done: Done) -> Managed:
-    if isinstance(done, CorrectionView):
-        message, data = done.reason, done.model_dump(mode="json", exclude={"mutation_receipt"}, exclude_none=True)
-    elif isinstance(done, NoteView):
-        message, data = "Note added", done.model_dump(mode="json", exclude={"mutation_receipt"})
-    else:
+    if isinstance(done, TaskDone | EpicDone | Advice):
         message, data = done.message, done.data
+    else:
+        message = "Note added" if isinstance(done, NoteView) else getattr(done, "reason", f"{request.action} done")
+        data = done.model_dump(mode="json", exclude={"mutation_receipt"}, exclude_none=True)
     return Managed(
         success=done.success if isinstance(done, Advice) else getattr(done, "applied", True),
         action=request.action,
@@ -141,7 +152,7 @@ def _managed(app: App, request: ManageRequest, done: Done) -> Managed:
         message=message,
         data=data,
         timestamp=app.clock(),
-        mutation_receipt=None if isinstance(done, Advice) else done.mutation_receipt,
+        mutation_receipt=getattr(done, "mutation_receipt", None),
     )
 
 

@@ -37,7 +37,7 @@ async def manage(person: Person, action: str, entity_id: str | None = None, **da
     return dict(await person.call("manage", action=action, entity_id=entity_id, data=data or None))
 
 
-@pytest.mark.parametrize("action", [name for name in ACTIONS if name in by_name])
+@pytest.mark.parametrize("action", [name for name in ACTIONS if name in by_name and name != "correct_memory"])
 async def test_an_action_does_what_its_operation_does(action: str, owner: Person) -> None:
     project = await project_of(owner)
     make = epic_of if action.endswith("epic") else task_of
@@ -85,12 +85,26 @@ async def test_the_rules_hold_for_agents_too(owner: Person, member: Person) -> N
     assert (await read(owner, task))["revision"] == 1
 
 
+async def test_memories_are_corrected_and_reviewed(owner: Person, member: Person) -> None:
+    kept = await owner.call("store_raw_memory", raw_content="Fact.", memory_scope="organization")
+    await member.refused("manage", Forbidden, action="correct_memory", entity_id=kept["id"], data={"action": "wrong"})
+    ask = {"action": "correct_memory", "entity_id": kept["id"]}
+    done = await owner.call("manage", **ask, data={"action": "wrong", "reason": "old"})
+    assert (done["success"], done["data"]["lifecycle"]["state"]) == (True, "contested")
+    refused = await owner.call("manage", **ask, data={"action": "duplicate"})
+    assert (refused["success"], refused["message"]) == (False, "missing_duplicate_source")
+    assert [each["id"] for each in (await manage(owner, "review"))["data"]["items"]] == [kept["id"]]
+    assert (await manage(owner, "edit", kept["id"], content="Another fact."))["success"] is True
+    assert (await member.call("get_capture", capture_id=kept["id"]))["raw_content"] == "Another fact."
+
+
 ADVICE = {"estimate", "prioritize", "suggest", "detect_cycles"}
+REVIEW = {"review": "list_review", **dict.fromkeys(("approve", "reject", "edit"), "decide_review")}
 
 
 def test_every_action_is_an_operation_or_advice() -> None:
-    assert {name for name in ACTIONS if name not in by_name} == ADVICE
-    assert all(ACTIONS[name].run is by_name[name].run for name in set(ACTIONS) - ADVICE)
+    assert {name for name in ACTIONS if name not in by_name} == ADVICE | REVIEW.keys()
+    assert all(ACTIONS[name].run is by_name[REVIEW.get(name, name)].run for name in set(ACTIONS) - ADVICE)
 
 
 def test_the_description_names_every_action_and_what_it_needs() -> None:
@@ -98,5 +112,5 @@ def test_the_description_names_every_action_and_what_it_needs() -> None:
     assert all(action in str(fields["action"].description) for action in ACTIONS)
     for name, action in ACTIONS.items():
         fields_of_it = action.request.model_fields
-        needs = {FOR_AGENTS.get(field, field) for field in fields_of_it} - {action.key, "sync"}
+        needs = {FOR_AGENTS.get(field, field) for field in fields_of_it} - {action.key, "sync", *action.fixed}
         assert all(need in str(fields["data"].description) for need in needs), name

@@ -1,0 +1,97 @@
+"""Corrections and decisions of the review queue, from the shell."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import typer
+
+from cli.client import CommandFailed, guarded, open_client
+from cli.client.failure import ExitCode, shown, understanding
+from cli.client.server import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    memory: str
+    action: str
+    reason: str | None
+    content: str | None
+    other: str | None
+    preview: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    item: str | None
+    verb: str | None
+    content: str | None
+    reason: str | None
+
+
+def run_correct(environ: Mapping[str, str], wanted: Correction, *, as_json: bool, url: str | None) -> int:
+    """Correct a memory, or preview that, and tell what became of what rests on it."""
+
+    def command() -> None:
+        body: JsonObject = {"action": wanted.action, "reason": wanted.reason, "revised_content": _words(wanted.content)}
+        body |= {"replacement_source_id": wanted.other, "duplicate_of_source_id": wanted.other}
+        path = f"/api/memory/inspect/{quote(wanted.memory, safe='')}/corrections{'/preview' if wanted.preview else ''}"
+        with open_client(environ, url=url) as client:
+            done = client.call("POST", path, {name: value for name, value in body.items() if value is not None})
+            with understanding(client.server.address):
+                _tell_correction(done, as_json=as_json)
+
+    return guarded(command)
+
+
+def run_review(environ: Mapping[str, str], wanted: Decision, *, as_json: bool, url: str | None) -> int:
+    """List the review queue, or decide on one of its items."""
+
+    def command() -> None:
+        if (wanted.item is None) is not (wanted.verb is None):
+            raise CommandFailed("An item and a verb go together.", "engrain review ITEM approve", code=ExitCode.USAGE)
+        with open_client(environ, url=url) as client:
+            if wanted.item is None:
+                found = client.call("GET", "/api/memory/review")
+                with understanding(client.server.address):
+                    _tell_queue(found, as_json=as_json)
+                return
+            body = {"verb": wanted.verb, "content": _words(wanted.content), "reason": wanted.reason}
+            done = client.call("POST", f"/api/memory/review/{quote(wanted.item, safe='')}", body)
+            with understanding(client.server.address):
+                typer.echo(json.dumps(done, indent=2) if as_json else f"{done['item_id']}: {done['reason']}")
+                _require(bool(done["applied"]), str(done["reason"]))
+
+    return guarded(command)
+
+
+def _words(content: str | None) -> str | None:
+    return sys.stdin.read() if content == "-" else content
+
+
+def _tell_correction(done: JsonObject, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(done, ensure_ascii=False, indent=2))
+    else:
+        flags = ", ".join([str(done["target_lifecycle_state"]), *done["target_lifecycle_flags"]])
+        typer.echo(f"{done['source_id']}: {done['reason']}; {flags}")
+        for record, label in done["metadata"]["derived"].items():
+            typer.echo(f"  {record}: {label}")
+    _require(bool(done["allowed"]), str(done["reason"]))
+
+
+def _tell_queue(found: JsonObject, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        return
+    for each in found["items"]:
+        typer.echo(f"{each['id']}  {each['kind']}  {shown(str(each['reason'] or ''))}")
+        typer.echo(f"  {shown(' '.join(str(each['content']).split())[:200])}")
+    typer.echo(f"{found['total']} waiting", err=True)
+
+
+def _require(is_done: bool, reason: str) -> None:
+    if not is_done:
+        raise CommandFailed(f"Refused: {reason}.")

@@ -1,0 +1,56 @@
+"""`engrain correct` and `engrain review`."""
+
+import os
+from typing import Annotated
+
+import typer
+
+UrlOption = Annotated[str | None, typer.Option("--url", help="Address of the server (ENGRAIN_URL).")]
+JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+ContentOption = Annotated[
+    str | None, typer.Option("--content", "-c", help="The words that hold; - reads standard input.")
+]
+ReasonOption = Annotated[str | None, typer.Option("--reason", "-r", help="Why; it is kept.")]
+
+
+def correct(  # noqa: PLR0913 - a parameter for each flag
+    memory: Annotated[str, typer.Argument(help="Id of the raw memory, or of what was made of it.")],
+    action: Annotated[
+        str,
+        typer.Argument(help="wrong, stale, duplicate, superseded, hide, sensitive, redact, revise, restore or delete."),
+    ],
+    reason: ReasonOption = None,
+    content: ContentOption = None,
+    other: Annotated[
+        str | None, typer.Option("--with", help="The memory that replaces it, or that it duplicates.")
+    ] = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Only tell what would change.")] = False,
+    as_json: JsonOption = False,
+    url: UrlOption = None,
+) -> None:
+    """Correct a raw memory, with what was made of it. `restore` undoes all but redact and delete.
+
+    Exit code 1 where the correction is refused.
+    """
+    from cli.corrections import Correction, run_correct  # noqa: PLC0415 - only commands that talk to a server need it
+
+    wanted = Correction(memory, action, reason, content, other, preview)
+    raise typer.Exit(run_correct(os.environ, wanted, as_json=as_json, url=url))
+
+
+def review(
+    item: Annotated[str | None, typer.Argument(help="Id of an item; without one, the queue is listed.")] = None,
+    verb: Annotated[str | None, typer.Argument(help="approve, reject or edit.")] = None,
+    content: ContentOption = None,
+    reason: ReasonOption = None,
+    as_json: JsonOption = False,
+    url: UrlOption = None,
+) -> None:
+    """List what waits for a decision, or decide: approve, reject, or edit with other words.
+
+    Exit code 1 where the decision is refused.
+    """
+    from cli.corrections import Decision, run_review  # noqa: PLC0415 - as above
+
+    wanted = Decision(item, verb, content, reason)
+    raise typer.Exit(run_review(os.environ, wanted, as_json=as_json, url=url))
