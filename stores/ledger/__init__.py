@@ -28,7 +28,7 @@ from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, Re
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import RotationRefusal
-from stores.ledger.task_counts import AssigneeTally, Move, TaskHistory, TaskTally
+from stores.ledger.task_counts import AssigneeTally, TaskTally
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
 from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES
@@ -80,7 +80,6 @@ __all__ = [
     "Ledger",
     "ListedCapture",
     "MayEnd",
-    "Move",
     "NamedRelation",
     "OAuthClient",
     "Outline",
@@ -96,7 +95,6 @@ __all__ = [
     "RotationRefusal",
     "Snapshot",
     "SortKey",
-    "TaskHistory",
     "TaskTally",
     "TokenPair",
     "Transaction",
