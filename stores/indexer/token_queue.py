@@ -163,7 +163,7 @@ class TokenQueue:
             )
             self._current = None
             self._under_way.update(ids)
-        entities = self._around.feed.entities(ids).found
+        entities = self._around.feed.entities(ids)
         texts = {each.id: searchable_text(each) for each in entities.values()}
         digests = store.digests(texts)
         same = {each for each in ids if each not in texts or digests.get(each) == digest_of(texts[each])}

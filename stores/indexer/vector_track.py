@@ -225,7 +225,7 @@ class VectorTrack(Track[VectorIndex]):
         while works := self.works.next_records():
             read = self._around.feed.entities([work.record_id for work in works])
             for work in works:
-                work.take_in(read, self._divide)
+                work.take_in(read.get(work.record_id), self._divide)
                 if not self.works.is_refused(work.record_id):
                     work.vectors = self._worker.remembered.recall(work.texts()) or []
                 self.works.add(work)
@@ -253,8 +253,6 @@ class VectorTrack(Track[VectorIndex]):
 
     def _commit(self) -> None:
         begin = time.monotonic()
-        if damaged := [(work, work.unreadable) for work in _newest(self._buffer) if work.unreadable]:
-            self._leave_out(damaged)
         state = self._state_with(self._buffer)
         try:
             self._write(self._buffer, state)

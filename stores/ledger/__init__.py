@@ -4,7 +4,6 @@ from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
 from stores.ledger.citations import Cited, CitedBy, Citing
-from stores.ledger.damage import Read
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.ending import ENDED, WITHDRAWN
@@ -85,7 +84,6 @@ __all__ = [
     "Outline",
     "Permit",
     "ProjectPermit",
-    "Read",
     "Recalled",
     "RecordStatus",
     "Recorded",

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
 from stores.ledger.columns import field_names
-from stores.ledger.damage import DAMAGE, Read, apart, damaged, sound
+from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import dump_json, from_micros, load_object, optional_instant, to_micros
 from stores.ledger.json_sql import as_json, listed
 from stores.ledger.relation_history import unended
@@ -277,17 +277,10 @@ class RelationReads(Store):
 
     def by_ids(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         """Return the existing, readable relations by id."""
-        return dict(self.read_relations(organization_id, relation_ids).found)
-
-    def read_relations(self, organization_id: str, relation_ids: Iterable[str]) -> Read[Relation]:
-        """Return the existing relations by id, and why others cannot be read."""
-
-        def together(ids: Sequence[str]) -> dict[str, Relation]:
-            values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-            rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values) if ids else ()
-            return {relation.id: relation for relation in map(to_relation, rows)}
-
-        return apart(list(dict.fromkeys(relation_ids)), together)
+        ids = list(dict.fromkeys(relation_ids))
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values) if ids else ()
+        return {relation.id: relation for relation in sound(rows, to_relation)}
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
         """Return the entities with any relation, even an ended one."""

@@ -1,7 +1,6 @@
 """Conversion of entities to rows and back."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
@@ -28,21 +27,6 @@ Values = dict[str, Any]
 """Parameters of an INSERT or UPDATE."""
 
 ENTITY_COLUMNS = field_names(Entity)
-
-
-REMAINS: Mapping[str, Any] = {
-    "name": "",
-    "description": "",
-    "content": "",
-    "category": None,
-    "languages": (),
-    "tags": (),
-    "metadata": {},
-    "source_file": None,
-    "created_at": datetime.min.replace(tzinfo=UTC),
-    "updated_at": datetime.min.replace(tzinfo=UTC),
-}
-"""Placeholders for damaged cells that only readers need."""
 _TEXT = {str}
 
 
