@@ -1,6 +1,5 @@
 """Invitations by mail, each accepted once. Tokens are stored as hashes only."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -9,8 +8,9 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.codec import reader, to_values
 from stores.ledger.columns import columns_of
-from stores.ledger.encoding import address_key, check_id, check_keys, check_text, from_micros, to_micros
+from stores.ledger.encoding import address_key, check_id, check_keys, check_text, to_micros
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.permits import Permit, ask_permit
 from stores.ledger.revoke_invitations import vouched
@@ -19,6 +19,7 @@ from stores.records import Invitation, Role
 
 _invitations = invitations
 _columns = columns_of(_invitations, Invitation)
+_to_invitation = reader(Invitation)
 _pending = (
     _invitations.c.accepted_at.is_(None),
     _invitations.c.revoked_at.is_(None),
@@ -132,20 +133,5 @@ def _values(invitation: Invitation, token_hash: str) -> dict[str, Any]:
     check_id(token_hash)
     check_keys((address_key(invitation.email), invitation.invited_by))
     check_text((invitation.email,))
-    return {
-        "id": invitation.id,
-        "organization_id": invitation.organization_id,
-        "token_hash": token_hash,
-        "email": invitation.email,
-        "email_key": address_key(invitation.email),
-        "role": invitation.role,
-        "invited_by": invitation.invited_by,
-        "created_at": to_micros(invitation.created_at),
-        "expires_at": to_micros(invitation.expires_at),
-    }
-
-
-def _to_invitation(row: Sequence[Any]) -> Invitation:
-    cells: list[Any] = list(row)
-    cells[5:7] = from_micros(cells[5]), from_micros(cells[6])
-    return Invitation(*cells)
+    named = {"token_hash": token_hash, "email_key": address_key(invitation.email)}
+    return to_values(invitation) | named

@@ -11,19 +11,9 @@ from sqlalchemy import Connection, Select, bindparam, delete, insert, or_, selec
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from stores.ledger.account_tables import memberships, memory_space_members, memory_spaces
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import field_names
-from stores.ledger.encoding import (
-    check_id,
-    check_keys,
-    check_text,
-    dump_json,
-    from_micros,
-    load_object,
-    load_strings,
-    optional_instant,
-    optional_micros,
-    to_micros,
-)
+from stores.ledger.codec import reader, to_values
+from stores.ledger.columns import columns_of
+from stores.ledger.encoding import check_id, check_keys, check_text
 from stores.ledger.engine import in_chunks, upsert
 from stores.ledger.organizations import lock_organization
 from stores.ledger.permits import Permit, ask_permit
@@ -37,11 +27,10 @@ MANUALLY = "manually_disabled"
 
 _spaces = memory_spaces
 _members = memory_space_members
-_SPACE = field_names(MemorySpace)
-_MEMBER = field_names(SpaceMember)
+_read_space, _to_member = reader(MemorySpace), reader(SpaceMember)
 _PRINCIPAL = ("organization_id", "space_id", "principal_type", "principal_id")
 _of_organization = (
-    select(*(_spaces.c[name] for name in _SPACE))
+    select(*columns_of(_spaces, MemorySpace))
     .where(_spaces.c.organization_id == bindparam("of_organization"))
     .order_by(_spaces.c.created_at, _spaces.c.id)
 )
@@ -55,7 +44,7 @@ _at_place = _of_organization.where(
     _spaces.c.memory_scope == bindparam("of_scope"), _spaces.c.scope_key == bindparam("of_key")
 )
 _members_of = (
-    select(*(_members.c[name] for name in _MEMBER))
+    select(*columns_of(_members, SpaceMember))
     .where(_members.c.organization_id == bindparam("of_organization"), _members.c.space_id == bindparam("of_space"))
     .order_by(_members.c.created_at, _members.c.id)
 )
@@ -209,23 +198,12 @@ def _require_member(connection: Connection, organization_id: str, user_id: str) 
 
 
 def _put(connection: Connection, space: MemorySpace, draft: MemberDraft, actor_id: str, now: datetime) -> SpaceMember:
-    values: Values = {
-        "organization_id": space.organization_id,
-        "id": str(uuid4()),
-        "space_id": space.id,
-        "principal_type": draft.principal_type,
-        "principal_id": draft.principal_id,
-        "role": draft.role,
-        "permissions": dump_json(draft.permissions),
-        "expires_at": optional_micros(draft.expires_at),
-        "created_by_user_id": actor_id,
-        "created_at": to_micros(now),
-        "updated_at": to_micros(now),
-    }
+    principal = (draft.principal_type, draft.principal_id, draft.role, draft.permissions, draft.expires_at)
+    member = SpaceMember(space.organization_id, str(uuid4()), space.id, *principal, actor_id, now, now)
     insertion = upsert(connection.dialect.name, _members)
     renewed = {name: insertion.excluded[name] for name in ("role", "permissions", "expires_at", "updated_at")}
     keys = [_members.c[name] for name in _PRINCIPAL]
-    connection.execute(insertion.on_conflict_do_update(index_elements=keys, set_=renewed), values)
+    connection.execute(insertion.on_conflict_do_update(index_elements=keys, set_=renewed), to_values(member))
     which = {"of_type": draft.principal_type, "of_principal": draft.principal_id}
     return _to_member(connection.execute(_members_as, _where(space.organization_id, space.id) | which).one())
 
@@ -235,26 +213,9 @@ def _where(organization_id: str, space_id: str) -> Values:
 
 
 def _space_values(space: MemorySpace) -> Values:
-    plain = {name: getattr(space, name) for name in _SPACE}
-    return plain | {
-        "scope_key": space.scope_key or "",
-        "metadata": dump_json(space.metadata),
-        "created_at": to_micros(space.created_at),
-        "updated_at": to_micros(space.updated_at),
-    }
+    return to_values(space) | {"scope_key": space.scope_key or ""}
 
 
 def _to_space(row: Sequence[Any]) -> MemorySpace:
-    cells = dict(zip(_SPACE, row, strict=True))
-    cells["scope_key"] = cells["scope_key"] or None
-    cells["metadata"] = load_object(cells["metadata"])
-    cells["created_at"], cells["updated_at"] = from_micros(cells["created_at"]), from_micros(cells["updated_at"])
-    return MemorySpace(**cells)
-
-
-def _to_member(row: Sequence[Any]) -> SpaceMember:
-    cells = dict(zip(_MEMBER, row, strict=True))
-    cells["permissions"] = load_strings(cells["permissions"])
-    cells["expires_at"] = optional_instant(cells["expires_at"])
-    cells["created_at"], cells["updated_at"] = from_micros(cells["created_at"]), from_micros(cells["updated_at"])
-    return SpaceMember(**cells)
+    space = _read_space(row)
+    return replace(space, scope_key=space.scope_key or None)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
@@ -11,19 +10,22 @@ from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, check_slug, to_user
 from stores.ledger.account_tables import team_members, team_projects, teams
 from stores.ledger.audit import AuditDraft, append_audit, detailed
+from stores.ledger.codec import reader, to_values
+from stores.ledger.columns import columns_of
 from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.organizations import lock_organization
 from stores.ledger.permits import Permit, ask_permit
 from stores.ledger.rows import Values
-from stores.ledger.store import Cells, Store, clashing
+from stores.ledger.store import Store, clashing
 from stores.records import Member, ProjectRole, Team
 
 _teams = teams
 _members = team_members
 _projects = team_projects
 _memberships = schema.memberships
-_columns = [_teams.c[name] for name in ("organization_id", "id", "name", "slug", "description", "created_at")]
+_columns = columns_of(_teams, Team)
+_to_team = reader(Team)
 _of_organization = (
     select(*_columns)
     .where(_teams.c.organization_id == bindparam("of_organization"))
@@ -55,12 +57,11 @@ class Teams(Store):
         check_id(team.id)
         check_slug(team.slug)
         check_text((team.name, team.description))
-        values = {column.name: getattr(team, column.name) for column in _columns}
         with self._database.write() as connection:
             lock_organization(connection, team.organization_id)
             ask_permit(connection, team.organization_id, permit)
             with clashing(f"A team {team.slug} exists already."):
-                connection.execute(insert(_teams), values | {"created_at": to_micros(team.created_at)})
+                connection.execute(insert(_teams), to_values(team))
             append_audit(connection, self._clock(), audit)
 
     def of_organization(self, organization_id: str) -> list[Team]:
@@ -219,9 +220,3 @@ def _role_in(connection: Connection, organization_id: str, team_id: str, project
 
 def _values(organization_id: str, team_id: str) -> Values:
     return {"of_organization": organization_id, "of_team": team_id}
-
-
-def _to_team(row: Cells) -> Team:
-    cells: list[Any] = list(row)
-    cells[5] = from_micros(cells[5])
-    return Team(*cells)
