@@ -3,22 +3,21 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 
 from sqlalchemy import Connection, Select, bindparam, delete, insert, or_, select, update
 
-from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from stores.ledger.account_tables import memberships, memory_space_members, memory_spaces
-from stores.ledger.audit import AuditDraft, append_audit
+from stores.errors import Conflict, Forbidden, NotFound
+from stores.ledger.account_tables import memory_space_members, memory_spaces
+from stores.ledger.audit import append_audit
 from stores.ledger.codec import reader, to_values
 from stores.ledger.columns import columns_of
 from stores.ledger.encoding import check_id, check_keys, check_text
 from stores.ledger.engine import in_chunks, upsert
-from stores.ledger.organizations import lock_organization
-from stores.ledger.permits import Permit, ask_permit
+from stores.ledger.organizations import OrganizationStore, require_member
+from stores.ledger.permits import Act
 from stores.ledger.rows import Values
-from stores.ledger.store import Store
 from stores.space_access import LETTING_IN
 from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
 
@@ -53,20 +52,17 @@ _members_as: Select[Any] = _members_of.where(
 )
 
 
-class Spaces(Store):
+class Spaces(OrganizationStore):
     """Changes take a permit, checked first in the transaction."""
 
-    def create(
-        self, space: MemorySpace, audit: AuditDraft | None = None, *, permit: Permit | None = None
-    ) -> MemorySpace:
+    def create(self, space: MemorySpace, **act: Unpack[Act]) -> MemorySpace:
         """Store a space, or return the one of its scope and key; an owner is added to shared and delegated ones."""
+        audit = act.pop("audit", None)
         # The visibility key of its memories must fit into every index.
         check_keys((space.id, f"memory:{space.memory_scope}:{space.scope_key}"))
         check_text((space.name, space.description, space.scope_key))
         values = _space_values(space)
-        with self._database.write() as connection:
-            lock_organization(connection, space.organization_id)
-            ask_permit(connection, space.organization_id, permit)
+        with self._changing(space.organization_id, **act) as connection:
             place = {"of_scope": space.memory_scope, "of_key": values["scope_key"]}
             found = connection.execute(_at_place, place | {"of_organization": space.organization_id}).first()
             if found is not None:
@@ -99,38 +95,22 @@ class Spaces(Store):
         """Return the members of a space, oldest first; expired ones too."""
         return [_to_member(row) for row in self._all(_members_of, _where(organization_id, space_id))]
 
-    def edit(
-        self,
-        organization_id: str,
-        space_id: str,
-        change: SpaceChange,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
-    ) -> MemorySpace:
+    def edit(self, organization_id: str, space_id: str, change: SpaceChange, **act: Unpack[Act]) -> MemorySpace:
         """Change and return a space.
 
         Raises:
             Forbidden: Its scope is not enabled, so it cannot be switched on.
         """
         check_text((change.name, change.description))
-        with self._database.write() as connection:
-            before = _lock_space(connection, organization_id, space_id, permit)
-            now = self._clock()
-            after = replace(_changed(before, change), updated_at=now)
+        with self._changing(organization_id, **act) as connection:
+            before = _there(connection, organization_id, space_id)
+            after = replace(_changed(before, change), updated_at=self._clock())
             statement = update(_spaces).where(_spaces.c.organization_id == organization_id, _spaces.c.id == before.id)
             connection.execute(statement.values(_space_values(after)))
-            append_audit(connection, now, audit)
             return after
 
     def put_member(
-        self,
-        organization_id: str,
-        space_id: str,
-        draft: MemberDraft,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit,
+        self, organization_id: str, space_id: str, draft: MemberDraft, actor_id: str, **act: Unpack[Act]
     ) -> SpaceMember:
         """Add or replace a member of a space; return it.
 
@@ -139,19 +119,16 @@ class Spaces(Store):
         """
         for word in (draft.principal_type, draft.principal_id, draft.role):
             check_id(word)
-        with self._database.write() as connection:
-            space = _lock_space(connection, organization_id, space_id, permit)
+        with self._changing(organization_id, **act) as connection:
+            space = _there(connection, organization_id, space_id)
             if space.state == "disabled":
                 raise Conflict(
                     space.disabled_reason or NOT_ENABLED,
                     remediation="Switch the space on first: PATCH it with the state `active`.",
                 )
             if draft.principal_type == "user":
-                _require_member(connection, organization_id, draft.principal_id)
-            now = self._clock()
-            member = _put(connection, space, draft, permit.actor_id, now)
-            append_audit(connection, now, audit)
-            return member
+                require_member(connection, organization_id, draft.principal_id)
+            return _put(connection, space, draft, actor_id, self._clock())
 
 
 def end_memberships_in_spaces(connection: Connection, user_id: str, organization_id: str | None = None) -> None:
@@ -161,9 +138,7 @@ def end_memberships_in_spaces(connection: Connection, user_id: str, organization
     connection.execute(delete(_members).where(*where, *of_user))
 
 
-def _lock_space(connection: Connection, organization_id: str, space_id: str, permit: Permit | None) -> MemorySpace:
-    lock_organization(connection, organization_id)
-    ask_permit(connection, organization_id, permit)
+def _there(connection: Connection, organization_id: str, space_id: str) -> MemorySpace:
     row = connection.execute(_one, _where(organization_id, space_id)).first()
     if row is None:
         raise NotFound("memory_space_not_found")
@@ -185,16 +160,6 @@ def _changed(before: MemorySpace, change: SpaceChange) -> MemorySpace:
         disabled_reason=reason if state == "disabled" else None,
         metadata={**before.metadata, **change.metadata},
     )
-
-
-def _require_member(connection: Connection, organization_id: str, user_id: str) -> None:
-    found = select(memberships.c.role).where(
-        memberships.c.user_id == user_id, memberships.c.organization_id == organization_id
-    )
-    if connection.execute(found).first() is None:
-        raise InvalidRequest(
-            "The user is no member of the organization.", remediation="Add the user to the organization first."
-        )
 
 
 def _put(connection: Connection, space: MemorySpace, draft: MemberDraft, actor_id: str, now: datetime) -> SpaceMember:
