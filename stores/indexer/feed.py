@@ -129,11 +129,6 @@ class Feed:
                     del self._kept[next(iter(self._kept))]
             return batch
 
-    def current(self, kinds: Mapping[str, Kind], position: Position) -> IndexBatch:
-        wanted = [each for each, kind in kinds.items() if kind == "entity"]
-        stated = [each for each, kind in kinds.items() if kind == "relation"]
-        return _batch(wanted, self.entities(wanted), stated, self._facts(stated), position)
-
     def entities(self, record_ids: Sequence[str]) -> dict[str, Entity]:
         """Return the records by id; those that the ledger cannot read are left out, as deleted ones."""
         with reading():

@@ -103,12 +103,6 @@ class FeedTrack(Track[T]):
         return self.sequence >= self._whole_from
 
     def quiet(self) -> float:
-        if self._refusals.due:
-            kinds = {each: why.kind for each, why in self._refusals.book.items()}
-            self._admit(self._around.feed.current(kinds, self._position))
-            self._refusals.put_off()
-            self._worked()
-            return 0.0
         if self._is_unprepared:
             calm_s = PREPARE_AFTER_S - (time.monotonic() - self._applied_at)
             if calm_s > 0:
