@@ -10,6 +10,8 @@ from sqlalchemy import BigInteger, Select, and_, bindparam, delete, func, insert
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
+from stores.ledger.codec import fields_of
+from stores.ledger.columns import field_names
 from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks
@@ -94,6 +96,7 @@ _by_prefix = (
 )
 
 
+_DRAFTED = field_names(EntityDraft)
 FEW = 20
 """More are fetched as JSON."""
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
@@ -313,26 +316,12 @@ class EntityWrites(Writes):
 
     def _entity_of(self, draft: EntityDraft) -> Entity:
         return Entity(
+            **fields_of(draft, _DRAFTED),
             organization_id=self.organization_id,
-            id=draft.id,
-            entity_type=draft.entity_type,
-            name=draft.name,
-            description=draft.description,
-            content=draft.content,
-            category=draft.category,
-            languages=draft.languages,
-            tags=draft.tags,
-            metadata=draft.metadata,
-            source_file=draft.source_file,
-            visibility=draft.visibility,
-            memory_scope=draft.memory_scope,
-            scope_key=draft.scope_key,
-            project_id=draft.project_id,
             principal_id=self.actor_id,
             revision=1,
             created_at=self.now,
             updated_at=self.now,
-            source_id=draft.source_id,
         )
 
 
