@@ -10,14 +10,13 @@ from sqlalchemy import Select, bindparam, insert, or_, select, update
 
 from stores.clock import Clock
 from stores.errors import NotFound
-from stores.ledger import schema
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.codec import reader, to_values
 from stores.ledger.columns import columns_of
 from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.identities import IDENTITY_COLUMNS, IDENTITY_WIDTH, to_identity
+from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
 from stores.ledger.rows import Values
 from stores.ledger.store import Store, clashing
 from stores.records import ApiKey, Identity
@@ -27,21 +26,10 @@ USE_NOTED_EVERY = timedelta(minutes=1)
 _keys = api_keys
 _columns = columns_of(_keys, ApiKey)
 _read = reader(ApiKey)
-_memberships = schema.memberships
-_by_prefix = (
-    select(*IDENTITY_COLUMNS, *_columns, _keys.c.key_hash)
-    .select_from(_keys)
-    .join(schema.users, schema.users.c.id == _keys.c.user_id)
-    .join(schema.organizations, schema.organizations.c.id == _keys.c.organization_id)
-    .join(
-        _memberships,
-        (_memberships.c.user_id == _keys.c.user_id) & (_memberships.c.organization_id == _keys.c.organization_id),
-    )
-    .where(
-        _keys.c.prefix == bindparam("prefix"),
-        _keys.c.revoked_at.is_(None),
-        or_(_keys.c.expires_at.is_(None), _keys.c.expires_at > bindparam("now")),
-    )
+_by_prefix = identity_beside(_keys, *_columns, _keys.c.key_hash).where(
+    _keys.c.prefix == bindparam("prefix"),
+    _keys.c.revoked_at.is_(None),
+    or_(_keys.c.expires_at.is_(None), _keys.c.expires_at > bindparam("now")),
 )
 _one = select(*_columns).where(_keys.c.organization_id == bindparam("organization"), _keys.c.id == bindparam("key"))
 _of_organization = (

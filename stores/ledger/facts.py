@@ -25,7 +25,7 @@ from stores.ledger.relation_history import (
     succeeded_at,
     told_between,
 )
-from stores.ledger.relations import NO_LIMIT, STATES, RelationDraft, between, to_relation, touching_now
+from stores.ledger.relations import NO_LIMIT, STATES, RelationDraft, between, readable_end, to_relation, touching_now
 from stores.ledger.writing import Entry
 from stores.records import Entity, JsonObject, Relation
 
@@ -58,13 +58,7 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
     _table.c.visibility.in_(bindparam("visibility", expanding=True)),
     _table.c.expired_at.is_(None),
     or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > bindparam("at", type_=BigInteger)),
-    select(_entities.c.id)
-    .where(
-        _entities.c.organization_id == bindparam("organization"),
-        _entities.c.id == _table.c.target_id,
-        _entities.c.visibility.in_(bindparam("visibility", expanding=True)),
-    )
-    .exists(),
+    readable_end(_table.c.target_id),
 )
 
 

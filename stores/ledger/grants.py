@@ -7,13 +7,12 @@ from typing import Literal
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
 from stores.errors import NotFound
-from stores.ledger import schema
 from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.codec import reader, to_values
 from stores.ledger.columns import columns_of
 from stores.ledger.encoding import check_id, check_text, dump_json, from_micros, load_strings, to_micros
-from stores.ledger.identities import IDENTITY_COLUMNS, IDENTITY_WIDTH, to_identity
+from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
 from stores.ledger.store import Store, clashing
 from stores.records import Identity, JsonObject
 
@@ -93,7 +92,6 @@ _clients = oauth_clients
 _codes = oauth_codes
 _grants = oauth_grants
 _tokens = oauth_tokens
-_memberships = schema.memberships
 
 _to_client, _to_code, _to_grant = reader(OAuthClient), reader(AuthorizationCode), reader(Grant)
 _client = select(*columns_of(_clients, OAuthClient)).where(_clients.c.id == bindparam("client"))
@@ -105,15 +103,8 @@ _grant_columns = columns_of(_grants, Grant)
 _alive = (_grants.c.revoked_at.is_(None), _grants.c.expires_at > bindparam("now"))
 _token_holds = (_tokens.c.spent_at.is_(None), _tokens.c.expires_at > bindparam("now"))
 _by_access_token = (
-    select(*IDENTITY_COLUMNS, *_grant_columns, _tokens.c.scopes, _tokens.c.expires_at)
-    .select_from(_tokens)
-    .join(_grants, _grants.c.id == _tokens.c.grant_id)
-    .join(schema.users, schema.users.c.id == _grants.c.user_id)
-    .join(schema.organizations, schema.organizations.c.id == _grants.c.organization_id)
-    .join(
-        _memberships,
-        (_memberships.c.user_id == _grants.c.user_id) & (_memberships.c.organization_id == _grants.c.organization_id),
-    )
+    identity_beside(_grants, *_grant_columns, _tokens.c.scopes, _tokens.c.expires_at)
+    .join(_tokens, _tokens.c.grant_id == _grants.c.id)
     .where(_tokens.c.token_hash == bindparam("token"), _tokens.c.kind == "access", *_token_holds, *_alive)
 )
 _by_refresh_token = (

@@ -100,6 +100,14 @@ _of_organization = _table.c.organization_id == bindparam("organization")
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
+def readable_end(end: Column[str], keys: Any = _visible) -> ColumnElement[bool]:  # noqa: ANN401, RUF100  (of an IN)
+    """Return the SQL condition: the entity at this end has one of the visibility keys."""
+    entities = schema.entities.c
+    return exists().where(
+        entities.organization_id == bindparam("organization"), entities.id == end, entities.visibility.in_(keys)
+    )
+
+
 def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Select[Any]:
     entity: BindParameter[str] = bindparam("entity")
     ends = (
@@ -108,7 +116,12 @@ def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Selec
     )
     parts = [
         select(*relation_columns())
-        .where(_of_organization, *of_entity, *conditions, *(_readable(other) if readable else ()))
+        .where(
+            _of_organization,
+            *of_entity,
+            *conditions,
+            *((_table.c.visibility.in_(_visible), readable_end(other)) if readable else ()),
+        )
         .order_by(_table.c.created_at.desc(), _table.c.id)
         .limit(bindparam("limit"))
         .subquery()
@@ -117,15 +130,6 @@ def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Selec
     ]
     found = union_all(*parts).subquery()
     return found.select().order_by(found.c.created_at.desc(), found.c.id).limit(bindparam("limit"))
-
-
-def _readable(other: Column[Any]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    end = exists().where(
-        schema.entities.c.organization_id == bindparam("organization"),
-        schema.entities.c.id == other,
-        schema.entities.c.visibility.in_(_visible),
-    )
-    return _table.c.visibility.in_(_visible), end
 
 
 _touching_ever = _touching()
