@@ -32,7 +32,6 @@ class IndexName(StrEnum):
     LEXICAL = "lexical"
     GRAPH = "graph"
     VECTORS = "vectors"
-    ANALYTICS = "analytics"
 
 
 def _provider(name: str | None) -> str | None:
@@ -114,7 +113,7 @@ def check(
         float, typer.Option("--wait", min=0, help="Seconds to wait for indexes that are behind, all in all.")
     ] = 10,
 ) -> None:
-    """Read every record, and prove that every index, and the analytics, equal the ledger. The server must be stopped.
+    """Read every record, and prove that every index equals the ledger. The server must be stopped.
 
     Exit code 1 where one differs or a record cannot be read, 3 where one is only behind.
     """

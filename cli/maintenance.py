@@ -2,20 +2,19 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
 from cli.refusals import tell
-from stores.analytics import Analytics
-from stores.errors import EngrainError, Unavailable
+from stores.errors import EngrainError
 from stores.folder import require_data_folder
 from stores.indexer import Indexer
 from stores.indexer.status import NAMES, Examined
 from stores.ledger import Ledger
 from stores.records import Organization
-from tools.app import ANALYTICS_FILE, open_stores
+from tools.app import open_stores
 from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import read_settings
 
@@ -24,18 +23,14 @@ NOT_LEVEL = 3
 
 
 @contextmanager
-def _stores(environ: Mapping[str, str], data_dir: Path | None) -> Iterator[tuple[Ledger, Indexer, Analytics]]:
+def _stores(environ: Mapping[str, str], data_dir: Path | None) -> Iterator[tuple[Ledger, Indexer]]:
     settings, warnings = read_settings(environ, data_dir=data_dir)
     for warning in warnings:
         typer.echo(f"Warning: {warning}.", err=True)
     configure_logs("warning", "console", LogRing())
     require_data_folder(settings.data_dir)
-    with ExitStack() as stack:
-        stores = stack.enter_context(open_stores(settings))
-        analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
-        analytics.start()
-        stack.callback(analytics.close)
-        yield stores.ledger, stores.indexer, analytics
+    with open_stores(settings) as stores:
+        yield stores.ledger, stores.indexer
 
 
 def _chosen(ledger: Ledger, organization: str | None) -> list[Organization]:
@@ -61,12 +56,11 @@ def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization
     def command() -> int:
         wrong = behind = 0
         until = time.monotonic() + wait_s
-        with _stores(environ, data_dir) as (ledger, indexer, analytics):
+        with _stores(environ, data_dir) as (ledger, indexer):
             chosen = _chosen(ledger, organization)
             for each in chosen:
                 found = [Examined("ledger", 0, [*ledger.feed.unreadable(each.id), *ledger.audit.faults(each.id)])]
                 found += indexer.examine(each.id, max(0.0, until - time.monotonic()))
-                found.append(_examined(analytics, each.id, max(0.0, until - time.monotonic())))
                 wrong += sum(len(index.differences) for index in found)
                 behind += any(index.pending for index in found)
                 typer.echo("\n".join(_described(each.slug, found)))
@@ -77,15 +71,6 @@ def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization
         return 1 if wrong else NOT_LEVEL if behind else 0
 
     return _guarded(command)
-
-
-def _examined(analytics: Analytics, organization_id: str, wait_s: float) -> Examined:
-    try:
-        found = analytics.differences(organization_id, wait_s)
-    except Unavailable as error:
-        return Examined("analytics", 0, [error.message])
-    pending = max(1, analytics.status().pending) if found is None else 0
-    return Examined("analytics", pending, found or [])
 
 
 def _described(slug: str, found: Sequence[Examined]) -> list[str]:
@@ -105,13 +90,10 @@ def run_reindex(
     environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, names: Sequence[str]
 ) -> int:
     def command() -> int:
-        with _stores(environ, data_dir) as (ledger, indexer, analytics):
+        with _stores(environ, data_dir) as (ledger, indexer):
             for each in _chosen(ledger, organization):
                 start = time.perf_counter()
-                if wanted := [name for name in NAMES if name in (names or NAMES)]:
-                    indexer.reindex(each.id, wanted)
-                if not names or "analytics" in names:
-                    analytics.rebuild(each.id)
+                indexer.reindex(each.id, [name for name in NAMES if name in (names or NAMES)])
                 typer.echo(f"{each.slug}: rebuilt in {time.perf_counter() - start:.1f} s")
         return 0
 

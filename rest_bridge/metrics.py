@@ -39,7 +39,7 @@ class Metrics:
         )
         self.exposures = Gauge(
             "engrain_exposures",
-            "Records of answers since the start: written to the analytics, or dropped because the queue was full.",
+            "Records of answers since the start: written to the file, or dropped because the queue was full.",
             ("outcome",),
             registry=self.registry,
         )

@@ -116,11 +116,6 @@ class RecordUnreadable(EngrainError):
         self.visibility = visibility
         self.reason = f"its row in the ledger is damaged: {reason}"
 
-    def of(self, kind: str, record_id: str, visibility: str) -> "RecordUnreadable":
-        named = RecordUnreadable(kind, record_id, "", visibility)
-        named.reason = self.reason
-        return named
-
 
 class InvalidSetting(EngrainError):
     """A setting stops the start, with a sentence that says what to do."""

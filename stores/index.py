@@ -1,7 +1,7 @@
 """Interface of an index. Indexes are derived from the ledger and may be lost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from stores.records import Entity, Position, Relation
@@ -16,8 +16,6 @@ class IndexBatch:
     relations: Sequence[Relation]
     deleted_relations: Sequence[str]
     position: Position
-    unreadable: Mapping[str, str] = field(default_factory=dict)
-    """Reasons by deleted record that the ledger has and cannot read."""
 
 
 class StoredIndex(Protocol):

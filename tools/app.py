@@ -18,12 +18,12 @@ import anyio
 from auth.accounts import Accounts
 from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
-from stores.analytics import Analytics, Exposures
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
 from stores.embedding.late import LateEncoder
 from stores.embedding.workers import Workers
 from stores.errors import InvalidSetting
+from stores.exposures import Exposures
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tools.runtime.log_ring import LogRing
 
 KEPT_LENGTH = 32
-ANALYTICS_FILE = "analytics.duckdb"
+EXPOSURES_FILE = "analytics.duckdb"
 REFLECTIONS = 2
 BESIDE = 6
 
@@ -61,7 +61,6 @@ class Stores:
 @dataclass(frozen=True, slots=True)
 class App(Stores):
     settings: Settings
-    analytics: Analytics
     exposures: Exposures
     usage: Usage
     beside: Executor
@@ -198,14 +197,8 @@ def _opened(
             providers.load,
             *([language_model.load] if language_model is not None else []),
         ]
-        analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
-        stores.ledger.on_commit.append(analytics.notify)
-        stores.ledger.people.on_delete.append(analytics.forget)
-        # The indexes notice commits of other processes first.
-        stores.indexer.on_applied.append(analytics.notify)
-        analytics.start()
-        closing.callback(analytics.close)
-        exposures = Exposures(analytics, stores.ledger, clock, keep=timedelta(days=settings.exposure_days))
+        keep = timedelta(days=settings.exposure_days)
+        exposures = Exposures(stores.ledger, stores.folder.path / EXPOSURES_FILE, clock, keep=keep)
         exposures.start()
         closing.callback(exposures.close)
         usage = Usage(stores.ledger, clock, beside)
@@ -217,7 +210,6 @@ def _opened(
         yield App(
             **{each.name: getattr(stores, each.name) for each in fields(stores)},
             settings=settings,
-            analytics=analytics,
             exposures=exposures,
             usage=usage,
             beside=beside,

@@ -14,7 +14,6 @@ from evals.bench.measurement import Measurement
 from evals.bench.stages import bench_server, bodies
 from evals.client import Client
 from stores.embedding import EmbeddingSpec
-from stores.embedding.dialects import OpenAiDialect
 from stores.embedding.embedder import BATCH
 from stores.embedding.remote import RemoteEmbedder
 
@@ -47,7 +46,7 @@ def measure_remote_model(measurement: Measurement, data: Path) -> None:
 
 def _passages_per_s(address: str, given: Sequence[str]) -> float:
     spec = EmbeddingSpec("openai", "stand-in", address)
-    embedder = RemoteEmbedder(spec, OpenAiDialect())
+    embedder = RemoteEmbedder(spec)
     passages = [text[each.start : each.end] for text in given for each in embedder.split(text)]
     start = time.perf_counter()
     for first in range(0, len(passages), spec.at_once):

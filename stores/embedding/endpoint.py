@@ -11,11 +11,11 @@ from typing import Final
 import httpx2
 from pydantic_core import from_json
 
-from stores.embedding.dialects import Dialect
 from stores.embedding.embedder import EmbeddingFailed, EmbeddingSpec
 from stores.errors import InvalidSetting
 from stores.records import JsonObject
 
+DEFAULT_URLS = {"openai": "https://api.openai.com/v1", "ollama": "http://127.0.0.1:11434/v1"}
 LARGEST_ANSWER: Final = 64 * 1024 * 1024
 LONGEST_PAUSE_S: Final = 60.0
 """A longer `Retry-After` is an error instead of a wait."""
@@ -48,10 +48,10 @@ _CLOSED = _Setback("the embedder is closed", "The server is stopping; start it a
 class Endpoint:
     """Posts JSON and returns a JSON object. Thread-safe."""
 
-    def __init__(self, spec: EmbeddingSpec, dialect: Dialect, model: str) -> None:
-        self._dialect, self._model = dialect, model
+    def __init__(self, spec: EmbeddingSpec) -> None:
+        self._provider, self._model = spec.provider, spec.model
         self._timeout_s, self._max_retries = spec.timeout_s, spec.max_retries
-        self._url = _address(spec, dialect)
+        self._url = _address(spec)
         self._key = _key(spec)
         self._closing = threading.Event()
         self._client = httpx2.Client(
@@ -84,11 +84,11 @@ class Endpoint:
         """Name the endpoint and the model; redact the key."""
         server = self._url.netloc.decode()
         often = f" ({tries} tries)" if tries > 1 else ""
-        message = f"Embedding with {self._dialect.provider} model {self._model!r} at {server} failed: {what}{often}."
+        message = f"Embedding with {self._provider} model {self._model!r} at {server} failed: {what}{often}."
         return EmbeddingFailed(
             self._redacted(message),
             remediation=self._redacted(remediation),
-            details={"provider": self._dialect.provider, "model": self._model, "server": server},
+            details={"provider": self._provider, "model": self._model, "server": server},
         )
 
     def close(self) -> None:
@@ -152,7 +152,8 @@ class Endpoint:
             pause_s = _asked_pause(answer.retry_after)
             return _Setback(what, "Wait for the server to recover, or use another.", passing=True, pause_s=pause_s)
         if answer.status == 404:
-            return _Setback(what, f"{self._dialect.missing_model(self._model)} {_CHECK_URL}")
+            pull = f"Run `ollama pull {self._model}` where Ollama runs, or set" if self._provider == "ollama" else "Set"
+            return _Setback(what, f"{pull} ENGRAIN_EMBEDDING_MODEL to a model that this server offers. {_CHECK_URL}")
         return _Setback(what, f"Check the model's name and dimension. {_CHECK_URL}")
 
     def _parsed(self, answer: _Answer) -> JsonObject | _Setback:
@@ -169,8 +170,8 @@ class Endpoint:
 _CHECK_URL = "Check that ENGRAIN_EMBEDDING_BASE_URL is the address of an embedding server."
 
 
-def _address(spec: EmbeddingSpec, dialect: Dialect) -> httpx2.URL:
-    base = spec.base_url or dialect.default_base_url
+def _address(spec: EmbeddingSpec) -> httpx2.URL:
+    base = spec.base_url or DEFAULT_URLS[spec.provider]
     try:
         url = httpx2.URL(base)
     except httpx2.InvalidURL:
@@ -182,7 +183,7 @@ def _address(spec: EmbeddingSpec, dialect: Dialect) -> httpx2.URL:
             "ENGRAIN_EMBEDDING_BASE_URL holds more than scheme, host, port and path:"
             " put a credential into ENGRAIN_EMBEDDING_API_KEY."
         )
-    return url.copy_with(path=dialect.path(url.path.rstrip("/")))
+    return url.copy_with(path=f"{url.path.rstrip('/') or '/v1'}/embeddings")
 
 
 def _key(spec: EmbeddingSpec) -> str:

@@ -17,7 +17,6 @@ def build_embedder(spec: EmbeddingSpec, workers: Workers | None = None) -> Embed
         from stores.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
 
         return BuiltinEmbedder(workers)
-    from stores.embedding.dialects import OllamaDialect, OpenAiDialect  # noqa: PLC0415 - lazy on purpose
     from stores.embedding.remote import RemoteEmbedder  # noqa: PLC0415 - lazy on purpose
 
-    return RemoteEmbedder(spec, OllamaDialect() if spec.provider == "ollama" else OpenAiDialect())
+    return RemoteEmbedder(spec)

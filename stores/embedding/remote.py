@@ -1,4 +1,4 @@
-"""Embedder on a remote server."""
+"""Embedder on a remote server: `POST /v1/embeddings`, which most servers offer, Ollama among them."""
 
 import threading
 import time
@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stores.embedding.dialects import Dialect
 from stores.embedding.embedder import BATCH, EmbeddingFailed, EmbeddingSpec, Passage
 from stores.embedding.endpoint import Endpoint
 from stores.embedding.passages import split_passages
@@ -34,16 +33,16 @@ Vectors = NDArray[np.float32]
 class RemoteEmbedder:
     """Checks every response and normalises the vectors."""
 
-    def __init__(self, spec: EmbeddingSpec, dialect: Dialect) -> None:
+    def __init__(self, spec: EmbeddingSpec) -> None:
         if not spec.model:
             raise InvalidSetting(f"ENGRAIN_EMBEDDING_MODEL is needed with the embedding provider {spec.provider}.")
-        self._name, self._dialect = spec.model, dialect
+        self._name, self._provider = spec.model, spec.provider
         self._asked_dimension = spec.dimension
         self._dimension = spec.dimension
         self._timeout_s = spec.timeout_s
         self._question_timeout_s = min(spec.question_timeout_s, spec.timeout_s)
         self._quiet_until = 0.0
-        self._endpoint = Endpoint(spec, dialect, spec.model)
+        self._endpoint = Endpoint(spec)
         self._requests = spec.requests
         self._lock = threading.Lock()
 
@@ -51,7 +50,7 @@ class RemoteEmbedder:
     def model(self) -> str:
         """Provider, model and requested dimension; not the address, which may change."""
         shortened = f"/{self._asked_dimension}" if self._asked_dimension else ""
-        return f"{self._dialect.provider}:{self._name}{shortened}"
+        return f"{self._provider}:{self._name}{shortened}"
 
     @property
     def dimension(self) -> int:
@@ -113,7 +112,9 @@ class RemoteEmbedder:
     def _embed(self, texts: Sequence[str], *, budget_s: float | None = None) -> Vectors:
         # Some servers refuse a batch with an empty text.
         sent = [_sendable(text[:_LONGEST_TEXT]) or " " for text in texts]
-        answer = self._endpoint.post(self._dialect.request(self._name, sent, self._asked_dimension), budget_s=budget_s)
+        # Many servers refuse `dimensions`, so it is sent only if it was set.
+        shortened: JsonObject = {"dimensions": self._asked_dimension} if self._asked_dimension else {}
+        answer = self._endpoint.post({"model": self._name, "input": [*sent], **shortened}, budget_s=budget_s)
         vectors = self._checked(answer, len(sent))
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -124,7 +125,7 @@ class RemoteEmbedder:
 
     def _checked(self, answer: JsonObject, count: int) -> NDArray[np.float64]:
         try:
-            vectors = np.asarray(self._dialect.vectors(answer), np.float64)
+            vectors = np.asarray(_in_order(answer), np.float64)
         except (KeyError, TypeError, ValueError):
             raise self._endpoint.failure("the answer has another shape", _NO_EMBEDDINGS) from None
         if vectors.ndim != 2 or vectors.shape[0] != count or not vectors.shape[1]:
@@ -142,6 +143,18 @@ class RemoteEmbedder:
                 f"vectors of {found} numbers where {expected} were expected",
                 f"Set ENGRAIN_EMBEDDING_DIMENSION to {found}, or choose a model of {expected} dimensions.",
             )
+
+
+def _in_order(answer: JsonObject) -> list[object]:
+    rows = answer["data"]
+    if not isinstance(rows, list):
+        raise TypeError("data is not a list")
+    found: dict[object, object] = {}
+    for row in rows:
+        if not isinstance(row, dict) or (index := row.get("index", len(found))) in found:
+            raise TypeError("an entry of data is not an object, or is given twice")
+        found[index] = row["embedding"]
+    return [found[index] for index in range(len(found))]
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from stores.embedding import Passage
 from stores.indexer.backlog import Backlog, Progress
-from stores.ledger import Read
 from stores.records import Change, Entity, searchable_text
 from stores.vectors import EmbeddedPassage, EmbeddedRecord
 
@@ -41,14 +40,11 @@ class Work:
     failures: int = 0
     """In a row. After one, the record takes its turn alone."""
     rests_until: float = 0.0
-    unreadable: str = ""
-    """Reason why the ledger cannot read the record; it is left out."""
 
-    def take_in(self, read: Read[Entity], divide: Callable[[str], Sequence[Passage]]) -> None:
-        self.entity = read.found.get(self.record_id)
-        self.text = searchable_text(self.entity) if self.entity is not None else ""
+    def take_in(self, entity: Entity | None, divide: Callable[[str], Sequence[Passage]]) -> None:
+        self.entity = entity
+        self.text = searchable_text(entity) if entity is not None else ""
         self.passages = divide(self.text)
-        self.unreadable = read.unreadable.get(self.record_id, "")
 
     def texts(self) -> list[str]:
         return [self.text[each.start : each.end] for each in self.passages]

@@ -16,7 +16,7 @@ from stores.indexer.embedding_queue import EmbeddingQueue, Slice
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.token_queue import TokenQueue
-from stores.indexer.vector_cache import TokenCache, VectorCache
+from stores.indexer.vector_cache import VectorCache
 from stores.processor import yield_to_others
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ class EmbeddingWorker:
         self._tokens_from = 0.0
         """A single write is often followed by others: tokens wait."""
         self.remembered = VectorCache(options.cached_passages)
-        self._token_cache = TokenCache(options.cached_token_bytes)
         self._options = options
         self._passages = options.passages_per_turn
         self._signal = threading.Condition()
@@ -176,7 +175,7 @@ class EmbeddingWorker:
             self._put_last(rider)
         self._woken = True
         try:
-            rider.tokens.turn(self.late, self._token_cache)
+            rider.tokens.turn(self.late)
         except Exception as error:  # noqa: BLE001  # a damaged file of a model, a full disk
             rider.tokens.fail(error, self._options.retry_at_most_s)
 

@@ -1,12 +1,12 @@
 """Token encoding of one record, a passage at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from stores.embedding import Passage
 from stores.indexer.refusals import is_of_the_machine
 from stores.indexer.surroundings import describe
-from stores.indexer.vector_cache import TokenCache, digest_of
+from stores.indexer.vector_cache import digest_of
 from stores.records import Entity
 from stores.tokens import PassageTokens, TokenRecord, Tokens
 
@@ -57,22 +57,21 @@ class Encoding:
     def texts(self, encoder: TokenEncoder, most: int) -> list[str]:
         return [self._text[each.start : each.end] for each in self._next(encoder, most)]
 
-    def advance(self, encoder: TokenEncoder, cache: TokenCache) -> None:
-        """Encode the next passage.
+    def advance(self, encoder: TokenEncoder, encoded: Mapping[str, Tokens]) -> bool:
+        """Add the next passage, from `encoded` or by the model; return whether the model was asked.
 
         Raises:
             Unencodable: It fails twice, and another text can be encoded in between. Exception: The model, or the
                 machine, is at fault.
         """
         try:
-            self._advance(encoder, cache)
-            return
+            return self._advance(encoder, encoded)
         except Exception as error:
             if is_of_the_machine(error):
                 raise
             encoder.encode_passage(PROBE)
         try:
-            self._advance(encoder, cache)
+            return self._advance(encoder, encoded)
         except Exception as error:
             if is_of_the_machine(error):
                 raise
@@ -81,10 +80,13 @@ class Encoding:
     def record(self) -> TokenRecord:
         return TokenRecord(self.record_id, self._revision, digest_of(self._text), self._tokens)
 
-    def _advance(self, encoder: TokenEncoder, cache: TokenCache) -> None:
-        for each in self._next(encoder, 1):
-            found = cache.encoded(self._text[each.start : each.end], encoder.encode_passage)
-            self._tokens.append(PassageTokens(each.start, each.end, found))
+    def _advance(self, encoder: TokenEncoder, encoded: Mapping[str, Tokens]) -> bool:
+        (each,) = self._next(encoder, 1)
+        text = self._text[each.start : each.end]
+        found = encoded.get(text)
+        vectors = encoder.encode_passage(text) if found is None else found
+        self._tokens.append(PassageTokens(each.start, each.end, vectors))
+        return found is None
 
     def _next(self, encoder: TokenEncoder, most: int) -> list[Passage]:
         if self._passages is None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from stores.errors import Unavailable
 from stores.index import IndexBatch
-from stores.ledger import Ledger, Read
+from stores.ledger import Ledger
 from stores.records import Change, Entity, Kind, Position, Relation
 
 Urgency = Literal["none", "deferred", "interactive", "full"]
@@ -129,22 +129,17 @@ class Feed:
                     del self._kept[next(iter(self._kept))]
             return batch
 
-    def current(self, kinds: Mapping[str, Kind], position: Position) -> IndexBatch:
-        wanted = [each for each, kind in kinds.items() if kind == "entity"]
-        stated = [each for each, kind in kinds.items() if kind == "relation"]
-        return _batch(wanted, self.entities(wanted), stated, self._facts(stated), position)
-
-    def entities(self, record_ids: Sequence[str]) -> Read[Entity]:
+    def entities(self, record_ids: Sequence[str]) -> dict[str, Entity]:
+        """Return the records by id; those that the ledger cannot read are left out, as deleted ones."""
         with reading():
-            return self._ledger.records.read_entities(self.organization_id, record_ids)
+            return self._ledger.records.entities(self.organization_id, record_ids)
 
-    def _facts(self, record_ids: Sequence[str]) -> Read[Relation]:
+    def _facts(self, record_ids: Sequence[str]) -> dict[str, Relation]:
         with reading():
-            return self._ledger.relations.read_relations(self.organization_id, record_ids)
+            return self._ledger.relations.by_ids(self.organization_id, record_ids)
 
     def _collect(self, after: Position, changes: Sequence[Change]) -> IndexBatch:
         entities: dict[str, Entity] = {}
-        unreadable: dict[str, str] = {}
         named: dict[str, None] = {}
         taken = characters = 0
         while taken < len(changes) and (not taken or characters < self._characters):
@@ -154,13 +149,12 @@ class Feed:
             wanted = [each for each in _named(chunk, "entity") if each not in named]
             named |= dict.fromkeys(wanted)
             read = self.entities(wanted)
-            entities |= read.found
-            unreadable |= read.unreadable
-            characters += sum(len(entity.content) + len(entity.description) for entity in read.found.values())
+            entities |= read
+            characters += sum(len(entity.content) + len(entity.description) for entity in read.values())
         last = changes[taken - 1]
         stated = _named(changes[:taken], "relation")
         position = Position(after.epoch, last.sequence, last.batch)
-        return _batch(list(named), Read(entities, unreadable), stated, self._facts(stated), position)
+        return _batch(list(named), entities, stated, self._facts(stated), position)
 
 
 def _named(changes: Sequence[Change], kind: Kind) -> list[str]:
@@ -168,13 +162,16 @@ def _named(changes: Sequence[Change], kind: Kind) -> list[str]:
 
 
 def _batch(
-    wanted: Sequence[str], entities: Read[Entity], stated: Sequence[str], facts: Read[Relation], position: Position
+    wanted: Sequence[str],
+    entities: Mapping[str, Entity],
+    stated: Sequence[str],
+    facts: Mapping[str, Relation],
+    position: Position,
 ) -> IndexBatch:
     return IndexBatch(
-        entities=[entities.found[each] for each in wanted if each in entities.found],
-        deleted_entities=[each for each in wanted if each not in entities.found],
-        relations=[facts.found[each] for each in stated if each in facts.found],
-        deleted_relations=[each for each in stated if each not in facts.found],
+        entities=[entities[each] for each in wanted if each in entities],
+        deleted_entities=[each for each in wanted if each not in entities],
+        relations=[facts[each] for each in stated if each in facts],
+        deleted_relations=[each for each in stated if each not in facts],
         position=position,
-        unreadable={**facts.unreadable, **entities.unreadable},
     )

@@ -11,7 +11,6 @@ from stores.indexer.feed_track import Admit, FeedAdapter
 from stores.indexer.options import GraphEngine
 from stores.indexer.status import IndexName
 from stores.indexer.surroundings import Interrupted, Surroundings, describe, log
-from stores.ledger import Snapshot
 from stores.lexical import LexicalIndex
 
 Row = TypeVar("Row")
@@ -32,7 +31,6 @@ class LexicalAdapter(FeedAdapter[LexicalIndex]):
             admit(IndexBatch((), (), (), (), snapshot.position))
             for page in _checked(snapshot.entities(), around):
                 admit(IndexBatch(page, (), (), (), snapshot.position))
-            _leave_out(snapshot, admit)
 
 
 class GraphAdapter(FeedAdapter[GraphIndex]):
@@ -65,13 +63,6 @@ class GraphAdapter(FeedAdapter[GraphIndex]):
                     admit(IndexBatch(entity_page, (), (), (), snapshot.position))
                 for relation_page in _checked(snapshot.relations(), around):
                     admit(IndexBatch((), (), relation_page, (), snapshot.position))
-            _leave_out(snapshot, admit)
-
-
-def _leave_out(snapshot: Snapshot, admit: Admit) -> None:
-    entities, relations = snapshot.unreadable_entities, snapshot.unreadable_relations
-    if entities or relations:
-        admit(IndexBatch((), list(entities), (), list(relations), snapshot.position, {**relations, **entities}))
 
 
 def _checked(pages: Iterator[list[Row]], around: Surroundings) -> Iterator[list[Row]]:

@@ -103,12 +103,6 @@ class FeedTrack(Track[T]):
         return self.sequence >= self._whole_from
 
     def quiet(self) -> float:
-        if self._refusals.due:
-            kinds = {each: why.kind for each, why in self._refusals.book.items()}
-            self._admit(self._around.feed.current(kinds, self._position))
-            self._refusals.put_off()
-            self._worked()
-            return 0.0
         if self._is_unprepared:
             calm_s = PREPARE_AFTER_S - (time.monotonic() - self._applied_at)
             if calm_s > 0:
@@ -143,13 +137,10 @@ class FeedTrack(Track[T]):
 
     def _admit(self, batch: IndexBatch) -> None:
         index, refusals = self.handle.index, self._refusals
-        unreadable = _unreadable(batch)
-        # Before the position moves on.
-        new = refusals.note(unreadable, unreadable) if unreadable else []
         refused = Admission(index, self._fresh, self._around.check_closing).attempt(batch, self._position)
         if refused is None and not refusals.book:
             return
-        new += refusals.note(unreadable | dict(refused or {}), _named(batch))
+        new = refusals.note(refused or {}, _named(batch))
         if refused is not None:
             index.apply(IndexBatch((), (), (), (), batch.position))
         for each in new:
@@ -164,11 +155,6 @@ class FeedTrack(Track[T]):
                 yield index
             finally:
                 index.close()
-
-
-def _unreadable(batch: IndexBatch) -> dict[str, Refusal]:
-    entities = set(batch.deleted_entities)
-    return {each: Refusal("entity" if each in entities else "relation", why) for each, why in batch.unreadable.items()}
 
 
 def _named(batch: IndexBatch) -> set[str]:

@@ -33,8 +33,6 @@ class IndexerOptions:
     late_after_s: float = 0.3
     """Quiet time after a single write before tokens are encoded."""
     cached_passages: int = 4_096
-    cached_token_bytes: int = 12_000_000
-    """Some 900 passages."""
     commit_records: int = 64
     commit_after_s: float = 0.25
     commit_deferred_after_s: float = 1.0

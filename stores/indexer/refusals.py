@@ -6,7 +6,6 @@ or the machine is short of something; both are the lane's.
 
 import json
 import re
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -21,8 +20,6 @@ from stores.records import Entity, Position, Relation
 
 T = TypeVar("T")
 
-AGAIN_S = 3_600.0
-"""Refused records are tried again then: the reason may have passed."""
 MOST = 10_000
 """Refused records above which an index is useless."""
 _OF_NO_RECORD = (OSError, MemoryError, LedgerUnreadable, Interrupted)
@@ -46,14 +43,6 @@ class Refusals:
     def __init__(self, generation: Path) -> None:
         self._file = refusals_of(generation)
         self.book: Mapping[str, Refusal] = _read(self._file)
-        self._again_at = 0.0
-
-    @property
-    def due(self) -> bool:
-        return bool(self.book) and time.monotonic() >= self._again_at
-
-    def put_off(self) -> None:
-        self._again_at = time.monotonic() + AGAIN_S
 
     def note(self, refused: Mapping[str, Refusal], tried: Collection[str]) -> list[str]:
         """Record the outcome of a try; return the newly refused records.
@@ -71,8 +60,6 @@ class Refusals:
             else:
                 self._file.unlink(missing_ok=True)
             self.book = kept
-        if new:
-            self.put_off()
         return new
 
 

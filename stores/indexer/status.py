@@ -26,7 +26,7 @@ class IndexStatus:
 class Examined:
     """Comparison of one index, or of the ledger itself."""
 
-    index: IndexName | Literal["analytics", "ledger"]
+    index: IndexName | Literal["ledger"]
     pending: int
     """Changes on their way; they are no difference."""
     differences: list[str]

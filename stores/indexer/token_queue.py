@@ -3,7 +3,6 @@
 The embedding worker calls `turn` when no text waits. A long record takes several turns; a changed one begins again.
 """
 
-import sqlite3
 import threading
 import time
 from collections import OrderedDict
@@ -14,9 +13,9 @@ from itertools import islice
 from stores.indexer.encoding import Encoding, TokenEncoder, Unencodable
 from stores.indexer.handle import Handle
 from stores.indexer.surroundings import Surroundings, describe, log, log_refused
-from stores.indexer.vector_cache import TokenCache, digest_of
+from stores.indexer.vector_cache import digest_of
 from stores.records import Entity, searchable_text
-from stores.tokens import TokenRecord, TokenStore, TokensUnusable
+from stores.tokens import TokenRecord, Tokens, TokenStore, TokensUnusable
 from stores.vectors import VectorIndex
 
 PASSAGES_PER_TURN = 4
@@ -39,27 +38,25 @@ class TokenQueue:
         """Being encoded, and unchanged since."""
         self._current: Encoding | None = None
         """The record at which the last turn ended."""
-        self._is_new = False
-        """The file was made again and holds nothing yet."""
         self.refused: Mapping[str, str] = {}
         """Reasons by record that the model cannot encode. Replaced whole."""
         self.rests_until = 0.0
         self.trouble = ""
         missing: Iterable[str] = ()
         if self._store is not None:
-            held = handle.index.contents()
-            known: Mapping[str, int] = {}
-            self._store.on_fault = wake
-            with suppress(TokensUnusable):
-                known = _without_superfluous(self._store, held)
+            held, known = handle.index.contents(), self._store.contents()
+            self._store.drop([each for each in known if each not in held])
+            self._store.on_fault = around.wake
             missing = [each for each, revision in held.items() if known.get(each) != revision]
         self._waiting = OrderedDict.fromkeys(missing)
 
     def __len__(self) -> int:
-        with self._lock:
-            # The next turn makes a file anew that cannot be used; all records wait for it.
-            is_lost = self._store is not None and bool(self._store.fault)
-            return len(self._handle.index.contents() if is_lost else self._waiting)
+        return len(self._waiting)
+
+    def require_sound(self) -> None:
+        """Raise TokensUnusable if the file is damaged: reopening the index replaces it."""
+        if self._store is not None and self._store.fault:
+            raise TokensUnusable(self._store.fault)
 
     def let_go(self) -> None:
         with self._lock:
@@ -87,18 +84,14 @@ class TokenQueue:
         with self._lock:
             if self._store is None:
                 return
-            # A file that cannot be made again now has a fault then: the next turn tries it.
-            with suppress(sqlite3.Error, OSError):
-                self._store.mend(anew=True)
+            with suppress(TokensUnusable):
+                self._store.clear()
             self._restart(self._handle.index.contents())
         self._wake()
 
     def differences(self) -> list[str]:
         """Check the file; where it cannot be read, it is made again."""
-        store = self._store
-        fault = (store.fault or store.check()) if store is not None else ""
-        if fault:
-            self._wake()
+        fault = self._store.check() if self._store is not None else ""
         return [f"token vectors cannot be read: {fault}"] if fault else []
 
     def fail(self, error: Exception, pause_s: float) -> None:
@@ -107,44 +100,33 @@ class TokenQueue:
         log.warning("token_vectors_failed", organization=self._around.organization_id, error=describe(error))
         self._around.progressed()
 
-    def turn(self, encoder: TokenEncoder, cache: TokenCache) -> None:
-        """Encode the next few passages and store complete records.
-
-        Raises:
-            TokensUnusable: The file fails again although it is new.
-        """
+    def turn(self, encoder: TokenEncoder) -> None:
+        """Encode the next few passages and store complete records."""
         handle, store, before = self._handle, self._store, len(self)
         if store is None or not handle.acquire():
             return
         try:
-            if store.fault:
-                self._mend(handle.index, store)
-            self._encode(store, encoder, cache)
+            self._encode(store, encoder)
             self.rests_until, self.trouble = 0.0, ""
-        except TokensUnusable:
-            if self._is_new:
-                raise
         finally:
             handle.release()
             if len(self) < before:
                 self._around.progressed()
 
-    def _encode(self, store: TokenStore, encoder: TokenEncoder, cache: TokenCache) -> None:
+    def _encode(self, store: TokenStore, encoder: TokenEncoder) -> None:
         at_once = encoder.at_once
         left = PASSAGES_PER_TURN + FURTHER_PASSAGES * (at_once - 1)
+        alone = PASSAGES_PER_TURN if at_once == 1 else 1
         batch = self._begun(store, left)
-        if at_once > 1:
-            texts = [text for each in batch for text in each.texts(encoder, left)][:left]
-            cache.fill(texts, encoder.encode_passages)
-        enough = cache.encodings + (PASSAGES_PER_TURN if at_once == 1 else 1)
+        encoded = _together(encoder, batch, left) if at_once > 1 else {}
         done: list[TokenRecord] = []
         try:
             for each in batch:
                 try:
-                    while left > 0 and cache.encodings < enough and not each.is_done:
+                    while left > 0 and alone > 0 and not each.is_done:
                         left -= 1
                         self._current = each
-                        each.advance(encoder, cache)
+                        alone -= each.advance(encoder, encoded)
                 except Unencodable as error:
                     self._refuse(each.record_id, str(error))
                     continue
@@ -163,7 +145,7 @@ class TokenQueue:
             )
             self._current = None
             self._under_way.update(ids)
-        entities = self._around.feed.entities(ids).found
+        entities = self._around.feed.entities(ids)
         texts = {each.id: searchable_text(each) for each in entities.values()}
         digests = store.digests(texts)
         same = {each for each in ids if each not in texts or digests.get(each) == digest_of(texts[each])}
@@ -178,7 +160,6 @@ class TokenQueue:
             valid = [record for record in done if record.record_id in self._under_way]
             if valid:
                 store.put(valid)
-                self._is_new = False
             for record in valid:
                 self._drop(record.record_id)
 
@@ -196,13 +177,6 @@ class TokenQueue:
         self._waiting.pop(record_id, None)
         self._forget_refusals({record_id})
 
-    def _mend(self, index: VectorIndex, store: TokenStore) -> None:
-        store.mend()
-        with self._lock:
-            self._is_new = True
-            self._restart(index.contents())
-        _without_superfluous(store, index.contents())
-
     def _restart(self, record_ids: Iterable[str]) -> None:
         self._current, self.refused = None, {}
         self._under_way.clear()
@@ -218,7 +192,13 @@ def _resumed(current: Encoding | None, entity: Entity, text: str) -> Encoding:
     return current if current is not None and is_same else Encoding(entity, text)
 
 
-def _without_superfluous(store: TokenStore, held: Mapping[str, int]) -> Mapping[str, int]:
-    known = store.contents()
-    store.drop([each for each in known if each not in held])
-    return known
+def _together(encoder: TokenEncoder, batch: Iterable[Encoding], most: int) -> dict[str, Tokens]:
+    found: dict[str, Tokens] = {}
+    with suppress(Exception):  # each is tried alone afterwards
+        texts = list(dict.fromkeys(text for each in batch for text in each.texts(encoder, most)))[:most]
+        found = {
+            text: vectors
+            for text, vectors in zip(texts, encoder.encode_passages(texts), strict=True)
+            if vectors is not None
+        }
+    return found

@@ -1,5 +1,6 @@
 """Vectors of one organization: records go through the embedding worker, and are committed in groups."""
 
+import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -65,8 +66,11 @@ class VectorAdapter:
             # Deleted records would stay in it.
             TokenStore.remove(folder)
         else:
-            with closing_on_error(index):
+            try:
                 index.tokens = TokenStore.open(folder, model=late.model, width=late.width)
+            except (sqlite3.Error, OSError) as error:
+                # Search goes on without them, until the organization is opened again.
+                log.warning("token_vectors_failed", organization=around.organization_id, error=describe(error))
         return index
 
 
@@ -112,6 +116,7 @@ class VectorTrack(Track[VectorIndex]):
         self.tokens.begin_again()
 
     def advance(self) -> float:
+        self.tokens.require_sound()
         self._scan()
         self._read()
         self._collect()
@@ -225,7 +230,7 @@ class VectorTrack(Track[VectorIndex]):
         while works := self.works.next_records():
             read = self._around.feed.entities([work.record_id for work in works])
             for work in works:
-                work.take_in(read, self._divide)
+                work.take_in(read.get(work.record_id), self._divide)
                 if not self.works.is_refused(work.record_id):
                     work.vectors = self._worker.remembered.recall(work.texts()) or []
                 self.works.add(work)
@@ -253,8 +258,6 @@ class VectorTrack(Track[VectorIndex]):
 
     def _commit(self) -> None:
         begin = time.monotonic()
-        if damaged := [(work, work.unreadable) for work in _newest(self._buffer) if work.unreadable]:
-            self._leave_out(damaged)
         state = self._state_with(self._buffer)
         try:
             self._write(self._buffer, state)

@@ -4,7 +4,6 @@ from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery, SubjectRole
 from stores.ledger.citations import Cited, CitedBy, Citing
-from stores.ledger.damage import Read
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.ending import ENDED, WITHDRAWN
@@ -28,7 +27,7 @@ from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, Re
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import RotationRefusal
-from stores.ledger.task_counts import AssigneeTally, Move, TaskHistory, TaskTally
+from stores.ledger.task_counts import AssigneeTally, TaskTally
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
 from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES
@@ -80,13 +79,11 @@ __all__ = [
     "Ledger",
     "ListedCapture",
     "MayEnd",
-    "Move",
     "NamedRelation",
     "OAuthClient",
     "Outline",
     "Permit",
     "ProjectPermit",
-    "Read",
     "Recalled",
     "RecordStatus",
     "Recorded",
@@ -97,7 +94,6 @@ __all__ = [
     "Snapshot",
     "SortKey",
     "SubjectRole",
-    "TaskHistory",
     "TaskTally",
     "TokenPair",
     "Transaction",

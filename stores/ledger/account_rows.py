@@ -1,22 +1,12 @@
 """Conversion of users, organizations and sessions to rows and back."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
 
 from stores.errors import ValidationFailed
 from stores.ledger.account_tables import organizations, sessions, users
+from stores.ledger.codec import reader, to_values
 from stores.ledger.columns import columns_of
-from stores.ledger.encoding import (
-    address_key,
-    check_id,
-    check_keys,
-    check_text,
-    from_micros,
-    optional_instant,
-    optional_micros,
-    to_micros,
-)
+from stores.ledger.encoding import address_key, check_id, check_keys, check_text
 from stores.ledger.rows import Values
 from stores.records import Organization, Session, User
 
@@ -25,6 +15,7 @@ ORGANIZATION_COLUMNS = columns_of(organizations, Organization)
 SESSION_COLUMNS = columns_of(sessions, Session)
 USER_WIDTH = len(USER_COLUMNS)
 ORGANIZATION_WIDTH = len(ORGANIZATION_COLUMNS)
+to_user, to_organization, to_session = reader(User), reader(Organization), reader(Session)
 
 SLUG_LENGTH = 64
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -44,25 +35,7 @@ def user_values(user: User) -> Values:
     check_id(user.id)
     check_keys((address_key(user.email),))
     check_text((user.email, user.name, user.avatar_url, user.bio))
-    return {
-        "id": user.id,
-        "email": user.email,
-        "email_key": address_key(user.email),
-        "name": user.name,
-        "password_hash": user.password_hash,
-        "is_admin": user.is_admin,
-        "avatar_url": user.avatar_url,
-        "codehost_id": user.codehost_id,
-        "created_at": to_micros(user.created_at),
-        "bio": user.bio,
-        "email_verified_at": optional_micros(user.email_verified_at),
-    }
-
-
-def to_user(row: Sequence[Any]) -> User:
-    cells: list[Any] = list(row)
-    cells[7], cells[9] = from_micros(cells[7]), optional_instant(cells[9])
-    return User(*cells)
+    return to_values(user) | {"email_key": address_key(user.email)}
 
 
 def organization_values(organization: Organization) -> Values:
@@ -70,44 +43,11 @@ def organization_values(organization: Organization) -> Values:
     check_id(organization.id)
     check_keys((organization.slug,))
     check_text((organization.name,))
-    return {
-        "id": organization.id,
-        "name": organization.name,
-        "slug": organization.slug,
-        "is_personal": organization.is_personal,
-        "created_at": to_micros(organization.created_at),
-        "seq": 0,
-        "batch": "",
-    }
-
-
-def to_organization(row: Sequence[Any]) -> Organization:
-    cells: list[Any] = list(row)
-    cells[4] = from_micros(cells[4])
-    return Organization(*cells)
+    return to_values(organization) | {"seq": 0, "batch": ""}
 
 
 def session_values(session: Session) -> Values:
     check_id(session.id)
     check_keys((session.refresh_id, session.provider))
     check_text((session.user_agent, session.ip_address))
-    return {
-        "id": session.id,
-        "user_id": session.user_id,
-        "organization_id": session.organization_id,
-        "refresh_id": session.refresh_id,
-        "created_at": to_micros(session.created_at),
-        "expires_at": to_micros(session.expires_at),
-        "revoked_at": optional_micros(session.revoked_at),
-        "provider": session.provider,
-        "user_agent": session.user_agent,
-        "ip_address": session.ip_address,
-        "last_used_at": optional_micros(session.last_used_at),
-    }
-
-
-def to_session(row: Sequence[Any]) -> Session:
-    cells: list[Any] = list(row)
-    cells[4:7] = from_micros(cells[4]), from_micros(cells[5]), optional_instant(cells[6])
-    cells[10] = optional_instant(cells[10])
-    return Session(*cells)
+    return to_values(session)

@@ -1,7 +1,7 @@
 """API keys: found by prefix; the caller compares the hash. Uses are buffered."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from threading import Lock
 from typing import Any
@@ -10,22 +10,13 @@ from sqlalchemy import Select, bindparam, insert, or_, select, update
 
 from stores.clock import Clock
 from stores.errors import NotFound
-from stores.ledger import schema
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.codec import reader, to_values
 from stores.ledger.columns import columns_of
-from stores.ledger.encoding import (
-    check_id,
-    check_text,
-    dump_json,
-    from_micros,
-    load_strings,
-    optional_instant,
-    optional_micros,
-    to_micros,
-)
+from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.identities import IDENTITY_COLUMNS, IDENTITY_WIDTH, to_identity
+from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
 from stores.ledger.rows import Values
 from stores.ledger.store import Store, clashing
 from stores.records import ApiKey, Identity
@@ -34,21 +25,11 @@ USE_NOTED_EVERY = timedelta(minutes=1)
 
 _keys = api_keys
 _columns = columns_of(_keys, ApiKey)
-_memberships = schema.memberships
-_by_prefix = (
-    select(*IDENTITY_COLUMNS, *_columns, _keys.c.key_hash)
-    .select_from(_keys)
-    .join(schema.users, schema.users.c.id == _keys.c.user_id)
-    .join(schema.organizations, schema.organizations.c.id == _keys.c.organization_id)
-    .join(
-        _memberships,
-        (_memberships.c.user_id == _keys.c.user_id) & (_memberships.c.organization_id == _keys.c.organization_id),
-    )
-    .where(
-        _keys.c.prefix == bindparam("prefix"),
-        _keys.c.revoked_at.is_(None),
-        or_(_keys.c.expires_at.is_(None), _keys.c.expires_at > bindparam("now")),
-    )
+_read = reader(ApiKey)
+_by_prefix = identity_beside(_keys, *_columns, _keys.c.key_hash).where(
+    _keys.c.prefix == bindparam("prefix"),
+    _keys.c.revoked_at.is_(None),
+    or_(_keys.c.expires_at.is_(None), _keys.c.expires_at > bindparam("now")),
 )
 _one = select(*_columns).where(_keys.c.organization_id == bindparam("organization"), _keys.c.id == bindparam("key"))
 _of_organization = (
@@ -144,36 +125,17 @@ class ApiKeys(Store):
         return len(uses)
 
     def _to_key(self, row: Sequence[Any]) -> ApiKey:
-        cells: list[Any] = list(row)
-        cells[5:8] = (load_strings(cell) for cell in cells[5:8])
+        key = _read(row)
         with self._lock:
-            used_at = max(cells[12] or 0, self._noted.get(cells[0], 0))
-        cells[9:13] = (
-            from_micros(cells[9]),
-            optional_instant(cells[10]),
-            optional_instant(cells[11]),
-            optional_instant(used_at or None),
-        )
-        return ApiKey(*cells)
+            noted = self._noted.get(key.id)
+        if noted is None:
+            return key
+        used_at = from_micros(noted)
+        return replace(key, last_used_at=used_at if key.last_used_at is None else max(used_at, key.last_used_at))
 
 
 def _values(key: ApiKey, key_hash: str) -> Values:
     check_id(key.id)
     check_id(key.prefix)
     check_text((key.name, key_hash))
-    return {
-        "id": key.id,
-        "organization_id": key.organization_id,
-        "user_id": key.user_id,
-        "name": key.name,
-        "prefix": key.prefix,
-        "key_hash": key_hash,
-        "scopes": dump_json(key.scopes),
-        "project_ids": dump_json(key.project_ids),
-        "memory_space_ids": dump_json(key.memory_space_ids),
-        "live": key.live,
-        "created_at": to_micros(key.created_at),
-        "expires_at": optional_micros(key.expires_at),
-        "revoked_at": optional_micros(key.revoked_at),
-        "last_used_at": optional_micros(key.last_used_at),
-    }
+    return to_values(key) | {"key_hash": key_hash}

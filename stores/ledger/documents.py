@@ -8,18 +8,10 @@ from sqlalchemy import bindparam, select, update
 
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import schema
+from stores.ledger.codec import reader, to_values
+from stores.ledger.columns import columns_of
 from stores.ledger.damage import DAMAGE, damaged, sound
-from stores.ledger.encoding import (
-    KEY_BYTES,
-    check_id,
-    check_text,
-    cut,
-    dump_json,
-    fold,
-    key_of,
-    load_object,
-    load_strings,
-)
+from stores.ledger.encoding import KEY_BYTES, check_id, check_text, cut, fold, key_of, load_object
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
 from stores.ledger.rows import entity_columns, to_entity
@@ -41,9 +33,9 @@ class ChunkPlace:
 _chunks = schema.chunks
 _documents = schema.documents
 _sources = schema.entities
-_chunk_columns = [_chunks.c[name] for name in ("id", "document_id", "source_id", "chunk_index", "chunk_type")]
-_chunk_columns.append(_chunks.c.heading_path)
-_document_columns = [_documents.c[name] for name in ("id", "source_id", "url", "title", "content_hash")]
+_chunk_columns = columns_of(_chunks, Chunk)
+_document_columns = columns_of(_documents, Document)
+_read_chunk = reader(Chunk)
 
 _places = (
     select(*_chunk_columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
@@ -140,8 +132,7 @@ class DocumentWrites(EntityWrites):
         source = self.entity(document.source_id)
         if source is None or source.entity_type.lower() != SOURCE:
             raise NotFound(f"Source {document.source_id} does not exist.")
-        values = {name: getattr(document, name) for name in ("id", "source_id", "url", "title", "content_hash")}
-        if not self._insert_new(_documents, values | {"organization_id": self.organization_id}):
+        if not self._insert_new(_documents, to_values(document) | {"organization_id": self.organization_id}):
             raise Conflict(f"Document {document.id} exists already.")
 
     def chunk_ids(self, source_id: str) -> list[str]:
@@ -163,18 +154,7 @@ class DocumentWrites(EntityWrites):
             raise NotFound(f"Source {chunk.source_id} has no document {chunk.document_id}.")
         check_text((chunk.chunk_type,))
         entity = self.create_entity(replace(draft, source_id=chunk.source_id))
-        self._insert_new(
-            _chunks,
-            {
-                "organization_id": self.organization_id,
-                "id": chunk.id,
-                "document_id": chunk.document_id,
-                "source_id": chunk.source_id,
-                "chunk_index": chunk.chunk_index,
-                "chunk_type": chunk.chunk_type,
-                "heading_path": dump_json(chunk.heading_path),
-            },
-        )
+        self._insert_new(_chunks, to_values(chunk) | {"organization_id": self.organization_id})
         return entity
 
     def _document(self, document_id: str) -> Document | None:
@@ -183,12 +163,10 @@ class DocumentWrites(EntityWrites):
 
 
 def _to_chunk(row: Sequence[Any]) -> Chunk:
-    cells: list[Any] = list(row[:6])
     try:
-        cells[5] = load_strings(cells[5])
+        return _read_chunk(row)
     except DAMAGE as error:
-        raise damaged("chunk", cells[0], "", error) from error
-    return Chunk(*cells)
+        raise damaged("chunk", row[0], "", error) from error
 
 
 def _is_named(folded_name: str, name: str | None, name_contains: str | None) -> bool:

@@ -1,7 +1,6 @@
 """Connections: a writer and query-only readers on SQLite, two pools on PostgreSQL."""
 
 import os
-import re
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,11 +15,11 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, Pool, QueuePool
 
-from stores.errors import Conflict, InvalidSetting, RecordUnreadable, Unavailable, ValidationFailed
+from stores.errors import Conflict, InvalidSetting, Unavailable, ValidationFailed
 from stores.ledger.version import RightsVersion
 
 
@@ -92,7 +91,6 @@ IN_CHUNK = 500
 """Few distinct statements, below the limits on parameters."""
 
 _DAMAGED = frozenset({SQLITE_CORRUPT, SQLITE_NOTADB})
-_OF_A_CELL = re.compile("Could not decode to UTF-8|JSON cannot hold BLOB values")
 _BACKUP = "Stop the server, put a backup of ledger.sqlite back, and start again: see docs/guide/operations.md."
 _RETRYABLE = frozenset({"40001", "40P01"})
 
@@ -247,8 +245,14 @@ def _create_private(path: Path) -> None:
 def _prepare_writer(connection: Any, _record: object) -> None:
     # The driver would begin a transaction at the first write: too late for the reads before it.
     connection.isolation_level = None
+    # One damaged byte must not fail the reading of a whole page.
+    connection.text_factory = _decoded
     for pragma in _SQLITE_PRAGMAS:
         connection.execute(pragma)
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode(errors="replace")
 
 
 def _prepare_reader(connection: Any, record: object) -> None:
@@ -289,22 +293,6 @@ def _limit_waiting(connection: Any, _record: object) -> None:
 
 
 @contextmanager
-def naming_damage() -> Iterator[None]:
-    """Raise RecordUnreadable for a damaged cell; the record is unknown."""
-    try:
-        yield
-    except OperationalError as error:
-        _name_damage(error)
-        raise
-
-
-def _name_damage(error: DBAPIError) -> None:
-    if _OF_A_CELL.match(str(error.orig)):
-        # Hide the driver's message: it quotes the text.
-        raise RecordUnreadable("record", "", "one of its texts is not UTF-8") from error
-
-
-@contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
@@ -313,7 +301,6 @@ def _translated() -> Iterator[None]:
     except (OperationalError, InterfaceError) as error:
         if getattr(error.orig, "sqlstate", None) in _RETRYABLE:
             raise Conflict("Another write got in between; nothing was changed.") from error
-        _name_damage(error)
         if getattr(error.orig, "sqlite_errorcode", None) == SQLITE_FULL:
             raise Unavailable("The disk is full; nothing was changed.", remediation=_ROOM) from error
         raise Unavailable("The ledger cannot be used at this moment.") from error

@@ -10,13 +10,14 @@ from sqlalchemy import BigInteger, Select, and_, bindparam, delete, func, insert
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.damage import Read, apart, sound
+from stores.ledger.codec import fields_of
+from stores.ledger.columns import field_names
+from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
-from stores.ledger.engine import in_chunks, naming_damage
+from stores.ledger.engine import in_chunks
 from stores.ledger.json_sql import as_json, insert_rows, listed
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
-    REMAINS,
     Brief,
     Outline,
     entity_columns,
@@ -35,10 +36,6 @@ _labels = schema.entity_labels
 _of_organization = _table.c.organization_id == bindparam("organization")
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
-_remains = select(*(_table.c[name] for name in ENTITY_COLUMNS if name not in REMAINS)).where(
-    _of_organization, _table.c.id == bindparam("id")
-)
-_visibility = select(_table.c.visibility).where(_of_organization, _table.c.id == bindparam("id"))
 _by_ids = select(*entity_columns(_table)).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
 _same = (
     select(*entity_columns(_table))
@@ -104,6 +101,7 @@ _by_prefix = (
 )
 
 
+_DRAFTED = field_names(EntityDraft)
 FEW = 20
 """More are fetched as JSON."""
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
@@ -136,40 +134,25 @@ class EntityReads(Store):
 
     def entity(self, organization_id: str, entity_id: str) -> Entity | None:
         """Return the current revision of an entity, or raise RecordUnreadable."""
-        values = {"organization": organization_id, "id": entity_id}
-        try:
-            row = self._first(_by_id, values)
-        except RecordUnreadable as error:
-            named = self._first(_visibility, values)
-            raise error.of("entity", entity_id, named[0] if named else "") from error
-        return None if row is None else to_entity(row)
+        return self._one(_by_id, {"organization": organization_id, "id": entity_id}, to_entity)
 
     def entities(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Entity]:
         """Return the existing, readable entities by id."""
-        return dict(self.read_entities(organization_id, entity_ids).found)
-
-    def read_entities(self, organization_id: str, entity_ids: Iterable[str]) -> Read[Entity]:
-        """Return the existing entities by id, and why others cannot be read."""
-        return apart(list(dict.fromkeys(entity_ids)), lambda ids: self._together(organization_id, ids))
-
-    def _together(self, organization_id: str, ids: Sequence[str]) -> dict[str, Entity]:
+        ids = list(dict.fromkeys(entity_ids))
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
             rows = self._packed(_by_ids_json(self._database.writer.dialect.name, ENTITY_COLUMNS), values)
         else:
             rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
-        return {entity.id: entity for entity in map(to_entity, rows)}
+        return {entity.id: entity for entity in sound(rows, to_entity)}
 
     def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
         """Return the existing, readable entities by id, without their long texts."""
-
-        def together(ids: Sequence[str]) -> dict[str, Brief]:
-            values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-            found = self._packed(_by_ids_json(self._database.writer.dialect.name, Brief._fields), values) if ids else []
-            return {row[0]: to_brief(row) for row in found}
-
-        return dict(apart(list(dict.fromkeys(entity_ids)), together).found)
+        ids = list(dict.fromkeys(entity_ids))
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        rows = self._packed(_by_ids_json(self._database.writer.dialect.name, Brief._fields), values) if ids else []
+        return {brief.id: brief for brief in sound(rows, to_brief)}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
         """Return the revision current at that time."""
@@ -230,8 +213,7 @@ class EntityReads(Store):
 class EntityWrites(Writes):
     def entity(self, entity_id: str) -> Entity | None:
         """Return the entity, or raise RecordUnreadable."""
-        with naming_damage():
-            row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
+        row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
         return None if row is None else to_entity(row)
 
     def revision(self, entity_id: str, number: int) -> Entity | None:
@@ -241,12 +223,12 @@ class EntityWrites(Writes):
         return None if row is None else to_entity(row)
 
     def remains(self, entity_id: str) -> Entity | None:
-        """Return the entity, or the parts of a damaged row that erasing needs."""
+        """Return the entity, without its lists and metadata if they are damaged: erasing needs neither."""
         try:
             return self.entity(entity_id)
         except RecordUnreadable:
-            row = self._run(_remains, {"organization": self.organization_id, "id": entity_id}).first()
-        return None if row is None else Entity(**{**REMAINS, **row._asdict()})
+            row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).one()
+            return to_entity((*row[:7], "[]", "[]", "{}", *row[10:]))
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
         ids = list(dict.fromkeys(entity_ids))
@@ -345,26 +327,12 @@ class EntityWrites(Writes):
 
     def _entity_of(self, draft: EntityDraft) -> Entity:
         return Entity(
+            **fields_of(draft, _DRAFTED),
             organization_id=self.organization_id,
-            id=draft.id,
-            entity_type=draft.entity_type,
-            name=draft.name,
-            description=draft.description,
-            content=draft.content,
-            category=draft.category,
-            languages=draft.languages,
-            tags=draft.tags,
-            metadata=draft.metadata,
-            source_file=draft.source_file,
-            visibility=draft.visibility,
-            memory_scope=draft.memory_scope,
-            scope_key=draft.scope_key,
-            project_id=draft.project_id,
             principal_id=self.actor_id,
             revision=1,
             created_at=self.now,
             updated_at=self.now,
-            source_id=draft.source_id,
         )
 
 

@@ -1,15 +1,14 @@
 """Links between users and their accounts at sign-in providers."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger.account_rows import USER_COLUMNS, to_user
 from stores.ledger.account_tables import external_identities, users
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.encoding import address_key, check_id, check_text, from_micros, to_micros
+from stores.ledger.codec import reader, to_values
+from stores.ledger.columns import columns_of
+from stores.ledger.encoding import address_key, check_id, check_text
 from stores.ledger.reclaiming import lock_account, reclaim
 from stores.ledger.store import Store, clashing
 from stores.records import ExternalIdentity, User
@@ -18,7 +17,7 @@ CODEHOST = "codehost"
 """Provider whose subjects are account numbers of the code host."""
 
 _links = external_identities
-_columns = [_links.c[name] for name in ("provider", "subject", "user_id", "email", "created_at")]
+_columns = columns_of(_links, ExternalIdentity)
 _by_link = (
     select(*USER_COLUMNS)
     .join(_links, _links.c.user_id == users.c.id)
@@ -26,6 +25,7 @@ _by_link = (
 )
 _links_of = select(*_columns).where(_links.c.user_id == bindparam("user")).order_by(_links.c.created_at, *_columns[:2])
 _by_id = select(*USER_COLUMNS).where(users.c.id == bindparam("user"))
+_to_link = reader(ExternalIdentity)
 
 
 class Links(Store):
@@ -64,15 +64,8 @@ def insert_link(connection: Connection, link: ExternalIdentity) -> None:
     check_id(link.provider)
     check_id(link.subject)
     check_text((link.email,))
-    values = {
-        "provider": link.provider,
-        "subject": link.subject,
-        "user_id": link.user_id,
-        "email": link.email,
-        "created_at": to_micros(link.created_at),
-    }
     with clashing(f"That account of {link.provider} is linked to a user already.", "The user does not exist."):
-        connection.execute(insert(_links), values)
+        connection.execute(insert(_links), to_values(link))
 
 
 def _require_address(user: User, link: ExternalIdentity) -> None:
@@ -87,7 +80,3 @@ def _set_codehost(connection: Connection, link: ExternalIdentity) -> None:
     with clashing(taken):
         if connection.execute(free.values(codehost_id=int(link.subject))).rowcount == 0:
             raise Conflict(taken, remediation="Sign in with the account of the code host that you used before.")
-
-
-def _to_link(row: Sequence[Any]) -> ExternalIdentity:
-    return ExternalIdentity(row[0], row[1], row[2], row[3], from_micros(row[4]))

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, and_, bindparam, or_, select, update
 
 from stores.ledger import schema
+from stores.ledger.codec import fields_of, to_values
+from stores.ledger.columns import field_names
 from stores.ledger.damage import sound
-from stores.ledger.encoding import check_id, check_text, dump_json, optional_micros, to_micros
+from stores.ledger.encoding import check_id, check_text, to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry
 from stores.ledger.engine import in_chunks
 from stores.ledger.relation_history import (
@@ -23,8 +25,7 @@ from stores.ledger.relation_history import (
     succeeded_at,
     told_between,
 )
-from stores.ledger.relations import NO_LIMIT, STATES, RelationDraft, between, to_relation, touching_now
-from stores.ledger.rows import Values
+from stores.ledger.relations import NO_LIMIT, STATES, RelationDraft, between, readable_end, to_relation, touching_now
 from stores.ledger.writing import Entry
 from stores.records import Entity, JsonObject, Relation
 
@@ -57,16 +58,11 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
     _table.c.visibility.in_(bindparam("visibility", expanding=True)),
     _table.c.expired_at.is_(None),
     or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > bindparam("at", type_=BigInteger)),
-    select(_entities.c.id)
-    .where(
-        _entities.c.organization_id == bindparam("organization"),
-        _entities.c.id == _table.c.target_id,
-        _entities.c.visibility.in_(bindparam("visibility", expanding=True)),
-    )
-    .exists(),
+    readable_end(_table.c.target_id),
 )
 
 
+_DRAFTED = field_names(RelationDraft)
 Place = tuple[str, str, str]
 """Source, name and, for many-valued names, target."""
 
@@ -218,30 +214,20 @@ class RelationWrites(EndWrites):
         return known
 
     def _store(self, relations: dict[str, Relation]) -> None:
-        provenances: dict[int, str] = {}
-        for each in relations.values():
-            if id(each.provenance) not in provenances:
-                provenances[id(each.provenance)] = dump_json(each.provenance)
-        rows = [_relation_values(each, provenances[id(each.provenance)]) for each in relations.values()]
+        rows = [to_values(each) for each in relations.values()]
         relations.clear()
         self._insert_all(_table, rows, "relation")
 
     def _relation_of(self, draft: RelationDraft) -> Relation:
         check_text((draft.name, draft.fact, draft.visibility))
+        said = fields_of(draft, _DRAFTED)
+        said["valid_at"] = draft.valid_at or self.now
         return Relation(
+            **said,
             organization_id=self.organization_id,
-            id=draft.id,
-            name=draft.name,
-            source_id=draft.source_id,
-            target_id=draft.target_id,
-            fact=draft.fact,
+            principal_id=self.actor_id,
             created_at=self.now,
             expired_at=None,
-            valid_at=draft.valid_at or self.now,
-            invalid_at=draft.invalid_at,
-            visibility=draft.visibility,
-            principal_id=self.actor_id,
-            provenance=draft.provenance,
         )
 
 
@@ -261,21 +247,3 @@ def _is_same(draft: RelationDraft, fresh: Relation, known: Relation, now: dateti
     if draft.valid_at is None and draft.invalid_at is None:
         return known.valid_at <= max(now, known.created_at) and known.invalid_at is None
     return (draft.valid_at, fresh.invalid_at) == (known.valid_at, known.invalid_at)
-
-
-def _relation_values(relation: Relation, provenance: str) -> Values:
-    return {
-        "organization_id": relation.organization_id,
-        "id": relation.id,
-        "name": relation.name,
-        "source_id": relation.source_id,
-        "target_id": relation.target_id,
-        "fact": relation.fact,
-        "created_at": to_micros(relation.created_at),
-        "expired_at": optional_micros(relation.expired_at),
-        "valid_at": to_micros(relation.valid_at),
-        "invalid_at": optional_micros(relation.invalid_at),
-        "visibility": relation.visibility,
-        "principal_id": relation.principal_id,
-        "provenance": provenance,
-    }

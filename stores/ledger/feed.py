@@ -1,22 +1,22 @@
 """The change feed that indexes follow, and the snapshots that they begin with."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import chain
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection, Select, Table, bindparam, case, delete, func, select
 
 from stores.clock import Clock
-from stores.errors import NotFound
+from stores.errors import NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.damage import DAMAGE, apart
+from stores.ledger.damage import DAMAGE, sound
 from stores.ledger.encoding import from_micros, load_object, to_micros
-from stores.ledger.engine import Database, naming_damage
+from stores.ledger.engine import Database
 from stores.ledger.json_sql import as_json
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import entity_columns, to_entity
@@ -24,7 +24,6 @@ from stores.ledger.store import Cells, Store
 from stores.records import Change, Entity, Position, Relation
 
 PAGE = 500
-T = TypeVar("T")
 
 _changes = schema.changes
 _of_organization = _changes.c.organization_id == bindparam("organization")
@@ -56,25 +55,12 @@ _prune = (
 )
 
 
-@cache
-def _ids_of(table: Table) -> Select[Any]:
-    return (
-        select(table.c.id)
-        .where(table.c.organization_id == bindparam("organization"), table.c.id > bindparam("after"))
-        .order_by(table.c.id)
-        .limit(PAGE)
-    )
-
-
 def _page_of(table: Table, columns: list[Any]) -> Select[Any]:
     return (
         select(*columns)
-        .where(
-            table.c.organization_id == bindparam("organization"),
-            table.c.id >= bindparam("first"),
-            table.c.id <= bindparam("last"),
-        )
+        .where(table.c.organization_id == bindparam("organization"), table.c.id > bindparam("after"))
         .order_by(table.c.id)
+        .limit(PAGE)
     )
 
 
@@ -84,37 +70,33 @@ _relation_page = _page_of(schema.relations, relation_columns())
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Consistent view of one organization; pages are read lazily."""
+    """Consistent view of one organization; pages are read lazily, without damaged records."""
 
     position: Position
     _connection: Connection
     _organization_id: str
-    unreadable_entities: dict[str, str] = field(default_factory=dict)
-    unreadable_relations: dict[str, str] = field(default_factory=dict)
 
     def entities(self) -> Iterator[list[Entity]]:
-        return self._pages(schema.entities, _entity_page, to_entity, self.unreadable_entities)
+        return (sound(page, to_entity) for page in self._pages(_entity_page))
 
     def relations(self) -> Iterator[list[Relation]]:
-        return self._pages(schema.relations, _relation_page, to_relation, self.unreadable_relations)
+        return (sound(page, to_relation) for page in self._pages(_relation_page))
 
-    def _pages(
-        self, table: Table, statement: Select[Any], make: Callable[[Cells], T], unreadable: dict[str, str]
-    ) -> Iterator[list[T]]:
+    def unreadable(self) -> Iterator[str]:
+        for kind, statement, make in (("entity", _entity_page, to_entity), ("relation", _relation_page, to_relation)):
+            for row in chain.from_iterable(self._pages(statement)):
+                try:
+                    make(row)
+                except RecordUnreadable as error:
+                    yield f"{kind} {row.id} cannot be read: {error.reason}"
+
+    def _pages(self, statement: Select[Any]) -> Iterator[Sequence[Cells]]:
         after = ""
-        values = {"organization": self._organization_id}
-        while ids := list(self._connection.execute(_ids_of(table), values | {"after": after}).scalars()):
-
-            def read(some: Sequence[str]) -> dict[str, T]:
-                with naming_damage():
-                    rows = self._connection.execute(statement, values | {"first": some[0], "last": some[-1]}).all()
-                return {row.id: make(row) for row in rows}
-
-            page = apart(ids, read)
-            unreadable.update(page.unreadable)
-            if page.found:
-                yield list(page.found.values())
-            after = ids[-1]
+        while page := self._connection.execute(
+            statement, {"organization": self._organization_id, "after": after}
+        ).all():
+            yield page
+            after = page[-1].id
 
 
 class FeedReads(Store):
@@ -181,13 +163,7 @@ class FeedReads(Store):
     def unreadable(self, organization_id: str) -> list[str]:
         """Read every record; return a sentence for each unreadable one."""
         with self.snapshot(organization_id) as snapshot:
-            for _ in chain[object](snapshot.entities(), snapshot.relations()):
-                pass
-        return [
-            f"{kind} {each} cannot be read: {why}"
-            for kind, found in (("entity", snapshot.unreadable_entities), ("relation", snapshot.unreadable_relations))
-            for each, why in sorted(found.items())
-        ]
+            return list(snapshot.unreadable())
 
     def _position(self, head: Cells | None, organization_id: str) -> Position:
         if head is None:

@@ -1,28 +1,18 @@
 """OAuth 2.1 grants to MCP clients. Codes and tokens are stored as hashes only."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
 from stores.errors import NotFound
-from stores.ledger import schema
 from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.codec import reader, to_values
 from stores.ledger.columns import columns_of
-from stores.ledger.encoding import (
-    check_id,
-    check_text,
-    dump_json,
-    from_micros,
-    load_object,
-    load_strings,
-    optional_instant,
-    to_micros,
-)
-from stores.ledger.identities import IDENTITY_COLUMNS, IDENTITY_WIDTH, to_identity
+from stores.ledger.encoding import check_id, check_text, dump_json, from_micros, load_strings, to_micros
+from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
 from stores.ledger.store import Store, clashing
 from stores.records import Identity, JsonObject
 
@@ -102,11 +92,9 @@ _clients = oauth_clients
 _codes = oauth_codes
 _grants = oauth_grants
 _tokens = oauth_tokens
-_memberships = schema.memberships
 
-_client = select(
-    _clients.c.id, _clients.c.secret_hash, _clients.c.metadata, _clients.c.created_at, _clients.c.last_used_at
-).where(_clients.c.id == bindparam("client"))
+_to_client, _to_code, _to_grant = reader(OAuthClient), reader(AuthorizationCode), reader(Grant)
+_client = select(*columns_of(_clients, OAuthClient)).where(_clients.c.id == bindparam("client"))
 _code_columns = columns_of(_codes, AuthorizationCode)
 _code = select(*_code_columns).where(
     _codes.c.code_hash == bindparam("code"), _codes.c.grant_id.is_(None), _codes.c.expires_at > bindparam("now")
@@ -115,15 +103,8 @@ _grant_columns = columns_of(_grants, Grant)
 _alive = (_grants.c.revoked_at.is_(None), _grants.c.expires_at > bindparam("now"))
 _token_holds = (_tokens.c.spent_at.is_(None), _tokens.c.expires_at > bindparam("now"))
 _by_access_token = (
-    select(*IDENTITY_COLUMNS, *_grant_columns, _tokens.c.scopes, _tokens.c.expires_at)
-    .select_from(_tokens)
-    .join(_grants, _grants.c.id == _tokens.c.grant_id)
-    .join(schema.users, schema.users.c.id == _grants.c.user_id)
-    .join(schema.organizations, schema.organizations.c.id == _grants.c.organization_id)
-    .join(
-        _memberships,
-        (_memberships.c.user_id == _grants.c.user_id) & (_memberships.c.organization_id == _grants.c.organization_id),
-    )
+    identity_beside(_grants, *_grant_columns, _tokens.c.scopes, _tokens.c.expires_at)
+    .join(_tokens, _tokens.c.grant_id == _grants.c.id)
     .where(_tokens.c.token_hash == bindparam("token"), _tokens.c.kind == "access", *_token_holds, *_alive)
 )
 _by_refresh_token = (
@@ -150,30 +131,18 @@ class Grants(Store):
     def add_client(self, client: OAuthClient) -> None:
         check_id(client.id)
         check_text((client.secret_hash,))
-        values = {
-            "id": client.id,
-            "secret_hash": client.secret_hash,
-            "metadata": dump_json(client.metadata),
-            "created_at": to_micros(client.created_at),
-            "last_used_at": to_micros(client.last_used_at),
-        }
         with self._database.write() as connection, clashing("A client of that id exists already."):
-            connection.execute(insert(_clients), values)
+            connection.execute(insert(_clients), to_values(client))
 
     def client(self, client_id: str) -> OAuthClient | None:
-        row = self._first(_client, {"client": client_id})
-        if row is None:
-            return None
-        return OAuthClient(row[0], row[1], load_object(row[2]), from_micros(row[3]), from_micros(row[4]))
+        return self._one(_client, {"client": client_id}, _to_client)
 
     def add_code(self, code_hash: str, code: AuthorizationCode, audit: AuditDraft | None = None) -> None:
         check_id(code_hash)
         check_text((code.redirect_uri, code.code_challenge, code.resource))
-        values = {column.name: getattr(code, column.name) for column in _code_columns}
-        values |= {"scopes": dump_json(code.scopes), "expires_at": to_micros(code.expires_at), "code_hash": code_hash}
         with self._database.write() as connection:
             with clashing("The code is taken.", "The client, the user or the organization does not exist."):
-                connection.execute(insert(_codes), values)
+                connection.execute(insert(_codes), to_values(code) | {"code_hash": code_hash})
             append_audit(connection, self._clock(), audit)
 
     def code(self, code_hash: str) -> AuthorizationCode | None:
@@ -189,7 +158,8 @@ class Grants(Store):
         """
         check_id(grant_id)
         with self._database.write() as connection:
-            now = to_micros(self._clock())
+            at = self._clock()
+            now = to_micros(at)
             spend = (
                 update(_codes)
                 .where(_codes.c.code_hash == code_hash, _codes.c.grant_id.is_(None), _codes.c.expires_at > now)
@@ -200,20 +170,19 @@ class Grants(Store):
             if row is None:
                 spent_for = select(_codes.c.grant_id).where(_codes.c.code_hash == code_hash)
                 spent = connection.execute(spent_for).scalar()
-                return _revoke_reused(connection, self._clock(), spent, request)
+                return _revoke_reused(connection, at, spent, request)
             code = _to_code(row)
-            shared = ("client_id", "user_id", "organization_id", "resource")
-            values = {name: getattr(code, name) for name in shared} | {"id": grant_id, "scopes": dump_json(code.scopes)}
-            until = to_micros(tokens.refresh_expires_at)
-            connection.execute(insert(_grants), values | {"created_at": now, "last_used_at": now, "expires_at": until})
+            of_user = (code.client_id, code.user_id, code.organization_id)
+            grant = Grant(grant_id, *of_user, code.resource, code.scopes, at, at, tokens.refresh_expires_at)
+            connection.execute(insert(_grants), to_values(grant))
             _insert_tokens(connection, grant_id, tokens)
             connection.execute(update(_clients).where(_clients.c.id == code.client_id).values(last_used_at=now))
-            return _to_grant(connection.execute(select(*_grant_columns).where(_grants.c.id == grant_id)).one())
+            return grant
 
     def refreshable(self, refresh_hash: str) -> Grant | None:
         """Return the grant of a refresh token; pass even a spent one to `rotate`, to detect theft."""
         row = self._first(_by_refresh_token, {"token": refresh_hash, "now": to_micros(self._clock())})
-        return None if row is None else _to_grant(row[:-1])
+        return None if row is None else _to_grant(row)
 
     def rotate(
         self, refresh_hash: str, client_id: str, tokens: TokenPair, *, request: JsonObject | None = None
@@ -230,7 +199,7 @@ class Grants(Store):
             if found.spent_at is not None:
                 is_recent = found.spent_at > to_micros(self._clock() - REFRESH_GRACE)
                 if is_recent and connection.execute(_unspent, {"token": tokens.refresh_hash, "now": now}).first():
-                    return _to_grant(found[:-1])
+                    return _to_grant(found)
                 return _revoke_reused(connection, self._clock(), found.id, request)
             spend = update(_tokens).where(_tokens.c.token_hash == refresh_hash).values(spent_at=now)
             connection.execute(spend)
@@ -248,7 +217,7 @@ class Grants(Store):
         row = self._first(_by_access_token, {"token": access_hash, "now": to_micros(self._clock())})
         if row is None:
             return None
-        grant = _to_grant(row[IDENTITY_WIDTH:-2])
+        grant = _to_grant(row[IDENTITY_WIDTH:])
         return GrantIdentity(to_identity(row, None), grant, load_strings(row[-2]), from_micros(row[-1]))
 
     def of_user(self, user_id: str) -> list[Grant]:
@@ -305,17 +274,3 @@ def _insert_tokens(connection: Connection, grant_id: str, tokens: TokenPair) -> 
         for kind, hashed, until in pair
     ]
     connection.execute(insert(_tokens), rows)
-
-
-def _to_code(row: Sequence[Any]) -> AuthorizationCode:
-    cells: list[Any] = list(row)
-    cells[7:9] = load_strings(cells[7]), from_micros(cells[8])
-    return AuthorizationCode(*cells)
-
-
-def _to_grant(row: Sequence[Any]) -> Grant:
-    cells: list[Any] = list(row)
-    cells[5] = load_strings(cells[5])
-    cells[6:9] = from_micros(cells[6]), from_micros(cells[7]), from_micros(cells[8])
-    cells[9] = optional_instant(cells[9])
-    return Grant(*cells)

@@ -28,7 +28,7 @@ from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, optional_instant, to_micros
 from stores.ledger.json_sql import as_json, listed
 from stores.ledger.relation_history import believed, expired_then, invalid_then
-from stores.ledger.relations import NO_LIMIT, SUPERSEDES, relation_columns, to_relation
+from stores.ledger.relations import NO_LIMIT, SUPERSEDES, readable_end, relation_columns, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import Relation
@@ -207,12 +207,7 @@ def _readable(*, is_past: bool) -> list[ColumnElement[bool]]:
 
 
 def _readable_end(end: Column[str], *, is_past: bool) -> ColumnElement[bool]:
-    entities = schema.entities
-    now = exists().where(
-        entities.c.organization_id == bindparam("organization"),
-        entities.c.id == end,
-        entities.c.visibility.in_(_visible),
-    )
+    now = readable_end(end)
     if not is_past:
         return now
     hidden = exists().where(

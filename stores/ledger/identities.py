@@ -1,6 +1,7 @@
 """Identities and access rights, read for every request."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, Connection, bindparam, case, literal, null, or_, select, union_all
 
@@ -45,6 +46,22 @@ _identity = (
     .join(_organizations, _organizations.c.id == _memberships.c.organization_id)
     .where(_users.c.id == bindparam("user"), _organizations.c.id == bindparam("organization"))
 )
+
+
+def identity_beside(table: Any, *columns: Any) -> Any:  # noqa: ANN401, RUF100  (a Select of any columns)
+    """Select the identity of a credential's user in its organization, with columns of the credential."""
+    return (
+        select(*IDENTITY_COLUMNS, *columns)
+        .select_from(table)
+        .join(_users, _users.c.id == table.c.user_id)
+        .join(_organizations, _organizations.c.id == table.c.organization_id)
+        .join(
+            _memberships,
+            (_memberships.c.user_id == table.c.user_id) & (_memberships.c.organization_id == table.c.organization_id),
+        )
+    )
+
+
 _identity_in_session = (
     _identity.add_columns(*SESSION_COLUMNS)
     .join(_sessions, (_sessions.c.user_id == _users.c.id) & (_sessions.c.organization_id == _organizations.c.id))

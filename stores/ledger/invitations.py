@@ -1,7 +1,6 @@
 """Invitations by mail, each accepted once. Tokens are stored as hashes only."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -9,16 +8,18 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.codec import reader, to_values
 from stores.ledger.columns import columns_of
-from stores.ledger.encoding import address_key, check_id, check_keys, check_text, from_micros, to_micros
-from stores.ledger.organizations import insert_membership, lock_organization
-from stores.ledger.permits import Permit, ask_permit
+from stores.ledger.encoding import address_key, check_id, check_keys, check_text, to_micros
+from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
+from stores.ledger.permits import Act
 from stores.ledger.revoke_invitations import vouched
-from stores.ledger.store import TAKEN, Store, clashing
+from stores.ledger.store import TAKEN, clashing
 from stores.records import Invitation, Role
 
 _invitations = invitations
 _columns = columns_of(_invitations, Invitation)
+_to_invitation = reader(Invitation)
 _pending = (
     _invitations.c.accepted_at.is_(None),
     _invitations.c.revoked_at.is_(None),
@@ -41,29 +42,23 @@ _member_of_email = (
 )
 
 
-class Invitations(Store):
-    def create(
-        self, invitation: Invitation, token_hash: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
-    ) -> None:
+class Invitations(OrganizationStore):
+    def create(self, invitation: Invitation, token_hash: str, **act: Unpack[Act]) -> None:
         """Store an invitation; a pending one to the same address is revoked."""
         values = _values(invitation, token_hash)
-        with self._database.write() as connection:
-            lock_organization(connection, invitation.organization_id)
-            ask_permit(connection, invitation.organization_id, permit)
+        with self._changing(invitation.organization_id, **act) as connection:
             wanted = {"email": address_key(invitation.email), "organization": invitation.organization_id}
             if connection.execute(_member_of_email, wanted).first() is not None:
                 raise Conflict(f"{invitation.email} is a member of the organization already.", remediation=TAKEN)
-            now = self._clock()
             earlier = update(_invitations).where(
                 _invitations.c.organization_id == invitation.organization_id,
                 _invitations.c.email_key == address_key(invitation.email),
                 _invitations.c.accepted_at.is_(None),
                 _invitations.c.revoked_at.is_(None),
             )
-            connection.execute(earlier.values(revoked_at=to_micros(now)))
+            connection.execute(earlier.values(revoked_at=to_micros(self._clock())))
             with clashing("An invitation of that id or token exists already."):
                 connection.execute(insert(_invitations), values)
-            append_audit(connection, now, audit)
 
     def pending(self, organization_id: str) -> list[Invitation]:
         values = {"organization": organization_id, "now": to_micros(self._clock())}
@@ -72,9 +67,7 @@ class Invitations(Store):
     def by_token(self, token_hash: str) -> Invitation | None:
         return self._one(_by_token, {"token": token_hash, "now": to_micros(self._clock())}, _to_invitation)
 
-    def revoke(
-        self, organization_id: str, invitation_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
-    ) -> None:
+    def revoke(self, organization_id: str, invitation_id: str, **act: Unpack[Act]) -> None:
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             now = self._clock()
@@ -86,9 +79,10 @@ class Invitations(Store):
                     "There is no such pending invitation.",
                     remediation="List them with GET /api/orgs/{slug}/invitations and use an id.",
                 )
-            ask_permit(connection, organization_id, permit, role)
+            if (permit := act.get("permit")) is not None:
+                permit.ask(connection, organization_id, now, role)
             connection.execute(update(_invitations).where(*which).values(revoked_at=to_micros(now)))
-            append_audit(connection, now, audit)
+            append_audit(connection, now, act.get("audit"))
 
     def accept(self, token_hash: str, user_id: str, audit: AuditDraft | None = None) -> Invitation:
         """Spend an invitation, once: make the user a member.
@@ -132,20 +126,5 @@ def _values(invitation: Invitation, token_hash: str) -> dict[str, Any]:
     check_id(token_hash)
     check_keys((address_key(invitation.email), invitation.invited_by))
     check_text((invitation.email,))
-    return {
-        "id": invitation.id,
-        "organization_id": invitation.organization_id,
-        "token_hash": token_hash,
-        "email": invitation.email,
-        "email_key": address_key(invitation.email),
-        "role": invitation.role,
-        "invited_by": invitation.invited_by,
-        "created_at": to_micros(invitation.created_at),
-        "expires_at": to_micros(invitation.expires_at),
-    }
-
-
-def _to_invitation(row: Sequence[Any]) -> Invitation:
-    cells: list[Any] = list(row)
-    cells[5:7] = from_micros(cells[5]), from_micros(cells[6])
-    return Invitation(*cells)
+    named = {"token_hash": token_hash, "email_key": address_key(invitation.email)}
+    return to_values(invitation) | named

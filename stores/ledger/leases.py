@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, bindparam, literal, select, update
 
 from stores.errors import Conflict
 from stores.ledger import schema
-from stores.ledger.encoding import check_keys, from_micros, to_micros
+from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
@@ -21,7 +21,6 @@ _mine = (
     _leases.c.name == bindparam("lease"),
     _leases.c.token == bindparam("of_token"),
 )
-_renew = update(_leases).where(*_mine, _leases.c.expires_at > bindparam("now", type_=BigInteger))
 _release = update(_leases).where(*_mine).values(expires_at=0)
 _held = select(_leases.c.token).where(*_mine, _leases.c.expires_at > bindparam("now", type_=BigInteger))
 
@@ -63,16 +62,6 @@ class Leases(Store):
             raise Conflict(f"{name} is being worked on by another request.")
         return Lease(organization_id, name, holder, row[0], expires_at)
 
-    def renew(self, lease: Lease, ttl_s: float = LEASE_S) -> Lease:
-        """Prolong a lease from now on, or raise Conflict if it was lost."""
-        now = self._clock()
-        until = to_micros(now + timedelta(seconds=ttl_s))
-        with self._database.write() as connection:
-            renewed = connection.execute(_renew.values(expires_at=until), _identity_of(lease) | {"now": to_micros(now)})
-            if renewed.rowcount == 0:
-                raise _lost(lease)
-        return Lease(lease.organization_id, lease.name, lease.holder, lease.token, from_micros(until))
-
     def release(self, lease: Lease) -> None:
         with self._database.write() as connection:
             connection.execute(_release, _identity_of(lease))
@@ -87,11 +76,7 @@ class Leases(Store):
 def require_lease(writing: Writing, lease: Lease) -> None:
     """Raise Conflict if a lease was lost; inside a transaction."""
     if writing.run(_held, _identity_of(lease) | {"now": to_micros(writing.now)}).first() is None:
-        raise _lost(lease)
-
-
-def _lost(lease: Lease) -> Conflict:
-    return Conflict(f"The lease on {lease.name} was lost; nothing was changed.")
+        raise Conflict(f"The lease on {lease.name} was lost; nothing was changed.")
 
 
 def _identity_of(lease: Lease) -> Values:

@@ -38,7 +38,7 @@ from stores.ledger.relation_history import EndReads
 from stores.ledger.relations import RelationReads
 from stores.ledger.sessions import Expiry, Sessions
 from stores.ledger.spaces import Spaces
-from stores.ledger.task_counts import RelationCountReads, TaskCountReads, TaskHistoryReads
+from stores.ledger.task_counts import RelationCountReads, TaskCountReads
 from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
@@ -48,7 +48,7 @@ from stores.ledger.workflow import WorkReads
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class Records(Listing, DocumentReads, WorkReads, TaskCountReads, TaskHistoryReads):
+class Records(Listing, DocumentReads, WorkReads, TaskCountReads):
     """Entities, documents and tasks."""
 
 

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Select, and_, bindparam, exists, literal, select, union_all
+from sqlalchemy import Select, and_, bindparam, literal, select, union_all
 
 from stores.ledger import schema
 from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.filters import EntityQuery
 from stores.ledger.json_sql import as_json, listed
 from stores.ledger.listing import conditions
-from stores.ledger.relations import present
+from stores.ledger.relations import present, readable_end
 from stores.ledger.store import Store
 
 _entities = schema.entities
@@ -83,11 +83,6 @@ def _towards(dialect: str, way: Way) -> Select[Any]:
     origins = listed(dialect, "ids").subquery()
     origin = origins.c.value
     near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
-    readable = exists().where(
-        schema.entities.c.organization_id == bindparam("organization"),
-        schema.entities.c.id == far,
-        schema.entities.c.visibility.in_(listed(dialect, "visibility")),
-    )
     latest = (
         select(_facts.c.id)
         .where(
@@ -96,7 +91,7 @@ def _towards(dialect: str, way: Way) -> Select[Any]:
             far != origin,
             _facts.c.visibility.in_(listed(dialect, "visibility")),
             present(),
-            readable,
+            readable_end(far, listed(dialect, "visibility")),
         )
         .order_by(_facts.c.created_at.desc(), _facts.c.id)
         .limit(bindparam("limit"))

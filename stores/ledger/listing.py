@@ -7,7 +7,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, column, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, column, func, or_, select
 
 from stores.clock import Clock
 from stores.errors import ValidationFailed
@@ -22,7 +22,7 @@ from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
 from stores.ledger.json_sql import as_json, listed
-from stores.ledger.relations import holds, present
+from stores.ledger.relations import holds, present, readable_end
 from stores.ledger.row_cache import Facets, RecordStatus, RowCache
 from stores.ledger.rows import Brief
 from stores.records import Entity, JsonObject
@@ -56,11 +56,7 @@ def _retired(dialect: str, *, now: bool) -> Select[Any]:
         schema.SUPERSEDING,
         _relations.c.visibility.in_(listed(dialect, "visibility")),
         present() if now else holds(),
-        exists().where(
-            _table.c.organization_id == bindparam("organization"),
-            _table.c.id == _relations.c.source_id,
-            _table.c.visibility.in_(listed(dialect, "visibility")),
-        ),
+        readable_end(_relations.c.source_id, listed(dialect, "visibility")),
     )
 
 

@@ -1,5 +1,8 @@
 """Memberships and roles. Only a sign-in provider can remove the last owner."""
 
+from datetime import datetime
+from typing import Unpack
+
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from stores.errors import Conflict, NotFound
@@ -8,12 +11,12 @@ from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit, detailed
 from stores.ledger.encoding import from_micros, to_micros
-from stores.ledger.organizations import insert_membership, lock_organization
-from stores.ledger.permits import Permit, ask_permit, role_in
+from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
+from stores.ledger.permits import Act, role_in
 from stores.ledger.revoke_invitations import revoke_invitations_to, revoke_unvouched
 from stores.ledger.sessions import end_sign_ins
 from stores.ledger.spaces import end_memberships_in_spaces
-from stores.ledger.store import Cells, Store
+from stores.ledger.store import Cells
 from stores.records import Member, Organization, Role
 
 _memberships = schema.memberships
@@ -42,52 +45,30 @@ _oldest = (
 _member = _members.where(_memberships.c.user_id == bindparam("of_user"))
 
 
-class Members(Store):
+class Members(OrganizationStore):
     def members(self, organization_id: str) -> list[Member]:
         return [_to_member(row) for row in self._all(_members, {"of_organization": organization_id})]
 
     def member(self, organization_id: str, user_id: str) -> Member | None:
         return self._one(_member, _values(organization_id, user_id), _to_member)
 
-    def add_membership(
-        self,
-        user_id: str,
-        organization_id: str,
-        role: Role,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
-    ) -> None:
-        with self._database.write() as connection:
-            lock_organization(connection, organization_id)
-            ask_permit(connection, organization_id, permit)
-            now = self._clock()
-            insert_membership(connection, to_micros(now), user_id, organization_id, role)
-            append_audit(connection, now, audit)
+    def add_membership(self, user_id: str, organization_id: str, role: Role, **act: Unpack[Act]) -> None:
+        with self._changing(organization_id, **act) as connection:
+            insert_membership(connection, to_micros(self._clock()), user_id, organization_id, role)
 
-    def set_member_role(
-        self,
-        organization_id: str,
-        user_id: str,
-        role: Role,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
-    ) -> Role:
+    def set_member_role(self, organization_id: str, user_id: str, role: Role, **act: Unpack[Act]) -> Role:
         """Change a member's role and return the one before, also audited.
 
         Raises:
             Conflict: It is the last owner, or the user's personal organization.
         """
         with self._database.write() as connection:
-            organization = lock_organization(connection, organization_id)
-            before = _locked_role(connection, organization_id, user_id)
-            ask_permit(connection, organization_id, permit, before)
+            now = self._clock()
+            organization, before = _locked(connection, now, organization_id, user_id, act)
             if before == "owner" and role != "owner":
                 _require_dispensable(connection, organization, user_id)
-            now = self._clock()
             _update_role(connection, to_micros(now), organization_id, user_id, role)
-            append_audit(connection, now, detailed(audit, {"from": before}))
+            append_audit(connection, now, detailed(act.get("audit"), {"from": before}))
             return before
 
     def put_member(
@@ -107,23 +88,19 @@ class Members(Store):
             append_audit(connection, now, audit)
             return before
 
-    def remove_member(
-        self, organization_id: str, user_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
-    ) -> Role:
+    def remove_member(self, organization_id: str, user_id: str, **act: Unpack[Act]) -> Role:
         """End a membership with all that depends on it, and return its role.
 
         Raises:
             Conflict: It is the last owner, or the user's personal organization.
         """
         with self._database.write() as connection:
-            organization = lock_organization(connection, organization_id)
-            before = _locked_role(connection, organization_id, user_id)
-            ask_permit(connection, organization_id, permit, before)
+            now = self._clock()
+            organization, before = _locked(connection, now, organization_id, user_id, act)
             if before == "owner":
                 _require_dispensable(connection, organization, user_id)
-            now = self._clock()
             end_membership(connection, to_micros(now), organization_id, user_id)
-            append_audit(connection, now, detailed(audit, {"from": before}))
+            append_audit(connection, now, detailed(act.get("audit"), {"from": before}))
             return before
 
     def drop_member(self, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> Role | None:
@@ -182,11 +159,16 @@ def _require_dispensable(connection: Connection, organization: Organization, use
         )
 
 
-def _locked_role(connection: Connection, organization_id: str, user_id: str) -> Role:
+def _locked(
+    connection: Connection, now: datetime, organization_id: str, user_id: str, act: Act
+) -> tuple[Organization, Role]:
+    organization = lock_organization(connection, organization_id)
     role = role_in(connection, organization_id, user_id)
     if role is None:
         raise NotFound("There is no such member.")
-    return role
+    if (permit := act.get("permit")) is not None:
+        permit.ask(connection, organization_id, now, role)
+    return organization, role
 
 
 def _update_role(connection: Connection, now: int, organization_id: str, user_id: str, role: Role) -> None:

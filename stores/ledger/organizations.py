@@ -1,17 +1,19 @@
 """Organizations: created, renamed, and deleted with all content."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Unpack
 
 from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
 from stores.clock import Clock
-from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import account_tables, schema
 from stores.ledger.account_rows import ORGANIZATION_COLUMNS, check_slug, organization_values, to_organization
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_text, to_micros
 from stores.ledger.engine import IN_CHUNK, Database
-from stores.ledger.permits import Permit, ask_permit
+from stores.ledger.permits import Act, role_in
 from stores.ledger.revoke_invitations import revoke_invitations_to
 from stores.ledger.rows import Values
 from stores.ledger.store import Store, clashing
@@ -71,7 +73,19 @@ PERSONAL_SLUG = "u-"
 DeletionListener = Callable[[str], None]
 
 
-class Organizations(Store):
+class OrganizationStore(Store):
+    @contextmanager
+    def _changing(self, organization_id: str, **act: Unpack[Act]) -> Iterator[Connection]:
+        """Lock an organization, ask the permit, and audit the change when it is made."""
+        with self._database.write() as connection:
+            lock_organization(connection, organization_id)
+            if (permit := act.get("permit")) is not None:
+                permit.ask(connection, organization_id, self._clock())
+            yield connection
+            append_audit(connection, self._clock(), act.get("audit"))
+
+
+class Organizations(OrganizationStore):
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self.on_delete: list[DeletionListener] = []
@@ -92,13 +106,7 @@ class Organizations(Store):
             append_audit(connection, now, audit)
 
     def edit_organization(
-        self,
-        organization_id: str,
-        *,
-        name: str | None = None,
-        slug: str | None = None,
-        audit: AuditDraft | None = None,
-        permit: Permit | None = None,
+        self, organization_id: str, *, name: str | None = None, slug: str | None = None, **act: Unpack[Act]
     ) -> Organization:
         """Change name, slug or both."""
         changes: Values = {} if name is None else {"name": name}
@@ -106,21 +114,17 @@ class Organizations(Store):
         if slug is not None:
             check_slug(slug)
             changes["slug"] = slug
-        with self._database.write() as connection:
-            before = lock_organization(connection, organization_id)
-            ask_permit(connection, organization_id, permit)
+        with self._changing(organization_id, **act) as connection:
+            before = _there(connection, organization_id)
             if slug is not None and slug != before.slug:
                 _check_shared(slug)
             if changes:
                 statement = update(_organizations).where(_organizations.c.id == organization_id).values(changes)
                 with clashing(f"The slug {slug} is taken."):
                     connection.execute(statement)
-            append_audit(connection, self._clock(), audit)
-            return to_organization(connection.execute(_organization, {"organization": organization_id}).one())
+            return _there(connection, organization_id)
 
-    def delete_organization(
-        self, organization_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
-    ) -> None:
+    def delete_organization(self, organization_id: str, **act: Unpack[Act]) -> None:
         """Delete an organization at once, then its content in pages, without blocking writers.
 
         Its audit entries go along; `erase_deleted` resumes an interrupted erasure.
@@ -128,16 +132,12 @@ class Organizations(Store):
         Raises:
             Conflict: It is a personal one.
         """
-        with self._database.write() as connection:
-            organization = lock_organization(connection, organization_id)
-            ask_permit(connection, organization_id, permit)
-            if organization.is_personal:
+        with self._changing(organization_id, **act) as connection:
+            if _there(connection, organization_id).is_personal:
                 raise Conflict(
                     "A personal organization lasts as long as its user.", remediation="Delete the account instead."
                 )
-            now = self._clock()
-            close_organization(connection, to_micros(now), organization_id)
-            append_audit(connection, now, audit)
+            close_organization(connection, to_micros(self._clock()), organization_id)
         self._erase((organization_id,))
 
     def erase_deleted(self) -> int:
@@ -185,12 +185,23 @@ def _check_shared(slug: str) -> None:
         )
 
 
+def _there(connection: Connection, organization_id: str) -> Organization:
+    return to_organization(connection.execute(_organization, {"organization": organization_id}).one())
+
+
 def lock_organization(connection: Connection, organization_id: str) -> Organization:
     """Lock an organization and its members until the commit."""
     row = connection.execute(_lock, {"organization": organization_id}).first()
     if row is None:
         raise NotFound(f"Organization {organization_id} does not exist.")
     return to_organization(row)
+
+
+def require_member(connection: Connection, organization_id: str, user_id: str) -> None:
+    if role_in(connection, organization_id, user_id) is None:
+        raise InvalidRequest(
+            "The user is no member of the organization.", remediation="Add the user to the organization first."
+        )
 
 
 def close_organization(connection: Connection, now: int, organization_id: str) -> None:

@@ -4,20 +4,21 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
+from typing import Unpack
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, literal, select, union_all, update
 
 from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
-from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
+from stores.ledger.account_rows import USER_COLUMNS, to_user
 from stores.ledger.account_tables import project_members, team_members, team_projects
-from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.identities import access_of, greater_role, identity_of
-from stores.ledger.organizations import lock_organization
-from stores.ledger.store import TAKEN, Store, clashing
-from stores.records import Access, Identity, ProjectMember, ProjectRole
+from stores.ledger.organizations import OrganizationStore, require_member
+from stores.ledger.permits import Act
+from stores.ledger.store import TAKEN, clashing
+from stores.records import Access, Identity, ProjectMember, ProjectRole, Role
 
 _grants = project_members
 _memberships = schema.memberships
@@ -48,10 +49,6 @@ _one = (
     _grants.c.project_id == bindparam("of_project"),
     _grants.c.user_id == bindparam("of_user"),
 )
-_is_member = select(_memberships.c.role).where(
-    _memberships.c.organization_id == bindparam("of_organization"), _memberships.c.user_id == bindparam("of_user")
-)
-
 _of_users: BindParameter[str] = bindparam("of_users", expanding=True)
 _of_projects: BindParameter[str] = bindparam("of_projects", expanding=True)
 _granted_to = union_all(
@@ -85,8 +82,12 @@ class ProjectPermit:
     check: Callable[[Identity | None, Access], None]
     """Called with the actor's present identity and access; raises to refuse."""
 
+    def ask(self, connection: Connection, organization_id: str, now: datetime, _before: Role | None = None) -> None:
+        identity = identity_of(connection, self.actor_id, organization_id)
+        self.check(identity, access_of(connection, self.actor_id, organization_id, now))
 
-class ProjectMembers(Store):
+
+class ProjectMembers(OrganizationStore):
     """Changes take a permit, checked first in the transaction."""
 
     def of_project(self, organization_id: str, project_id: str) -> list[ProjectMember]:
@@ -97,7 +98,7 @@ class ProjectMembers(Store):
             owner = connection.execute(_owner, values).first()
             rows = connection.execute(_members, values).all()
         found = [] if owner is None else [ProjectMember(to_user(owner), "project_owner", None)]
-        members = (ProjectMember(to_user(row[:USER_WIDTH]), row[-2], from_micros(row[-1])) for row in rows)
+        members = (ProjectMember(to_user(row), row[-2], from_micros(row[-1])) for row in rows)
         return found + [each for each in members if owner is None or each.user.id != owner.id]
 
     def granted(
@@ -112,75 +113,31 @@ class ProjectMembers(Store):
                     found[user_id, project_id] = greater_role(found.get((user_id, project_id)), role)
         return found
 
-    def add(
-        self,
-        organization_id: str,
-        project_id: str,
-        user_id: str,
-        role: ProjectRole,
-        audit: AuditDraft | None = None,
-        *,
-        permit: ProjectPermit | None = None,
-    ) -> None:
+    def add(self, organization_id: str, project_id: str, user_id: str, role: ProjectRole, **act: Unpack[Act]) -> None:
         """Give a member a role in a project; Conflict if it has one or is the creator."""
-        values = {"of_organization": organization_id, "of_user": user_id}
-        with self._database.write() as connection:
-            lock_organization(connection, organization_id)
-            _ask(connection, organization_id, permit, self._clock())
+        row = {"organization_id": organization_id, "project_id": project_id, "user_id": user_id, "role": role}
+        with self._changing(organization_id, **act) as connection:
             if _require_project(connection, organization_id, project_id) == user_id:
                 raise Conflict("The user owns the project already.", remediation=TAKEN)
-            if connection.execute(_is_member, values).first() is None:
-                raise InvalidRequest(
-                    "The user is no member of the organization.", remediation="Add the user to the organization first."
-                )
-            now = self._clock()
-            row = {"organization_id": organization_id, "project_id": project_id, "user_id": user_id, "role": role}
+            require_member(connection, organization_id, user_id)
             with clashing("The user is a member of the project already."):
-                connection.execute(insert(_grants), row | {"created_at": to_micros(now)})
-            append_audit(connection, now, audit)
+                connection.execute(insert(_grants), row | {"created_at": to_micros(self._clock())})
 
     def set_role(
-        self,
-        organization_id: str,
-        project_id: str,
-        user_id: str,
-        role: ProjectRole,
-        audit: AuditDraft | None = None,
-        *,
-        permit: ProjectPermit | None = None,
+        self, organization_id: str, project_id: str, user_id: str, role: ProjectRole, **act: Unpack[Act]
     ) -> ProjectRole:
         """Change a role in a project and return the one before; the creator's cannot change."""
-        with self._database.write() as connection:
-            lock_organization(connection, organization_id)
-            _ask(connection, organization_id, permit, self._clock())
+        with self._changing(organization_id, **act) as connection:
             values, before = _granted(connection, organization_id, project_id, user_id)
             connection.execute(update(_grants).where(*_one).values(role=role), values)
-            append_audit(connection, self._clock(), audit)
             return before
 
-    def remove(
-        self,
-        organization_id: str,
-        project_id: str,
-        user_id: str,
-        audit: AuditDraft | None = None,
-        *,
-        permit: ProjectPermit | None = None,
-    ) -> ProjectRole:
+    def remove(self, organization_id: str, project_id: str, user_id: str, **act: Unpack[Act]) -> ProjectRole:
         """Remove a role in a project and return it."""
-        with self._database.write() as connection:
-            lock_organization(connection, organization_id)
-            _ask(connection, organization_id, permit, self._clock())
+        with self._changing(organization_id, **act) as connection:
             values, before = _granted(connection, organization_id, project_id, user_id)
             connection.execute(delete(_grants).where(*_one), values)
-            append_audit(connection, self._clock(), audit)
             return before
-
-
-def _ask(connection: Connection, organization_id: str, permit: ProjectPermit | None, now: datetime) -> None:
-    if permit is not None:
-        identity = identity_of(connection, permit.actor_id, organization_id)
-        permit.check(identity, access_of(connection, permit.actor_id, organization_id, now))
 
 
 def _require_project(connection: Connection, organization_id: str, project_id: str) -> str:

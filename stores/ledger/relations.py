@@ -25,7 +25,7 @@ from sqlalchemy import (
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
 from stores.ledger.columns import field_names
-from stores.ledger.damage import DAMAGE, Read, apart, damaged, sound
+from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import dump_json, from_micros, load_object, optional_instant, to_micros
 from stores.ledger.json_sql import as_json, listed
 from stores.ledger.relation_history import unended
@@ -100,6 +100,14 @@ _of_organization = _table.c.organization_id == bindparam("organization")
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
+def readable_end(end: Column[str], keys: Any = _visible) -> ColumnElement[bool]:  # noqa: ANN401, RUF100  (of an IN)
+    """Return the SQL condition: the entity at this end has one of the visibility keys."""
+    entities = schema.entities.c
+    return exists().where(
+        entities.organization_id == bindparam("organization"), entities.id == end, entities.visibility.in_(keys)
+    )
+
+
 def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Select[Any]:
     entity: BindParameter[str] = bindparam("entity")
     ends = (
@@ -108,7 +116,12 @@ def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Selec
     )
     parts = [
         select(*relation_columns())
-        .where(_of_organization, *of_entity, *conditions, *(_readable(other) if readable else ()))
+        .where(
+            _of_organization,
+            *of_entity,
+            *conditions,
+            *((_table.c.visibility.in_(_visible), readable_end(other)) if readable else ()),
+        )
         .order_by(_table.c.created_at.desc(), _table.c.id)
         .limit(bindparam("limit"))
         .subquery()
@@ -117,15 +130,6 @@ def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Selec
     ]
     found = union_all(*parts).subquery()
     return found.select().order_by(found.c.created_at.desc(), found.c.id).limit(bindparam("limit"))
-
-
-def _readable(other: Column[Any]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    end = exists().where(
-        schema.entities.c.organization_id == bindparam("organization"),
-        schema.entities.c.id == other,
-        schema.entities.c.visibility.in_(_visible),
-    )
-    return _table.c.visibility.in_(_visible), end
 
 
 _touching_ever = _touching()
@@ -277,17 +281,10 @@ class RelationReads(Store):
 
     def by_ids(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         """Return the existing, readable relations by id."""
-        return dict(self.read_relations(organization_id, relation_ids).found)
-
-    def read_relations(self, organization_id: str, relation_ids: Iterable[str]) -> Read[Relation]:
-        """Return the existing relations by id, and why others cannot be read."""
-
-        def together(ids: Sequence[str]) -> dict[str, Relation]:
-            values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-            rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values) if ids else ()
-            return {relation.id: relation for relation in map(to_relation, rows)}
-
-        return apart(list(dict.fromkeys(relation_ids)), together)
+        ids = list(dict.fromkeys(relation_ids))
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values) if ids else ()
+        return {relation.id: relation for relation in sound(rows, to_relation)}
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
         """Return the entities with any relation, even an ended one."""

@@ -1,27 +1,16 @@
 """Conversion of entities to rows and back."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
 from stores.language.wording import comparable
+from stores.ledger.codec import to_values
 from stores.ledger.columns import field_names
 from stores.ledger.damage import DAMAGE, damaged
-from stores.ledger.encoding import (
-    ID_BYTES,
-    check_keys,
-    check_text,
-    cut,
-    dump_json,
-    from_micros,
-    key_of,
-    load_object,
-    load_strings,
-    to_micros,
-)
+from stores.ledger.encoding import ID_BYTES, check_keys, check_text, cut, from_micros, key_of, load_object, load_strings
 from stores.records import Entity, JsonObject, source_ids
 
 Values = dict[str, Any]
@@ -30,21 +19,6 @@ Values = dict[str, Any]
 ENTITY_COLUMNS = field_names(Entity)
 SOURCE = "source"
 """Kind of the labels that name the records of which an entity was made."""
-
-
-REMAINS: Mapping[str, Any] = {
-    "name": "",
-    "description": "",
-    "content": "",
-    "category": None,
-    "languages": (),
-    "tags": (),
-    "metadata": {},
-    "source_file": None,
-    "created_at": datetime.min.replace(tzinfo=UTC),
-    "updated_at": datetime.min.replace(tzinfo=UTC),
-}
-"""Placeholders for damaged cells that only readers need."""
 _TEXT = {str}
 
 
@@ -104,31 +78,11 @@ def entity_values(entity: Entity) -> Values:
     """Return every column of an entity, with derived keys."""
     check_text(_texts(entity))
     check_keys((entity.visibility, entity.project_id, entity.principal_id, entity.source_id))
-    return {
-        "organization_id": entity.organization_id,
-        "id": entity.id,
-        "entity_type": entity.entity_type,
+    return to_values(entity) | {
         "type_key": key_of(entity.entity_type),
-        "name": entity.name,
         "name_key": key_of(entity.name),
-        "category": entity.category,
         "category_key": key_of(entity.category),
         **_workflow_keys(entity),
-        "visibility": entity.visibility,
-        "memory_scope": entity.memory_scope,
-        "scope_key": entity.scope_key,
-        "project_id": entity.project_id,
-        "principal_id": entity.principal_id,
-        "source_id": entity.source_id,
-        "revision": entity.revision,
-        "created_at": to_micros(entity.created_at),
-        "updated_at": to_micros(entity.updated_at),
-        "source_file": entity.source_file,
-        "languages": dump_json(entity.languages),
-        "tags": dump_json(entity.tags),
-        "metadata": dump_json(entity.metadata),
-        "description": entity.description,
-        "content": entity.content,
         "search_text": comparable(f"{entity.name}\x1f{entity.description}"),
     }
 

@@ -13,34 +13,13 @@ from sqlalchemy import (
     text,
 )
 
-from stores.ledger.account_tables import memberships, organizations, sessions, users
-from stores.ledger.columns import KeyText, key, metadata, micros, words
-
-__all__ = [
-    "changes",
-    "chunks",
-    "citations",
-    "documents",
-    "entities",
-    "entity_labels",
-    "entity_revisions",
-    "idempotency_keys",
-    "idempotency_records",
-    "jobs",
-    "leases",
-    "memberships",
-    "meta",
-    "metadata",
-    "organizations",
-    "payload_texts",
-    "project_access",
-    "raw_memories",
-    "rejections",
-    "relation_ends",
-    "relations",
-    "sessions",
-    "users",
-]
+from stores.ledger.account_tables import memberships as memberships
+from stores.ledger.account_tables import organizations as organizations
+from stores.ledger.account_tables import sessions as sessions
+from stores.ledger.account_tables import users as users
+from stores.ledger.columns import KeyText, field_names, key, micros, words
+from stores.ledger.columns import metadata as metadata
+from stores.records import Entity
 
 
 def _organization() -> Column[str]:
@@ -124,6 +103,9 @@ entities = Table(
 )
 """Long texts come last: SQLite walks their pages to reach later columns."""
 
+_FIELDS = {*field_names(Entity)} - {"organization_id", "id", "revision"}
+_REVISED = [column for column in entities.c if column.name in _FIELDS]
+
 entity_revisions = Table(
     "entity_revisions",
     metadata,
@@ -132,23 +114,7 @@ entity_revisions = Table(
     Column("revision", Integer, primary_key=True),
     micros("valid_from"),
     micros("valid_to"),
-    words("entity_type"),
-    words("name"),
-    words("category", nullable=True),
-    key("visibility"),
-    words("memory_scope"),
-    words("scope_key", nullable=True),
-    key("project_id", nullable=True),
-    key("principal_id"),
-    key("source_id", nullable=True),
-    micros("created_at"),
-    micros("updated_at"),
-    words("source_file", nullable=True),
-    words("languages"),
-    words("tags"),
-    words("metadata"),
-    words("description"),
-    words("content"),
+    *(Column(each.name, each.type, nullable=each.nullable) for each in _REVISED),
     _belongs_to_entity("id"),
 )
 """Replaced revisions. The current one is in `entities`."""

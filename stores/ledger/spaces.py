@@ -3,32 +3,21 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 
 from sqlalchemy import Connection, Select, bindparam, delete, insert, or_, select, update
 
-from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from stores.ledger.account_tables import memberships, memory_space_members, memory_spaces
-from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import field_names
-from stores.ledger.encoding import (
-    check_id,
-    check_keys,
-    check_text,
-    dump_json,
-    from_micros,
-    load_object,
-    load_strings,
-    optional_instant,
-    optional_micros,
-    to_micros,
-)
+from stores.errors import Conflict, Forbidden, NotFound
+from stores.ledger.account_tables import memory_space_members, memory_spaces
+from stores.ledger.audit import append_audit
+from stores.ledger.codec import reader, to_values
+from stores.ledger.columns import columns_of
+from stores.ledger.encoding import check_id, check_keys, check_text
 from stores.ledger.engine import in_chunks, upsert
-from stores.ledger.organizations import lock_organization
-from stores.ledger.permits import Permit, ask_permit
+from stores.ledger.organizations import OrganizationStore, require_member
+from stores.ledger.permits import Act
 from stores.ledger.rows import Values
-from stores.ledger.store import Store
 from stores.space_access import LETTING_IN
 from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
 
@@ -37,11 +26,10 @@ MANUALLY = "manually_disabled"
 
 _spaces = memory_spaces
 _members = memory_space_members
-_SPACE = field_names(MemorySpace)
-_MEMBER = field_names(SpaceMember)
+_read_space, _to_member = reader(MemorySpace), reader(SpaceMember)
 _PRINCIPAL = ("organization_id", "space_id", "principal_type", "principal_id")
 _of_organization = (
-    select(*(_spaces.c[name] for name in _SPACE))
+    select(*columns_of(_spaces, MemorySpace))
     .where(_spaces.c.organization_id == bindparam("of_organization"))
     .order_by(_spaces.c.created_at, _spaces.c.id)
 )
@@ -55,7 +43,7 @@ _at_place = _of_organization.where(
     _spaces.c.memory_scope == bindparam("of_scope"), _spaces.c.scope_key == bindparam("of_key")
 )
 _members_of = (
-    select(*(_members.c[name] for name in _MEMBER))
+    select(*columns_of(_members, SpaceMember))
     .where(_members.c.organization_id == bindparam("of_organization"), _members.c.space_id == bindparam("of_space"))
     .order_by(_members.c.created_at, _members.c.id)
 )
@@ -64,20 +52,17 @@ _members_as: Select[Any] = _members_of.where(
 )
 
 
-class Spaces(Store):
+class Spaces(OrganizationStore):
     """Changes take a permit, checked first in the transaction."""
 
-    def create(
-        self, space: MemorySpace, audit: AuditDraft | None = None, *, permit: Permit | None = None
-    ) -> MemorySpace:
+    def create(self, space: MemorySpace, **act: Unpack[Act]) -> MemorySpace:
         """Store a space, or return the one of its scope and key; an owner is added to shared and delegated ones."""
+        audit = act.pop("audit", None)
         # The visibility key of its memories must fit into every index.
         check_keys((space.id, f"memory:{space.memory_scope}:{space.scope_key}"))
         check_text((space.name, space.description, space.scope_key))
         values = _space_values(space)
-        with self._database.write() as connection:
-            lock_organization(connection, space.organization_id)
-            ask_permit(connection, space.organization_id, permit)
+        with self._changing(space.organization_id, **act) as connection:
             place = {"of_scope": space.memory_scope, "of_key": values["scope_key"]}
             found = connection.execute(_at_place, place | {"of_organization": space.organization_id}).first()
             if found is not None:
@@ -110,38 +95,22 @@ class Spaces(Store):
         """Return the members of a space, oldest first; expired ones too."""
         return [_to_member(row) for row in self._all(_members_of, _where(organization_id, space_id))]
 
-    def edit(
-        self,
-        organization_id: str,
-        space_id: str,
-        change: SpaceChange,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
-    ) -> MemorySpace:
+    def edit(self, organization_id: str, space_id: str, change: SpaceChange, **act: Unpack[Act]) -> MemorySpace:
         """Change and return a space.
 
         Raises:
             Forbidden: Its scope is not enabled, so it cannot be switched on.
         """
         check_text((change.name, change.description))
-        with self._database.write() as connection:
-            before = _lock_space(connection, organization_id, space_id, permit)
-            now = self._clock()
-            after = replace(_changed(before, change), updated_at=now)
+        with self._changing(organization_id, **act) as connection:
+            before = _there(connection, organization_id, space_id)
+            after = replace(_changed(before, change), updated_at=self._clock())
             statement = update(_spaces).where(_spaces.c.organization_id == organization_id, _spaces.c.id == before.id)
             connection.execute(statement.values(_space_values(after)))
-            append_audit(connection, now, audit)
             return after
 
     def put_member(
-        self,
-        organization_id: str,
-        space_id: str,
-        draft: MemberDraft,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit,
+        self, organization_id: str, space_id: str, draft: MemberDraft, actor_id: str, **act: Unpack[Act]
     ) -> SpaceMember:
         """Add or replace a member of a space; return it.
 
@@ -150,19 +119,16 @@ class Spaces(Store):
         """
         for word in (draft.principal_type, draft.principal_id, draft.role):
             check_id(word)
-        with self._database.write() as connection:
-            space = _lock_space(connection, organization_id, space_id, permit)
+        with self._changing(organization_id, **act) as connection:
+            space = _there(connection, organization_id, space_id)
             if space.state == "disabled":
                 raise Conflict(
                     space.disabled_reason or NOT_ENABLED,
                     remediation="Switch the space on first: PATCH it with the state `active`.",
                 )
             if draft.principal_type == "user":
-                _require_member(connection, organization_id, draft.principal_id)
-            now = self._clock()
-            member = _put(connection, space, draft, permit.actor_id, now)
-            append_audit(connection, now, audit)
-            return member
+                require_member(connection, organization_id, draft.principal_id)
+            return _put(connection, space, draft, actor_id, self._clock())
 
 
 def end_memberships_in_spaces(connection: Connection, user_id: str, organization_id: str | None = None) -> None:
@@ -172,9 +138,7 @@ def end_memberships_in_spaces(connection: Connection, user_id: str, organization
     connection.execute(delete(_members).where(*where, *of_user))
 
 
-def _lock_space(connection: Connection, organization_id: str, space_id: str, permit: Permit | None) -> MemorySpace:
-    lock_organization(connection, organization_id)
-    ask_permit(connection, organization_id, permit)
+def _there(connection: Connection, organization_id: str, space_id: str) -> MemorySpace:
     row = connection.execute(_one, _where(organization_id, space_id)).first()
     if row is None:
         raise NotFound("memory_space_not_found")
@@ -198,34 +162,13 @@ def _changed(before: MemorySpace, change: SpaceChange) -> MemorySpace:
     )
 
 
-def _require_member(connection: Connection, organization_id: str, user_id: str) -> None:
-    found = select(memberships.c.role).where(
-        memberships.c.user_id == user_id, memberships.c.organization_id == organization_id
-    )
-    if connection.execute(found).first() is None:
-        raise InvalidRequest(
-            "The user is no member of the organization.", remediation="Add the user to the organization first."
-        )
-
-
 def _put(connection: Connection, space: MemorySpace, draft: MemberDraft, actor_id: str, now: datetime) -> SpaceMember:
-    values: Values = {
-        "organization_id": space.organization_id,
-        "id": str(uuid4()),
-        "space_id": space.id,
-        "principal_type": draft.principal_type,
-        "principal_id": draft.principal_id,
-        "role": draft.role,
-        "permissions": dump_json(draft.permissions),
-        "expires_at": optional_micros(draft.expires_at),
-        "created_by_user_id": actor_id,
-        "created_at": to_micros(now),
-        "updated_at": to_micros(now),
-    }
+    principal = (draft.principal_type, draft.principal_id, draft.role, draft.permissions, draft.expires_at)
+    member = SpaceMember(space.organization_id, str(uuid4()), space.id, *principal, actor_id, now, now)
     insertion = upsert(connection.dialect.name, _members)
     renewed = {name: insertion.excluded[name] for name in ("role", "permissions", "expires_at", "updated_at")}
     keys = [_members.c[name] for name in _PRINCIPAL]
-    connection.execute(insertion.on_conflict_do_update(index_elements=keys, set_=renewed), values)
+    connection.execute(insertion.on_conflict_do_update(index_elements=keys, set_=renewed), to_values(member))
     which = {"of_type": draft.principal_type, "of_principal": draft.principal_id}
     return _to_member(connection.execute(_members_as, _where(space.organization_id, space.id) | which).one())
 
@@ -235,26 +178,9 @@ def _where(organization_id: str, space_id: str) -> Values:
 
 
 def _space_values(space: MemorySpace) -> Values:
-    plain = {name: getattr(space, name) for name in _SPACE}
-    return plain | {
-        "scope_key": space.scope_key or "",
-        "metadata": dump_json(space.metadata),
-        "created_at": to_micros(space.created_at),
-        "updated_at": to_micros(space.updated_at),
-    }
+    return to_values(space) | {"scope_key": space.scope_key or ""}
 
 
 def _to_space(row: Sequence[Any]) -> MemorySpace:
-    cells = dict(zip(_SPACE, row, strict=True))
-    cells["scope_key"] = cells["scope_key"] or None
-    cells["metadata"] = load_object(cells["metadata"])
-    cells["created_at"], cells["updated_at"] = from_micros(cells["created_at"]), from_micros(cells["updated_at"])
-    return MemorySpace(**cells)
-
-
-def _to_member(row: Sequence[Any]) -> SpaceMember:
-    cells = dict(zip(_MEMBER, row, strict=True))
-    cells["permissions"] = load_strings(cells["permissions"])
-    cells["expires_at"] = optional_instant(cells["expires_at"])
-    cells["created_at"], cells["updated_at"] = from_micros(cells["created_at"]), from_micros(cells["updated_at"])
-    return SpaceMember(**cells)
+    space = _read_space(row)
+    return replace(space, scope_key=space.scope_key or None)

@@ -1,12 +1,12 @@
-"""Counts of visible records and relations, and histories of tasks."""
+"""Counts of visible tasks and relations."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import BindParameter, and_, bindparam, func, select
+from sqlalchemy import BigInteger, BindParameter, Connection, and_, bindparam, func, select
 
 from stores.ledger import schema
 from stores.ledger.damage import sound
@@ -14,12 +14,13 @@ from stores.ledger.encoding import from_micros, key_of, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.relations import holds, present
 from stores.ledger.rows import entity_columns, to_entity
-from stores.ledger.store import Store
+from stores.ledger.store import Cells, Store
 from stores.records import Entity
 
 MOST_ASSIGNEES = 200
 
 _table = schema.entities
+_past = schema.entity_revisions
 _labels = schema.entity_labels
 _relations = schema.relations
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
@@ -41,12 +42,20 @@ _relations_seen = (
     .order_by(_relations.c.name)
 )
 _relation_counts, _relation_counts_then = (_relations_seen.where(which) for which in (present(), holds()))
-_open_tasks = and_(
+_tasks = and_(
     _table.c.organization_id == bindparam("organization"),
     _table.c.project_id == bindparam("project"),
     _table.c.type_key == "task",
-    _table.c.status_key != "archived",
     _table.c.visibility.in_(_visible),
+)
+_open_tasks = and_(_tasks, _table.c.status_key != "archived")
+_changed_since = select(
+    *(_table.c[name] for name in ("id", "revision", "status_key", "created_at", "updated_at"))
+).where(_tasks, _table.c.updated_at >= bindparam("since", type_=BigInteger))
+_earlier = (
+    select(_past.c.id, _past.c.metadata, _past.c.valid_from)
+    .where(_past.c.organization_id == bindparam("organization"), _past.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(_past.c.id, _past.c.revision)
 )
 _task_counts = (
     select(_table.c.status_key, _table.c.priority_key, func.count())
@@ -76,12 +85,15 @@ class AssigneeTally:
 
 @dataclass(frozen=True, slots=True)
 class TaskTally:
-    """Without archived tasks."""
+    """Counts without archived tasks, and recent times with them."""
 
     by_status: Mapping[str, int]
     by_priority: Mapping[str, int]
     assignees: tuple[AssigneeTally, ...]
     """Most tasks first, at most `MOST_ASSIGNEES`."""
+    created: tuple[datetime, ...]
+    completed: tuple[datetime, ...]
+    """Last move to `done` of each task that is done, or was archived as done."""
 
 
 class RelationCountReads(Store):
@@ -99,13 +111,16 @@ class RelationCountReads(Store):
 
 
 class TaskCountReads(Store):
-    def task_tally(self, organization_id: str, project_id: str, visibility: frozenset[str]) -> TaskTally:
-        """Count the tasks of a project, in one snapshot."""
+    def task_tally(
+        self, organization_id: str, project_id: str, visibility: frozenset[str], *, since: datetime
+    ) -> TaskTally:
+        """Count the tasks of a project, and list its creations and completions since a time, in one snapshot."""
         values = {"organization": organization_id, "project": project_id, "visibility": sorted(visibility)}
         by_status: dict[str, int] = {}
         by_priority: dict[str, int] = {}
         found: dict[str, dict[str, int]] = {}
         shown_by: dict[str, str] = {}
+        first = to_micros(since)
         with self._database.snapshot() as connection:
             for status, priority, count in connection.execute(_task_counts, values):
                 by_status[status] = by_status.get(status, 0) + count
@@ -116,77 +131,32 @@ class TaskCountReads(Store):
             labels = sorted(found, key=lambda label: (-sum(found[label].values()), label))[:MOST_ASSIGNEES]
             ids = sorted({shown_by[label] for label in labels})
             rows = connection.execute(_by_ids, {"organization": organization_id, "ids": ids}).all() if ids else []
+            changed = connection.execute(_changed_since, values | {"since": first}).all()
+            completed = list(_completions(connection, organization_id, changed))
         entities = {entity.id: entity for entity in sound(rows, to_entity)}
-        assignees = (AssigneeTally(_spelt(label, entities.get(shown_by[label])), found[label]) for label in labels)
-        return TaskTally(by_status, by_priority, tuple(assignees))
+        return TaskTally(
+            by_status,
+            by_priority,
+            tuple(AssigneeTally(_spelt(label, entities.get(shown_by[label])), found[label]) for label in labels),
+            tuple(from_micros(row.created_at) for row in changed if row.created_at >= first),
+            tuple(from_micros(at) for at in completed if at >= first),
+        )
 
 
-def _spelt(label: str, entity: Entity | None) -> str:
-    names = entity.metadata.get("assignees") if entity is not None else None
-    texts = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
-    return next((name for name in texts if key_of(name) == label), label)
-
-
-TASK = "task"
-
-_revisions = schema.entities
-_past = schema.entity_revisions
-_ids = select(_revisions.c.id).where(
-    _revisions.c.organization_id == bindparam("organization"), _revisions.c.type_key == TASK
-)
-_current = select(
-    *(_revisions.c[name] for name in ("id", "project_id", "visibility", "created_at")),
-    *(_revisions.c[name] for name in ("revision", "status_key", "updated_at")),
-).where(
-    _revisions.c.organization_id == bindparam("organization"),
-    _revisions.c.id.in_(bindparam("ids", expanding=True)),
-    _revisions.c.type_key == TASK,
-)
-_earlier = select(_past.c.id, _past.c.revision, _past.c.metadata, _past.c.valid_from).where(
-    _past.c.organization_id == bindparam("organization"), _past.c.id.in_(bindparam("ids", expanding=True))
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    revision: int
-    status: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class TaskHistory:
-    id: str
-    project_id: str | None
-    visibility: str
-    created_at: datetime
-    moves: tuple[Move, ...]
-    """In order; begins with the initial status."""
-
-
-class TaskHistoryReads(Store):
-    """Reads of histories. The caller checks permissions."""
-
-    def task_ids(self, organization_id: str) -> list[str]:
-        return [row[0] for row in self._all(_ids, {"organization": organization_id})]
-
-    def task_histories(self, organization_id: str, task_ids: Iterable[str]) -> list[TaskHistory]:
-        return [each for ids in in_chunks(task_ids) for each in self._histories(organization_id, ids)]
-
-    def _histories(self, organization_id: str, ids: list[str]) -> list[TaskHistory]:
-        values = {"organization": organization_id, "ids": ids}
-        # Keyed by revision: one replaced between the two reads is in both.
-        stated: defaultdict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
-        with self._database.read() as connection:
-            rows = connection.execute(_current, values).all()
-            for row in connection.execute(_earlier, values):
-                stated[row.id][row.revision] = (_status(row.metadata), row.valid_from)
-        for row in rows:
-            stated[row.id][row.revision] = (row.status_key, row.updated_at)
-        return [
-            TaskHistory(row.id, row.project_id, row.visibility, from_micros(row.created_at), _moves(stated[row.id]))
-            for row in rows
-        ]
+def _completions(connection: Connection, organization_id: str, tasks: Sequence[Cells]) -> Iterator[int]:
+    over = [task for task in tasks if task.status_key in ("done", "archived")]
+    moves: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    for ids in in_chunks(task.id for task in over if task.revision > 1):
+        for row in connection.execute(_earlier, {"organization": organization_id, "ids": ids}):
+            moves[row.id].append((_status(row.metadata), row.valid_from))
+    for task in over:
+        completed, before = None, ""
+        for status, at in (*moves[task.id], (task.status_key, task.updated_at)):
+            if status not in (before, "archived"):
+                completed = at if status == "done" else None
+            before = status
+        if completed is not None:
+            yield completed
 
 
 def _status(metadata: str) -> str:
@@ -194,9 +164,7 @@ def _status(metadata: str) -> str:
     return key_of(status) if isinstance(status, str) else ""
 
 
-def _moves(stated: dict[int, tuple[str, int]]) -> tuple[Move, ...]:
-    found: list[Move] = []
-    for revision, (status, at) in sorted(stated.items()):
-        if not found or found[-1].status != status:
-            found.append(Move(revision, status, from_micros(at)))
-    return tuple(found)
+def _spelt(label: str, entity: Entity | None) -> str:
+    names = entity.metadata.get("assignees") if entity is not None else None
+    texts = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+    return next((name for name in texts if key_of(name) == label), label)

@@ -2,28 +2,31 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
-from stores.errors import InvalidRequest, NotFound
+from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, check_slug, to_user
+from stores.ledger.account_rows import USER_COLUMNS, check_slug, to_user
 from stores.ledger.account_tables import team_members, team_projects, teams
-from stores.ledger.audit import AuditDraft, append_audit, detailed
+from stores.ledger.audit import append_audit, detailed
+from stores.ledger.codec import reader, to_values
+from stores.ledger.columns import columns_of
 from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import upsert
-from stores.ledger.organizations import lock_organization
-from stores.ledger.permits import Permit, ask_permit
+from stores.ledger.organizations import OrganizationStore, require_member
+from stores.ledger.permits import Act
 from stores.ledger.rows import Values
-from stores.ledger.store import Cells, Store, clashing
+from stores.ledger.store import clashing
 from stores.records import Member, ProjectRole, Team
 
 _teams = teams
 _members = team_members
 _projects = team_projects
 _memberships = schema.memberships
-_columns = [_teams.c[name] for name in ("organization_id", "id", "name", "slug", "description", "created_at")]
+_columns = columns_of(_teams, Team)
+_to_team = reader(Team)
 _of_organization = (
     select(*_columns)
     .where(_teams.c.organization_id == bindparam("of_organization"))
@@ -48,20 +51,15 @@ _projects_of = (
 )
 
 
-class Teams(Store):
+class Teams(OrganizationStore):
     """Changes take a permit, checked first. A team's memories outlive it."""
 
-    def create(self, team: Team, audit: AuditDraft | None = None, *, permit: Permit | None = None) -> None:
+    def create(self, team: Team, **act: Unpack[Act]) -> None:
         check_id(team.id)
         check_slug(team.slug)
         check_text((team.name, team.description))
-        values = {column.name: getattr(team, column.name) for column in _columns}
-        with self._database.write() as connection:
-            lock_organization(connection, team.organization_id)
-            ask_permit(connection, team.organization_id, permit)
-            with clashing(f"A team {team.slug} exists already."):
-                connection.execute(insert(_teams), values | {"created_at": to_micros(team.created_at)})
-            append_audit(connection, self._clock(), audit)
+        with self._changing(team.organization_id, **act) as connection, clashing(f"A team {team.slug} exists already."):
+            connection.execute(insert(_teams), to_values(team))
 
     def of_organization(self, organization_id: str) -> list[Team]:
         return [_to_team(row) for row in self._all(_of_organization, {"of_organization": organization_id})]
@@ -69,100 +67,59 @@ class Teams(Store):
     def team(self, organization_id: str, team_id: str) -> Team | None:
         return self._one(_team, _values(organization_id, team_id), _to_team)
 
-    def edit(
-        self,
-        organization_id: str,
-        team_id: str,
-        edit: Callable[[Team], Team],
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
-    ) -> Team:
+    def edit(self, organization_id: str, team_id: str, edit: Callable[[Team], Team], **act: Unpack[Act]) -> Team:
         """Change name, slug and description of a team."""
-        with self._database.write() as connection:
-            before = _lock_team(connection, organization_id, team_id, permit)
-            after = replace(edit(before), organization_id=before.organization_id, id=before.id)
+        with self._changing(organization_id, **act) as connection:
+            before = _there(connection, organization_id, team_id)
+            after = replace(
+                edit(before), organization_id=before.organization_id, id=before.id, created_at=before.created_at
+            )
             check_slug(after.slug)
             check_text((after.name, after.description))
             changes = {"name": after.name, "slug": after.slug, "description": after.description}
             with clashing(f"A team {after.slug} exists already."):
                 connection.execute(update(_teams).where(*_one).values(changes), _values(organization_id, team_id))
-            append_audit(connection, self._clock(), audit)
-            return replace(after, created_at=before.created_at)
+            return after
 
-    def delete(
-        self, organization_id: str, team_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
-    ) -> None:
-        with self._database.write() as connection:
-            _lock_team(connection, organization_id, team_id, permit)
+    def delete(self, organization_id: str, team_id: str, **act: Unpack[Act]) -> None:
+        with self._changing(organization_id, **act) as connection:
+            _there(connection, organization_id, team_id)
             connection.execute(delete(_teams).where(*_one), _values(organization_id, team_id))
-            append_audit(connection, self._clock(), audit)
 
     def members(self, organization_id: str, team_id: str) -> list[Member]:
         """Return the members of a team with organization roles, in order of joining."""
         rows = self._all(_members_of, _values(organization_id, team_id))
-        return [Member(to_user(row[:USER_WIDTH]), row[-2], from_micros(row[-1])) for row in rows]
+        return [Member(to_user(row), row[-2], from_micros(row[-1])) for row in rows]
 
-    def add_member(
-        self,
-        organization_id: str,
-        team_id: str,
-        user_id: str,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
-    ) -> None:
+    def add_member(self, organization_id: str, team_id: str, user_id: str, **act: Unpack[Act]) -> None:
         """Add a member of the organization to a team."""
-        with self._database.write() as connection:
-            _lock_team(connection, organization_id, team_id, permit)
-            member = select(_memberships.c.role).where(
-                _memberships.c.user_id == user_id, _memberships.c.organization_id == organization_id
-            )
-            if connection.execute(member).first() is None:
-                raise InvalidRequest(
-                    "The user is no member of the organization.", remediation="Add the user to the organization first."
-                )
-            now = self._clock()
+        with self._changing(organization_id, **act) as connection:
+            _there(connection, organization_id, team_id)
+            require_member(connection, organization_id, user_id)
             values = {"organization_id": organization_id, "team_id": team_id, "user_id": user_id}
             with clashing("The user is in the team already."):
-                connection.execute(insert(_members), values | {"created_at": to_micros(now)})
-            append_audit(connection, now, audit)
+                connection.execute(insert(_members), values | {"created_at": to_micros(self._clock())})
 
-    def remove_member(
-        self,
-        organization_id: str,
-        team_id: str,
-        user_id: str,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
-    ) -> None:
+    def remove_member(self, organization_id: str, team_id: str, user_id: str, **act: Unpack[Act]) -> None:
         statement = delete(_members).where(
             _members.c.organization_id == organization_id, _members.c.team_id == team_id, _members.c.user_id == user_id
         )
-        with self._database.write() as connection:
-            _lock_team(connection, organization_id, team_id, permit)
+        with self._changing(organization_id, **act) as connection:
+            _there(connection, organization_id, team_id)
             if connection.execute(statement).rowcount == 0:
                 raise NotFound("The user is not in the team.")
-            append_audit(connection, self._clock(), audit)
 
     def projects(self, organization_id: str, team_id: str) -> dict[str, ProjectRole]:
         return {row[0]: row[1] for row in self._all(_projects_of, _values(organization_id, team_id))}
 
     def put_project(
-        self,
-        organization_id: str,
-        team_id: str,
-        project_id: str,
-        role: ProjectRole,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
+        self, organization_id: str, team_id: str, project_id: str, role: ProjectRole, **act: Unpack[Act]
     ) -> ProjectRole | None:
         """Set a team's role in a project; return the one before, also audited."""
         values = {"organization_id": organization_id, "team_id": team_id, "project_id": project_id, "role": role}
-        with self._database.write() as connection:
-            _lock_team(connection, organization_id, team_id, permit)
+        audit = act.pop("audit", None)
+        with self._changing(organization_id, **act) as connection:
+            _there(connection, organization_id, team_id)
             now = self._clock()
             before = _role_in(connection, organization_id, team_id, project_id)
             insertion = upsert(connection.dialect.name, _projects)
@@ -173,19 +130,10 @@ class Teams(Store):
             append_audit(connection, now, detailed(audit, {"from": before}))
             return before
 
-    def remove_project(
-        self,
-        organization_id: str,
-        team_id: str,
-        project_id: str,
-        audit: AuditDraft | None = None,
-        *,
-        permit: Permit | None = None,
-    ) -> ProjectRole:
+    def remove_project(self, organization_id: str, team_id: str, project_id: str, **act: Unpack[Act]) -> ProjectRole:
         """Remove a team's role in a project; return it."""
-        with self._database.write() as connection:
-            lock_organization(connection, organization_id)
-            ask_permit(connection, organization_id, permit)
+        audit = act.pop("audit", None)
+        with self._changing(organization_id, **act) as connection:
             before = _role_in(connection, organization_id, team_id, project_id)
             if before is None:
                 raise NotFound("The team has no role in the project.")
@@ -194,9 +142,7 @@ class Teams(Store):
             return before
 
 
-def _lock_team(connection: Connection, organization_id: str, team_id: str, permit: Permit | None) -> Team:
-    lock_organization(connection, organization_id)
-    ask_permit(connection, organization_id, permit)
+def _there(connection: Connection, organization_id: str, team_id: str) -> Team:
     row = connection.execute(_team, _values(organization_id, team_id)).first()
     if row is None:
         raise NotFound(f"There is no team {team_id}.")
@@ -219,9 +165,3 @@ def _role_in(connection: Connection, organization_id: str, team_id: str, project
 
 def _values(organization_id: str, team_id: str) -> Values:
     return {"of_organization": organization_id, "of_team": team_id}
-
-
-def _to_team(row: Cells) -> Team:
-    cells: list[Any] = list(row)
-    cells[5] = from_micros(cells[5])
-    return Team(*cells)

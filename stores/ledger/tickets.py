@@ -3,16 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from stores.errors import NotFound
 from stores.ledger.account_tables import device_logins, memberships, tickets
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.encoding import check_id, dump_json, from_micros, load_object, to_micros
+from stores.ledger.codec import reader, to_values
+from stores.ledger.columns import columns_of
+from stores.ledger.encoding import check_id, dump_json, load_object, to_micros
 from stores.ledger.sessions import insert_session
-from stores.ledger.store import Cells, Store, clashing
+from stores.ledger.store import Store, clashing
 from stores.records import JsonObject, Session
 
 SLOWER_S = 5
@@ -25,20 +27,6 @@ _holds = _tickets.c.expires_at > bindparam("now")
 _data = select(_tickets.c.data).where(*_one, _holds)
 _take = delete(_tickets).where(*_one).returning(_tickets.c.data, _tickets.c.expires_at)
 
-_columns = [
-    _devices.c[name]
-    for name in ("device_hash", "user_code_hash", "details", "interval_s", "expires_at", "user_id", "organization_id")
-]
-_by_code = select(*_columns).where(
-    _devices.c.user_code_hash == bindparam("code"),
-    _devices.c.state == "pending",
-    _devices.c.expires_at > bindparam("now"),
-)
-_by_device = (
-    select(*_columns, _devices.c.state, _devices.c.polled_at)
-    .where(_devices.c.device_hash == bindparam("device"), _devices.c.expires_at > bindparam("now"))
-    .with_for_update()
-)
 _membership = select(memberships.c.role).where(
     memberships.c.user_id == bindparam("user"), memberships.c.organization_id == bindparam("organization")
 )
@@ -60,6 +48,20 @@ class DeviceLogin:
     user_id: str | None = None
     """The user who approved."""
     organization_id: str | None = None
+
+
+_columns = columns_of(_devices, DeviceLogin)
+_to_login = reader(DeviceLogin)
+_by_code = select(*_columns).where(
+    _devices.c.user_code_hash == bindparam("code"),
+    _devices.c.state == "pending",
+    _devices.c.expires_at > bindparam("now"),
+)
+_by_device = (
+    select(*_columns, _devices.c.state, _devices.c.polled_at)
+    .where(_devices.c.device_hash == bindparam("device"), _devices.c.expires_at > bindparam("now"))
+    .with_for_update()
+)
 
 
 class Tickets(Store):
@@ -98,16 +100,8 @@ class DeviceLogins(Store):
         """
         check_id(login.device_hash)
         check_id(login.user_code_hash)
-        values = {
-            "device_hash": login.device_hash,
-            "user_code_hash": login.user_code_hash,
-            "details": dump_json(login.details),
-            "state": "pending",
-            "interval_s": login.interval_s,
-            "expires_at": to_micros(login.expires_at),
-        }
         with self._database.write() as connection, clashing("The code is taken."):
-            connection.execute(insert(_devices), values)
+            connection.execute(insert(_devices), to_values(login) | {"state": "pending"})
 
     def by_user_code(self, user_code_hash: str) -> DeviceLogin | None:
         """Return the waiting device that shows a code."""
@@ -174,16 +168,3 @@ class DeviceLogins(Store):
             if decided == 0:
                 raise NotFound("No device waits with that code.", remediation="Start the login on the device again.")
             append_audit(connection, now, audit)
-
-
-def _to_login(row: Cells) -> DeviceLogin:
-    cells: list[Any] = list(row[:7])
-    return DeviceLogin(
-        cells[0],
-        cells[1],
-        load_object(cells[2]),
-        cells[3],
-        expires_at=from_micros(cells[4]),
-        user_id=cells[5],
-        organization_id=cells[6],
-    )

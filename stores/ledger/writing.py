@@ -107,24 +107,18 @@ class Writing:
         advance = {"organization": self.organization_id, "count": count, "new_batch": batch}
         self.sequence = self.run(_advance, advance).scalar_one()
         first = self.sequence - count + 1
-        shared = {"batch": batch, "created_at": to_micros(self.now)}
-        rows = [self._row(first + place, entry) | shared for place, entry in enumerate(self.entries)]
-        insert_rows(self.connection, schema.changes, rows)
-
-    def _row(self, sequence: int, entry: Entry) -> dict[str, Any]:
-        return {
+        shared = {
             "organization_id": self.organization_id,
-            "sequence": sequence,
-            "kind": entry.kind,
-            "record_id": entry.record_id,
-            "operation": entry.operation,
-            "revision": entry.revision,
-            "entity_type": entry.entity_type,
-            "visibility": entry.visibility,
             "actor": self.actor_id,
             "deferred": self.deferred,
-            "fields": dump_json(entry.fields),
+            "batch": batch,
+            "created_at": to_micros(self.now),
         }
+        rows = [
+            {**entry._asdict(), **shared, "sequence": first + place, "fields": dump_json(entry.fields)}
+            for place, entry in enumerate(self.entries)
+        ]
+        insert_rows(self.connection, schema.changes, rows)
 
 
 class Writes:

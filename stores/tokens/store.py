@@ -53,7 +53,7 @@ _DAMAGE = frozenset(
 
 
 class TokensUnusable(sqlite3.DatabaseError):
-    """The file is damaged or could not be opened; call `mend`."""
+    """The file is damaged; opening the store again replaces it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,64 +76,47 @@ class TokenRecord:
 
 
 class TokenStore:
-    """Derived data: a damaged file, or another model's, is replaced. Thread-safe.
+    """Derived data: a damaged file, or another model's, is replaced when it is opened. Thread-safe.
 
-    Reads never wait for writes. Damage raises `TokensUnusable`, from then on until `mend`.
+    Reads never wait for writes. Damage raises `TokensUnusable`, from then on.
     """
 
     def __init__(self, path: Path, *, model: str, width: int) -> None:
         self._path = path
-        self._label = {"format": _FORMAT, "model": model, "width": str(width)}
         self._width = width
         self._writing, self._reading = threading.Lock(), threading.Lock()
-        self._writer: sqlite3.Connection | None = None
-        self._reader: sqlite3.Connection | None = None
         self._is_closed = False
-        self._must_be_replaced = False
         self.fault = ""
         """Empty while the file can be used."""
         self.on_fault: Callable[[], None] = lambda: None
+        self._writer = _connected(path)
+        try:
+            _prepare(self._writer, {"format": _FORMAT, "model": model, "width": str(width)})
+            self._reader = _connected(path)
+        except BaseException:
+            self._writer.close()
+            raise
 
     @classmethod
     def open(cls, folder: Path, *, model: str, width: int) -> Self:
-        """Open, create or replace the file; has a `fault` where that fails."""
-        made = cls(folder / FILE, model=model, width=width)
-        with suppress(sqlite3.Error, OSError):
-            made.mend()
-        return made
-
-    @staticmethod
-    def remove(folder: Path) -> None:
-        for file in folder.glob(f"{FILE}*"):
-            file.unlink(missing_ok=True)
-
-    def mend(self, *, anew: bool = False) -> None:
-        """Reopen the file; replace it if it is damaged, or with `anew`.
+        """Open, create or replace the file.
 
         Raises:
             sqlite3.Error: It cannot be opened or created.
             OSError: It cannot be removed.
         """
-        with self._writing, self._reading:
-            if self._is_closed:
-                return
-            self._let_go()
-            try:
-                if anew or self._must_be_replaced:
-                    self.remove(self._path.parent)
-                try:
-                    self._connect()
-                except sqlite3.Error as error:
-                    if not _is_damage(error):
-                        raise
-                    self._let_go()
-                    self.remove(self._path.parent)
-                    self._connect()
-            except (sqlite3.Error, OSError) as error:
-                self._let_go()
-                self.fault = str(error)
+        try:
+            return cls(folder / FILE, model=model, width=width)
+        except sqlite3.Error as error:
+            if not _is_damage(error):
                 raise
-            self.fault, self._must_be_replaced = "", False
+        cls.remove(folder)
+        return cls(folder / FILE, model=model, width=width)
+
+    @staticmethod
+    def remove(folder: Path) -> None:
+        for file in folder.glob(f"{FILE}*"):
+            file.unlink(missing_ok=True)
 
     def check(self) -> str:
         """Read the whole file and return its damage; empty without any."""
@@ -189,32 +172,38 @@ class TokenStore:
             for record_id in record_ids:
                 _forget(writer, record_id)
 
+    def clear(self) -> None:
+        with self._writes() as writer:
+            for table in ("passages", "records"):
+                writer.execute(f"DELETE FROM {table}")  # noqa: S608 - of ours
+
     def read(self, wanted: Mapping[str, int], *, most: float = math.inf) -> dict[str, list[Tokens]]:
         """Return the vectors of records, one table per passage, in the order of `wanted`.
 
         Reads the first `READ_EACH` passages, and the one at the given character offset. Stops after the record with
         which `most` tokens are reached; leaves out records without vectors.
         """
-        with self._reads():
+        with self._reading, self._guarded():
             return self._read(wanted, most) if not self._is_closed else {}
 
     def compact(self) -> None:
         """Checkpoint the write-ahead log: deleted vectors are nowhere on disk."""
-        try:
-            with self._writing, self._guarded():
-                _open(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except TokensUnusable:
-            self.on_fault()
+        with suppress(TokensUnusable), self._writing, self._guarded():
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         with self._writing, self._reading:
             self._is_closed = True
-            self._let_go()
+            for connection in (self._reader, self._writer):
+                with suppress(sqlite3.Error):
+                    connection.close()
+            if self.fault:
+                self.remove(self._path.parent)
 
     def _read(self, wanted: Mapping[str, int], most: float) -> dict[str, list[Tokens]]:
         found: dict[str, list[Tokens]] = {}
         left = most
-        execute = _open(self._reader).execute
+        execute = self._reader.execute
         pairs = list(wanted.items())
         for first in range(0, len(pairs), _BATCH):
             if left <= 0:
@@ -229,17 +218,8 @@ class TokenStore:
         return found
 
     @contextmanager
-    def _reads(self) -> Iterator[None]:
-        try:
-            with self._reading, self._guarded():
-                yield
-        except TokensUnusable:
-            self.on_fault()
-            raise
-
-    @contextmanager
     def _writes(self) -> Iterator[sqlite3.Connection]:
-        with self._writing, self._guarded(), _open(self._writer) as writer:
+        with self._writing, self._guarded(), self._writer as writer:
             yield writer
 
     @contextmanager
@@ -251,26 +231,9 @@ class TokenStore:
         except sqlite3.Error as error:
             if not _is_damage(error):
                 raise
-            self.fault, self._must_be_replaced = str(error), True
+            self.fault = str(error)
+            self.on_fault()
             raise TokensUnusable(self.fault) from error
-
-    def _connect(self) -> None:
-        self._writer = _connected(self._path)
-        tables = {name for (name,) in self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not tables:
-            self._writer.executescript(_SCHEMA)
-            with self._writer:
-                self._writer.executemany("INSERT INTO label VALUES (?, ?)", self._label.items())
-        elif tables != _TABLES or dict(self._writer.execute("SELECT name, value FROM label")) != self._label:
-            raise sqlite3.DatabaseError("The vectors are by another model, or incomplete.")
-        self._reader = _connected(self._path)
-
-    def _let_go(self) -> None:
-        for connection in (self._reader, self._writer):
-            with suppress(sqlite3.Error):
-                if connection is not None:
-                    connection.close()
-        self._reader = self._writer = None
 
     def _table(self, vectors: object) -> Tokens:
         if not isinstance(vectors, bytes) or len(vectors) % self._width:
@@ -291,10 +254,15 @@ def _is_damage(error: sqlite3.Error) -> bool:
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError)
 
 
-def _open(connection: sqlite3.Connection | None) -> sqlite3.Connection:
-    if connection is None:
-        raise sqlite3.ProgrammingError("The token vectors are closed.")
-    return connection
+def _prepare(writer: sqlite3.Connection, label: Mapping[str, str]) -> None:
+    tables = {name for (name,) in writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        writer.executescript(_SCHEMA)
+        with writer:
+            writer.executemany("INSERT INTO label VALUES (?, ?)", label.items())
+    elif tables != _TABLES or dict(writer.execute("SELECT name, value FROM label")) != label:
+        raise sqlite3.DatabaseError("The vectors are by another model, or incomplete.")
+    writer.execute("SELECT count(revision) FROM records").fetchall()  # raises where pages are damaged
 
 
 def _forget(writer: sqlite3.Connection, record_id: str) -> None:

@@ -5,7 +5,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -101,33 +100,6 @@ def test_check_says_what_is_still_to_be_taken_in(data: Path, monkeypatch: pytest
     assert result.exit_code == 3
     assert "org-slug: not level: vectors has 885 change(s) to take in" in result.stdout
     assert "every index equals" not in result.stdout
-
-
-def test_the_analytics_are_checked_and_rebuilt_like_the_indexes(data: Path) -> None:
-    ledger = Ledger.open(f"sqlite:///{data / 'ledger.sqlite'}")
-    with ledger.transaction("org", "user") as tx:
-        for name in ("a", "b"):
-            tx.records.create_entity(
-                EntityDraft(name, "task", "T", "organization", "organization", metadata={"status": "todo"})
-            )
-    ledger.close()
-    assert run("check", "--data-dir", str(data)).exit_code == 0
-    with closing(duckdb.connect(str(data / "analytics.duckdb"))) as changed:
-        changed.execute("UPDATE task_moves SET status = 'done' WHERE id = 'a'")
-        changed.execute("DELETE FROM tasks WHERE id = 'b'")
-        changed.execute("DELETE FROM task_moves WHERE id = 'b'")
-    for _ in range(2):
-        result = run("check", "--data-dir", str(data))
-        assert (result.exit_code, "org-slug: 2 difference(s)" in result.stdout) == (1, True)
-        assert "  analytics: task a moved otherwise\n  analytics: task b is missing" in result.stdout
-        assert run("reindex", "--data-dir", str(data), "--index", "lexical").exit_code == 0
-    assert run("reindex", "--data-dir", str(data), "--index", "analytics").exit_code == 0
-    assert run("check", "--data-dir", str(data)).exit_code == 0
-    (data / "analytics.duckdb").write_bytes(b"no database at all" * 1000)
-    result = run("check", "--data-dir", str(data))
-    assert (result.exit_code, "  analytics: The analytics file cannot be used" in result.stdout) == (1, True)
-    assert run("reindex", "--data-dir", str(data)).exit_code == 0
-    assert run("check", "--data-dir", str(data)).exit_code == 0
 
 
 @pytest.mark.parametrize("command", ["check", "reindex"])

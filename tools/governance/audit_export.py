@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from auth.policy import ADMINS
-from stores.analytics import parquet
 from stores.ledger import AuditEntry
+from stores.parquet import parquet
 from tools.app import App
 from tools.frame.operation import Call, Download, Operation, Route
 from tools.people.audit import AuditRequest, audit_query

@@ -10,10 +10,10 @@ from pydantic import Field, StringConstraints
 from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryScopeRequest, readable_memory, writable_memory
 from auth.policy import MemoryScope, Visibility, may_read
 from auth.principal import Principal
-from stores.analytics import Shown
 from stores.clock import new_id
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.event_times import CAPTURED_AT
+from stores.exposures import Shown
 from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
 from tools.app import App

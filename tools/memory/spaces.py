@@ -195,7 +195,7 @@ async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRe
         )
         details: JsonObject = {"memory_scope": scope, "scope_key": key}
         audit = audit_entry(call, "memory.space.create", caller.organization_id, space.id, details)
-        return _with_members(app, app.ledger.spaces.create(space, audit, permit=_permit(call)))
+        return _with_members(app, app.ledger.spaces.create(space, audit=audit, permit=_permit(call)))
 
     made = await in_thread(write)
     await app.events.renew(call.caller.organization_id)
@@ -250,7 +250,7 @@ async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRe
         details: JsonObject = {"changed": [*given], "state": request.state}
         audit = audit_entry(call, "memory.space.update", caller.organization_id, space_id, details)
         permit = _permit(call)
-        space = app.ledger.spaces.edit(caller.organization_id, space_id, change, audit, permit=permit)
+        space = app.ledger.spaces.edit(caller.organization_id, space_id, change, audit=audit, permit=permit)
         return _with_members(app, space)
 
     changed = await in_thread(write)
@@ -281,7 +281,8 @@ async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceM
             "expires_at": None if draft.expires_at is None else draft.expires_at.isoformat(),
         }
         audit = audit_entry(call, "memory.space.member", space.organization_id, space.id, details)
-        return app.ledger.spaces.put_member(space.organization_id, space.id, draft, audit, permit=_permit(call))
+        which = (space.organization_id, space.id)
+        return app.ledger.spaces.put_member(*which, draft, call.caller.user_id, audit=audit, permit=_permit(call))
 
     member = await in_thread(write)
     await app.events.renew(call.caller.organization_id)

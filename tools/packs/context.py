@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from auth.visibility import members_key, project_key
-from stores.analytics import Shown
 from stores.event_times import recent_at
+from stores.exposures import Shown
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.entities.entities import chunk_metadata

@@ -119,7 +119,7 @@ async def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
         details: JsonObject = {"email": invitation.email, "role": invitation.role}
         audit = audit_entry(call, "invitation.create", organization.id, invitation.id, details)
         permit = permit_to_give(call, request, request.role)
-        app.ledger.invitations.create(invitation, stored, audit, permit=permit)
+        app.ledger.invitations.create(invitation, stored, audit=audit, permit=permit)
         address = accept_url(app, token)
         return invitation, address, app.mailer.send(_letter(app, call, organization, invitation, address))
 
@@ -165,7 +165,7 @@ async def revoke_invitation(app: App, call: Call, request: InvitationRequest) ->
         require_may_give(role)
         audit = audit_entry(call, "invitation.revoke", organization.id, request.invitation_id)
         permit = permit_to_give(call, request)
-        app.ledger.invitations.revoke(organization.id, request.invitation_id, audit, permit=permit)
+        app.ledger.invitations.revoke(organization.id, request.invitation_id, audit=audit, permit=permit)
 
     await in_thread(write)
     return DoneView()

@@ -135,7 +135,7 @@ async def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberV
         require_may_give(role, request.role)
         audit = audit_entry(call, "member.add", organization.id, request.user_id, {"role": request.role})
         permit = permit_to_give(call, request, request.role)
-        app.ledger.people.add_membership(request.user_id, organization.id, request.role, audit, permit=permit)
+        app.ledger.people.add_membership(request.user_id, organization.id, request.role, audit=audit, permit=permit)
         return organization.id, _present(app, organization.id, request.user_id)
 
     organization_id, added = await in_thread(write)
@@ -151,7 +151,7 @@ async def change_member(app: App, call: Call, request: ChangeMemberRequest) -> M
         require_may_give(role, request.role)
         audit = audit_entry(call, "member.role_change", organization.id, request.user_id, {"to": request.role})
         permit = permit_to_give(call, request, request.role)
-        app.ledger.people.set_member_role(organization.id, request.user_id, request.role, audit, permit=permit)
+        app.ledger.people.set_member_role(organization.id, request.user_id, request.role, audit=audit, permit=permit)
         return organization.id, _present(app, organization.id, request.user_id)
 
     organization_id, changed = await in_thread(write)
@@ -172,7 +172,9 @@ async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneVie
             require_may_give(role)
         audit = audit_entry(call, "member.remove", organization.id, request.user_id)
         permit = None if leaves else permit_to_give(call, request)
-        return organization.id, app.ledger.people.remove_member(organization.id, request.user_id, audit, permit=permit)
+        return organization.id, app.ledger.people.remove_member(
+            organization.id, request.user_id, audit=audit, permit=permit
+        )
 
     organization_id, before = await in_thread(write)
     await announce_member(app, organization_id, request.user_id, "org_member_removed", before)
@@ -227,9 +229,9 @@ async def _give_project_role(
         which = (organization_id, request.project_id, request.user_id)
         permit = _project_permit(call, request)
         if adds:
-            app.ledger.project_members.add(*which, request.role, audit, permit=permit)
+            app.ledger.project_members.add(*which, request.role, audit=audit, permit=permit)
         else:
-            app.ledger.project_members.set_role(*which, request.role, audit, permit=permit)
+            app.ledger.project_members.set_role(*which, request.role, audit=audit, permit=permit)
         found = app.ledger.project_members.of_project(organization_id, request.project_id)
         return next(member for member in found if member.user.id == request.user_id)
 
@@ -245,7 +247,7 @@ async def remove_project_member(app: App, call: Call, request: ProjectMemberRequ
         require_project_manager(call.caller, request.project_id)
         which = (call.caller.organization_id, request.project_id, request.user_id)
         audit = audit_entry(call, "project_member.remove", *which[:2], {"user_id": request.user_id})
-        return app.ledger.project_members.remove(*which, audit, permit=_project_permit(call, request))
+        return app.ledger.project_members.remove(*which, audit=audit, permit=_project_permit(call, request))
 
     await _announce(app, call, request, "project_member_removed", await in_thread(write))
     return DoneView()

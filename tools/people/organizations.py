@@ -239,7 +239,7 @@ async def delete_organization(app: App, call: Call, request: OrganizationRequest
         require_owner(role, "Deleting it")
         audit = audit_entry(call, "organization.delete", None, organization.id)
         still_owner = permit(call, lambda actor, _: require_owner(actor, "Deleting it"), request.org_slug)
-        app.ledger.people.delete_organization(organization.id, audit, permit=still_owner)
+        app.ledger.people.delete_organization(organization.id, audit=audit, permit=still_owner)
         return organization.id
 
     await app.events.renew(await in_thread(delete))

@@ -158,7 +158,7 @@ async def create_team(app: App, call: Call, request: CreateTeamRequest) -> TeamV
         def store(slug: str) -> Team:
             team = Team(organization_id, team_id, name, slug, request.description.strip(), now)
             audit = audit_entry(call, "team.create", organization_id, team.id, {"slug": team.slug})
-            app.ledger.teams.create(team, audit, permit=_permit(call))
+            app.ledger.teams.create(team, audit=audit, permit=_permit(call))
             return team
 
         return store_under(request.slug, slug_of(name, "team"), store)
@@ -187,7 +187,7 @@ async def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamV
             organization_id,
             request.team_id,
             edit,
-            audit_entry(call, "team.update", organization_id, request.team_id, {"changed": list(given)}),
+            audit=audit_entry(call, "team.update", organization_id, request.team_id, {"changed": list(given)}),
             permit=_permit(call),
         )
 
@@ -202,7 +202,7 @@ async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
 
     def delete(team: Team, audit: AuditDraft) -> None:
         audit = replace(audit, details={"slug": team.slug})
-        app.ledger.teams.delete(team.organization_id, team.id, audit, permit=_permit(call))
+        app.ledger.teams.delete(team.organization_id, team.id, audit=audit, permit=_permit(call))
 
     await _change(app, call, request, "team.delete", delete)
     return Nothing()
@@ -227,7 +227,7 @@ async def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> T
 
     def add(team: Team, audit: AuditDraft) -> Member:
         which = (team.organization_id, team.id)
-        app.ledger.teams.add_member(*which, request.user_id, audit, permit=_permit(call))
+        app.ledger.teams.add_member(*which, request.user_id, audit=audit, permit=_permit(call))
         found = next((each for each in app.ledger.teams.members(*which) if each.user.id == request.user_id), None)
         if found is None:
             raise NotFound("The user is not in the team any more.")
@@ -240,7 +240,9 @@ async def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -
     """Take a user out of a team; what the team gave it ends at once. Admins may."""
 
     def remove(team: Team, audit: AuditDraft) -> None:
-        app.ledger.teams.remove_member(team.organization_id, team.id, request.user_id, audit, permit=_permit(call))
+        app.ledger.teams.remove_member(
+            team.organization_id, team.id, request.user_id, audit=audit, permit=_permit(call)
+        )
 
     await _change(app, call, request, "team_member.remove", remove)
     return DoneView()
@@ -265,7 +267,7 @@ async def give_team_project(app: App, call: Call, request: GiveTeamProjectReques
     def give(team: Team, audit: AuditDraft) -> None:
         require_live_project(app, team.organization_id, request.project_id)
         which, audit = (team.organization_id, team.id), replace(audit, details=audit.details | {"to": request.role})
-        app.ledger.teams.put_project(*which, request.project_id, request.role, audit, permit=_permit(call))
+        app.ledger.teams.put_project(*which, request.project_id, request.role, audit=audit, permit=_permit(call))
 
     await _change(app, call, request, "team_project.give", give)
     return TeamProjectView(project_id=request.project_id, role=request.role)
@@ -275,7 +277,9 @@ async def remove_team_project(app: App, call: Call, request: TeamProjectRequest)
     """Take a team's role in a project away from everybody in it, at once. Admins may."""
 
     def remove(team: Team, audit: AuditDraft) -> None:
-        app.ledger.teams.remove_project(team.organization_id, team.id, request.project_id, audit, permit=_permit(call))
+        app.ledger.teams.remove_project(
+            team.organization_id, team.id, request.project_id, audit=audit, permit=_permit(call)
+        )
 
     await _change(app, call, request, "team_project.remove", remove)
     return DoneView()

@@ -2,7 +2,6 @@
 
 import time
 from collections import defaultdict
-from dataclasses import asdict
 from typing import Any
 
 from stores.embedding import WatchedEmbedder
@@ -31,10 +30,7 @@ def readiness(app: App) -> dict[str, Any]:
         "status": "ready" if ledger["ready"] else "not_ready",
         "version": VERSION,
         "dependencies": dependencies,
-        "indexes": [
-            *_indexes(app.indexer.status(), "ready" if app.indexer.surveyed else "catching_up"),
-            {"name": "analytics", **asdict(app.analytics.status())},
-        ],
+        "indexes": _indexes(app.indexer.status(), "ready" if app.indexer.surveyed else "catching_up"),
         "warnings": [OPEN_MCP] if app.settings.mcp_auth_mode == "off" else [],
     }
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from auth.policy import admins_may_read
-from stores.analytics import Exposure, Shown
+from stores.exposures import Exposure, Shown
 from stores.ledger import Cited, Citing, Claim, Transaction
 from tools.app import App
 from tools.frame.audit_entries import audit_entry

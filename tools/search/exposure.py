@@ -1,11 +1,11 @@
-"""Exposures: returned records, queued for the analytics after ranking."""
+"""Exposures: returned records, queued after ranking."""
 
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from stores.analytics import Exposure, Shown
+from stores.exposures import Exposure, Shown
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import Call
@@ -19,7 +19,7 @@ _OURS = re.compile(r"session_[0-9a-f]{16}")
 def exposed(
     app: App, call: Call, surface: Surface, records: Sequence[Shown], *, session_key: str | None = None
 ) -> JsonObject:
-    """Queue the records of an answer for the analytics; return the counts.
+    """Queue the records of an answer; return the counts.
 
     `{}` for an empty answer or if recording is off.
     """

@@ -12,7 +12,7 @@ from auth.memory_policy import MemoryScopeRequest, readable_memory
 from auth.policy import MemoryScope
 from auth.principal import Principal
 from auth.visibility import memory_key, private_key
-from stores.analytics import Shown
+from stores.exposures import Shown
 from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.entities.entities import chunk_metadata

@@ -35,10 +35,6 @@ def openai(request: dict[str, Any]) -> Reply:
     return Reply.json({"object": "list", "data": rows[::-1], "model": request["model"]})
 
 
-def ollama(request: dict[str, Any]) -> Reply:
-    return Reply.json({"model": request["model"], "embeddings": [vector(text) for text in request["input"]]})
-
-
 Answer = Callable[[dict[str, Any]], Reply]
 
 

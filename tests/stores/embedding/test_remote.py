@@ -13,7 +13,7 @@ import pytest
 
 from stores.embedding import Embedder, EmbeddingFailed, EmbeddingSpec, build_embedder
 from stores.errors import InvalidSetting, Unavailable
-from tests.stores.embedding.servers import Reply, Server, ollama, openai, running, vector
+from tests.stores.embedding.servers import Reply, Server, openai, running, vector
 
 KEY = "sk-very-secret-0123456789"
 
@@ -63,14 +63,13 @@ def test_openai_vectors_are_in_order_and_of_unit_length(server: Server) -> None:
     assert server.authorizations == [f"Bearer {KEY}"]
 
 
-def test_ollama_is_asked_in_its_own_words() -> None:
-    with running(ollama) as server:
-        embedder = opened(spec_for(server, provider="ollama", api_key=None, dimension=4))
-        np.testing.assert_allclose(embedder.embed_query("hello"), unit("hello"), atol=1e-6)
-        assert server.paths == ["/api/embed"]
-        assert server.requests == [{"model": "small", "input": ["hello"], "truncate": True, "dimensions": 4}]
-        assert server.authorizations == [None]
-        assert embedder.model == "ollama:small/4"
+def test_ollama_is_asked_likewise_and_needs_no_key(server: Server) -> None:
+    embedder = opened(spec_for(server, provider="ollama", api_key=None, dimension=4))
+    np.testing.assert_allclose(embedder.embed_query("hello"), unit("hello"), atol=1e-6)
+    assert server.paths == ["/v1/embeddings"]
+    assert server.requests == [{"model": "small", "input": ["hello"], "dimensions": 4}]
+    assert server.authorizations == [None]
+    assert embedder.model == "ollama:small/4"
 
 
 @pytest.mark.parametrize(
@@ -232,10 +231,9 @@ def test_a_dimension_that_changes_is_refused(server: Server) -> None:
         embedder.embed_query("second")
 
 
-def test_an_unknown_model_is_not_retried_and_the_way_out_is_named() -> None:
-    with running(ollama) as server:
-        server.first = [Reply.json({"error": 'model "small" not found, try pulling it first'}, 404)]
-        error = refused(spec_for(server, provider="ollama"))
+def test_an_unknown_model_is_not_retried_and_the_way_out_is_named(server: Server) -> None:
+    server.first = [Reply.json({"error": 'model "small" not found, try pulling it first'}, 404)]
+    error = refused(spec_for(server, provider="ollama"))
     assert 'model "small" not found' in error.message
     assert "ollama pull small" in error.remediation
     assert len(server.requests) == 1

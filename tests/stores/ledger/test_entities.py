@@ -205,13 +205,17 @@ def test_what_operations_look_for_is_found_on_either_database(ledger: Ledger) ->
     found = ledger.records.readable_with_prefix(ORG, ["task_ab", "task_a", "task%"], visibility=visible, limit=9)
     assert [each.id for each in found] == ["task_ab1", "task_a%"]
     assert ledger.records.readable_with_prefix(ORG, ["task_a", "Task"], visibility=visible, limit=2) == found[::-1]
-    tally = ledger.records.task_tally(ORG, "p", visible)
+    tally = ledger.records.task_tally(ORG, "p", visible, since=made.created_at)
     assert (tally.by_status, [each.name for each in tally.assignees]) == ({"todo": 1}, ["Ada L."])
     asked: dict[str, Any] = {"types": frozenset({"task"}), "visibility": visible, "limit": 9}
     assert ledger.records.written_since(ORG, before, **asked) == ["task_ab1"]
     with ledger.transaction(ORG, ANN) as tx:
         assert tx.records.same_entity(replace(task, name="TASK_AB1"), since=made.created_at) == made
         assert tx.records.written_since(before, **asked) == ["task_ab1"]
-    update(ledger, "task_ab1", metadata={"status": "doing"})
-    [history] = ledger.records.task_histories(ORG, ["task_ab1", "task_a%", "absent"])
-    assert [(each.revision, each.status) for each in history.moves] == [(1, "todo"), (2, "doing")]
+    assert (tally.created, tally.completed) == ((made.created_at,), ())
+    moves = ("done", "doing", "done", "done", "archived")
+    moved = [update(ledger, "task_ab1", metadata={"status": each}) for each in moves]
+    tally = ledger.records.task_tally(ORG, "p", visible, since=made.created_at + timedelta(microseconds=1))
+    assert (tally.created, tally.completed) == ((), (moved[2].updated_at,))
+    update(ledger, "task_ab1", metadata={"status": "todo"})
+    assert ledger.records.task_tally(ORG, "p", visible, since=made.created_at).completed == ()

@@ -25,7 +25,7 @@ from tests.stores.ledger.samples import (
 @pytest.fixture
 def invitation(ledger: Ledger, clock: SteppingClock) -> Invitation:
     made = Invitation("i1", ORG, "USER-bob@example.org", "admin", ANN, clock.now, clock.now + DAYS_30)
-    ledger.invitations.create(made, "token", deed("member.invite"))
+    ledger.invitations.create(made, "token", audit=deed("member.invite"))
     return made
 
 
@@ -38,7 +38,7 @@ def test_whoever_may_not_invite_at_that_moment_is_refused_and_ends_no_earlier_in
 
     again = replace(invitation, id="i2")
     with pytest.raises(Forbidden, match="None, None"):
-        ledger.invitations.create(again, "token-2", deed("member.invite"), permit=Permit(BOB, check))
+        ledger.invitations.create(again, "token-2", audit=deed("member.invite"), permit=Permit(BOB, check))
     assert ledger.invitations.pending(ORG) == [invitation]
     assert actions(ledger) == ["member.invite"]
     ledger.invitations.create(again, "token-2", permit=Permit(ANN, check))
@@ -64,7 +64,7 @@ def test_an_invitation_of_another_or_a_revoked_expired_or_unknown_one_makes_nobo
         ledger.invitations.accept("token", "nobody")
     with pytest.raises(NotFound):
         ledger.invitations.revoke(OTHER, "i1")
-    ledger.invitations.revoke(ORG, "i1", deed("invitation.revoke"))
+    ledger.invitations.revoke(ORG, "i1", audit=deed("invitation.revoke"))
     with pytest.raises(NotFound):
         ledger.invitations.revoke(ORG, "i1")
     ledger.invitations.create(replace(invitation, id="i2"), "expired")

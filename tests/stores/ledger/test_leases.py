@@ -1,5 +1,3 @@
-from datetime import timedelta
-
 import pytest
 
 from stores.errors import Conflict
@@ -23,8 +21,6 @@ def test_an_expired_lease_may_be_taken_and_the_old_holder_is_fenced_off(ledger: 
     clock.now = old.expires_at
     new = ledger.leases.acquire(ORG, "work", "process-2")
     assert new.token > old.token
-    with pytest.raises(Conflict, match="lost"):
-        ledger.leases.renew(old)
     with ledger.transaction(ORG, ANN) as tx, pytest.raises(Conflict, match="lost"):
         tx.require_lease(old)
     ledger.leases.release(old)
@@ -32,17 +28,6 @@ def test_an_expired_lease_may_be_taken_and_the_old_holder_is_fenced_off(ledger: 
         tx.require_lease(new)
         tx.records.create_entity(draft("e1"))
     assert ledger.records.revisions(ORG) == {"e1": 1}
-
-
-def test_a_renewed_lease_lasts_from_the_renewal(ledger: Ledger, clock: SteppingClock) -> None:
-    lease = ledger.leases.acquire(ORG, "work", "process-1", ttl_s=10)
-    clock.now += timedelta(seconds=5)
-    renewed = ledger.leases.renew(lease, ttl_s=10)
-    assert renewed.token == lease.token
-    assert renewed.expires_at == clock.now + timedelta(seconds=10)
-    clock.now = lease.expires_at
-    with pytest.raises(Conflict):
-        ledger.leases.acquire(ORG, "work", "process-2")
 
 
 def test_the_leases_of_a_dead_process_are_given_back(ledger: Ledger) -> None:

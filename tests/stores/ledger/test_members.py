@@ -27,7 +27,7 @@ SHARED = "shared"
 
 @pytest.fixture
 def bob(ledger: Ledger) -> str:
-    ledger.people.add_membership(BOB, ORG, "member", deed("member.add"))
+    ledger.people.add_membership(BOB, ORG, "member", audit=deed("member.add"))
     return BOB
 
 
@@ -75,9 +75,9 @@ def test_a_permit_is_asked_with_the_roles_of_the_moment_and_its_refusal_writes_n
             raise Forbidden(f"{actor} touches {before}")
 
     writes: dict[str, Callable[[Permit], object]] = {
-        "add": lambda permit: ledger.people.add_membership(CAT, ORG, "viewer", deed("x"), permit=permit),
-        "change": lambda permit: ledger.people.set_member_role(ORG, BOB, "admin", deed("x"), permit=permit),
-        "remove": lambda permit: ledger.people.remove_member(ORG, BOB, deed("x"), permit=permit),
+        "add": lambda permit: ledger.people.add_membership(CAT, ORG, "viewer", audit=deed("x"), permit=permit),
+        "change": lambda permit: ledger.people.set_member_role(ORG, BOB, "admin", audit=deed("x"), permit=permit),
+        "remove": lambda permit: ledger.people.remove_member(ORG, BOB, audit=deed("x"), permit=permit),
     }
     ledger.people.create_account(person(CAT), organization("org-cat"))
     for actor in (CAT, BOB):
@@ -101,7 +101,7 @@ def test_whoever_is_removed_loses_everything_in_the_organization_and_nothing_els
         ledger.people.create_session(session(f"in-{organization_id}", BOB, organization_id))
         ledger.api_keys.create(api_key(organization_id, BOB, organization_id), "hash")
 
-    assert ledger.people.remove_member(ORG, BOB, deed("member.remove")) == "member"
+    assert ledger.people.remove_member(ORG, BOB, audit=deed("member.remove")) == "member"
 
     assert [each.organization_id for each in ledger.people.sessions(BOB)] == [OTHER]
     assert ledger.api_keys.find(f"sk_{ORG}") is None

@@ -71,7 +71,7 @@ def fill(ledger: Ledger, organization_id: str, clock: SteppingClock) -> None:
     ledger.teams.add_member(organization_id, "t1", BOB)
     ledger.teams.put_project(organization_id, "t1", "p1", "project_viewer")
     invitation = Invitation("i1", organization_id, "c@x.org", "member", ANN, clock.now, clock.now + DAYS_30)
-    ledger.invitations.create(invitation, "token", deed("member.invite", organization_id))
+    ledger.invitations.create(invitation, "token", audit=deed("member.invite", organization_id))
     ledger.people.create_session(session("bobs", BOB, organization_id))
     ledger.leases.acquire(organization_id, "import", "process-1")
 
@@ -96,7 +96,7 @@ def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(
     told: list[tuple[str, bool]] = []
     ledger.people.on_delete.append(lambda each: told.append((each, ledger.people.organization(each) is None)))
 
-    ledger.people.delete_organization(SHARED, deed("organization.delete", None, resource=SHARED))
+    ledger.people.delete_organization(SHARED, audit=deed("organization.delete", None, resource=SHARED))
 
     assert told == [(SHARED, True)]
     assert rows_of(database, SHARED) == {}
@@ -184,7 +184,7 @@ def test_whoever_owned_an_organization_a_moment_ago_neither_edits_nor_deletes_it
     with pytest.raises(Forbidden):
         ledger.people.edit_organization("shared", name="Mine", audit=deed("x"), permit=permit)
     with pytest.raises(Forbidden):
-        ledger.people.delete_organization("shared", deed("x"), permit=permit)
+        ledger.people.delete_organization("shared", audit=deed("x"), permit=permit)
     assert (ledger.people.organization("shared"), actions(ledger)) == (before, [])
     ledger.people.delete_organization("shared", permit=Permit(ANN, check))
     assert ledger.people.organization("shared") is None

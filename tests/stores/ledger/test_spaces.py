@@ -22,13 +22,13 @@ def space(space_id: str = "s1", scope: str = "shared", key: str | None = "crew",
 
 def put(ledger: Ledger, principal_id: str, role: str = "reader", space_id: str = "s1", **more: object) -> SpaceMember:
     draft = replace(MemberDraft("user", principal_id, role), **more)  # type: ignore[arg-type]  # fields by name
-    return ledger.spaces.put_member(ORG, space_id, draft, permit=ANNS)
+    return ledger.spaces.put_member(ORG, space_id, draft, ANN, permit=ANNS)
 
 
 @pytest.fixture
 def crew(ledger: Ledger) -> MemorySpace:
     ledger.people.add_membership(BOB, ORG, "member")
-    return ledger.spaces.create(space(), deed("memory.space.create"))
+    return ledger.spaces.create(space(), audit=deed("memory.space.create"))
 
 
 def grants(ledger: Ledger, user_id: str = BOB) -> dict[str, bool]:
@@ -36,7 +36,7 @@ def grants(ledger: Ledger, user_id: str = BOB) -> dict[str, bool]:
 
 
 def test_a_space_is_stored_once_for_its_scope_and_key(ledger: Ledger, crew: MemorySpace) -> None:
-    assert ledger.spaces.space(ORG, "s1") == crew == ledger.spaces.create(space("s2", name="Another"), deed("x"))
+    assert ledger.spaces.space(ORG, "s1") == crew == ledger.spaces.create(space("s2", name="Another"), audit=deed("x"))
     assert actions(ledger) == ["memory.space.create"]
     keyless = ledger.spaces.create(space("s3", "organization", None))
     assert ledger.spaces.create(space("s4", "organization", None)) == keyless == ledger.spaces.space(ORG, "s3")
@@ -55,7 +55,9 @@ def test_spaces_are_listed_the_oldest_first_without_those_of_others(ledger: Ledg
 
 
 def test_a_change_merges_metadata_and_leaves_the_rest(ledger: Ledger, crew: MemorySpace) -> None:
-    changed = ledger.spaces.edit(ORG, "s1", SpaceChange(name="New", metadata={"b": 2}), deed("memory.space.update"))
+    changed = ledger.spaces.edit(
+        ORG, "s1", SpaceChange(name="New", metadata={"b": 2}), audit=deed("memory.space.update")
+    )
     assert (changed.name, changed.description, changed.metadata) == ("New", None, {"a": 1, "b": 2})
     assert changed.updated_at > crew.updated_at
     assert changed == ledger.spaces.space(ORG, "s1")
@@ -128,7 +130,9 @@ def test_what_no_index_could_hold_is_refused(ledger: Ledger, crew: MemorySpace) 
 DEEDS: dict[str, Callable[[Ledger, Permit], object]] = {
     "create": lambda ledger, permit: ledger.spaces.create(space("s2", key="other"), permit=permit),
     "edit": lambda ledger, permit: ledger.spaces.edit(ORG, "s1", SpaceChange(name="x"), permit=permit),
-    "put": lambda ledger, permit: ledger.spaces.put_member(ORG, "s1", MemberDraft("user", BOB, "owner"), permit=permit),
+    "put": lambda ledger, permit: ledger.spaces.put_member(
+        ORG, "s1", MemberDraft("user", BOB, "owner"), ANN, permit=permit
+    ),
 }
 
 

@@ -13,7 +13,7 @@ from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, actions, a
 @pytest.fixture
 def team(ledger: Ledger, clock: SteppingClock) -> Team:
     made = Team(ORG, "t1", "Core", "core", "Everything below.", clock.now)
-    ledger.teams.create(made, deed("team.create"))
+    ledger.teams.create(made, audit=deed("team.create"))
     return made
 
 
@@ -58,13 +58,13 @@ def test_a_permit_is_asked_with_the_role_of_the_moment_before_a_team_changes(
 def test_a_team_has_one_role_in_a_project_and_what_it_gave_ends_with_it(ledger: Ledger, team: Team) -> None:
     add_project(ledger, "p1", creator=BOB)
     ledger.teams.add_member(ORG, "t1", ANN)
-    assert ledger.teams.put_project(ORG, "t1", "p1", "project_viewer", deed("team.project")) is None
-    before = ledger.teams.put_project(ORG, "t1", "p1", "project_maintainer", deed("team.project"))
+    assert ledger.teams.put_project(ORG, "t1", "p1", "project_viewer", audit=deed("team.project")) is None
+    before = ledger.teams.put_project(ORG, "t1", "p1", "project_maintainer", audit=deed("team.project"))
     assert before == "project_viewer"
     assert ledger.teams.projects(ORG, "t1") == ledger.people.access(ANN, ORG).roles == {"p1": "project_maintainer"}
     with pytest.raises(NotFound, match="no project p2"):
         ledger.teams.put_project(ORG, "t1", "p2", "project_viewer")
-    assert ledger.teams.remove_project(ORG, "t1", "p1", deed("team.project")) == "project_maintainer"
+    assert ledger.teams.remove_project(ORG, "t1", "p1", audit=deed("team.project")) == "project_maintainer"
     with pytest.raises(NotFound):
         ledger.teams.remove_project(ORG, "t1", "p1")
     assert ledger.teams.projects(ORG, "t1") == ledger.people.access(ANN, ORG).roles == {}

@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from stores.analytics import Exposures, Shown, Uses
 from stores.embedding import Embedder
 from stores.errors import Forbidden, ValidationFailed
+from stores.exposures import OPTIONS, Exposures, Shown
 from stores.ledger import AuditQuery
 from stores.records import IndexFilter
 from tests.people import Person, person
@@ -43,8 +43,11 @@ async def ranked(reader: Person, query: str = QUERY, **fields: Any) -> dict[str,
     return {hit["id"]: hit["score"] for hit in found["results"]}
 
 
-async def uses(app: App, person: Person) -> list[Uses]:
-    return await in_thread(app.exposures.uses, person.organization_id, frozenset({"organization"}))
+async def recorded(app: App, person: Person) -> list[tuple[str, str]]:
+    await in_thread(app.exposures.flush)
+    statement = "SELECT signal, surface FROM exposures WHERE organization_id = ? ORDER BY ALL"
+    with duckdb.connect(str(app.folder.path / "analytics.duckdb"), config=OPTIONS) as connection:
+        return connection.execute(statement, [person.organization_id]).fetchall()
 
 
 async def test_a_search_says_what_it_records_and_can_be_told_not_to(app: App, owner: Person) -> None:
@@ -65,7 +68,7 @@ async def test_a_search_says_what_it_records_and_can_be_told_not_to(app: App, ow
     assert "usage_exposure" not in silent["filters"]
     assert {hit["id"] for hit in silent["results"]} == {first, second}
     assert all("usage_exposure" not in hit["metadata"] for hit in silent["results"])
-    assert await uses(app, owner) == [Uses("search", 2, 0)]
+    assert await recorded(app, owner) == [("exposure", "search")] * 2
 
 
 async def test_what_is_recorded_has_places_and_keys_and_no_text(settings: Settings, embedder: Embedder) -> None:
@@ -103,7 +106,7 @@ async def test_nothing_is_recorded_where_the_operator_says_so(tmp_path: Path, em
 
 async def test_a_full_queue_costs_the_record_and_not_the_answer(app: App, owner: Person) -> None:
     ids = await notes(owner)
-    small = Exposures(app.analytics, app.ledger, app.clock, keep=timedelta(days=1), most=1)
+    small = Exposures(app.ledger, app.folder.path / "small.duckdb", app.clock, keep=timedelta(days=1), most=1)
     cramped = replace(owner, app=replace(app, exposures=small))
     found = await cramped.call("search", query=QUERY)
     usage = found["filters"]["usage_exposure"]
@@ -120,7 +123,7 @@ async def test_what_stands_in_an_answer_twice_is_recorded_once(app: App, owner: 
     usage = exposed(app, Call(principal), "context", places)
     assert (usage["returned_count"], usage["stamped_count"]) == (3, 2)
     assert usage["exclusions"] == [{"response_id": first, "reason": "duplicate"}]
-    assert await uses(app, owner) == [Uses("context", 2, 0)]
+    assert await recorded(app, owner) == [("exposure", "context")] * 2
     assert exposed(app, Call(principal), "recall", []) == {}
 
 
@@ -139,7 +142,7 @@ async def test_citing_counts_once_in_a_session_and_says_what_counted(app: App, o
     assert other["counted_ids"] == [first]
     assert "run-7" not in other["session_key"]
     assert (await owner.call("cite", cited_ids=[first], session_key="run-7"))["replayed_ids"] == [first]
-    assert await uses(app, owner) == [Uses("search", 2, 2)]
+    assert (await recorded(app, owner)).count(("exposure", "search")) == 2
 
 
 @pytest.mark.parametrize(
@@ -256,11 +259,9 @@ async def test_an_erased_record_leaves_no_row_and_no_weight(app: App, owner: Per
     await owner.call("cite", cited_ids=[first, second])
     await in_thread(app.exposures.flush)
     await owner.call("delete_entity", entity_id=second)
-    assert await in_thread(app.analytics.differences, owner.organization_id, 20) == []
-    exposed_now = app.analytics.using(lambda file: file.exposed_records(owner.organization_id))
-    assert exposed_now == {first}
+    await in_thread(app.exposures.prune)
     assert {each.record_id for each in app.ledger.memories.citations(owner.organization_id)} == {first}
-    assert await uses(app, owner) == [Uses("search", 1, 1)]
+    assert (await recorded(app, owner)).count(("exposure", "search")) == 1
 
 
 async def test_what_helped_with_a_task_counts_as_cited_when_it_is_done(app: App, owner: Person) -> None:

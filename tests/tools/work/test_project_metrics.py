@@ -1,5 +1,4 @@
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,15 +109,3 @@ async def test_a_task_counts_on_the_day_of_its_last_completion(settings: Setting
         found = await metrics(owner, project_id)
         assert velocity(found)[-2:] == [0, 2]
         assert (found["total_tasks"], found["completion_rate"], found["tasks_completed_last_7d"]) == (1, 100.0, 2)
-
-
-async def test_metrics_survive_the_loss_of_their_file(settings: Settings, tmp_path: Path) -> None:
-    quiet = settings.model_copy(update={"embedding_provider": "none"})
-    async with open_app(quiet, logs=LogRing()) as app:
-        owner = await person(app, "owner")
-        project_id = await project(owner)
-        await task(owner, project_id, "done")
-        before = await metrics(owner, project_id)
-    (quiet.data_dir / "analytics.duckdb").unlink()
-    async with open_app(quiet, logs=LogRing()) as app:
-        assert await metrics(Person(app, owner.signed, owner.email), project_id) == before
