@@ -1,16 +1,10 @@
 """Reference of the command line."""
 
-import inspect
-from collections.abc import Callable
-from enum import Enum
-from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Any
 
-from typer import Typer
-from typer.models import ArgumentInfo, ParameterInfo
+import typer
 
-from cli.reference.markdown import code, spoken, table
+from cli.reference.markdown import code, table
 
 INTRO = """\
 # Commands
@@ -20,59 +14,25 @@ folder, they say which process it is and exit with 1. Exit codes: 0 for success,
 explains, 2 for a command line that makes no sense; from commands that take `--url`, 3 when nobody is logged in and 4
 when no Engrain server answers: [The command line](../guide/command-line.md)."""
 
-Command = Callable[..., object]
 
-
-def commands(app: Typer) -> dict[str, Command]:
-    found = _commands(app)
-    for group in app.registered_groups:
-        if group.typer_instance is not None and (info := group.typer_instance.registered_callback) is not None:
-            name = str(group.typer_instance.info.name)
-            if info.callback is not None:
-                found[name] = info.callback
-            found |= {f"{name} {each}": command for each, command in _commands(group.typer_instance).items()}
+def commands(app: typer.Typer) -> dict[str, Any]:
+    """Return the visible commands by name, those of a group behind it."""
+    found: dict[str, Any] = {}
+    for name, command in vars(typer.main.get_command(app))["commands"].items():
+        if not command.hidden:
+            found[name] = command
+            found |= {f"{name} {each}": of_group for each, of_group in getattr(command, "commands", {}).items()}
     return found
 
 
-def _commands(typer: Typer) -> dict[str, Command]:
-    return {
-        info.name or info.callback.__name__.replace("_", "-"): info.callback
-        for info in typer.registered_commands
-        if info.callback is not None and not info.hidden
-    }
-
-
-def page(app: Typer) -> str:
+def page(app: typer.Typer) -> str:
     return "\n\n".join([INTRO, *[_section(name, command) for name, command in commands(app).items()]]) + "\n"
 
 
-def _section(name: str, command: Command) -> str:
-    hints = get_type_hints(command, include_extras=True)
-    rows = [_row(parameter, hints[parameter]) for parameter in inspect.signature(command).parameters]
-    parts = [f"## engrain {name}", " ".join((inspect.getdoc(command) or "").split())]
-    if rows:
-        parts.append(table(["Option", "Value", "Meaning"], rows))
+def _section(name: str, command: Any) -> str:  # noqa: ANN401, RUF100 - typer brings its own click
+    context = command.make_context(name, [], resilient_parsing=True)
+    records = [each.get_help_record(context) for each in command.params if each.name != "help"]
+    parts = [f"## engrain {name}", " ".join((command.help or "").split())]
+    if rows := [[code(names), meaning] for names, meaning in filter(None, records)]:
+        parts.append(table(["Option", "Meaning"], rows))
     return "\n\n".join(parts)
-
-
-def _row(parameter: str, hint: Any) -> list[str]:  # noqa: ANN401, RUF100 - a type annotation has no type
-    kind, info = hint, None
-    if get_origin(hint) is Annotated:
-        kind, info = hint.__origin__, next(each for each in hint.__metadata__ if isinstance(each, ParameterInfo))
-    # Inside Annotated, typer takes the first name for a default and sorts it out when it runs.
-    declared = (info.default, *(info.param_decls or ())) if info is not None else ()
-    named = [name for name in declared if isinstance(name, str) and name.startswith("-")]
-    bare = parameter.replace("_", "-")
-    names = named or [f"[{bare}]" if isinstance(info, ArgumentInfo) else f"--{bare}"]
-    return [" ".join(map(code, names)), _value(kind), (info.help if info is not None else None) or ""]
-
-
-def _value(kind: Any) -> str:  # noqa: ANN401, RUF100 - a type annotation has no type
-    options = [option for option in get_args(kind) if option is not NoneType]
-    if get_origin(kind) is list:
-        return f"{_value(options[0])}; may be repeated"
-    if options:
-        return spoken([_value(option) for option in options])
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return spoken([code(member.value) for member in kind])
-    return {Path: "path", int: "integer", str: "text", bool: "flag", float: "number"}.get(kind, code(kind))

@@ -8,21 +8,13 @@ from typing import Any
 import typer
 
 from cli.reference import command_page, error_page
-from cli.reference.markdown import MARK, code, fields_table, in_words, spoken, table
+from cli.reference.markdown import MARK, code, fields_table, in_words, spoken
 from rest_bridge.websocket import EVENT_NAMES
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation, Tool
 from tools.frame.prompts import PROMPTS
 from tools.frame.tool_schemas import input_schema
 from tools.mcp_server import CORE, RESOURCES
-from tools.records.entity_types import (
-    COMPLEXITIES,
-    ENTITY_TYPES,
-    PRIORITIES,
-    PROJECT_VISIBILITIES,
-    RELATIONSHIP_TYPES,
-    STATUSES,
-)
 from tools.runtime.client_settings import DESCRIPTIONS, ClientSettings
 from tools.runtime.settings import PREFIX, Settings
 
@@ -173,58 +165,12 @@ def _setting_default(value: object, factory: object) -> str:
     return code(str(value).lower() if isinstance(value, bool) else value)
 
 
-TYPE_MEANINGS = {
-    "episode": "What was learned at some time: an insight, a discovery, a debugging note. The default.",
-    "pattern": "A coding pattern.",
-    "procedure": "A guide in steps.",
-    "guide": "Standards of a project.",
-    "note": "A note without a form.",
-    "rule": "A guideline that is to be followed.",
-    "template": "A template for code.",
-    "topic": "A grouping of ideas.",
-    "task": "A piece of work.",
-    "epic": "An initiative that groups tasks.",
-    "project": "What epics and tasks belong to.",
-    "source": "Where documents come from.",
-    "document": "One chunk of an ingested document.",
-    "decision": "What was decided, and why.",
-    "error_pattern": "A failure that comes back, with its cause and its cure.",
-}
-
-
-def words_page() -> str:
-    types = [[code(name), TYPE_MEANINGS.get(name, "")] for name in ENTITY_TYPES if name in TYPE_MEANINGS]
-    others = [code(name) for name in ENTITY_TYPES if name not in TYPE_MEANINGS]
-    states = [[code(kind), ", ".join(map(code, words)), code(words[0])] for kind, words in STATUSES.items()]
-    return (
-        "\n\n".join(
-            [
-                "# Words",
-                "## Entity types",
-                table(["Type", "What it is"], types),
-                f"Also accepted: {', '.join(others)}.",
-                "## Relationship types",
-                "In `related_to` one may stand before an id: `supersedes:<id>`. A plain id means `RELATED_TO`.",
-                ", ".join(code(name) for name in sorted(RELATIONSHIP_TYPES)) + ".",
-                "## States",
-                "In `metadata.status` of the types that have a workflow. `archived` is final for tasks and epics.",
-                table(["Type", "States", "Default"], states),
-                f"Tasks and epics have `metadata.priority`, by default the first: {', '.join(map(code, PRIORITIES))}.",
-                f"Tasks have `metadata.complexity`, by default the first: {', '.join(map(code, COMPLEXITIES))}.",
-                f"Projects have `metadata.visibility`, by default `org`: {', '.join(map(code, PROJECT_VISIBILITIES))}.",
-            ]
-        )
-        + "\n"
-    )
-
-
 PAGES: Mapping[str, tuple[str, Callable[[typer.Typer], str]]] = {
     "tools.md": ("MCP tools", lambda _: tools_page()),
     "events.md": ("Events of the WebSocket", lambda _: events_page()),
     "settings.md": ("Settings", lambda _: settings_page()),
     "errors.md": ("Error codes, with remediation", lambda _: error_page.page()),
     "commands.md": ("The `engrain` command line", command_page.page),
-    "words.md": ("Entity types, relationship types and states", lambda _: words_page()),
 }
 
 

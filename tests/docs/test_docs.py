@@ -14,6 +14,14 @@ from cli.reference.writing import run_reference
 from rest_bridge.health import PATHS
 from rest_bridge.websocket import EVENT_NAMES
 from tools.catalogue import OPERATIONS
+from tools.records.entity_types import (
+    COMPLEXITIES,
+    ENTITY_TYPES,
+    PRIORITIES,
+    PROJECT_VISIBILITIES,
+    RELATIONSHIP_TYPES,
+    STATUSES,
+)
 from tools.retrieval.alike import AMONG as ALIKE_AMONG
 from tools.retrieval.alike import NEAREST
 from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, SEEDS
@@ -76,6 +84,12 @@ def test_every_command_has_its_heading() -> None:
     assert headings(REFERENCE / "commands.md")[1:] == [f"engrain {name}" for name in names]
 
 
+def test_every_word_of_records_is_named() -> None:
+    page = (ROOT / "docs" / "guide" / "words.md").read_text(encoding="utf-8")
+    words = {*ENTITY_TYPES, *RELATIONSHIP_TYPES, *PRIORITIES, *COMPLEXITIES, *PROJECT_VISIBILITIES}
+    assert words.union(*STATUSES.values()) <= set(re.findall(r"`([\w]+)`", page))
+
+
 def test_every_event_that_happens_has_its_heading_and_a_known_name() -> None:
     caused = {event for operation in OPERATIONS for event in operation.events}
     assert caused <= set(EVENT_NAMES)
@@ -90,13 +104,13 @@ def test_a_generated_page_is_as_the_code_would_write_it(name: str) -> None:
 def test_a_drifted_a_missing_and_a_stray_page_are_named(tmp_path: Path) -> None:
     assert run_reference(app, write=tmp_path, check=tmp_path) == 0
     (tmp_path / "tools.md").write_text("old")
-    (tmp_path / "words.md").unlink()
+    (tmp_path / "errors.md").unlink()
     (tmp_path / "gone.md").write_text((tmp_path / "events.md").read_text())
     (tmp_path / "mine.md").write_text("written by hand")
     checked = CliRunner().invoke(app, ["reference", "--check", str(tmp_path)])
     assert checked.exit_code == 1
     lines = checked.output.splitlines()
-    assert [line.split()[0] for line in lines] == [str(tmp_path / name) for name in ("tools.md", "words.md", "gone.md")]
+    assert [line.split()[0] for line in lines] == [str(tmp_path / name) for name in ("tools.md", "errors.md", "gone.md")]
     assert run_reference(app, write=tmp_path, check=tmp_path) == 0
     assert (tmp_path / "mine.md").exists()
 
