@@ -1,6 +1,5 @@
 """HTTP requests to a server by its address; every failure becomes a sentence."""
 
-import ipaddress
 import platform
 import re
 import ssl
@@ -8,6 +7,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from auth.external.addresses import is_this_machine
 from cli.client.failure import CommandFailed, ExitCode, Refused, Unreachable
 
 DEFAULT = "http://127.0.0.1:8420"
@@ -36,15 +36,6 @@ def server_address(typed: str) -> str:
     named = f"[{host}]" if ":" in host else host
     shown_port = "" if port in (None, _PORTS[scheme]) else f":{port}"
     return f"{scheme}://{named}{shown_port}{parts.path.rstrip('/')}"
-
-
-def is_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_local(address: str) -> bool:
