@@ -1,13 +1,12 @@
 """Store and index the texts of a collection over REST, in order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from multiprocessing.pool import ThreadPool
 
 from evals.client import Client, encoded, progress
 from evals.datasets.collection import Collection, Text
 from evals.harness.server import Place, opened
-from evals.runs import Journal
 from tools.records.entity_models import BULK_LIMIT
 
 LOADERS = 2
@@ -16,28 +15,19 @@ BATCH_BYTES = 4 * 1024 * 1024
 """Half of the server's request limit."""
 
 
-def load(journal: Journal, address: str, collection: Collection) -> dict[str, Place]:
-    """Store missing haystacks; return the place of each."""
+def load(address: str, collection: Collection) -> dict[str, Place]:
+    """Store every haystack; return the place of each."""
     by_haystack: dict[str, list[Text]] = {}
     for text in collection.texts:
         by_haystack.setdefault(text.haystack, []).append(text)
-    note = f"places-{collection.name}"
-    places = {name: Place(**plain) for name, plain in (journal.note(note) or {}).items()}
-    missing = [(name, texts) for name, texts in by_haystack.items() if name not in places]
-    progress(f"{collection.name}: storing {sum(len(texts) for _, texts in missing)} texts")
+    progress(f"{collection.name}: storing {len(collection.texts)} texts")
 
     def store(item: tuple[str, Sequence[Text]]) -> tuple[str, Place]:
         with Client(address) as client:
             return item[0], _stored(client, opened(client), collection, item[1])
 
     with ThreadPool(LOADERS) as pool:
-        for name, place in pool.imap_unordered(store, missing):
-            places[name] = place
-            journal.keep(note, {name: asdict(each) for name, each in places.items()})
-    progress(f"{collection.name}: indexing")
-    with Client(address) as client:
-        client.until_indexed()
-    return places
+        return dict(pool.imap_unordered(store, by_haystack.items()))
 
 
 def _stored(client: Client, place: Place, collection: Collection, texts: Sequence[Text]) -> Place:

@@ -1,16 +1,16 @@
 """Store commits as of their days; ask with and without relations and recency."""
 
 import hashlib
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+from pathlib import Path
 
 from evals.client import Client, progress
 from evals.datasets import Collection, Text
 from evals.datasets.collection import readable
 from evals.dated_records import DatedRecords
 from evals.harness.arms import Arm, searched
-from evals.harness.asking import Asking, close_part
+from evals.harness.asking import Asking, ask_part
 from evals.harness.server import Place, opened, served
 from evals.history.commits import Project, as_artifact, as_note, read_project
 from evals.history.questions import AIMS, questions_of
@@ -67,22 +67,19 @@ def _collections(projects: Sequence[Project]) -> list[Collection]:
 def _measure(
     journal: Journal, options: Options, projects: Sequence[Project], collections: Sequence[Collection]
 ) -> None:
-    folder, kept = journal.server_folder(NAME), journal.note("places")
-    if not kept:
-        shutil.rmtree(folder, ignore_errors=True)
-    with served(folder, options.server) as server, Client(server.address) as client:
-        if not kept:
-            progress(f"{NAME}: storing {len(collections[0].texts)} records")
-            kept = {project.name: asdict(_stored(client, project)) for project in projects}
-            journal.keep("places", kept)
+    with (
+        journal.server_data() as folder,
+        served(Path(folder), options.server) as server,
+        Client(server.address) as client,
+    ):
+        progress(f"{NAME}: storing {len(collections[0].texts)} records")
+        places = {project.name: _stored(client, project) for project in projects}
         client.until_indexed()
-        places = {name: Place(**plain) for name, plain in kept.items()}
         for collection in collections:
             for name, body in ARMS.items():
-                if (collection.name, name) not in journal.parts:
-                    arm = Arm(name, "", {"search": searched({"record_exposure": False, **body}, text="name")})
-                    Asking(server.address, collection, arm, places).ask_all(journal)
-                    close_part(journal, server, _part(collection, name, body))
+                arm = Arm(name, "", {"search": searched({"record_exposure": False, **body}, text="name")})
+                asking = Asking(server.address, collection, arm, places)
+                ask_part(journal, server, _part(collection, name, body), asking.cases())
 
 
 def _stored(client: Client, project: Project) -> Place:

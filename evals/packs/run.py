@@ -4,12 +4,12 @@ from functools import partial
 from typing import Any
 
 from evals.datasets.collection import digest_of
-from evals.harness.asking import close_part
+from evals.harness.asking import ask_part
 from evals.options import Options
 from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, Prepared, ask_missing
+from evals.runs import Journal, Prepared
 from tools.retrieval.plan import Mode
 
 NAME = "packs"
@@ -24,11 +24,11 @@ def prepare(options: Options) -> Prepared:
 
 def _measure(journal: Journal, options: Options) -> None:
     goals = read_goals()
-    with settled(journal, NAME, options) as (world, server):
+    with settled(journal, options) as (world, server):
         _case(world, goals[0], "fast")
         for mode in MODES:
-            ask_missing(journal, {(NAME, mode, goal.id): partial(_case, world, goal, mode) for goal in goals})
-            close_part(journal, server, Part(NAME, mode, "record", len(world.ids), "recall"))
+            part = Part(NAME, mode, "record", len(world.ids), "recall")
+            ask_part(journal, server, part, map(partial(_case, world, mode=mode), goals))
 
 
 def _case(world: World, goal: Goal, mode: Mode) -> Case:

@@ -1,9 +1,9 @@
 """Records of two colleagues in one organization, each as of its day."""
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from evals.client import Client
 from evals.dated_records import DatedRecords
@@ -36,21 +36,19 @@ class World:
 
 
 @contextmanager
-def settled(journal: Journal, name: str, options: Options) -> Iterator[tuple[World, ServerProcess]]:
-    """Serve the records; a resumed run does not store them again."""
-    folder, kept, records = journal.server_folder(name), journal.note("world"), read_records()
-    if not kept:
-        shutil.rmtree(folder, ignore_errors=True)
-    with served(folder, options.server) as server, Client(server.address) as ada, Client(server.address) as bob:
+def settled(journal: Journal, options: Options) -> Iterator[tuple[World, ServerProcess]]:
+    """Serve the records."""
+    records = read_records()
+    with (
+        journal.server_data() as folder,
+        served(Path(folder), options.server) as server,
+        Client(server.address) as ada,
+        Client(server.address) as bob,
+    ):
         clients: Mapping[Person, Client] = {"ada": ada, "bob": bob}
-        if not kept:
-            ids = _stored(clients, records)
-            kept = {"ids": ids, "tokens": {person: client.token for person, client in clients.items()}}
-            journal.keep("world", kept)
+        ids = _stored(clients, records)
         ada.until_indexed()
-        for person, client in clients.items():
-            client.present(kept["tokens"][person])
-        yield World(records, clients, kept["ids"]), server
+        yield World(records, clients, ids), server
 
 
 def _stored(clients: Mapping[Person, Client], records: Sequence[Kept]) -> dict[str, str]:

@@ -1,16 +1,16 @@
 """Synthesize documents from the records of the context packs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from evals.datasets.collection import digest_of
-from evals.harness.asking import close_part
+from evals.harness.asking import ask_part
 from evals.options import Options
 from evals.packs.labels import Goal, Person, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, Prepared, ask_missing
+from evals.runs import Journal, Prepared
 from evals.synthesis.labels import SectionRequest, read_requests
 from evals.synthesis.scoring import Drafted, borne_out, score
 
@@ -27,18 +27,17 @@ def prepare(options: Options) -> Prepared:
 
 
 def _measure(journal: Journal, options: Options) -> None:
-    with settled(journal, "synthesis", options) as (world, server):
+    with settled(journal, options) as (world, server):
         _draft(world, "ada", {"goal": read_goals()[0].goal})
         for name, arm in PARTS:
-            asked = _asked(world, name, arm, options.limit)
-            ask_missing(journal, {(name, arm, key): ask for key, ask in asked.items()})
-            close_part(journal, server, Part(name, arm, "record", len(world.ids), "needed cited", note=NOTES[name]))
+            part = Part(name, arm, "record", len(world.ids), "needed cited", note=NOTES[name])
+            ask_part(journal, server, part, _cases(world, name, arm, options.limit))
 
 
-def _asked(world: World, name: str, arm: str, limit: int | None) -> dict[str, Callable[[], Case]]:
+def _cases(world: World, name: str, arm: str, limit: int | None) -> Iterator[Case]:
     if name == SECTIONS:
-        return {request.id: partial(_of_sections, world, request) for request in read_requests()[:limit]}
-    return {goal.id: partial(_of_goal, world, goal, arm) for goal in read_goals()[:limit]}
+        return (_of_sections(world, request) for request in read_requests()[:limit])
+    return (_of_goal(world, goal, arm) for goal in read_goals()[:limit])
 
 
 def _draft(world: World, person: Person, body: Mapping[str, Any]) -> Drafted:
