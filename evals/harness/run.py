@@ -15,7 +15,7 @@ from evals.harness.loading import load
 from evals.harness.server import Place, served
 from evals.metrics import require_library
 from evals.options import Options, default_data
-from evals.results import NOTE_BREAK, SEPARATION, Part
+from evals.results import BELOW, NOTE_BREAK, Part
 from evals.runs import Journal, Prepared
 from stores.errors import EngrainError
 from tools.runtime.launch import ServerProcess
@@ -120,7 +120,7 @@ def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
 
 
 def _is_missing(journal: Journal, collection: Collection, arm: Arm) -> bool:
-    is_asked = arm.scores or collection.aim.measure != SEPARATION
+    is_asked = arm.scores or collection.aim.measure != BELOW
     return is_asked and (collection.name, arm.name) not in journal.parts
 
 
