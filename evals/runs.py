@@ -16,14 +16,14 @@ import platformdirs
 from evals.datasets.collection import json_lines
 from evals.machine import library_versions, machine, model_digest
 from evals.results import Case, Part
-from evals.settings_snapshot import settings_snapshot
 from stores.errors import EngrainError
-from tools.runtime.client_settings import PREFIX
+from tools.runtime.settings import PREFIX, SET, Settings, without_secrets
 from tools.runtime.version import VERSION, commit
 
 RECORD, CASES = "run.json", "cases.jsonl"
 LATEST = "latest"
 _TEXTS = ("question", "best", "missed")
+_SHOWN = frozenset(f"{PREFIX}{name.upper()}" for name, field in Settings.model_fields.items() if field.repr)
 _DECIDE = ("settings", "commit", "version", "model", "data", "versions")
 
 
@@ -73,6 +73,11 @@ def new_record(suite: str, command: Mapping[str, Any], data: Mapping[str, str], 
         versions=library_versions(),
         started_at=_now(),
     )
+
+
+def settings_snapshot(settings: Mapping[str, str]) -> dict[str, str]:
+    """Mask all values but those of settings that are no secret."""
+    return {name: without_secrets(value) if name in _SHOWN or not value else SET for name, value in settings.items()}
 
 
 def _now() -> str:
