@@ -208,7 +208,7 @@ def _opened(
         exposures = Exposures(analytics, stores.ledger, clock, keep=timedelta(days=settings.exposure_days))
         exposures.start()
         closing.callback(exposures.close)
-        usage = Usage(stores.ledger, clock, beside)
+        usage = Usage(stores.ledger, clock)
         stores.ledger.people.on_delete.append(usage.forget)
         preload = Preload(loads)
         closing.callback(preload.close)
