@@ -54,9 +54,7 @@ def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Com
         raise EngrainError(f"{before.name} and {after.name} have no case in common: other sets, arms or data.")
     judged = {part.set: part.measure for part in (*after.parts, *before.parts)}
     lines = [
-        line
-        for (name, pair), pairs in groups.items()
-        for line in _lines((name, pair), pairs, judged.get(name, ""))
+        line for (name, pair), pairs in groups.items() for line in _lines((name, pair), pairs, judged.get(name, ""))
     ]
     changed = [name for name in before.data if after.data.get(name, before.data[name]) != before.data[name]]
     remarks += [f"The data of {name} are not the same." for name in changed]

@@ -32,7 +32,8 @@ def read_pairs(encoded: bytes, place: str, most: int | None = None) -> dict[str,
     except ValueError:
         named = "query string" if place == "query" else "form"
         raise ValidationFailed(
-            f"The {named} is not valid UTF-8, or has too many fields.", details={"field": place, "expected": "percent-encoded UTF-8"}
+            f"The {named} is not valid UTF-8, or has too many fields.",
+            details={"field": place, "expected": "percent-encoded UTF-8"},
         ) from None
     for name, value in pairs:
         found.setdefault(name, []).append(value)

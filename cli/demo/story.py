@@ -64,12 +64,12 @@ def _play(temporary: Path, environ: Mapping[str, str], folder: Path | None) -> N
     rest, agent = statistics.median(rest_ms), statistics.median(agent_ms)
     _title(f"One process did all of it, without a network: median {rest:.0f} ms over REST, {agent:.0f} over MCP.")
     _line("The server is stopped and its folder removed. What to do next:")
-    commands = ("make serve", "make demo FOLDER=path") if checkout() else ("engrain serve", "engrain demo --folder path")
+    names = ("make serve", "make demo FOLDER=path") if checkout() else ("engrain serve", "engrain demo --folder path")
     for command, gives in (
-        (commands[0], "a server that keeps what you tell it, at http://127.0.0.1:8420"),
+        (names[0], "a server that keeps what you tell it, at http://127.0.0.1:8420"),
         ("open http://127.0.0.1:8420/api/docs", "every route"),
         ("read docs/guide/agents.md", "connect Claude Code, Cursor, Codex or any other MCP client"),
-        (commands[1], "the same with your own text"),
+        (names[1], "the same with your own text"),
     ):
         typer.echo(f"    {command:<38}{gives}")
 

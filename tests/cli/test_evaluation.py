@@ -76,9 +76,7 @@ def test_a_setting_that_is_none_is_refused(setting: str, word: str) -> None:
 
 
 @pytest.mark.parametrize("command", sorted(SUITES))
-def test_every_suite_takes_a_name_and_settings_of_its_server(
-    monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_every_suite_takes_a_name_and_settings_of_its_server(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     asked: list[tuple[str, Options]] = []
 
     def run_suite(name: str, options: Options, _: object) -> int:

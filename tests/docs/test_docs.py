@@ -110,7 +110,9 @@ def test_a_drifted_a_missing_and_a_stray_page_are_named(tmp_path: Path) -> None:
     checked = CliRunner().invoke(app, ["reference", "--check", str(tmp_path)])
     assert checked.exit_code == 1
     lines = checked.output.splitlines()
-    assert [line.split()[0] for line in lines] == [str(tmp_path / name) for name in ("tools.md", "errors.md", "gone.md")]
+    assert [line.split()[0] for line in lines] == [
+        str(tmp_path / name) for name in ("tools.md", "errors.md", "gone.md")
+    ]
     assert run_reference(app, write=tmp_path, check=tmp_path) == 0
     assert (tmp_path / "mine.md").exists()
 
