@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.visibility import queue_key
 from stores.errors import EngrainError
 from stores.ledger import CANDIDATE, CaptureQuery
-from stores.records import JsonObject, RawMemory, ReviewState
+from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Operation, Result, Route
 from tools.records.entity_models import Label
@@ -21,6 +21,7 @@ from tools.reflecting.promotion_policy import (
     ExceptionReason,
     Outcome,
     PromotionFields,
+    Reviewed,
     Threshold,
     archivable,
 )
@@ -46,21 +47,16 @@ class DrainRequest(PromotionFields):
     )
 
 
-class Drained(Result):
+class Drained(Reviewed):
     """Outcome for one candidate."""
 
-    candidate_id: str
     outcome: Literal[Outcome, "error"]
     recommended_action: Literal[Action, "error"]
-    applied: bool
-    archived: bool
+    applied: bool = False
+    archived: bool = False
     dry_run: bool
-    reason: str
-    review_state: ReviewState
     promoted_id: str | None = None
-    raw_source_ids: list[str]
-    policy_reasons: list[str]
-    exception_reasons: list[ExceptionReason]
+    exception_reasons: list[ExceptionReason] = Field([])
     confidence: float | None = None
     error: str | None = None
 
@@ -150,9 +146,7 @@ def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Dr
         return _unreviewed(request, candidate, "error", error.code, error.message)
 
 
-_SHARED = {
-    "promote_to_scope", "promote_to_scope_key", "domain", "project", "related_to", "confidence_threshold",
-}  # fmt: skip
+_SHARED = {*PromotionFields.model_fields, "confidence_threshold"}
 
 
 def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest) -> Drained:
@@ -177,7 +171,7 @@ def _archivable(request: DrainRequest, judgement: Judgement) -> ExceptionReason 
 
 
 def _drained(found: AutoReview, **changed: object) -> Drained:
-    return Drained.model_validate({"archived": False} | found.model_dump(include=_REPORTED) | changed)
+    return Drained.model_validate(found.model_dump(include=_REPORTED) | changed)
 
 
 _REPORTED = set(Drained.model_fields) & set(AutoReview.model_fields)
@@ -194,14 +188,11 @@ def _unreviewed(
         candidate_id=candidate.id,
         outcome=outcome,
         recommended_action=outcome,
-        applied=False,
-        archived=False,
         dry_run=request.dry_run,
         reason=reason,
         review_state=candidate.memory.capture.review_state,
         raw_source_ids=candidate.raw_source_ids,
         policy_reasons=[],
-        exception_reasons=[],
         confidence=candidate.confidence,
         error=error,
     )
