@@ -7,9 +7,8 @@ from typing import Any
 
 import typer
 
-from cli.reference import command_page, error_page
+from cli.reference import command_page
 from cli.reference.markdown import MARK, code, fields_table, in_words, spoken
-from rest_bridge.websocket import EVENT_NAMES
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation, Tool
 from tools.frame.prompts import PROMPTS
@@ -58,67 +57,6 @@ def _tool_facts(operation: Operation, tool: Tool) -> str:
     return f"It {nature}; may be called by {who}; needs the scope {code(f'api:{operation.scope}')}."
 
 
-EVENTS = """\
-# Events
-
-`GET /api/ws` upgrades to a WebSocket. Authenticate the handshake as any request (bearer header, or the session cookie
-from a page of an allowed origin); a handshake that is not accepted is closed with 1008 and the reason. Only events of
-records that the caller may read are sent, and no event carries text of a record.
-
-```json
-{"event": "entity_created", "data": {"id": "pattern_0a1b2c3d4e5f", "entity_type": "pattern"},
- "timestamp": "2026-01-31T12:00:00+00:00"}
-```
-
-| The client sends | The server answers |
-| --- | --- |
-| `{"type": "ping"}` | the event `pong` |
-| `{"type": "subscribe", "topics": ["entity_created"]}` | the event `subscribed` with the known topics; none means all |
-| `{"type": "pong"}` or `{"type": "heartbeat_ack"}` | nothing: it is the answer to `heartbeat` |
-| anything else | the event `error` with a `message` |
-
-Every 30 seconds the server sends `heartbeat`. A client that does not answer within 10 seconds is closed with 1008; one
-that does not keep up is closed with 1013 and should reconnect and read what it missed.
-
-`GET /api/logs/stream` is a socket of the same kind for owners of the organization. Its one event is `log`; `data` is an
-entry as `GET /api/logs` gives it, and `?service=` and `?level=` narrow what is sent."""
-
-EVENT_MEANINGS = {
-    "entity_pending": "An entity was stored with `sync=false` and is durable; the indexes do not show it yet.",
-    "entity_created": "An entity is stored and every healthy index shows it.",
-    "entity_updated": "An entity has changed. Of a task or epic `data` has the `status` and `priority` that are new, "
-    "and the `action` that changed it.",
-    "entity_deleted": "An entity is gone, with all its revisions.",
-    "note_pending": "A note on a task was stored and is durable; the indexes do not show it yet. `data` has the "
-    "`task_id`. The event `entity_pending` tells the same.",
-    "note_created": "A note on a task is stored and every healthy index shows it. `data` has the `task_id`.",
-    "raw_capture_changed": "A raw memory was captured, reviewed or erased; `data` has the `action`, and its "
-    "`review_state` and `capture_surface`. Only who may read the memory hears of it.",
-    "job_queued": "A background job waits: a new one, or one that failed and will be repeated (`deferred`). `data` of "
-    "all events of jobs has `job_id`, `function` and `status`; only who may see the job hears of it.",
-    "job_started": "An attempt at a background job begins.",
-    "job_completed": "A background job is done; `GET /api/jobs/{job_id}` has its result.",
-    "job_failed": "A background job was given up; `GET /api/jobs/{job_id}` has the error.",
-    "job_cancelled": "A background job was cancelled.",
-    "permission_changed": "Somebody's membership or role changed; `data` names the `user_id` and the `change_type`.",
-}
-
-
-def events_page() -> str:
-    caused: dict[str, list[str]] = {}
-    for operation in OPERATIONS:
-        for event in operation.events:
-            caused.setdefault(event, []).append(code(operation.name))
-    sections = [
-        f"## {event}\n\n{EVENT_MEANINGS[event]} Caused by {spoken(caused[event], 'and')}."
-        for event in EVENT_NAMES
-        if event in caused
-    ]
-    reserved = [code(event) for event in EVENT_NAMES if event not in caused]
-    rest = f"Clients may subscribe to these names; nothing causes them in this version: {', '.join(reserved)}."
-    return "\n\n".join([EVENTS, *sections, "## Reserved names", rest]) + "\n"
-
-
 SETTINGS = """\
 # Settings
 
@@ -165,23 +103,15 @@ def _setting_default(value: object, factory: object) -> str:
     return code(str(value).lower() if isinstance(value, bool) else value)
 
 
-PAGES: Mapping[str, tuple[str, Callable[[typer.Typer], str]]] = {
-    "tools.md": ("MCP tools", lambda _: tools_page()),
-    "events.md": ("Events of the WebSocket", lambda _: events_page()),
-    "settings.md": ("Settings", lambda _: settings_page()),
-    "errors.md": ("Error codes, with remediation", lambda _: error_page.page()),
-    "commands.md": ("The `engrain` command line", command_page.page),
+PAGES: Mapping[str, Callable[[typer.Typer], str]] = {
+    "tools.md": lambda _: tools_page(),
+    "settings.md": lambda _: settings_page(),
+    "commands.md": command_page.page,
 }
 
 
 def pages(app: typer.Typer) -> dict[str, str]:
-    index = [f"- [{title}]({name})" for name, (title, _) in PAGES.items()]
-    intro = (
-        "These pages are generated from the code. `make docs` writes them anew; `make check` says when they drift.\n"
-        "The reference of REST is the OpenAPI document at `/api/openapi.json`: [REST](../guide/rest.md)."
-    )
-    made = {name: f"{MARK}\n\n{make(app)}" for name, (_, make) in PAGES.items()}
-    return {"README.md": "\n".join([MARK, "", "# Reference", "", intro, "", *index, ""]), **made}
+    return {name: f"{MARK}\n\n{make(app)}" for name, make in PAGES.items()}
 
 
 def run_reference(app: typer.Typer, *, write: Path | None, check: Path | None) -> int:
@@ -224,9 +154,8 @@ def _drift(app: typer.Typer, folder: Path) -> list[tuple[str, str]]:
 
 
 def _strays(folder: Path) -> list[Path]:
-    known = {"README.md", *PAGES}
     return [
         path
         for path in sorted(folder.glob("*.md"))
-        if path.name not in known and path.read_text(encoding="utf-8").startswith(MARK)
+        if path.name not in PAGES and path.read_text(encoding="utf-8").startswith(MARK)
     ]
