@@ -16,6 +16,7 @@ ABBREVIATIONS = word_set(
     sr st std tab tel transl univ viz vol vs
     """
 )
+_BEFORE_NUMBER = word_set("art ch fig figs no nos nr p pp par sec vol v")
 _BEFORE_CAPITAL = word_set(
     """
     etc inc ltd co corp jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat
@@ -62,6 +63,8 @@ def _ends_here(text: str, start: int, at: int, end: int) -> bool:
 
 
 def _is_abbreviated(text: str, start: int, at: int, word: str, following: str) -> bool:
+    if word in _BEFORE_NUMBER and following.isdigit():
+        return True
     if word in _BEFORE_CAPITAL:
         return not following.isupper()
     if word in ABBREVIATIONS or word in ("e.g", "i.e", "z.b", "d.h", "w.r.t"):
