@@ -52,11 +52,11 @@ class Drained(Reviewed):
 
     outcome: Literal[Outcome, "error"]
     recommended_action: Literal[Action, "error"]
-    applied: bool = False
-    archived: bool = False
+    applied: bool
+    archived: bool
     dry_run: bool
     promoted_id: str | None = None
-    exception_reasons: list[ExceptionReason] = Field([])
+    exception_reasons: list[ExceptionReason]
     confidence: float | None = None
     error: str | None = None
 
@@ -171,7 +171,7 @@ def _archivable(request: DrainRequest, judgement: Judgement) -> ExceptionReason 
 
 
 def _drained(found: AutoReview, **changed: object) -> Drained:
-    return Drained.model_validate(found.model_dump(include=_REPORTED) | changed)
+    return Drained.model_validate({"archived": False} | found.model_dump(include=_REPORTED) | changed)
 
 
 _REPORTED = set(Drained.model_fields) & set(AutoReview.model_fields)
@@ -188,11 +188,14 @@ def _unreviewed(
         candidate_id=candidate.id,
         outcome=outcome,
         recommended_action=outcome,
+        applied=False,
+        archived=False,
         dry_run=request.dry_run,
         reason=reason,
         review_state=candidate.memory.capture.review_state,
         raw_source_ids=candidate.raw_source_ids,
         policy_reasons=[],
+        exception_reasons=[],
         confidence=candidate.confidence,
         error=error,
     )
