@@ -9,7 +9,7 @@ from evals.gate import missed
 from evals.harness.run import prepare as prepare_retrieval
 from evals.history.run import prepare as prepare_history
 from evals.options import NAMES, Options
-from evals.packs.run import prepare as prepare_packs
+from evals.packs.world import prepare as prepare_packs
 from evals.reflection.run import prepare as prepare_reflection
 from evals.reflection.scoring import details as reflection_details
 from evals.release_notes.run import prepare as prepare_release_notes

@@ -8,13 +8,12 @@ from pathlib import Path
 from evals.client import Client, progress
 from evals.datasets import Collection, Text
 from evals.datasets.collection import readable
-from evals.dated_records import DatedRecords
+from evals.dated_records import PATTERN, DatedRecords, log_folder
 from evals.harness.arms import Arm, searched
 from evals.harness.asking import Asking, ask_part
 from evals.harness.server import Place, opened, served
 from evals.history.commits import Project, as_artifact, as_note, read_project
 from evals.history.questions import AIMS, questions_of
-from evals.logs import PATTERN, log_folder
 from evals.metrics import require_library
 from evals.options import Options
 from evals.results import Part

@@ -1,18 +1,24 @@
-"""Records of two colleagues in one organization, each as of its day."""
+"""The suite of context packs: records of two colleagues in one organization, each as of its day."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from evals.client import Client
+from evals.datasets.collection import digest_of
 from evals.dated_records import DatedRecords
+from evals.harness.asking import ask_part
 from evals.harness.server import joined, opened, served
 from evals.options import Options
-from evals.packs.labels import Kept, Person, read_records
-from evals.runs import Journal
+from evals.packs.labels import Goal, Kept, Person, read_goals, read_records
+from evals.results import CHARACTERS_PER_TOKEN, Case, Part
+from evals.runs import Journal, Prepared
 from stores.records import JsonObject
 from tools.records.entity_models import EntityFields
+from tools.retrieval.plan import Mode
 from tools.runtime.launch import ServerProcess
 
 _BEGINNING_DAYS = 500
@@ -77,4 +83,59 @@ def _fields(record: Kept, ids: Mapping[str, str]) -> EntityFields:
         entity_type=record.type,
         metadata={key: value for key, value in metadata.items() if value is not None},
         related_to=list(record.related),
+    )
+
+
+NAME = "packs"
+MODES: tuple[Mode, ...] = ("fast", "naive")
+
+
+def prepare(options: Options) -> Prepared:
+    """Read the labels; measuring takes about a minute."""
+    data = {NAME: digest_of([*read_goals(), *read_records()])}
+    return Prepared(data, partial(_measure, options=options))
+
+
+def _measure(journal: Journal, options: Options) -> None:
+    goals = read_goals()
+    with settled(journal, options) as (world, server):
+        _case(world, goals[0], "fast")
+        for mode in MODES:
+            part = Part(NAME, mode, "record", len(world.ids), "recall")
+            ask_part(journal, server, part, map(partial(_case, world, mode=mode), goals))
+
+
+def _case(world: World, goal: Goal, mode: Mode) -> Case:
+    body: dict[str, Any] = {
+        "goal": goal.goal,
+        "intent": goal.intent,
+        "layer": goal.layer,
+        "limit": 24 if goal.layer == "recall" else 50,
+        "record_exposure": False,
+    }
+    if goal.project is not None:
+        body["project"] = world.ids[goal.project]
+    if mode == "naive":
+        body["evidence"] = {"retrieval_mode": mode, "limit": 1}
+    client = world.clients[goal.asker]
+    pack = client.post("/api/context/pack", body)
+    found = tuple(world.keys[item["id"]] for section in pack["sections"] for item in section["items"])
+    return Case(
+        set=NAME,
+        arm=mode,
+        unit="record",
+        id=goal.id,
+        values={
+            "recall": len(goal.must.intersection(found)) / len(goal.must),
+            "nothing wrong": float(goal.must_not.isdisjoint(found)),
+            "nothing off topic": float(goal.off_topic.isdisjoint(found)),
+        },
+        category=goal.split,
+        question=goal.goal,
+        wanted=dict.fromkeys(sorted(goal.must), 1),
+        found=found,
+        took_ms=client.took_ms,
+        tokens=len(pack["markdown"]) // CHARACTERS_PER_TOKEN,
+        best=world.named(found[:3]),
+        missed=world.named(sorted(goal.must.difference(found))),
     )

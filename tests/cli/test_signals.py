@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.signals import put_off
+from cli.client.client import put_off
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.reference import pages
-from cli.reference.command_page import commands
-from cli.reference.writing import run_reference
+from cli.reference.writing import commands, run_reference
 from rest_bridge.health import PATHS
 from rest_bridge.websocket import EVENT_NAMES
 from tests.docs.error_codes import statuses
