@@ -11,8 +11,7 @@ from evals.datasets import READERS, Collection, read_own
 from evals.datasets.collection import readable
 from evals.harness.arms import Arm, chosen
 from evals.harness.asking import Asking, ask_part
-from evals.harness.loading import load
-from evals.harness.server import Place, served
+from evals.harness.server import Place, load, served
 from evals.metrics import require_library
 from evals.options import Options, default_data
 from evals.results import BELOW, NOTE_BREAK, Part

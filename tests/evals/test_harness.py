@@ -13,8 +13,8 @@ import pytest
 from evals.client import Client
 from evals.datasets import Collection, Question, Text
 from evals.harness.arms import ARMS, Answer, Arm
-from evals.harness.loading import batches, hints
 from evals.harness.run import read_collections
+from evals.harness.server import batches, hints
 from evals.metrics import MEASURES
 from evals.options import Options
 from evals.runs import read_run
