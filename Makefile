@@ -62,7 +62,7 @@ eval: $(VENV)/.eval ## Measure retrieval on labelled data; fail below a floor or
 	$(BIN)/engrain eval --strict $(if $(DATA),--data "$(DATA)")
 
 gate: $(VENV)/.eval ## Measure retrieval on two sets in this repository; fail where it fell beyond noise.
-	$(BIN)/engrain eval --set evals/sets/workshop.jsonl,evals/sets/assistant.jsonl --name gate --afresh
+	$(BIN)/engrain eval --set evals/sets/workshop.jsonl,evals/sets/assistant.jsonl --name gate
 	$(BIN)/engrain eval gate evals/sets/baseline.jsonl
 
 docs: $(VENV)/.dev ## Write the generated reference anew.

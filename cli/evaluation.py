@@ -37,7 +37,7 @@ RunArgument = Annotated[str, typer.Argument(help="Id of a run or its beginning, 
 def evaluate() -> None:
     """Measure the product on labelled data, keep every run, and compare runs.
 
-    Without a command it measures retrieval. An interrupted run is resumed by the same command. Exit code 1 if a
+    Without a command it measures retrieval. The same command resumes an interrupted run. Exit code 1 if a
     `--strict` run falls short, 2 if there is nothing to measure, 130 if interrupted.
     """
 
@@ -61,9 +61,6 @@ def _add_suite(suite: str, summary: str) -> None:
         ] = None,
         runs: RunsOption = None,
         name: Annotated[str, typer.Option(help="Tells this run from others of the same command.")] = "",
-        afresh: Annotated[
-            bool, typer.Option("--afresh", help="Throw away an interrupted run of this command.")
-        ] = False,
     ) -> None:
         from evals.harness.arms import ARMS  # noqa: PLC0415 - engines load only when they are used
         from evals.options import Options  # noqa: PLC0415 - as above
@@ -72,7 +69,7 @@ def _add_suite(suite: str, summary: str) -> None:
         options = Options(
             data=data, sets=_words(sets), arms=tuple(ARMS) if arms == "all" else _words(arms), limit=limit,
             concurrency=concurrency, server=_settings(setting), without_speakers=without_speakers, runs=runs, name=name,
-            afresh=afresh, strict=strict,
+            strict=strict,
         )  # fmt: skip
         raise typer.Exit(run_suite(suite, options, typer.echo))
 

@@ -30,6 +30,8 @@ class Client:
         self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         self.took_ms = 0.0
         """Milliseconds of the last request."""
+        self.said = ""
+        """Text of the last tool."""
         self.token = ""
         if token:
             self.present(token)
@@ -62,6 +64,7 @@ class Client:
         result: dict[str, Any] = answer.get("result", {})
         if result.get("isError") or "structuredContent" not in result:
             raise EngrainError(f"The tool {name} answered: {str(result or answer)[:300]}")
+        self.said = "\n".join(part.get("text", "") for part in result["content"])
         structured: dict[str, Any] = result["structuredContent"]
         return structured
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evals.markdown import table
-from evals.metrics import Difference, compared, separation, wins
-from evals.report import HEADLINE, ONE_CLUSTER, by_category, clusters_of, scores_of, shown, titled
-from evals.results import SEPARATION, Case, answered_beside
+from evals.metrics import Difference, compared
+from evals.report import HEADLINE, ONE_CLUSTER, by_category, clusters_of, shown, titled
+from evals.results import Case
 from evals.runs import Run
 from stores.errors import EngrainError
 
@@ -54,9 +54,7 @@ def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Com
         raise EngrainError(f"{before.name} and {after.name} have no case in common: other sets, arms or data.")
     judged = {part.set: part.measure for part in (*after.parts, *before.parts)}
     lines = [
-        line
-        for (name, pair), pairs in groups.items()
-        for line in _lines((name, pair), pairs, judged.get(name, ""), groups.get((answered_beside(name), pair), ()))
+        line for (name, pair), pairs in groups.items() for line in _lines((name, pair), pairs, judged.get(name, ""))
     ]
     changed = [name for name in before.data if after.data.get(name, before.data[name]) != before.data[name]]
     remarks += [f"The data of {name} are not the same." for name in changed]
@@ -88,7 +86,7 @@ def _paired(before: Run, after: Run, arms: tuple[str, str] | None) -> tuple[Grou
     return dict(groups), remarks
 
 
-def _lines(key: tuple[str, tuple[str, str]], pairs: Pairs, judged_by: str, answered: Pairs) -> list[Line]:
+def _lines(key: tuple[str, tuple[str, str]], pairs: Pairs, judged_by: str) -> list[Line]:
     old = {new.id: old for old, new in pairs}
     lines = []
     for category, group in by_category([new for _, new in pairs]).items():
@@ -96,23 +94,12 @@ def _lines(key: tuple[str, tuple[str, str]], pairs: Pairs, judged_by: str, answe
         shared = dict.fromkeys(name for one, two in both for name in two.values if name in one.values)
         for measure in shared if category == HEADLINE else [name for name in shared if name == judged_by]:
             having = [(one, two) for one, two in both if measure in one.values and measure in two.values]
-            means, difference = _differ(measure, having, [each for each in answered if not each[1].apart])
+            before, after = ([case.values[measure] for case in side] for side in zip(*having, strict=True))
+            difference = compared(before, after, clusters_of([case for _, case in having]))
+            means = sum(before) / len(before), sum(after) / len(after)
             is_headline = category == HEADLINE and measure == judged_by
             lines.append(Line(*key, category, measure, len(having), *means, difference, is_headline))
     return sorted(lines, key=lambda line: (not line.is_headline, line.category != HEADLINE, line.category))
-
-
-def _differ(measure: str, pairs: Pairs, answered: Pairs) -> tuple[tuple[float, float], Difference]:
-    old, new = ([case.values[measure] for case in side] for side in zip(*pairs, strict=True))
-    clusters = clusters_of([case for _, case in pairs])
-    means = sum(old) / len(old), sum(new) / len(new)
-    if measure != SEPARATION or not answered:
-        return means, compared(old, new, clusters)
-    before, after = (wins(scores_of([pair[run] for pair in pairs]), scores_of([pair[run] for pair in answered]))
-                     for run in (0, 1))  # fmt: skip
-    beside = clusters_of([case for _, case in answered])
-    interval = separation(after - before, clusters, beside)
-    return means, Difference(interval, min(len(set(clusters)), len(set(beside))))
 
 
 def markdown(comparison: Comparison) -> str:

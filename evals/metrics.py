@@ -1,4 +1,4 @@
-"""Retrieval measures, and bootstrap intervals of means, paired differences and AUROC."""
+"""Retrieval measures, and bootstrap intervals of means and paired differences."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,21 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evals.results import SEPARATION
+from evals.results import BELOW, DOUBTFUL
 from stores.errors import EngrainError
 
 DEPTHS = (5, 10)
 MEASURES: tuple[str, ...] = (
     "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10",
 )  # fmt: skip
-DOUBTFUL = 0.3
-"""Scores below mean that nothing answers (docs/explain/search.md)."""
 RESAMPLES = 2000
 SEED = 20_240_501
 TAILS = (2.5, 97.5)
 FEW_CLUSTERS = 5
 """With fewer, chance gives any difference more often than 1 in 20 (2 / 2^5)."""
-Wins = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 def require_library() -> None:
@@ -61,16 +58,11 @@ def unanswered_values(score: float, answered: Sequence[float]) -> dict[str, floa
 
     The mean of `AUROC` is the area under the ROC curve (Hanley and McNeil 1982).
     """
-    values = {f"below@{DOUBTFUL:g}": float(score < DOUBTFUL)}
+    values = {BELOW: float(score < DOUBTFUL)}
     if answered:
-        values[SEPARATION] = float(wins([score], answered).mean())
+        better = sum((other > score) + (other == score) / 2 for other in answered)
+        values["AUROC"] = better / len(answered)
     return values
-
-
-def wins(lacking: Sequence[float], answered: Sequence[float]) -> Wins:
-    """Return 1 where the answered question scores higher, .5 for a tie."""
-    low, high = np.asarray(lacking, float)[:, None], np.asarray(answered, float)[None, :]
-    return np.asarray((high > low) + (high == low) / 2, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +90,6 @@ def bootstrap(values: Sequence[float], clusters: Sequence[str] | None = None) ->
     drawn = np.random.default_rng(SEED).integers(0, len(sums), (RESAMPLES, len(sums)))
     low, high = np.percentile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), TAILS)
     return Interval(float(np.mean(values)), float(low), float(high), len(values))
-
-
-def separation(pairs: Wins, lacking: Sequence[str], answered: Sequence[str]) -> Interval:
-    """Return an AUROC, or a difference of two, with its interval; n counts unanswered questions.
-
-    Resamples questions of both kinds by cluster. `pairs` are `wins` of a run, or their difference between runs.
-    """
-    if min(pairs.shape) == 1:
-        return Interval(float(pairs.mean()), math.nan, math.nan, len(lacking))
-    alone = min(len(set(lacking)), len(set(answered))) == 1
-    cluster_of = _numbered(range(sum(pairs.shape)) if alone else [*lacking, *answered])
-    count = int(cluster_of.max()) + 1
-    drawn = np.random.default_rng(SEED).multinomial(count, np.full(count, 1 / count), RESAMPLES)
-    rows, columns = drawn[:, cluster_of[: len(lacking)]], drawn[:, cluster_of[len(lacking) :]]
-    totals = rows.sum(axis=1) * columns.sum(axis=1)
-    has_both = totals > 0
-    areas = ((rows @ pairs) * columns).sum(axis=1)[has_both] / totals[has_both]
-    low, high = np.percentile(areas, TAILS)
-    return Interval(float(pairs.mean()), float(low), float(high), len(lacking), alone)
 
 
 def _numbered(names: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

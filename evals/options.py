@@ -25,8 +25,6 @@ class Options:
     without_speakers: bool = False
     runs: Path | None = None
     name: str = ""
-    afresh: bool = False
-    """Discard an interrupted run of the same command."""
     strict: bool = False
     """Fail if a floor or limit is missed."""
 

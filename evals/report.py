@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import isnan
 
 from evals.markdown import table
-from evals.metrics import Interval, bootstrap, separation, wins
-from evals.results import SEPARATION, Case, Part, answered_beside
+from evals.metrics import Interval, bootstrap
+from evals.results import Case, Part
 from evals.runs import Record, Run
 from evals.timing import Spread, spread
 
@@ -64,11 +64,7 @@ def summaries(run: Run) -> list[Summary]:
     cases: dict[tuple[str, str], list[Case]] = {}
     for case in run.cases:
         cases.setdefault((case.set, case.arm), []).append(case)
-    return [
-        _summary(part, cases[part.set, part.arm], cases.get((answered_beside(part.set), part.arm), ()))
-        for part in run.parts
-        if (part.set, part.arm) in cases
-    ]
+    return [_summary(part, cases[part.set, part.arm]) for part in run.parts if (part.set, part.arm) in cases]
 
 
 def by_category(cases: Sequence[Case]) -> dict[str, list[Case]]:
@@ -83,10 +79,6 @@ def by_category(cases: Sequence[Case]) -> dict[str, list[Case]]:
 def clusters_of(cases: Sequence[Case]) -> list[str]:
     """Return the independent unit of each case."""
     return [case.cluster or f"case {case.id}" for case in cases]
-
-
-def scores_of(cases: Sequence[Case]) -> list[float]:
-    return [case.score or 0.0 for case in cases]
 
 
 def titled(category: str) -> str:
@@ -113,10 +105,10 @@ def markdown(run: Run, details: str = "") -> str:
     return "\n\n".join([*parts, *filter(None, [details.strip()])])
 
 
-def _summary(part: Part, cases: Sequence[Case], answered: Sequence[Case]) -> Summary:
+def _summary(part: Part, cases: Sequence[Case]) -> Summary:
     groups = by_category(cases)
     figures = [
-        _figure(category, measure, group, [case for case in answered if not case.apart])
+        _figure(category, measure, group)
         for category, group in groups.items()
         for measure in sorted(
             dict.fromkeys(name for case in group for name in case.values), key=lambda name: name != part.measure
@@ -127,13 +119,10 @@ def _summary(part: Part, cases: Sequence[Case], answered: Sequence[Case]) -> Sum
     return Summary(part, figures, spread(times) if times else None, sum(tokens) / len(tokens) if tokens else None)
 
 
-def _figure(category: str, measure: str, cases: Sequence[Case], answered: Sequence[Case]) -> Figure:
+def _figure(category: str, measure: str, cases: Sequence[Case]) -> Figure:
     having = [case for case in cases if measure in case.values]
     clusters = clusters_of(having)
-    if measure == SEPARATION and answered:
-        interval = separation(wins(scores_of(having), scores_of(answered)), clusters, clusters_of(answered))
-    else:
-        interval = bootstrap([case.values[measure] for case in having], clusters)
+    interval = bootstrap([case.values[measure] for case in having], clusters)
     return Figure(category, measure, interval, len(set(clusters)), all(case.apart for case in cases))
 
 

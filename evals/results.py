@@ -7,9 +7,10 @@ from typing import Final
 CHARACTERS_PER_TOKEN = 4
 NOTE_BREAK = "; "
 """Separates the clauses of a part's note."""
-SEPARATION: Final = "AUROC"
-"""Measure of unanswered questions."""
-_BESIDE: Final = " unanswered"
+DOUBTFUL: Final = 0.3
+"""Scores below mean that nothing answers (docs/explain/search.md)."""
+BELOW: Final = f"below@{DOUBTFUL:g}"
+"""Decisive measure of unanswered questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,3 @@ class Part:
     resident_mb: float | None = None
     """Server memory after the last question."""
     note: str = ""
-
-
-def beside(name: str) -> str:
-    """Name the set of unanswered questions beside a set."""
-    return name + _BESIDE
-
-
-def answered_beside(name: str) -> str:
-    """Invert `beside`; empty for other names."""
-    return name.removesuffix(_BESIDE) if name.endswith(_BESIDE) else ""

@@ -3,29 +3,27 @@
 DuckDB reads them: `SELECT * FROM read_json('<folder>/*/cases.jsonl', filename = true)`.
 """
 
-import fcntl
 import json
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 import platformdirs
 
 from evals.datasets.collection import json_lines
 from evals.machine import library_versions, machine, model_digest
 from evals.results import Case, Part
-from evals.settings_snapshot import settings_snapshot
 from stores.errors import EngrainError
-from tools.runtime.client_settings import PREFIX
+from tools.runtime.settings import PREFIX, SET, Settings, without_secrets
 from tools.runtime.version import VERSION, commit
 
-RECORD, CASES, NOTES, SERVERS = "run.json", "cases.jsonl", "notes.json", "servers"
+RECORD, CASES = "run.json", "cases.jsonl"
 LATEST = "latest"
 _TEXTS = ("question", "best", "missed")
+_SHOWN = frozenset(f"{PREFIX}{name.upper()}" for name, field in Settings.model_fields.items() if field.repr)
 _DECIDE = ("settings", "commit", "version", "model", "data", "versions")
 
 
@@ -77,6 +75,11 @@ def new_record(suite: str, command: Mapping[str, Any], data: Mapping[str, str], 
     )
 
 
+def settings_snapshot(settings: Mapping[str, str]) -> dict[str, str]:
+    """Mask all values but those of settings that are no secret."""
+    return {name: without_secrets(value) if name in _SHOWN or not value else SET for name, value in settings.items()}
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
@@ -101,84 +104,54 @@ class Run:
 
 
 class Journal:
-    """An unfinished run of one process; every answer is on disk at once."""
+    """An unfinished run; its finished parts are on disk."""
 
     def __init__(self, folder: Path, record: Record) -> None:
         self.folder, self.record = folder, record
-        self._file = _locked(folder / CASES)
-        _cut_torn_line(folder / CASES)
-        self.cases = {case.key: case for case in _cases(json_lines(folder / CASES))}
         self.parts = {(part["set"], part["arm"]): Part(**part) for part in record.parts}
-        notes = folder / NOTES
-        self._notes: dict[str, Any] = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}
+        stored = json_lines(folder / CASES) if self.parts else ()
+        self.cases = [case for case in _cases(stored) if (case.set, case.arm) in self.parts]
 
     @classmethod
-    def begin(cls, runs: Path, record: Record, *, afresh: bool = False) -> Self:
-        """Begin a run, or resume the interrupted one of the same command.
+    def begin(cls, runs: Path, record: Record) -> Self:
+        """Begin a run, or resume the interrupted one of the same command and circumstances.
 
         Raises:
-            EngrainError: The circumstances differ, or another process has it.
+            EngrainError: No run can be kept there.
         """
         record = Record(**json.loads(json.dumps(asdict(record))))
         for folder, earlier in list_runs(runs):
-            if earlier.finished_at or (earlier.suite, earlier.command) != (record.suite, record.command):
-                continue
-            journal = cls(folder, earlier)
-            differences = earlier.differences(record)
-            if not afresh and not differences:
-                return journal
-            journal.close()
-            if journal.cases and not afresh:
-                raise EngrainError(
-                    f"The interrupted run {folder.name} was measured otherwise: {'; '.join(differences)}. Go back to"
-                    " that to resume it, add --afresh to throw it away, or --name to begin another beside it."
-                )
-            shutil.rmtree(folder)
+            is_same = (earlier.suite, earlier.command) == (record.suite, record.command)
+            if is_same and not earlier.finished_at and not earlier.differences(record):
+                return cls(folder, earlier)
         try:
             runs.mkdir(parents=True, exist_ok=True)
             stamp = record.started_at[:19].translate(str.maketrans("T", "-", "-:"))
-            folder = Path(tempfile.mkdtemp(prefix=f"{stamp}-{record.suite}-", dir=runs))
+            journal = cls(Path(tempfile.mkdtemp(prefix=f"{stamp}-{record.suite}-", dir=runs)), record)
+            journal._store()
         except OSError as error:
             raise EngrainError(f"No run can be kept in {runs}: {error}. Name another folder with --runs.") from error
-        _write_json(folder / RECORD, asdict(record))
-        return cls(folder, record)
+        return journal
 
     def add(self, case: Case) -> None:
-        self.cases[case.key] = case
-        self._file.write(json.dumps(asdict(case), ensure_ascii=False) + "\n")
-        self._file.flush()
+        self.cases.append(case)
 
     def close_part(self, part: Part) -> None:
-        """Store a part after its last case."""
+        """Store a part with its cases."""
         self.parts[part.set, part.arm] = part
-        self._update(parts=[asdict(each) for each in self.parts.values()])
+        self._store(parts=[asdict(each) for each in self.parts.values()])
 
-    def server_folder(self, name: str) -> Path:
-        return self.folder / SERVERS / name
-
-    def note(self, name: str) -> Any:  # noqa: ANN401, RUF100 - JSON
-        return self._notes.get(name)
-
-    def keep(self, name: str, value: object) -> None:
-        """Keep JSON under a name until the run is finished."""
-        self._notes[name] = value
-        _write_json(self.folder / NOTES, self._notes)
+    def server_data(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="server-", dir=self.folder)
 
     def finish(self) -> Run:
-        """Finish the run and delete its servers' data."""
-        self._update(finished_at=_now())
-        self.close()
-        shutil.rmtree(self.folder / SERVERS, ignore_errors=True)
-        (self.folder / NOTES).unlink(missing_ok=True)
+        self._store(finished_at=_now())
         return _read(self.folder, self.record)
 
-    def close(self) -> None:
-        """Release the lock; the run can be resumed."""
-        self._file.close()
-
-    def _update(self, **changes: Any) -> None:  # noqa: ANN401, RUF100 - fields of a record
+    def _store(self, **changes: Any) -> None:  # noqa: ANN401, RUF100 - fields of a record
         self.record = replace(self.record, **changes)
-        _write_json(self.folder / RECORD, asdict(self.record))
+        _write(self.folder / CASES, "".join(json.dumps(asdict(case), ensure_ascii=False) + "\n" for case in self.cases))
+        _write(self.folder / RECORD, json.dumps(asdict(self.record), indent=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +161,9 @@ class Prepared:
     data: Mapping[str, str]
     """Hash by set."""
     measure: Callable[[Journal], None]
-    """Add cases and parts, without those in the journal."""
+    """Add the cases of missing parts and close each part."""
     command: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-def ask_missing(journal: Journal, questions: Mapping[tuple[str, str, str], Callable[[], Case]]) -> None:
-    """Ask what the journal lacks; questions stand by case key."""
-    for key, ask in questions.items():
-        if key not in journal.cases:
-            journal.add(ask())
 
 
 def list_runs(runs: Path) -> list[tuple[Path, Record]]:
@@ -276,23 +242,7 @@ def _cases(rows: Iterable[Mapping[str, Any]]) -> list[Case]:
     return [Case(**row) for row in plain]
 
 
-def _write_json(path: Path, value: object) -> None:
+def _write(path: Path, content: str) -> None:
     draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(value, indent=1), encoding="utf-8")
+    draft.write_text(content, encoding="utf-8")
     draft.replace(path)
-
-
-def _locked(path: Path) -> TextIO:
-    file = path.open("a", encoding="utf-8")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise EngrainError(f"Another process measures {path.parent.name}: wait for it, or add --name.") from None
-    return file
-
-
-def _cut_torn_line(path: Path) -> None:
-    content = path.read_bytes()
-    if not content.endswith(b"\n"):
-        path.write_bytes(content[: content.rfind(b"\n") + 1])

@@ -9,7 +9,7 @@ from evals.gate import missed
 from evals.harness.run import prepare as prepare_retrieval
 from evals.history.run import prepare as prepare_history
 from evals.options import NAMES, Options
-from evals.packs.run import prepare as prepare_packs
+from evals.packs.world import prepare as prepare_packs
 from evals.reflection.run import prepare as prepare_reflection
 from evals.reflection.scoring import details as reflection_details
 from evals.release_notes.run import prepare as prepare_release_notes
@@ -31,7 +31,7 @@ class Suite:
     details: Callable[[Sequence[Case]], str] = lambda _: ""
 
 
-COMMON = frozenset({"runs", "name", "afresh"})
+COMMON = frozenset({"runs", "name"})
 SUITES: Mapping[str, Suite] = {
     "retrieval": Suite(prepare_retrieval, NAMES),
     "history": Suite(prepare_history, COMMON | {"data", "server"}),
@@ -65,27 +65,25 @@ def measure(name: str, options: Options, say: Say) -> Run | None:
     """Run a suite; return `None` if interrupted.
 
     Raises:
-        EngrainError: It cannot be measured. Answers are kept for the same command.
+        EngrainError: It cannot be measured. Finished sets and arms are kept for the same command.
     """
     prepared = SUITES[name].prepare(options)
     settings: dict[str, Any] = {"server": dict(options.server), **prepared.settings}
     record = new_record(name, {**prepared.command, "name": options.name}, prepared.data, settings)
-    journal = Journal.begin(options.runs or default_runs(), record, afresh=options.afresh)
+    journal = Journal.begin(options.runs or default_runs(), record)
     if journal.cases:
         say(f"Resuming {journal.folder.name}, which has {len(journal.cases)} answers.")
-    kept = "{} answers are kept: the same command resumes " + journal.folder.name + "."
+    kept = f"The same command resumes {journal.folder.name} after its last finished set and arm."
     try:
         with stoppable():
             prepared.measure(journal)
         return journal.finish()
     except KeyboardInterrupt:
-        say(f"Interrupted. {kept.format(len(journal.cases))}")
+        say(f"Interrupted. {kept}")
         return None
     except (EngrainError, OSError) as error:
         reason = error.message if isinstance(error, EngrainError) else f"{error}."
-        raise EngrainError(f"{reason} {kept.format(len(journal.cases))}") from error
-    finally:
-        journal.close()
+        raise EngrainError(f"{reason} {kept}") from error
 
 
 def markdown(run: Run) -> str:

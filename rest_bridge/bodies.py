@@ -1,7 +1,6 @@
 """Request bodies, read up to a limit and parsed: JSON objects and forms."""
 
 import json
-from urllib.parse import parse_qsl
 
 from pydantic_core import from_json
 from starlette.datastructures import Headers
@@ -15,6 +14,8 @@ from stores.records import JsonObject
 from tools.frame.parsing import refuse_unstorable
 
 FORM = "application/x-www-form-urlencoded"
+FORM_LIMIT = 32 * 1024
+FIELD_LIMIT = 50
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
@@ -90,36 +91,22 @@ def _malformed(message: str, expected: str) -> ValidationFailed:
     return ValidationFailed(message, details={"field": "body", "expected": expected})
 
 
-FORM_LIMIT = 32 * 1024
-FIELD_LIMIT = 50
-_MEDIA_TYPE = "application/x-www-form-urlencoded"
-
-
 async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
-    media_type = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != _MEDIA_TYPE:
+    content_type = Headers(scope=scope).get("content-type", "")
+    if not is_form(content_type):
         raise UnsupportedMediaType(
-            f"The body is {media_type or 'of an unnamed type'}, and this endpoint takes a form.",
-            remediation=f"Send the fields with `Content-Type: {_MEDIA_TYPE}`.",
+            f"The body is {content_type or 'of an unnamed type'}, and this endpoint takes a form.",
+            remediation=f"Send the fields with `Content-Type: {FORM}`.",
         )
     return parse_pairs(await read_body(scope, receive, FORM_LIMIT), "form")
 
 
 def parse_pairs(encoded: bytes, what: str) -> dict[str, str]:
     """Read URL-encoded pairs; an empty value counts as absent (RFC 6749, section 3.1)."""
-    try:
-        pairs = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELD_LIMIT)
-    except ValueError:
-        raise _garbled(what) from None
-    if any("\0" in name or "\0" in value for name, value in pairs):
-        raise _garbled(what)
-    found: dict[str, str] = {}
-    for name, value in pairs:
-        if name in found:
+    found = read_pairs(encoded, what, FIELD_LIMIT)
+    for name, values in found.items():
+        if len(values) > 1:
             raise ValidationFailed(f"`{name[:50]}` comes more than once.", details={"field": what})
-        found[name] = value
-    return {name: value for name, value in found.items() if value}
-
-
-def _garbled(what: str) -> ValidationFailed:
-    return ValidationFailed(f"The {what} is not well-formed.", details={"field": what})
+        if "\0" in name + values[0]:
+            raise ValidationFailed(f"The {what} is not well-formed.", details={"field": what})
+    return {name: value for name, (value,) in found.items() if value}

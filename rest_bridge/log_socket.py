@@ -1,14 +1,13 @@
 """`/api/logs/stream`: log entries of an organization for its owners, as they are written."""
 
 import asyncio
-import threading
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 from typing import cast
 
 import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from pydantic import ValidationError
 from starlette.types import Scope
 from starlette.websockets import WebSocket
@@ -30,43 +29,23 @@ LOG = "log"
 _FILTER = Coercion(LogFilter.model_json_schema())
 
 
-class LogTail:
-    """Queue of at most `BUFFER` log entries, from logging threads to the event loop."""
+def offering(entries: MemoryObjectSendStream[JsonObject]) -> Callable[[JsonObject], None]:
+    """Return a function that adds an entry from any thread, and closes the stream once it is full."""
+    loop = asyncio.get_running_loop()
 
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._lock = threading.Lock()
-        self._waiting: deque[JsonObject] = deque()
-        self._is_rung = False
-        self._bell = anyio.Event()
-        self.overrun = False
+    def put(entry: JsonObject) -> None:
+        try:
+            entries.send_nowait(entry)
+        except anyio.WouldBlock:
+            entries.close()
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            return
 
-    def offer(self, entry: JsonObject) -> None:
-        """Add an entry, from any thread."""
-        with self._lock:
-            if len(self._waiting) >= BUFFER:
-                self.overrun = True
-            elif not self.overrun:
-                self._waiting.append(entry)
-            if self._is_rung:
-                return
-            self._is_rung = True
+    def offer(entry: JsonObject) -> None:
         with suppress(RuntimeError):  # The loop has ended; nobody listens any more.
-            self._loop.call_soon_threadsafe(self._ring)
+            loop.call_soon_threadsafe(put, entry)
 
-    def _ring(self) -> None:
-        with self._lock:
-            self._is_rung = False
-        self._bell.set()
-
-    async def __aiter__(self) -> AsyncIterator[JsonObject]:
-        while True:
-            self._bell = anyio.Event()
-            while self._waiting:
-                yield self._waiting.popleft()
-            if self.overrun:
-                return
-            await self._bell.wait()
+    return offer
 
 
 class LogSocket(EventSocket):
@@ -81,8 +60,9 @@ class LogSocket(EventSocket):
 
     async def serve(self, socket: WebSocket, principal: Principal) -> None:
         """Send log entries until either side closes."""
-        wanted, tail = filter_of(socket.scope), LogTail()
-        with self.app.logs.telling(principal.organization_id, tail.offer):
+        wanted = filter_of(socket.scope)
+        entries, tail = anyio.create_memory_object_stream[JsonObject](BUFFER)
+        with entries, tail, self.app.logs.telling(principal.organization_id, offering(entries)):
             async with self.app.events.subscribe(principal) as subscription:
                 await LogListener(self, socket, subscription, tail, wanted).run()
 
@@ -91,8 +71,9 @@ class LogListener(Listener):
     """One open log socket; its subscription to events only reports changed rights."""
 
     def __init__(
-        self, endpoint: LogSocket, socket: WebSocket, subscription: Subscription, tail: LogTail, wanted: LogFilter
-    ) -> None:
+        self, endpoint: LogSocket, socket: WebSocket, subscription: Subscription,
+        tail: MemoryObjectReceiveStream[JsonObject], wanted: LogFilter,
+    ) -> None:  # fmt: skip
         super().__init__(endpoint, socket, subscription)
         self.tail = tail
         self.wanted = wanted

@@ -1,13 +1,13 @@
 """Prometheus metrics: requests by route template, and pending changes of the indexes."""
 
 import hmac
-import ipaddress
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from auth.external.addresses import is_this_machine
 from rest_bridge.envelope import no_such_path
 from rest_bridge.mcp_discovery import MCP_PATH
 from rest_bridge.request_ids import Exchange
@@ -80,17 +80,10 @@ class MetricsPage:
         settings = self.app.settings
         if settings.metrics_scrape_token and _token_matches(Headers(scope=scope), settings.metrics_scrape_token):
             return True
-        return settings.environment == "development" and _is_loopback((scope.get("client") or ("",))[0])
+        return settings.environment == "development" and is_this_machine((scope.get("client") or ("",))[0])
 
 
 def _token_matches(headers: Headers, expected: str) -> bool:
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     offered = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-engrain-metrics-token", "")
     return hmac.compare_digest(offered.encode(), expected.encode())
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

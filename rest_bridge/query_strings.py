@@ -24,15 +24,16 @@ def read_query(scope: Scope) -> dict[str, list[str]]:
     return read_pairs(scope.get("query_string", b""), "query")
 
 
-def read_pairs(encoded: bytes, place: str) -> dict[str, list[str]]:
+def read_pairs(encoded: bytes, place: str, most: int | None = None) -> dict[str, list[str]]:
     """Read URL-encoded pairs: the values of each name, in order."""
     found: dict[str, list[str]] = {}
     try:
-        pairs = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict")
-    except UnicodeDecodeError:
+        pairs = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict", max_num_fields=most)
+    except ValueError:
         named = "query string" if place == "query" else "form"
         raise ValidationFailed(
-            f"The {named} is not valid UTF-8.", details={"field": place, "expected": "percent-encoded UTF-8"}
+            f"The {named} is not valid UTF-8, or has too many fields.",
+            details={"field": place, "expected": "percent-encoded UTF-8"},
         ) from None
     for name, value in pairs:
         found.setdefault(name, []).append(value)

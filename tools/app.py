@@ -201,7 +201,7 @@ def _opened(
         exposures = Exposures(stores.ledger, stores.folder.path / EXPOSURES_FILE, clock, keep=keep)
         exposures.start()
         closing.callback(exposures.close)
-        usage = Usage(stores.ledger, clock, beside)
+        usage = Usage(stores.ledger, clock)
         stores.ledger.people.on_delete.append(usage.forget)
         preload = Preload(loads)
         closing.callback(preload.close)

@@ -25,7 +25,7 @@ def is_web_address(text: object) -> bool:
 def is_safe_to_call(text: object) -> bool:
     """Return True if secrets may be sent to a URL: https, or on this machine."""
     parts = _configured(text)
-    return parts is not None and (parts.scheme == "https" or _on_this_machine(parts))
+    return parts is not None and (parts.scheme == "https" or is_this_machine(parts.hostname or ""))
 
 
 def _configured(text: object) -> SplitResult | None:
@@ -45,11 +45,10 @@ def _split(text: object) -> SplitResult | None:
     return parts if sound else None
 
 
-def _on_this_machine(parts: SplitResult) -> bool:
-    if parts.hostname == "localhost":
-        return True
+def is_this_machine(host: str) -> bool:
+    """Return True for `localhost` and the addresses of the loopback interface."""
     try:
-        return ipaddress.ip_address(parts.hostname or "").is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 

@@ -1,7 +1,6 @@
 """HTTP calls to sign-in providers, limited in time and size, without redirects."""
 
 import re
-import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import anyio.to_thread
-import httpx2
 
 from auth.external.attempts import Attempt
 from stores.errors import BadGateway, Unavailable
@@ -66,7 +64,7 @@ class Outbound:
         tls = await anyio.to_thread.run_sync(self.load) if self._tls is None else self._tls
         from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415 - loaded above
 
-        from auth.external.outbound import BoundedTransport  # noqa: PLC0415 - it needs httpx2
+        from auth.external.bounded import BoundedTransport  # noqa: PLC0415 - it needs httpx2
 
         with _translated(provider):
             async with AsyncOAuth2Client(
@@ -177,42 +175,3 @@ def _translated(provider: str) -> Iterator[None]:
         raise _bad(provider, "broke off, or answered with something that is no HTTP or too much of it") from error
     except (httpx2.RequestError, httpx2.InvalidURL) as error:
         raise _down(provider, f"cannot be reached ({type(error).__name__})") from error
-
-
-class BoundedTransport(httpx2.AsyncBaseTransport):
-    """HTTP/1.1 transport that refuses large and compressed answers."""
-
-    def __init__(self, tls: ssl.SSLContext, largest: int) -> None:
-        self._inner = httpx2.AsyncHTTPTransport(verify=tls, trust_env=False)
-        self._largest = largest
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        response = await self._inner.handle_async_request(request)
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            await response.aclose()
-            raise httpx2.DecodingError("the answer is compressed", request=request)
-        if not isinstance(response.stream, httpx2.AsyncByteStream):
-            raise TypeError("an asynchronous transport has an asynchronous stream")
-        stream = _BoundedStream(response.stream, self._largest, request)
-        return httpx2.Response(
-            response.status_code, headers=response.headers, stream=stream, extensions=response.extensions
-        )
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-class _BoundedStream(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream, largest: int, request: httpx2.Request) -> None:
-        self._inner, self._largest, self._request = inner, largest, request
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        received = 0
-        async for chunk in self._inner:
-            received += len(chunk)
-            if received > self._largest:
-                raise httpx2.DecodingError(f"the answer exceeds {self._largest} bytes", request=self._request)
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()

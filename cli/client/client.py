@@ -1,5 +1,7 @@
 """Requests of the user who is logged in, with token refresh."""
 
+import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,8 +10,23 @@ from dataclasses import replace
 from cli.client.credentials import Credential, CredentialFile, Credentials
 from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
 from cli.client.server import DEFAULT, JsonObject, Server, server_address
-from cli.signals import put_off
 from tools.runtime.client_settings import ClientSettings, read_client_settings
+
+_STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
+
+
+@contextmanager
+def put_off() -> Iterator[None]:
+    """Defer interrupts of the main thread until the block ends."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
 
 EARLY_S = 30
 """Seconds; a token that expires sooner is refreshed first."""

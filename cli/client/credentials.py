@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -13,9 +12,6 @@ from typing import Any, Literal
 from cli.client.failure import CommandFailed, warn
 
 VERSION = 1
-LOCK_TIMEOUT_S = 60.0
-_LOCK_EVERY_S = 0.05
-_KINDS = ("session", "api_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,32 +87,17 @@ class CredentialFile:
         """Lock the file against other commands; yield its contents.
 
         Raises:
-            CommandFailed: The lock timed out, or the folder cannot be written.
+            CommandFailed: The folder cannot be written.
         """
         with self._writing():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
             descriptor = os.open(self.folder / "credentials.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            self._wait(descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield self.read()
         finally:
             os.close(descriptor)
-
-    def _wait(self, descriptor: int) -> None:
-        deadline = time.monotonic() + LOCK_TIMEOUT_S
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise CommandFailed(
-                        f"Another engrain command has kept {self.folder} locked for {LOCK_TIMEOUT_S:.0f} seconds.",
-                        "Wait for it, or stop it, and try again.",
-                    ) from None
-                time.sleep(_LOCK_EVERY_S)
-            else:
-                return
 
     def write(self, credentials: Credentials) -> None:
         """Replace the stored credentials; only while `locked`.
@@ -156,15 +137,4 @@ def _parsed(body: Any) -> Credentials:  # noqa: ANN401, RUF100 - whatever the fi
     if body["version"] != VERSION:
         raise ValueError(body["version"])
     servers = {str(name): Credential(**each) for name, each in body["servers"].items()}
-    for each in servers.values():
-        _check(each)
     return Credentials(body["default"] if body["default"] in servers else None, servers)
-
-
-def _check(credential: Credential) -> None:
-    texts = (credential.token, credential.email)
-    optional = (credential.refresh_token, str), (credential.expires_at, int)
-    if credential.kind not in _KINDS or not all(isinstance(text, str) for text in texts):
-        raise ValueError(credential.kind)
-    if not all(value is None or isinstance(value, kind) for value, kind in optional):
-        raise ValueError(credential.kind)

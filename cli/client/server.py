@@ -1,15 +1,13 @@
 """HTTP requests to a server by its address; every failure becomes a sentence."""
 
-import ipaddress
 import platform
 import re
-import socket
 import ssl
-from collections.abc import Iterator
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from auth.external.addresses import is_this_machine
 from cli.client.failure import CommandFailed, ExitCode, Refused, Unreachable
 
 DEFAULT = "http://127.0.0.1:8420"
@@ -40,15 +38,6 @@ def server_address(typed: str) -> str:
     return f"{scheme}://{named}{shown_port}{parts.path.rstrip('/')}"
 
 
-def is_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def is_local(address: str) -> bool:
     return is_this_machine(urlsplit(address).hostname or "")
 
@@ -75,7 +64,7 @@ CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 30.0
 _STAMP = "x-engrain-version"
 """Header of every answer of ours."""
-_FROM_A_PROXY = (502, 503, 504)
+OTHERWISE = "Start it with `engrain serve`, or name another one with --url or ENGRAIN_URL."
 
 
 class Server:
@@ -101,10 +90,9 @@ class Server:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         try:
             answer = self._client().request(method, self.address + path, json=body, headers=headers)
-        except httpx2.TransportError as error:
-            raise self._unreachable(error) from None
         except (httpx2.InvalidURL, httpx2.HTTPError, UnicodeError) as error:
-            raise Unreachable(f"{self.address} cannot be asked: {error}.") from None
+            reason = str(error) or type(error).__name__
+            raise Unreachable(f"No Engrain server answers at {self.address}: {reason}.", OTHERWISE) from None
         return self._read(answer)
 
     def close(self) -> None:
@@ -131,7 +119,9 @@ class Server:
     def _read(self, answer: "httpx2.Response") -> JsonObject:
         self.version = answer.headers.get(_STAMP, "")
         if not self.version:
-            raise self._stranger(answer)
+            raise Unreachable(
+                f"What answers at {self.address} is not Engrain (status {answer.status_code}).", OTHERWISE
+            )
         if answer.status_code == 204:
             return {}
         try:
@@ -153,60 +143,8 @@ class Server:
             float(wait) if wait.isascii() and wait.isdigit() else None,
         )
 
-    def _stranger(self, answer: "httpx2.Response") -> CommandFailed:
-        if answer.is_redirect:
-            return Unreachable(
-                f"{self.address} sends visitors on to {answer.headers.get('location', 'another address')}.",
-                "If that is your Engrain server, name its address with --url or ENGRAIN_URL.",
-            )
-        if answer.status_code in _FROM_A_PROXY:
-            return Unreachable(
-                f"A proxy answers at {self.address} with status {answer.status_code}, and no Engrain server behind it.",
-                "Wait until the server runs, or check the address.",
-            )
-        return Unreachable(
-            f"What answers at {self.address} is not Engrain (status {answer.status_code}).",
-            "Check the address and the port, and name the server with --url or ENGRAIN_URL.",
-        )
-
-    def _unreachable(self, error: "httpx2.TransportError") -> Unreachable:
-        import httpx2  # noqa: PLC0415 - as above
-
-        causes = list(_causes(error))
-        if isinstance(error, httpx2.TimeoutException):
-            return Unreachable(f"{self.address} did not answer in time.", "Try again, or check the address.")
-        if any(isinstance(cause, socket.gaierror) for cause in causes):
-            return Unreachable(f"There is no host of the name in {self.address}.", "Check the address.")
-        if (refusal := next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)) is not None:
-            return self._untrusted(refusal)
-        if isinstance(error, httpx2.ConnectError):
-            way = "Start it with `engrain serve`, or name" if is_local(self.address) else "Check the address, or name"
-            return Unreachable(f"No server answers at {self.address}.", f"{way} another one with --url or ENGRAIN_URL.")
-        if isinstance(error, httpx2.ProxyError):
-            return Unreachable(f"The proxy on the way to {self.address} refused: {error}.", "Check HTTPS_PROXY.")
-        return Unreachable(
-            f"What answers at {self.address} does not speak HTTP, or broke off.",
-            "Check the address and the port: is it https instead of http?",
-        )
-
-    def _untrusted(self, error: ssl.SSLError) -> Unreachable:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return Unreachable(
-                f"The certificate of {self.address} is not trusted: {error.verify_message}.",
-                "Check the address; for an authority of your own, set SSL_CERT_FILE.",
-            )
-        return Unreachable(
-            f"What answers at {self.address} does not speak TLS.", "Check the port: is it http instead of https?"
-        )
-
 
 def user_agent() -> str:
     from tools.runtime.version import VERSION  # noqa: PLC0415 - reading metadata takes a while
 
     return f"engrain/{VERSION} ({platform.system()} {platform.machine()})"
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

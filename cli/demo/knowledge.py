@@ -1,17 +1,24 @@
-"""Records of the demo."""
+"""Records of the demo, and questions about them."""
 
 from typing import Any
 
 Record = dict[str, Any]
 
-RETRY = "Retry a write under the same Idempotency-Key"
-LOCKED = "`database is locked` when two processes write"
-ROTATION = "Rotate the key that signs tokens"
+QUESTIONS = (
+    "Which database keeps the ledger, and why that one?",
+    "Can I safely repeat a request when the network failed?",
+)
+"""The first is about a decision that retired another, the second in quite other words than its answer."""
+REPOSITORY = "How do I back up and restore the ledger?"
+OFF_TOPIC = "How long does sourdough bread rest before baking?"
+AGENT_QUESTION = "Who may read what I remember in private?"
+LOCKED = 1
+"""Place of the error pattern in `RECORDS`."""
 
 RECORDS: tuple[Record, ...] = (
     {
         "entity_type": "pattern",
-        "name": RETRY,
+        "name": "Retry a write under the same Idempotency-Key",
         "content": "Make one UUID per write and send it as Idempotency-Key. If the connection breaks before the answer "
         "comes, send the very same request again: the service repeats its first answer and applies nothing twice. "
         "Never make a new key for a retry.",
@@ -20,7 +27,7 @@ RECORDS: tuple[Record, ...] = (
     },
     {
         "entity_type": "error_pattern",
-        "name": LOCKED,
+        "name": "`database is locked` when two processes write",
         "content": "Symptom: OperationalError: database is locked, under load and only in production. Cause: a second "
         "worker process opened the same SQLite file and began its transaction with a read. Fix: one process "
         "owns the file, and every write transaction starts with BEGIN IMMEDIATE.",
@@ -35,15 +42,8 @@ RECORDS: tuple[Record, ...] = (
         "category": "security",
     },
     {
-        "entity_type": "rule",
-        "name": "An error names the way out",
-        "content": "Every refusal says which value was wrong and what to do about it, in one sentence each. 'Invalid "
-        "input' is not an error message.",
-        "category": "api",
-    },
-    {
         "entity_type": "procedure",
-        "name": ROTATION,
+        "name": "Rotate the key that signs tokens",
         "content": "1. Make a new secret of at least 32 random characters. 2. Put it into the deployment's secret "
         "store. 3. Restart the service: everybody is signed out and signs in again. 4. Delete the old secret.",
         "category": "security",

@@ -63,7 +63,7 @@ def _list(schema: Schema) -> str:
 def _choice(values: Sequence[object]) -> str:
     if set(ENTITY_TYPES) <= set(values):
         more = [code(value) for value in values if value not in ENTITY_TYPES]
-        return spoken(["[entity type](words.md#entity-types)", *more])
+        return spoken(["[entity type](../guide/words.md#entity-types)", *more])
     return spoken([code(value) for value in values])
 
 

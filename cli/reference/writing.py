@@ -7,24 +7,46 @@ from typing import Any
 
 import typer
 
-from cli.reference import command_page, error_page
 from cli.reference.markdown import MARK, code, fields_table, in_words, spoken, table
-from rest_bridge.websocket import EVENT_NAMES
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation, Tool
 from tools.frame.prompts import PROMPTS
 from tools.frame.tool_schemas import input_schema
 from tools.mcp_server import CORE, RESOURCES
-from tools.records.entity_types import (
-    COMPLEXITIES,
-    ENTITY_TYPES,
-    PRIORITIES,
-    PROJECT_VISIBILITIES,
-    RELATIONSHIP_TYPES,
-    STATUSES,
-)
 from tools.runtime.client_settings import DESCRIPTIONS, ClientSettings
 from tools.runtime.settings import PREFIX, Settings
+
+INTRO = """\
+# Commands
+
+`engrain COMMAND --help` says the same. Commands that open a data folder take `--data-dir`; while a server serves that
+folder, they say which process it is and exit with 1. Exit codes: 0 for success, 1 for a failure that a sentence
+explains, 2 for a command line that makes no sense; from commands that take `--url`, 3 when nobody is logged in and 4
+when no Engrain server answers: [The command line](../guide/command-line.md)."""
+
+
+def commands(app: typer.Typer) -> dict[str, Any]:
+    """Return the visible commands by name, those of a group behind it."""
+    found: dict[str, Any] = {}
+    for name, command in vars(typer.main.get_command(app))["commands"].items():
+        if not command.hidden:
+            found[name] = command
+            found |= {f"{name} {each}": of_group for each, of_group in getattr(command, "commands", {}).items()}
+    return found
+
+
+def commands_page(app: typer.Typer) -> str:
+    return "\n\n".join([INTRO, *[_section(name, command) for name, command in commands(app).items()]]) + "\n"
+
+
+def _section(name: str, command: Any) -> str:  # noqa: ANN401, RUF100 - typer brings its own click
+    context = command.make_context(name, [], resilient_parsing=True)
+    records = [each.get_help_record(context) for each in command.params if each.name != "help"]
+    parts = [f"## engrain {name}", " ".join((command.help or "").split())]
+    if rows := [[code(names), meaning] for names, meaning in filter(None, records)]:
+        parts.append(table(["Option", "Meaning"], rows))
+    return "\n\n".join(parts)
+
 
 TOOLS = """\
 # MCP tools
@@ -64,67 +86,6 @@ def _tool_facts(operation: Operation, tool: Tool) -> str:
     roles = sorted(operation.roles or (), key=("owner", "admin", "member", "viewer").index)
     who = spoken([role.capitalize() for role in roles]) or "anybody"
     return f"It {nature}; may be called by {who}; needs the scope {code(f'api:{operation.scope}')}."
-
-
-EVENTS = """\
-# Events
-
-`GET /api/ws` upgrades to a WebSocket. Authenticate the handshake as any request (bearer header, or the session cookie
-from a page of an allowed origin); a handshake that is not accepted is closed with 1008 and the reason. Only events of
-records that the caller may read are sent, and no event carries text of a record.
-
-```json
-{"event": "entity_created", "data": {"id": "pattern_0a1b2c3d4e5f", "entity_type": "pattern"},
- "timestamp": "2026-01-31T12:00:00+00:00"}
-```
-
-| The client sends | The server answers |
-| --- | --- |
-| `{"type": "ping"}` | the event `pong` |
-| `{"type": "subscribe", "topics": ["entity_created"]}` | the event `subscribed` with the known topics; none means all |
-| `{"type": "pong"}` or `{"type": "heartbeat_ack"}` | nothing: it is the answer to `heartbeat` |
-| anything else | the event `error` with a `message` |
-
-Every 30 seconds the server sends `heartbeat`. A client that does not answer within 10 seconds is closed with 1008; one
-that does not keep up is closed with 1013 and should reconnect and read what it missed.
-
-`GET /api/logs/stream` is a socket of the same kind for owners of the organization. Its one event is `log`; `data` is an
-entry as `GET /api/logs` gives it, and `?service=` and `?level=` narrow what is sent."""
-
-EVENT_MEANINGS = {
-    "entity_pending": "An entity was stored with `sync=false` and is durable; the indexes do not show it yet.",
-    "entity_created": "An entity is stored and every healthy index shows it.",
-    "entity_updated": "An entity has changed. Of a task or epic `data` has the `status` and `priority` that are new, "
-    "and the `action` that changed it.",
-    "entity_deleted": "An entity is gone, with all its revisions.",
-    "note_pending": "A note on a task was stored and is durable; the indexes do not show it yet. `data` has the "
-    "`task_id`. The event `entity_pending` tells the same.",
-    "note_created": "A note on a task is stored and every healthy index shows it. `data` has the `task_id`.",
-    "raw_capture_changed": "A raw memory was captured, reviewed or erased; `data` has the `action`, and its "
-    "`review_state` and `capture_surface`. Only who may read the memory hears of it.",
-    "job_queued": "A background job waits: a new one, or one that failed and will be repeated (`deferred`). `data` of "
-    "all events of jobs has `job_id`, `function` and `status`; only who may see the job hears of it.",
-    "job_started": "An attempt at a background job begins.",
-    "job_completed": "A background job is done; `GET /api/jobs/{job_id}` has its result.",
-    "job_failed": "A background job was given up; `GET /api/jobs/{job_id}` has the error.",
-    "job_cancelled": "A background job was cancelled.",
-    "permission_changed": "Somebody's membership or role changed; `data` names the `user_id` and the `change_type`.",
-}
-
-
-def events_page() -> str:
-    caused: dict[str, list[str]] = {}
-    for operation in OPERATIONS:
-        for event in operation.events:
-            caused.setdefault(event, []).append(code(operation.name))
-    sections = [
-        f"## {event}\n\n{EVENT_MEANINGS[event]} Caused by {spoken(caused[event], 'and')}."
-        for event in EVENT_NAMES
-        if event in caused
-    ]
-    reserved = [code(event) for event in EVENT_NAMES if event not in caused]
-    rest = f"Clients may subscribe to these names; nothing causes them in this version: {', '.join(reserved)}."
-    return "\n\n".join([EVENTS, *sections, "## Reserved names", rest]) + "\n"
 
 
 SETTINGS = """\
@@ -173,69 +134,15 @@ def _setting_default(value: object, factory: object) -> str:
     return code(str(value).lower() if isinstance(value, bool) else value)
 
 
-TYPE_MEANINGS = {
-    "episode": "What was learned at some time: an insight, a discovery, a debugging note. The default.",
-    "pattern": "A coding pattern.",
-    "procedure": "A guide in steps.",
-    "guide": "Standards of a project.",
-    "note": "A note without a form.",
-    "rule": "A guideline that is to be followed.",
-    "template": "A template for code.",
-    "topic": "A grouping of ideas.",
-    "task": "A piece of work.",
-    "epic": "An initiative that groups tasks.",
-    "project": "What epics and tasks belong to.",
-    "source": "Where documents come from.",
-    "document": "One chunk of an ingested document.",
-    "decision": "What was decided, and why.",
-    "error_pattern": "A failure that comes back, with its cause and its cure.",
-}
-
-
-def words_page() -> str:
-    types = [[code(name), TYPE_MEANINGS.get(name, "")] for name in ENTITY_TYPES if name in TYPE_MEANINGS]
-    others = [code(name) for name in ENTITY_TYPES if name not in TYPE_MEANINGS]
-    states = [[code(kind), ", ".join(map(code, words)), code(words[0])] for kind, words in STATUSES.items()]
-    return (
-        "\n\n".join(
-            [
-                "# Words",
-                "## Entity types",
-                table(["Type", "What it is"], types),
-                f"Also accepted: {', '.join(others)}.",
-                "## Relationship types",
-                "In `related_to` one may stand before an id: `supersedes:<id>`. A plain id means `RELATED_TO`.",
-                ", ".join(code(name) for name in sorted(RELATIONSHIP_TYPES)) + ".",
-                "## States",
-                "In `metadata.status` of the types that have a workflow. `archived` is final for tasks and epics.",
-                table(["Type", "States", "Default"], states),
-                f"Tasks and epics have `metadata.priority`, by default the first: {', '.join(map(code, PRIORITIES))}.",
-                f"Tasks have `metadata.complexity`, by default the first: {', '.join(map(code, COMPLEXITIES))}.",
-                f"Projects have `metadata.visibility`, by default `org`: {', '.join(map(code, PROJECT_VISIBILITIES))}.",
-            ]
-        )
-        + "\n"
-    )
-
-
-PAGES: Mapping[str, tuple[str, Callable[[typer.Typer], str]]] = {
-    "tools.md": ("MCP tools", lambda _: tools_page()),
-    "events.md": ("Events of the WebSocket", lambda _: events_page()),
-    "settings.md": ("Settings", lambda _: settings_page()),
-    "errors.md": ("Error codes, with remediation", lambda _: error_page.page()),
-    "commands.md": ("The `engrain` command line", command_page.page),
-    "words.md": ("Entity types, relationship types and states", lambda _: words_page()),
+PAGES: Mapping[str, Callable[[typer.Typer], str]] = {
+    "tools.md": lambda _: tools_page(),
+    "settings.md": lambda _: settings_page(),
+    "commands.md": commands_page,
 }
 
 
 def pages(app: typer.Typer) -> dict[str, str]:
-    index = [f"- [{title}]({name})" for name, (title, _) in PAGES.items()]
-    intro = (
-        "These pages are generated from the code. `make docs` writes them anew; `make check` says when they drift.\n"
-        "The reference of REST is the OpenAPI document at `/api/openapi.json`: [REST](../guide/rest.md)."
-    )
-    made = {name: f"{MARK}\n\n{make(app)}" for name, (_, make) in PAGES.items()}
-    return {"README.md": "\n".join([MARK, "", "# Reference", "", intro, "", *index, ""]), **made}
+    return {name: f"{MARK}\n\n{make(app)}" for name, make in PAGES.items()}
 
 
 def run_reference(app: typer.Typer, *, write: Path | None, check: Path | None) -> int:
@@ -278,9 +185,8 @@ def _drift(app: typer.Typer, folder: Path) -> list[tuple[str, str]]:
 
 
 def _strays(folder: Path) -> list[Path]:
-    known = {"README.md", *PAGES}
     return [
         path
         for path in sorted(folder.glob("*.md"))
-        if path.name not in known and path.read_text(encoding="utf-8").startswith(MARK)
+        if path.name not in PAGES and path.read_text(encoding="utf-8").startswith(MARK)
     ]

@@ -12,14 +12,34 @@ from evals.bench.figures import Figure, Target
 from evals.bench.identity import measure_identity
 from evals.bench.measurement import WARM_UP, Measurement
 from evals.bench.models import bare_models
-from evals.bench.reflection import measure_reflection
 from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
 from evals.machine import resident_mb
+from evals.reflection.labels import SPLITS, read_notes
 from evals.timing import spread, timed_ms
 from tools.records.entity_models import BULK_LIMIT
+from tools.reflecting.reflection import extract
 from tools.runtime.launch import ServerProcess, server_process
 from tools.runtime.settings import PREFIX
+
+LENGTH = 20_000
+"""Characters."""
+LIMIT = 12
+
+
+def measure_reflection(measurement: Measurement, client: Client) -> None:
+    measurement.say("reflections …")
+    text = "\n\n".join(note.notes for split in SPLITS for note in read_notes(split))
+    text = (text * (LENGTH // len(text) + 1))[:LENGTH]
+    body = encoded({"content": text, "limit": LIMIT, "persist_source": False})
+    count = max(5, measurement.times(60))
+    timed_ms(lambda _: client.post("/api/context/reflect", body), range(3))
+    found, cost = measurement.calls(lambda _: client.post("/api/context/reflect", body), range(count))
+    floor = spread(timed_ms(lambda _: extract(text, limit=LIMIT), range(count)))
+    measurement.figures.append(
+        Figure.of(f"reflection of {LENGTH:,} characters", found, target=Target(300, 200), floor=floor.p50, note=cost)
+    )
+
 
 BUSY_SHARE = 0.2
 """Share of the entities written while a second tenant searches; the ingest rate covers the rest."""

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evals.results import SEPARATION, beside
+from evals.results import BELOW
 from stores.errors import EngrainError
 
 _UNREADABLE = (
@@ -108,8 +108,8 @@ class Collection:
     @property
     def halves(self) -> "list[Collection]":
         """Split into questions with and without an answer."""
-        aim = Aim(SEPARATION)
-        other = replace(self, name=beside(self.name), questions=self.unanswered, unanswered=(), aim=aim)
+        name, aim = f"{self.name} unanswered", Aim(BELOW)
+        other = replace(self, name=name, questions=self.unanswered, unanswered=(), aim=aim)
         return [self, *([other] if self.unanswered else [])]
 
     def _drawn(self, draw: random.Random, limit: int) -> list[Question]:

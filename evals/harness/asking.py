@@ -1,7 +1,7 @@
-"""Ask the questions of a collection by one arm; keep every answer at once."""
+"""Ask the questions of a collection by one arm."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from multiprocessing.pool import ThreadPool
@@ -32,17 +32,15 @@ class Asking:
     answered: Sequence[float] = ()
     """Best scores of answered questions, to compare unanswered ones with."""
 
-    def ask_all(self, journal: Journal) -> None:
-        name, arm = self.collection.name, self.arm.name
-        asked = [question for question in self.collection.questions if (name, arm, question.id) not in journal.cases]
+    def cases(self) -> Iterator[Case]:
         texts = {(text.haystack, text.id): text.content for text in self.collection.texts}
-        progress(f"{name}: asking {len(asked)} questions, {arm}")
-        for questions in _batches(asked):
+        progress(f"{self.collection.name}: asking {len(self.collection.questions)} questions, {self.arm.name}")
+        for questions in _batches(self.collection.questions):
             with Client(self.address) as client:
                 for haystack in dict.fromkeys(question.haystack for question in questions):
                     self._ask(client, Question("", haystack, _WARM_UP, {}))
             for question, answer in self._answers(questions):
-                journal.add(self._case(question, answer, texts))
+                yield self._case(question, answer, texts)
 
     def _ask(self, client: Client, question: Question) -> Answer:
         client.present(self.places[question.haystack].token)
@@ -102,5 +100,9 @@ def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
         yield [question for group in groups[first : first + WARM_AT_ONCE] for question in group]
 
 
-def close_part(journal: Journal, server: ServerProcess, part: Part) -> None:
-    journal.close_part(replace(part, resident_mb=resident_mb(server.process.pid)[0]))
+def ask_part(journal: Journal, server: ServerProcess, part: Part, cases: Iterable[Case]) -> None:
+    """Ask for the cases of a part and close it, unless it is finished."""
+    if (part.set, part.arm) not in journal.parts:
+        for case in cases:
+            journal.add(case)
+        journal.close_part(replace(part, resident_mb=resident_mb(server.process.pid)[0]))

@@ -1,20 +1,20 @@
 """The retrieval suite."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from evals.client import Client, progress
 from evals.datasets import READERS, Collection, read_own
 from evals.datasets.collection import readable
 from evals.harness.arms import Arm, chosen
-from evals.harness.asking import Asking, close_part
-from evals.harness.loading import load
-from evals.harness.server import served
+from evals.harness.asking import Asking, ask_part
+from evals.harness.server import Place, load, served
 from evals.metrics import require_library
 from evals.options import Options, default_data
-from evals.results import NOTE_BREAK, SEPARATION, Part
+from evals.results import BELOW, NOTE_BREAK, Part
 from evals.runs import Journal, Prepared
 from stores.errors import EngrainError
 from tools.runtime.launch import ServerProcess
@@ -103,12 +103,15 @@ def _public(name: str, options: Options) -> Collection:
 
 def _measure(journal: Journal, options: Options, collections: Sequence[Collection], arms: Sequence[Arm]) -> None:
     for collection in collections:
-        # Arms with the server's own settings come first; later servers find everything stored.
-        for environ, group in groupby(_asked_of(collection, arms), key=lambda arm: arm.environ):
-            wanted = [arm for arm in group if any(_is_missing(journal, each, arm) for each in collection.halves)]
-            if wanted:
-                with served(journal.server_folder(collection.name), {**options.server, **environ}) as server:
-                    _ask(journal, options, collection, wanted, server)
+        places: dict[str, Place] = {}
+        with journal.server_data() as folder:
+            # Arms with the server's own settings come first; later servers find everything stored.
+            for environ, group in groupby(_asked_of(collection, arms), key=lambda arm: arm.environ):
+                wanted = [arm for arm in group if any(_is_missing(journal, each, arm) for each in collection.halves)]
+                if wanted:
+                    with served(Path(folder), {**options.server, **environ}) as server:
+                        places = places or load(server.address, collection)
+                        _ask(journal, options, collection, wanted, places, server)
 
 
 def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
@@ -116,22 +119,25 @@ def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
 
 
 def _is_missing(journal: Journal, collection: Collection, arm: Arm) -> bool:
-    is_asked = arm.scores or collection.aim.measure != SEPARATION
+    is_asked = arm.scores or collection.aim.measure != BELOW
     return is_asked and (collection.name, arm.name) not in journal.parts
 
 
 def _ask(
-    journal: Journal, options: Options, collection: Collection, arms: Sequence[Arm], server: ServerProcess
-) -> None:
-    places = load(journal, server.address, collection)
+    journal: Journal, options: Options, collection: Collection, arms: Sequence[Arm], places: Mapping[str, Place],
+    server: ServerProcess,
+) -> None:  # fmt: skip
+    progress(f"{collection.name}: indexing")
+    with Client(server.address) as client:
+        client.until_indexed()
     for arm in arms:
         answered: list[float] = []
         for half in collection.halves:
             # In a sample, all questions with an answer may be apart.
             if _is_missing(journal, half, arm) and (half is collection or answered):
-                Asking(server.address, half, arm, places, options.concurrency, answered).ask_all(journal)
-                close_part(journal, server, _part(options, half, arm))
-            cases = [case for key, case in journal.cases.items() if key[:2] == (half.name, arm.name)]
+                asking = Asking(server.address, half, arm, places, options.concurrency, answered)
+                ask_part(journal, server, _part(options, half, arm), asking.cases())
+            cases = [case for case in journal.cases if (case.set, case.arm) == (half.name, arm.name)]
             answered += [case.score for case in cases if case.score is not None and not case.apart]
 
 

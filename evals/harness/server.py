@@ -1,13 +1,16 @@
-"""The server and accounts of a suite."""
+"""The server and accounts of a suite, and the texts that are stored there."""
 
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-from evals.client import Client
+from evals.client import Client, encoded, progress
+from evals.datasets.collection import Collection, Text
+from tools.records.entity_models import BULK_LIMIT
 from tools.runtime.client_settings import PREFIX
 from tools.runtime.launch import ServerProcess, server_process
 
@@ -48,3 +51,64 @@ def joined(owner: Client) -> Place:
 
 def _new_name() -> str:
     return f"eval-{uuid.uuid4().hex[:16]}"
+
+
+LOADERS = 2
+"""Concurrent haystacks; the texts of one are sequential."""
+BATCH_BYTES = 4 * 1024 * 1024
+"""Half of the server's request limit."""
+
+
+def load(address: str, collection: Collection) -> dict[str, Place]:
+    """Store every haystack; return the place of each."""
+    by_haystack: dict[str, list[Text]] = {}
+    for text in collection.texts:
+        by_haystack.setdefault(text.haystack, []).append(text)
+    progress(f"{collection.name}: storing {len(collection.texts)} texts")
+
+    def store(item: tuple[str, Sequence[Text]]) -> tuple[str, Place]:
+        with Client(address) as client:
+            return item[0], _stored(client, opened(client), collection, item[1])
+
+    with ThreadPool(LOADERS) as pool:
+        return dict(pool.imap_unordered(store, by_haystack.items()))
+
+
+def _stored(client: Client, place: Place, collection: Collection, texts: Sequence[Text]) -> Place:
+    ids: dict[str, str] = {}
+    if collection.door == "recall":
+        for text in texts:
+            memory = {"raw_content": text.content, "title": text.name, "metadata": hints(text)}
+            ids[client.post("/api/memory/raw", memory)["id"]] = text.id
+    else:
+        for batch in batches(texts):
+            entities = [
+                {"name": text.name, "content": text.content, "entity_type": collection.entity_type,
+                 "metadata": hints(text)} for text in batch
+            ]  # fmt: skip
+            made = client.post("/api/entities/bulk", {"entities": entities})
+            ids |= {entity["id"]: text.id for entity, text in zip(made["entities"], batch, strict=True)}
+    return replace(place, texts=ids)
+
+
+def batches(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
+    """Divide texts into requests by number and size."""
+    batch: list[Text] = []
+    size = 0
+    for text in texts:
+        own = len(encoded({"name": text.name, "content": text.content, **hints(text)}))
+        if batch and (len(batch) == BULK_LIMIT or size + own > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += own
+    if batch:
+        yield batch
+
+
+def hints(text: Text) -> Mapping[str, object]:
+    """Return the metadata to store, without what is absent."""
+    found = {
+        "thread_id": text.thread_id, "ordinal": text.ordinal, "captured_at": text.captured_at, "speaker": text.speaker,
+    }  # fmt: skip
+    return {name: value for name, value in found.items() if value is not None}

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from evals.logs import oldest_first, project_of
+from evals.dated_records import oldest_first, project_of
 from tools.records.entity_models import NAME_LIMIT, EntityFields
 
 SHARED_BY = 2

@@ -1,18 +1,24 @@
-"""Records of two colleagues in one organization, each as of its day."""
+"""The suite of context packs: records of two colleagues in one organization, each as of its day."""
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from evals.client import Client
+from evals.datasets.collection import digest_of
 from evals.dated_records import DatedRecords
+from evals.harness.asking import ask_part
 from evals.harness.server import joined, opened, served
 from evals.options import Options
-from evals.packs.labels import Kept, Person, read_records
-from evals.runs import Journal
+from evals.packs.labels import Goal, Kept, Person, read_goals, read_records
+from evals.results import CHARACTERS_PER_TOKEN, Case, Part
+from evals.runs import Journal, Prepared
 from stores.records import JsonObject
 from tools.records.entity_models import EntityFields
+from tools.retrieval.plan import Mode
 from tools.runtime.launch import ServerProcess
 
 _BEGINNING_DAYS = 500
@@ -36,21 +42,19 @@ class World:
 
 
 @contextmanager
-def settled(journal: Journal, name: str, options: Options) -> Iterator[tuple[World, ServerProcess]]:
-    """Serve the records; a resumed run does not store them again."""
-    folder, kept, records = journal.server_folder(name), journal.note("world"), read_records()
-    if not kept:
-        shutil.rmtree(folder, ignore_errors=True)
-    with served(folder, options.server) as server, Client(server.address) as ada, Client(server.address) as bob:
+def settled(journal: Journal, options: Options) -> Iterator[tuple[World, ServerProcess]]:
+    """Serve the records."""
+    records = read_records()
+    with (
+        journal.server_data() as folder,
+        served(Path(folder), options.server) as server,
+        Client(server.address) as ada,
+        Client(server.address) as bob,
+    ):
         clients: Mapping[Person, Client] = {"ada": ada, "bob": bob}
-        if not kept:
-            ids = _stored(clients, records)
-            kept = {"ids": ids, "tokens": {person: client.token for person, client in clients.items()}}
-            journal.keep("world", kept)
+        ids = _stored(clients, records)
         ada.until_indexed()
-        for person, client in clients.items():
-            client.present(kept["tokens"][person])
-        yield World(records, clients, kept["ids"]), server
+        yield World(records, clients, ids), server
 
 
 def _stored(clients: Mapping[Person, Client], records: Sequence[Kept]) -> dict[str, str]:
@@ -79,4 +83,59 @@ def _fields(record: Kept, ids: Mapping[str, str]) -> EntityFields:
         entity_type=record.type,
         metadata={key: value for key, value in metadata.items() if value is not None},
         related_to=list(record.related),
+    )
+
+
+NAME = "packs"
+MODES: tuple[Mode, ...] = ("fast", "naive")
+
+
+def prepare(options: Options) -> Prepared:
+    """Read the labels; measuring takes about a minute."""
+    data = {NAME: digest_of([*read_goals(), *read_records()])}
+    return Prepared(data, partial(_measure, options=options))
+
+
+def _measure(journal: Journal, options: Options) -> None:
+    goals = read_goals()
+    with settled(journal, options) as (world, server):
+        _case(world, goals[0], "fast")
+        for mode in MODES:
+            part = Part(NAME, mode, "record", len(world.ids), "recall")
+            ask_part(journal, server, part, map(partial(_case, world, mode=mode), goals))
+
+
+def _case(world: World, goal: Goal, mode: Mode) -> Case:
+    body: dict[str, Any] = {
+        "goal": goal.goal,
+        "intent": goal.intent,
+        "layer": goal.layer,
+        "limit": 24 if goal.layer == "recall" else 50,
+        "record_exposure": False,
+    }
+    if goal.project is not None:
+        body["project"] = world.ids[goal.project]
+    if mode == "naive":
+        body["evidence"] = {"retrieval_mode": mode, "limit": 1}
+    client = world.clients[goal.asker]
+    pack = client.post("/api/context/pack", body)
+    found = tuple(world.keys[item["id"]] for section in pack["sections"] for item in section["items"])
+    return Case(
+        set=NAME,
+        arm=mode,
+        unit="record",
+        id=goal.id,
+        values={
+            "recall": len(goal.must.intersection(found)) / len(goal.must),
+            "nothing wrong": float(goal.must_not.isdisjoint(found)),
+            "nothing off topic": float(goal.off_topic.isdisjoint(found)),
+        },
+        category=goal.split,
+        question=goal.goal,
+        wanted=dict.fromkeys(sorted(goal.must), 1),
+        found=found,
+        took_ms=client.took_ms,
+        tokens=len(pack["markdown"]) // CHARACTERS_PER_TOKEN,
+        best=world.named(found[:3]),
+        missed=world.named(sorted(goal.must.difference(found))),
     )

@@ -1,18 +1,18 @@
 """Have a server read labelled notes, and judge pairs of sentences."""
 
 from dataclasses import dataclass, replace
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 from evals.client import Client
 from evals.datasets.collection import digest_of
-from evals.harness.asking import close_part
+from evals.harness.asking import ask_part
 from evals.harness.server import opened, served
 from evals.options import Options
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import ARM, NOTES, PAIRS, note_case, pair_case
 from evals.results import Case, Part
-from evals.runs import Journal, Prepared, ask_missing
+from evals.runs import Journal, Prepared
 from tools.records.entity_models import NAME_LIMIT
 
 LIMIT = 25
@@ -28,18 +28,18 @@ def prepare(options: Options) -> Prepared:
 
 
 def _measure(journal: Journal, options: Options, notes: list[Note]) -> None:
-    with served(journal.server_folder("reflection"), options.server) as server, Client(server.address) as client:
-        if token := journal.note("token"):
-            client.present(token)
-        else:
-            journal.keep("token", opened(client).token)
+    with (
+        journal.server_data() as folder,
+        served(Path(folder), options.server) as server,
+        Client(server.address) as client,
+    ):
+        opened(client)
         reader, pairs = Reader(client), read_pairs()
         reader.read("We decided to warm up.")
         # Notes first: nothing of the pairs is kept yet that they could repeat.
-        ask_missing(journal, {(NOTES, ARM, note.id): partial(reader.note, note) for note in notes})
-        close_part(journal, server, Part(NOTES, ARM, "finding", len(notes), "F1"))
-        ask_missing(journal, {(PAIRS, ARM, key): partial(reader.pair, key, pair) for key, pair in pairs.items()})
-        close_part(journal, server, Part(PAIRS, ARM, "pair", len(pairs), "right"))
+        ask_part(journal, server, Part(NOTES, ARM, "finding", len(notes), "F1"), map(reader.note, notes))
+        judged = (reader.pair(key, pair) for key, pair in pairs.items())
+        ask_part(journal, server, Part(PAIRS, ARM, "pair", len(pairs), "right"), judged)
 
 
 @dataclass(frozen=True, slots=True)

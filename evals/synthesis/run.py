@@ -1,18 +1,106 @@
 """Synthesize documents from the records of the context packs."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from evals.datasets.collection import digest_of
-from evals.harness.asking import close_part
+from evals.datasets.collection import digest_of, json_lines
+from evals.harness.asking import ask_part
 from evals.options import Options
-from evals.packs.labels import Goal, Person, read_goals, read_records
+from evals.packs.labels import Goal, Person, Split, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, Prepared, ask_missing
-from evals.synthesis.labels import SectionRequest, read_requests
-from evals.synthesis.scoring import Drafted, borne_out, score
+from evals.runs import Journal, Prepared
+
+SHORTEST = 12
+"""Shorter pieces of a statement are not checked (characters)."""
+_PIECES = re.compile(r"(?<=[.!?…])\s+|\s*…\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    cited: Sequence[str]
+    """Keys of cited records."""
+    supported: int
+    statements: int
+    gaps: frozenset[str]
+    """Titles of unsupported sections."""
+    by_section: Mapping[str, Sequence[str]]
+    characters: int
+
+
+def score(
+    drafted: Drafted, must: frozenset[str], must_not: frozenset[str], off_topic: frozenset[str]
+) -> dict[str, float]:
+    cited = set(drafted.cited)
+    return {
+        "needed cited": len(must & cited) / len(must),
+        "statements supported": drafted.supported / drafted.statements if drafted.statements else 1.0,
+        "nothing wrong": float(not must_not & cited),
+        "nothing off topic": float(not off_topic & cited),
+    }
+
+
+def borne_out(statements: Iterable[Mapping[str, Any]], texts: Mapping[str, str]) -> tuple[int, int]:
+    """Count the statements whose sentences all stand verbatim in cited records, and all statements."""
+    flat = list(_flat(statements))
+    return sum(_is_borne_out(each, texts) for each in flat), len(flat)
+
+
+def _flat(statements: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for each in statements:
+        yield each
+        yield from _flat(each.get("related", ()))
+
+
+def _is_borne_out(statement: Mapping[str, Any], texts: Mapping[str, str]) -> bool:
+    evidence = [_plain(texts.get(each, "")) for each in statement["source_ids"]]
+    said = [statement.get("name") or "", *_PIECES.split(statement["text"])]
+    pieces = [piece for each in said if len(piece := _plain(each).rstrip(".")) >= SHORTEST]
+    return bool(evidence) and all(any(piece in text for text in evidence) for piece in pieces)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSection:
+    title: str
+    must: frozenset[str]
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRequest:
+    id: str
+    split: Split
+    project: str
+    goal: str
+    sections: tuple[WantedSection, ...]
+
+
+def read_requests(folder: Path = FOLDER) -> list[SectionRequest]:
+    """Return the requests.
+
+    Raises:
+        ValueError: A record is unknown.
+    """
+    known = {record.key for record in read_records()}
+    found = []
+    for row in json_lines(folder / "sections.jsonl"):
+        sections = tuple(WantedSection(**{**each, "must": frozenset(each["must"])}) for each in row["sections"])
+        if unknown := {key for section in sections for key in section.must} - known:
+            raise ValueError(f"{row['id']} names {', '.join(sorted(unknown))}, which is no record.")
+        found.append(SectionRequest(**{**row, "sections": sections}))
+    return found
+
 
 DRAFT = "/api/synthesis/draft"
 GOALS, SECTIONS = "goals", "sections"
@@ -27,18 +115,17 @@ def prepare(options: Options) -> Prepared:
 
 
 def _measure(journal: Journal, options: Options) -> None:
-    with settled(journal, "synthesis", options) as (world, server):
+    with settled(journal, options) as (world, server):
         _draft(world, "ada", {"goal": read_goals()[0].goal})
         for name, arm in PARTS:
-            asked = _asked(world, name, arm, options.limit)
-            ask_missing(journal, {(name, arm, key): ask for key, ask in asked.items()})
-            close_part(journal, server, Part(name, arm, "record", len(world.ids), "needed cited", note=NOTES[name]))
+            part = Part(name, arm, "record", len(world.ids), "needed cited", note=NOTES[name])
+            ask_part(journal, server, part, _cases(world, name, arm, options.limit))
 
 
-def _asked(world: World, name: str, arm: str, limit: int | None) -> dict[str, Callable[[], Case]]:
+def _cases(world: World, name: str, arm: str, limit: int | None) -> Iterator[Case]:
     if name == SECTIONS:
-        return {request.id: partial(_of_sections, world, request) for request in read_requests()[:limit]}
-    return {goal.id: partial(_of_goal, world, goal, arm) for goal in read_goals()[:limit]}
+        return (_of_sections(world, request) for request in read_requests()[:limit])
+    return (_of_goal(world, goal, arm) for goal in read_goals()[:limit])
 
 
 def _draft(world: World, person: Person, body: Mapping[str, Any]) -> Drafted:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from cli.demo import corpus as corpora
-from cli.demo.clients import DemoFailed, without_settings
-from cli.demo.corpus import Corpus, Text, folder_corpus, own_corpus, questions_from
-from cli.demo.story import batches
+from cli.demo.corpus import Corpus, Text, folder_corpus, own_corpus
+from cli.demo.story import without_settings
+from stores.errors import EngrainError
 
 DEMO = [sys.executable, "-P", "-c", "from cli.main import app; app()", "demo"]
 LIMIT_S = 240.0
@@ -69,46 +69,32 @@ def test_a_large_folder_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_folder_without_text_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DemoFailed, match="holds no Markdown"):
+    with pytest.raises(EngrainError, match="holds no Markdown"):
         folder_corpus(tmp_path)
 
 
 def test_our_own_documents_are_read_from_a_checkout_and_the_handbook_without_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own, from_checkout = own_corpus()
-    assert from_checkout
+    own = own_corpus()
     assert {"README.md", "docs/explain/search.md", "docs/experiments/0002-scores.md"} <= {
         text.path for text in own.texts
     }
     assert not any(text.path.startswith("docs/reference/") for text in own.texts)
     monkeypatch.setattr(corpora, "checkout", lambda: None)
-    handbook, from_checkout = own_corpus()
-    assert (from_checkout, len(handbook.texts)) == (False, 3)
-    assert len(questions_from(handbook)) == 2
+    handbook = own_corpus()
+    assert (handbook.name, len(handbook.texts)) == ("Team handbook", 3)
 
 
-def test_questions_come_from_telling_headings() -> None:
-    found = questions_from(Corpus("orchard", "file:///orchard", [Text("guide.md", GUIDE)]))
-    assert [question.text for question in found] == ["When to prune apple trees?"]
-    numbered = GUIDE.replace("## When to prune apple trees", "## Overview")
-    found = questions_from(Corpus("orchard", "file:///orchard", [Text("guide.md", numbered)]))
-    assert [question.text for question in found] == ["What do we know about Grafting old varieties?"]
-
-
-def test_a_text_without_headings_is_asked_about_by_its_first_words() -> None:
-    found = questions_from(
-        Corpus("x", "file:///x", [Text("a.txt", "Sourdough needs time and patience."), Text("b", "!")])
-    )
-    assert [question.text for question in found] == ["What do we know about Sourdough needs time and patience?"]
-
-
-def test_requests_are_bounded_and_lose_nothing() -> None:
-    texts = [Text(str(number), "x" * (400_000 if number == 70 else 1)) for number in range(140)]
-    texts.append(Text("large", "x" * 900_000))
-    cut = list(batches(Corpus("x", "file:///x", texts)))
-    assert [document["url"] for batch in cut for document in batch] == [text.path for text in texts]
-    assert all(len(batch) <= 64 and sum(len(d["content"]) for d in batch) <= 1_000_000 for batch in cut)
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [
+        (GUIDE, "What do we know about 3. Grafting old varieties?"),
+        ("Sourdough needs time and patience.", "What do we know about Sourdough needs time and patience.?"),
+    ],
+)
+def test_a_corpus_is_asked_about_its_largest_document(content: str, question: str) -> None:
+    assert Corpus("x", "file:///x", [Text("b", "!"), Text("a.md", content)]).question == question
 
 
 def test_the_users_settings_do_not_reach_the_demos_server() -> None:
@@ -184,7 +170,7 @@ class TestARealRun:
             said = demo.stdout.read()
             assert demo.wait(LIMIT_S) == 0, said
         for expected in (
-            "Q  When to prune apple trees?",
+            "Q  What do we know about 3. Grafting old varieties?",
             "The ledger lives in SQLite",
             "by words #",
             "search(query=",

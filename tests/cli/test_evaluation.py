@@ -76,9 +76,7 @@ def test_a_setting_that_is_none_is_refused(setting: str, word: str) -> None:
 
 
 @pytest.mark.parametrize("command", sorted(SUITES))
-def test_every_suite_begins_afresh_and_takes_settings_of_its_server(
-    monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_every_suite_takes_a_name_and_settings_of_its_server(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     asked: list[tuple[str, Options]] = []
 
     def run_suite(name: str, options: Options, _: object) -> int:
@@ -86,10 +84,10 @@ def test_every_suite_begins_afresh_and_takes_settings_of_its_server(
         return 0
 
     monkeypatch.setattr("evals.suites.run_suite", run_suite)
-    done = invoke(command, "--afresh", "--setting", "ENGRAIN_LATE_INTERACTION=false")
+    done = invoke(command, "--name", "new", "--setting", "ENGRAIN_LATE_INTERACTION=false")
     assert done.exit_code == 0, done.output
     ((name, options),) = asked
-    assert (name, options.changed()) == (command, {"afresh", "server"})
+    assert (name, options.changed()) == (command, {"name", "server"})
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,19 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.reference import pages
-from cli.reference.command_page import commands
-from cli.reference.error_page import codes
-from cli.reference.writing import run_reference
+from cli.reference.writing import commands, run_reference
 from rest_bridge.health import PATHS
 from rest_bridge.websocket import EVENT_NAMES
+from tests.docs.error_codes import statuses
 from tools.catalogue import OPERATIONS
+from tools.records.entity_types import (
+    COMPLEXITIES,
+    ENTITY_TYPES,
+    PRIORITIES,
+    PROJECT_VISIBILITIES,
+    RELATIONSHIP_TYPES,
+    STATUSES,
+)
 from tools.retrieval.alike import AMONG as ALIKE_AMONG
 from tools.retrieval.alike import NEAREST
 from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, SEEDS
@@ -41,6 +48,11 @@ def headings(path: Path) -> list[str]:
     return [line.lstrip("#").strip() for line in prose.splitlines() if re.match(r"#{1,6} ", line)]
 
 
+def sections(path: Path) -> dict[str, str]:
+    parts = path.read_text(encoding="utf-8").split("\n## ")[1:]
+    return {heading: text.strip() for heading, _, text in (part.partition("\n") for part in parts)}
+
+
 def anchors(path: Path) -> set[str]:
     kept = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings(path))
     return set(kept)
@@ -66,8 +78,11 @@ def test_the_page_on_rest_names_health() -> None:
 
 
 def test_every_error_code_has_its_heading() -> None:
-    assert headings(REFERENCE / "errors.md")[1:] == codes()
-    assert {"signup_disabled", "missing_scope_key", "validation_error", "data_folder_in_use"} <= set(codes())
+    named = sections(REFERENCE / "errors.md")
+    for code, status in statuses().items():
+        assert named.pop(code).startswith(f"HTTP {status}" if status else "Stops a command"), code
+    assert not named, "there are no such codes"
+    assert {"signup_disabled", "missing_scope_key", "validation_error", "data_folder_in_use"} <= statuses().keys()
 
 
 def test_every_command_has_its_heading() -> None:
@@ -76,10 +91,18 @@ def test_every_command_has_its_heading() -> None:
     assert headings(REFERENCE / "commands.md")[1:] == [f"engrain {name}" for name in names]
 
 
+def test_every_word_of_records_is_named() -> None:
+    page = (ROOT / "docs" / "guide" / "words.md").read_text(encoding="utf-8")
+    words = {*ENTITY_TYPES, *RELATIONSHIP_TYPES, *PRIORITIES, *COMPLEXITIES, *PROJECT_VISIBILITIES}
+    assert words.union(*STATUSES.values()) <= set(re.findall(r"`([\w]+)`", page))
+
+
 def test_every_event_that_happens_has_its_heading_and_a_known_name() -> None:
-    caused = {event for operation in OPERATIONS for event in operation.events}
-    assert caused <= set(EVENT_NAMES)
-    assert caused <= set(headings(REFERENCE / "events.md"))
+    named = sections(REFERENCE / "events.md")
+    reserved = named.pop("Reserved names")
+    for operation in OPERATIONS:
+        assert all(f"`{operation.name}`" in named[event] for event in operation.events), operation.name
+    assert {*named, *re.findall(r"`(\w+)`", reserved)} == set(EVENT_NAMES)
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
@@ -90,13 +113,15 @@ def test_a_generated_page_is_as_the_code_would_write_it(name: str) -> None:
 def test_a_drifted_a_missing_and_a_stray_page_are_named(tmp_path: Path) -> None:
     assert run_reference(app, write=tmp_path, check=tmp_path) == 0
     (tmp_path / "tools.md").write_text("old")
-    (tmp_path / "words.md").unlink()
-    (tmp_path / "gone.md").write_text((tmp_path / "events.md").read_text())
+    (tmp_path / "commands.md").unlink()
+    (tmp_path / "gone.md").write_text((tmp_path / "settings.md").read_text())
     (tmp_path / "mine.md").write_text("written by hand")
     checked = CliRunner().invoke(app, ["reference", "--check", str(tmp_path)])
     assert checked.exit_code == 1
     lines = checked.output.splitlines()
-    assert [line.split()[0] for line in lines] == [str(tmp_path / name) for name in ("tools.md", "words.md", "gone.md")]
+    assert [line.split()[0] for line in lines] == [
+        str(tmp_path / name) for name in ("tools.md", "commands.md", "gone.md")
+    ]
     assert run_reference(app, write=tmp_path, check=tmp_path) == 0
     assert (tmp_path / "mine.md").exists()
 

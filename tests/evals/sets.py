@@ -5,9 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from evals.client import Client
 from evals.datasets import READERS, Collection
 
 SUBJECTS = {
@@ -67,19 +64,3 @@ def own_lines() -> list[dict[str, Any]]:
 
 def write_own(folder: Path) -> Path:
     return write_lines(folder / "talks.jsonl", own_lines())
-
-
-def interrupt_at(monkeypatch: pytest.MonkeyPatch, path: str) -> list[str]:
-    """Interrupt the eleventh request to a path; return the paths of all requests, as they come."""
-    sent: list[str] = []
-    plain = Client.post
-
-    def post(client: Client, to: str, body: object) -> object:
-        sent.append(to)
-        if sent.count(path) == 11 and to == path:
-            raise KeyboardInterrupt
-        return plain(client, to, body)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Client, "post", post)
-    monkeypatch.setattr("evals.runs.commit", lambda: "abc")
-    return sent

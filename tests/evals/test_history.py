@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from evals.comparison import compare
 from evals.history.commits import read_project
-from evals.history.questions import MOST_COMMITS, PER_PROJECT, first_sentence, questions_of
+from evals.history.run import MOST_COMMITS, PER_PROJECT, first_sentence, questions_of
 from evals.options import Options
 from evals.runs import read_run
 from evals.suites import NOTHING_TO_MEASURE, run_suite

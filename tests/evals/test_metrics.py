@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.metrics import MEASURES, bootstrap, measured, separation, unanswered_values, wins
+from evals.metrics import MEASURES, bootstrap, measured, unanswered_values
 
 
 def of(ranking: tuple[str, ...], grades: dict[str, int]) -> dict[str, float]:
@@ -70,4 +70,3 @@ def test_one_value_alone_has_no_interval_and_no_values_an_empty_one() -> None:
     found = bootstrap([0.5], ["one"])
     assert (found.mean, math.isnan(found.low), math.isnan(found.high)) == (0.5, True, True)
     assert bootstrap([]).n == 0
-    assert math.isnan(separation(wins([0.1], [0.5]), ["one"], ["a"]).low)

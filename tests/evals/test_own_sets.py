@@ -32,7 +32,7 @@ def test_what_nothing_answers_is_kept_apart_and_a_set_needs_something_that_is_an
     assert [question.id for question in found.unanswered] == ["none"]
     assert "none" not in {question.id for question in found.questions}
     whole, beside = found.halves
-    assert (whole, beside.name, beside.aim.measure) == (found, "talks unanswered", "AUROC")
+    assert (whole, beside.name, beside.aim.measure) == (found, "talks unanswered", "below@0.3")
     assert (beside.questions, beside.texts) == (found.unanswered, found.texts)
     # What was asked before is the same set as before, by its hash as well.
     assert whole.digest() == read_own(write_own(tmp_path)).digest() != beside.digest()

@@ -65,7 +65,7 @@ def test_a_suite_runs_over_an_archive_of_repositories(built: Built, tmp_path: Pa
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         archive.add(built.folder, "tool.git")
     (tmp_path / "repositories.tar.gz").write_bytes(packed.getvalue())
-    assert run_suite("release-notes", Options(tmp_path, runs=tmp_path / "runs", afresh=True), said.append) == 0
+    assert run_suite("release-notes", Options(tmp_path, runs=tmp_path / "runs"), said.append) == 0
     assert [each.values["right"] for each in read_run("latest", tmp_path / "runs").cases] == [1, 1]
 
 

@@ -23,39 +23,24 @@ def record(name: str = "", **changes: str) -> Record:
 def test_an_interrupted_run_is_resumed_by_the_same_command(tmp_path: Path) -> None:
     journal = Journal.begin(tmp_path, record())
     journal.add(CASE)
-    journal.keep("places", {"a": 1})
-    with pytest.raises(EngrainError, match="Another process measures"):
-        Journal.begin(tmp_path, record())
-    journal.close()
-    with (journal.folder / CASES).open("a") as file:
-        file.write('{"set": "talks", "to')
+    journal.close_part(PART)
+    journal.add(replace(CASE, arm="naive"))
+    # Other settings or another command begin a run beside it.
+    assert not Journal.begin(tmp_path, record(ENGRAIN_EMBEDDING_PROVIDER="builtin")).cases
+    assert not Journal.begin(tmp_path, record("beside")).cases
     again = Journal.begin(tmp_path, record())
-    assert (again.folder, list(again.cases.values()), again.note("places")) == (journal.folder, [CASE], {"a": 1})
-    again.add(replace(CASE, id="q2"))
-    again.close_part(PART)
+    assert (again.folder, again.cases, [*again.parts]) == (journal.folder, [CASE], [("talks", "fast")])
+    again.add(replace(CASE, arm="naive", id="q2"))
+    again.close_part(replace(PART, arm="naive"))
     run = again.finish()
     assert [case.id for case in run.cases] == ["q1", "q2"]
     assert read_run("latest", tmp_path) == run
     assert {path.name for path in run_folder(tmp_path, run.name).iterdir()} == {RECORD, CASES}
-    other = Journal.begin(tmp_path, record())
-    assert not other.cases
-    other.close()
+    assert not Journal.begin(tmp_path, record()).cases
 
 
 def run_folder(runs: Path, name: str) -> Path:
     return next(folder for folder, _ in list_runs(runs) if folder.name == name)
-
-
-def test_an_interrupted_run_that_was_measured_otherwise_is_refused(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path, record())
-    journal.add(CASE)
-    journal.close()
-    with pytest.raises(EngrainError, match=r"settings was .*; model was none.*--afresh") as refused:
-        Journal.begin(tmp_path, record(ENGRAIN_EMBEDDING_PROVIDER="builtin"))
-    assert SECRET not in refused.value.message
-    Journal.begin(tmp_path, record("beside", ENGRAIN_EMBEDDING_PROVIDER="builtin")).close()
-    Journal.begin(tmp_path, record(ENGRAIN_EMBEDDING_PROVIDER="builtin"), afresh=True).close()
-    assert not journal.folder.exists()
 
 
 def test_runs_are_read_by_place_and_by_the_beginning_of_their_id(tmp_path: Path) -> None:

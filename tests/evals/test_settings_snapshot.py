@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evals.settings_snapshot import settings_snapshot
+from evals.runs import settings_snapshot
 from tools.runtime.settings import Settings
 
 SECRET = "s3cret-of-a-server-that-nobody-may-read"

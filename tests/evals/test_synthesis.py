@@ -10,8 +10,7 @@ from evals.packs.labels import SPLITS
 from evals.report import summaries
 from evals.runs import read_run
 from evals.suites import run_suite
-from evals.synthesis.labels import FOLDER, read_requests
-from evals.synthesis.scoring import Drafted, borne_out, score
+from evals.synthesis.run import FOLDER, Drafted, borne_out, read_requests, score
 
 LEAST_CITED = {"dev": 0.85, "test": 0.75}
 

@@ -13,8 +13,7 @@ from tools.runtime.health import readiness
 from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
-from tools.search.answers import for_agents
-from tools.search.results import SearchResponse
+from tools.search.answers import SearchResponse, for_agents
 
 pytestmark = pytest.mark.anyio
 PATIENCE_S = 30

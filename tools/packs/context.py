@@ -35,9 +35,9 @@ from tools.retrieval.diagnostics import details
 from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
 from tools.retrieval.plan import Plan
 from tools.retrieval.turns import answered
+from tools.search.answers import SearchResponse
 from tools.search.distinct import words_of
 from tools.search.exposure import exposed
-from tools.search.results import SearchResponse
 from tools.search.search import SearchRequest, searched
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tools.frame.operation import Filters, Request, Result
 from tools.packs.facets import Facet, Intent, Layer, facets_of
 from tools.records.entity_models import EntityId, Label
 from tools.retrieval.plan import Mode
-from tools.search.results import SearchResponse
+from tools.search.answers import SearchResponse
 from tools.search.search import QUERY_LIMIT, SearchType
 
 Direction = Literal["outgoing", "incoming"]

@@ -81,17 +81,6 @@ class RefreshRequest(Request):
     )
 
 
-class SignedInView(Result):
-    """The user, the organization and both tokens."""
-
-    user: UserBrief
-    organization: OrganizationView
-    access_token: str
-    refresh_token: str
-    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol
-    expires_in: int
-
-
 class TokensView(Result):
     """A rotated pair of tokens."""
 
@@ -99,6 +88,13 @@ class TokensView(Result):
     refresh_token: str
     token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol
     expires_in: int
+
+
+class SignedInView(TokensView):
+    """The user, the organization and both tokens."""
+
+    user: UserBrief
+    organization: OrganizationView
 
 
 class MeRequest(Request):

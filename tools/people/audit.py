@@ -15,6 +15,7 @@ from stores.records import JsonObject, User
 from tools.app import App
 from tools.frame.dates import FORMS, WITH_FORMS, optional_moment
 from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.people.account import MeRequest
 from tools.runtime.health import stats
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
@@ -159,10 +160,6 @@ def _text(parts: JsonObject, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-class StatsRequest(Request):
-    """Nothing has to be said."""
-
-
 class Stats(Result):
     """Counts of what the caller may read."""
 
@@ -172,10 +169,6 @@ class Stats(Result):
         description="Relations that hold now, by name; both ends are readable for the caller."
     )
     total_relationships: int
-
-
-class OrganizationHealthRequest(Request):
-    """Nothing has to be said."""
 
 
 class IndexState(Result):
@@ -199,12 +192,12 @@ class OrganizationHealth(Result):
     indexes: list[IndexState] = Field(description="How far each index is with what was written in the organization.")
 
 
-async def admin_stats(app: App, call: Call, _request: StatsRequest) -> Stats:
+async def admin_stats(app: App, call: Call, _request: MeRequest) -> Stats:
     """Count the records and the relations of the organization that the caller may read, by type and by name."""
     return Stats.model_validate(await in_thread(stats, app, call.caller.organization_id, call.caller.visible))
 
 
-async def admin_health(app: App, call: Call, _request: OrganizationHealthRequest) -> OrganizationHealth:
+async def admin_health(app: App, call: Call, _request: MeRequest) -> OrganizationHealth:
     """Say whether the organization is served with all its indexes, and since when the server runs."""
     return await in_thread(_health, app, call)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from auth.accounts import SignedIn
+from auth.accounts import SignedIn, end_session
 from auth.external.addresses import LONGEST, LONGEST_PLACE
 from auth.external.attempts import LIFETIME, Attempt
 from auth.external.codehost import CodeHost, codehost_refused
@@ -15,7 +15,6 @@ from auth.external.provider import OidcProvider
 from auth.external.vouched import Vouched, role_of, vouched
 from auth.one_time import new_token
 from auth.rights import require_session
-from auth.sign_out import end_session
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, NotFound
 from stores.ledger import AuditDraft
 from stores.ledger.external_identities import CODEHOST

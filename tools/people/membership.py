@@ -16,7 +16,13 @@ from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run, mutation
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.records.projects import require_live_project
-from tools.runtime.announcements import ProjectChange, ProjectNews, announce_member, announce_project_members
+from tools.runtime.announcements import (
+    MemberChange,
+    ProjectChange,
+    ProjectNews,
+    announce_member,
+    announce_project_members,
+)
 from tools.runtime.threads import in_thread
 
 UserId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -129,34 +135,32 @@ async def list_members(app: App, call: Call, request: OrganizationRequest) -> Me
 
 async def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberView:
     """Make a user a member of an organization; admins may, and owners alone make another owner."""
-
-    def write() -> tuple[str, Member]:
-        organization, role = membership(app, call.caller, request.org_slug)
-        require_may_give(role, request.role)
-        audit = audit_entry(call, "member.add", organization.id, request.user_id, {"role": request.role})
-        permit = permit_to_give(call, request, request.role)
-        app.ledger.people.add_membership(request.user_id, organization.id, request.role, audit=audit, permit=permit)
-        return organization.id, _present(app, organization.id, request.user_id)
-
-    organization_id, added = await in_thread(write)
-    await announce_member(app, organization_id, request.user_id, "org_member_added", request.role)
-    return _member_view(added)
+    return await _give_role(app, call, request, "org_member_added")
 
 
 async def change_member(app: App, call: Call, request: ChangeMemberRequest) -> MemberView:
     """Change a member's role; owners alone touch the role of an owner, and the last owner stays one."""
+    return await _give_role(app, call, request, "org_role_changed")
 
+
+async def _give_role(
+    app: App, call: Call, request: AddMemberRequest | ChangeMemberRequest, change: MemberChange
+) -> MemberView:
     def write() -> tuple[str, Member]:
         organization, role = membership(app, call.caller, request.org_slug)
         require_may_give(role, request.role)
-        audit = audit_entry(call, "member.role_change", organization.id, request.user_id, {"to": request.role})
-        permit = permit_to_give(call, request, request.role)
-        app.ledger.people.set_member_role(organization.id, request.user_id, request.role, audit=audit, permit=permit)
+        permit, people = permit_to_give(call, request, request.role), app.ledger.people
+        if change == "org_member_added":
+            audit = audit_entry(call, "member.add", organization.id, request.user_id, {"role": request.role})
+            people.add_membership(request.user_id, organization.id, request.role, audit=audit, permit=permit)
+        else:
+            audit = audit_entry(call, "member.role_change", organization.id, request.user_id, {"to": request.role})
+            people.set_member_role(organization.id, request.user_id, request.role, audit=audit, permit=permit)
         return organization.id, _present(app, organization.id, request.user_id)
 
-    organization_id, changed = await in_thread(write)
-    await announce_member(app, organization_id, request.user_id, "org_role_changed", request.role)
-    return _member_view(changed)
+    organization_id, member = await in_thread(write)
+    await announce_member(app, organization_id, request.user_id, change, request.role)
+    return _member_view(member)
 
 
 async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneView:

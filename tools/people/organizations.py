@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Callable
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import Field, JsonValue, StringConstraints
 
@@ -49,10 +49,15 @@ class UpdateOrganizationRequest(OrganizationRequest):
     slug: Slug | None = Field(None, description="Its name in paths from now on.")
 
 
-class OwnOrganizationView(OrganizationView):
-    """An organization of the caller's."""
+class DescribedOrganizationView(OrganizationView):
+    """An organization, and whether it came with its user's account."""
 
     is_personal: bool
+
+
+class OwnOrganizationView(DescribedOrganizationView):
+    """An organization of the caller's."""
+
     role: Role
 
 
@@ -60,12 +65,6 @@ class OrganizationsView(Result):
     """The caller's organizations, the personal one first."""
 
     orgs: list[OwnOrganizationView]
-
-
-class DescribedOrganizationView(OrganizationView):
-    """An organization, and whether it came with its user's account."""
-
-    is_personal: bool
 
 
 class MembershipView(Result):
@@ -79,7 +78,6 @@ class SwitchedView(TokensView):
     """The session's organization and both tokens."""
 
     organization: OrganizationView
-    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol
 
 
 def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Role]:

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from auth.accounts import change_password as replace_password
+from auth.accounts import end_session as end_one
+from auth.accounts import log_out as end_sessions
 from auth.one_time import new_token, token_hash
 from auth.rights import require_session
-from auth.sign_out import change_password as replace_password
-from auth.sign_out import end_session as end_one
-from auth.sign_out import log_out as end_sessions
 from stores.errors import InvalidRequest, NotFound
 from stores.ledger.external_identities import CODEHOST
 from stores.records import User

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from heapq import nlargest
 from typing import Literal
 
 from auth.policy import reaches_readers_of, visible_beside
@@ -13,20 +12,18 @@ from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.records.entity_types import EntityType
 from tools.reflecting.reflection import CERTAIN, KINDS, Duplicate, Kind, contradicts, duplicates_of
-from tools.reflecting.reflection.similarity import terms
 from tools.reflecting.reflection.stating import as_said, stated
 from tools.retrieval.plan import Plan
 
 NEAR = 10
-"""Records compared per statement, indexed and unindexed each."""
+"""Records compared per statement."""
+INDEXED_WITHIN_S = 1.0
+"""Seconds to wait for what was written a moment ago."""
 LEAST_SHARED = 0.15
 """Least idf-weighted share of a statement's words in a record."""
-LEAST_STEMS = 0.25
 DEPTH = 40
 QUERY_LIMIT = 400
 LATEST = 200
-READ_CHARACTERS, MOST_CHARACTERS = 20_000, 200_000
-"""About 0.1 s of work."""
 DISTILLED: tuple[EntityType, ...] = (
     "decision", "rule", "claim", "plan", "idea", "procedure", "pattern", "guide", "artifact", "error_pattern",
     "preference", "topic", "domain", "template", "tool",
@@ -84,12 +81,6 @@ class Comparison:
     sequence: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Fresh:
-    entity: Entity
-    stems: frozenset[str]
-
-
 def compare(app: App, caller: Principal, statements: Sequence[Statement], visibility: str) -> list[Comparison]:
     """Compare statements with the nearest readable records. Blocks.
 
@@ -99,16 +90,15 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
 
     organization, now = caller.organization_id, app.clock()
     sequence = app.ledger.feed.head(organization).sequence
-    fresh = _unindexed(app, caller)
+    app.indexer.wait_applied(organization, sequence, (), INDEXED_WITHIN_S)
     found = []
     for statement in statements:
         plan = _plan(caller, statement, now)
         ranking = retrieve(app, plan)
         ids = [each.id for each in ranking.best if each.lexical is None or each.coverage >= LEAST_SHARED]
         read = app.ledger.records.entities(organization, ids)
-        near = {each: read[each] for each in ids if each in read}
-        near |= {each.id: each for each in _nearest(fresh, statement) if each.id not in near}
-        records = [each for each in near.values() if matches(each, plan.filter) and _concerns(each, statement)]
+        near = [read[each] for each in ids if each in read]
+        records = [each for each in near if matches(each, plan.filter) and _concerns(each, statement)]
         found.append(
             Comparison(_known(app, caller, statement, records, visibility), ranking.degraded.get("lexical"), sequence)
         )
@@ -134,32 +124,6 @@ def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
         words_alone=True,
         depth=DEPTH,
     )
-
-
-def _unindexed(app: App, caller: Principal) -> list[_Fresh]:
-    organization = caller.organization_id
-    with app.indexer.indexes(organization) as indexes:
-        position = indexes.lexical.position() if indexes.lexical is not None else None
-    after = position.sequence if position is not None and position.epoch == app.ledger.feed.epoch else 0
-    types = frozenset((*DISTILLED, *TOLD, *WORK))
-    ids = app.ledger.records.written_since(organization, after, types=types, visibility=caller.visible, limit=LATEST)
-    retired = app.ledger.records.superseded(organization, ids, visibility=caller.visible)
-    read = app.ledger.records.entities(organization, [each for each in ids if each not in retired])
-    found, left = list[_Fresh](), MOST_CHARACTERS
-    for entity in (read[each] for each in ids if each in read):
-        text = f"{entity.name}\n{entity.content}"[:READ_CHARACTERS]
-        left -= len(text)
-        if left < 0:
-            break
-        found.append(_Fresh(entity, terms(text).stems))
-    return found
-
-
-def _nearest(records: Sequence[_Fresh], statement: Statement) -> list[Entity]:
-    wanted = terms(stated(statement.content).text[:READ_CHARACTERS]).stems
-    shared = [(len(wanted & each.stems), each.entity.id, each.entity) for each in records]
-    near = nlargest(NEAR, (each for each in shared if each[0] >= max(1, LEAST_STEMS * len(wanted))))
-    return [entity for _, _, entity in near]
 
 
 def _concerns(record: Entity, statement: Statement) -> bool:

@@ -9,9 +9,9 @@ from pydantic import Field, JsonValue
 
 from auth.policy import MemoryScope, may_read
 from auth.principal import Principal
-from stores.records import JsonObject, ReviewState
+from stores.records import JsonObject
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Operation, Result, Route
+from tools.frame.operation import WRITERS, Call, Operation, Route
 from tools.memory.memories import entities_made
 from tools.records.entity_models import MutationReceipt
 from tools.records.linking import require_linkable
@@ -27,6 +27,7 @@ from tools.reflecting.promotion_policy import (
     PromoteRequest,
     PromotionReason,
     Review,
+    Reviewed,
     Standing,
     Threshold,
     consider,
@@ -46,33 +47,23 @@ from tools.reflecting.promotion_writing import (
 from tools.runtime.threads import in_thread
 
 
-class Promotion(Result):
+class Promotion(Reviewed):
     """Outcome of a promotion."""
 
     success: bool
-    candidate_id: str
     promoted_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
-    reason: str
-    review_state: ReviewState
     memory_scope: MemoryScope | None = None
     scope_key: str | None = None
-    raw_source_ids: list[str]
-    policy_reasons: list[str]
     metadata: JsonObject
     mutation_receipt: MutationReceipt | None = None
 
 
-class PromotionPreview(Result):
+class PromotionPreview(Reviewed):
     """Preview of a promotion."""
 
     allowed: bool
-    candidate_id: str
-    reason: str
-    review_state: ReviewState
     promote_to_scope: MemoryScope | None
     promote_to_scope_key: str | None
-    raw_source_ids: list[str]
-    policy_reasons: list[str]
     input_scopes: list[InputScope]
     source_count: int
     metadata: JsonObject
@@ -87,21 +78,16 @@ class AutoReviewRequest(PromoteRequest):
     )
 
 
-class AutoReview(Result):
+class AutoReview(Reviewed):
     """Outcome of an automatic review."""
 
     outcome: Outcome
     recommended_action: Action
     applied: bool
     dry_run: bool
-    candidate_id: str
-    reason: str
-    review_state: ReviewState
     promote_to_scope: MemoryScope | None
     promote_to_scope_key: str | None
     promoted_id: str | None = None
-    raw_source_ids: list[str]
-    policy_reasons: list[str]
     exception_reasons: list[ExceptionReason]
     confidence: float | None
     confidence_threshold: float
@@ -286,7 +272,7 @@ def preview_of(considered: Considered, known: Comparison) -> PromotionPreview:
         promote_to_scope_key=target.scope_key if target else None,
         raw_source_ids=candidate.raw_source_ids,
         policy_reasons=considered.policy_reasons,
-        input_scopes=considered.input_scopes,
+        input_scopes=list(considered.inputs),
         source_count=len(candidate.raw_source_ids),
         metadata=metadata,
     )

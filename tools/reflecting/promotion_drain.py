@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.visibility import queue_key
 from stores.errors import EngrainError
 from stores.ledger import CANDIDATE, CaptureQuery
-from stores.records import JsonObject, RawMemory, ReviewState
+from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Operation, Result, Route
 from tools.records.entity_models import Label
@@ -21,6 +21,7 @@ from tools.reflecting.promotion_policy import (
     ExceptionReason,
     Outcome,
     PromotionFields,
+    Reviewed,
     Threshold,
     archivable,
 )
@@ -46,20 +47,15 @@ class DrainRequest(PromotionFields):
     )
 
 
-class Drained(Result):
+class Drained(Reviewed):
     """Outcome for one candidate."""
 
-    candidate_id: str
     outcome: Literal[Outcome, "error"]
     recommended_action: Literal[Action, "error"]
     applied: bool
     archived: bool
     dry_run: bool
-    reason: str
-    review_state: ReviewState
     promoted_id: str | None = None
-    raw_source_ids: list[str]
-    policy_reasons: list[str]
     exception_reasons: list[ExceptionReason]
     confidence: float | None = None
     error: str | None = None
@@ -150,9 +146,7 @@ def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Dr
         return _unreviewed(request, candidate, "error", error.code, error.message)
 
 
-_SHARED = {
-    "promote_to_scope", "promote_to_scope_key", "domain", "project", "related_to", "confidence_threshold",
-}  # fmt: skip
+_SHARED = {*PromotionFields.model_fields, "confidence_threshold"}
 
 
 def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest) -> Drained:

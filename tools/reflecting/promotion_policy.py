@@ -34,8 +34,9 @@ _WIDTH: Sequence[MemoryScope] = ("private", "delegated", "project", "team", "sha
 _UNKEYED: Collection[MemoryScope] = ("private", "organization", "public")
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class InputScope(Result):
+    """The scope of the candidate, or of a raw memory that it was found in."""
+
     id: str
     memory_scope: MemoryScope
     scope_key: str | None
@@ -48,48 +49,28 @@ class Target:
     refusal: PromotionReason | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Unreadable sources count as lost."""
-
-    review_state: ReviewState | None
-    is_candidate: bool = True
-    may_review: bool = True
-    target: Target | None = None
-    inputs: Sequence[Input] = ()
-    lost_sources: Collection[str] = ()
-
-
-def objection(proposal: Proposal) -> PromotionReason | None:
-    return _of_candidate(proposal) or _of_target(proposal)
-
-
-def broadest(inputs: Sequence[Input]) -> Input:
-    return max(inputs, key=lambda each: _WIDTH.index(each.memory_scope))
-
-
-def _of_candidate(proposal: Proposal) -> PromotionReason | None:
-    if proposal.review_state is None:
-        return "candidate_not_found"
-    if not proposal.is_candidate:
+def candidate_objection(caller: Principal, memory: RawMemory) -> PromotionReason | None:
+    if memory.capture.candidate is None:
         return "not_reflection_candidate"
-    if proposal.review_state == "promoted":
+    if memory.capture.review_state == "promoted":
         return "candidate_already_promoted"
-    if proposal.review_state == "archived":
+    if memory.capture.review_state == "archived":
         return "candidate_archived"
-    return None if proposal.may_review else "unverified_membership"
+    return None if may_change_memory(caller, memory.entity) else "unverified_membership"
 
 
-def _of_target(proposal: Proposal) -> PromotionReason | None:
-    target = proposal.target
+def target_objection(
+    target: Target | None, inputs: Sequence[InputScope], lost_sources: Collection[str] = ()
+) -> PromotionReason | None:
+    """Unreadable sources count as lost."""
     if target is None or target.refusal is not None:
         return "missing_promote_to_scope" if target is None else target.refusal
-    if proposal.lost_sources:
+    if lost_sources:
         return "raw_memory_not_recallable"
-    if target.memory_scope != broadest(proposal.inputs).memory_scope:
+    if target.memory_scope != max((each.memory_scope for each in inputs), key=_WIDTH.index):
         return "promote_to_scope_must_match_broadest_input_scope"
     # Readers of one project or team must not learn the content of another.
-    places = {(each.memory_scope, each.scope_key) for each in proposal.inputs if each.memory_scope not in _UNKEYED}
+    places = {(each.memory_scope, each.scope_key) for each in inputs if each.memory_scope not in _UNKEYED}
     if target.memory_scope not in _UNKEYED:
         places.add((target.memory_scope, target.scope_key))
     return "scope_crossing_requires_promotion" if len(places) > 1 else None
@@ -125,8 +106,6 @@ class Review:
 
 
 def exceptions_of(review: Review) -> list[ExceptionReason]:
-    if review.refusal == "candidate_not_found":
-        return ["candidate_not_found"]
     confidence = review.confidence
     found: dict[ExceptionReason, bool] = {
         "policy_denied": review.refusal is not None,
@@ -154,6 +133,16 @@ Outcome = Literal["auto_promote", "exception", "skip"]
 Action = Literal["promote", "route_to_review", "skip"]
 
 
+class Reviewed(Result):
+    """Fields of every answer about a candidate."""
+
+    candidate_id: str
+    reason: str
+    review_state: ReviewState
+    raw_source_ids: list[str]
+    policy_reasons: list[str]
+
+
 class PromotionFields(Request):
     """Target and links of a promotion."""
 
@@ -176,14 +165,6 @@ class PromoteRequest(PromotionFields):
     candidate_id: EntityId = Field(description="Id of the candidate: its `persisted_id` in the reflection pack.")
 
 
-class InputScope(Result):
-    """The scope of the candidate, or of a raw memory that it was found in."""
-
-    id: str
-    memory_scope: MemoryScope
-    scope_key: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class Considered:
     candidate: Candidate
@@ -191,14 +172,8 @@ class Considered:
     place: Visibility | None
     """Visibility of the new record: the narrower of target and sources."""
     project: str | None
-    inputs: Sequence[Input]
+    inputs: Sequence[InputScope]
     refusal: PromotionReason | None
-
-    @property
-    def input_scopes(self) -> list[InputScope]:
-        return [
-            InputScope(id=each.id, memory_scope=each.memory_scope, scope_key=each.scope_key) for each in self.inputs
-        ]
 
     @property
     def policy_reasons(self) -> list[str]:
@@ -218,17 +193,10 @@ def consider(caller: Principal, request: PromoteRequest, read: Read) -> Consider
         target, place = _target(caller, MemoryScopeRequest(scope, key, project))
     sources = [candidate.memory, *candidate.sources]
     inputs = [_input(each) for each in sources]
-    proposal = Proposal(
-        review_state=candidate.memory.capture.review_state,
-        is_candidate=candidate.memory.capture.candidate is not None,
-        may_review=may_change_memory(caller, candidate.memory.entity),
-        target=target,
-        inputs=inputs,
-        lost_sources=candidate.lost_sources,
-    )
+    refusal = candidate_objection(caller, candidate.memory) or target_objection(target, inputs, candidate.lost_sources)
     for source in sources if place is not None else ():
         place = narrower(place, derived_visibility(source.entity)) if place is not None else None
-    return Considered(candidate, target, place, project, inputs, objection(proposal))
+    return Considered(candidate, target, place, project, inputs, refusal)
 
 
 def _wanted(
@@ -269,6 +237,7 @@ _REFUSALS: dict[str, PromotionReason] = {
 }
 
 
-def _input(memory: RawMemory) -> Input:
+def _input(memory: RawMemory) -> InputScope:
     entity = memory.entity
-    return Input(entity.id, cast("MemoryScope", entity.memory_scope), entity.scope_key)
+    scope = cast("MemoryScope", entity.memory_scope)
+    return InputScope(id=entity.id, memory_scope=scope, scope_key=entity.scope_key)

@@ -5,9 +5,6 @@ import threading
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Collection, Iterable
-from concurrent.futures import Executor
-from contextlib import suppress
-from dataclasses import dataclass
 
 from stores.clock import Clock
 from stores.ledger import CitedBy, Ledger
@@ -21,42 +18,24 @@ _DAY_US = 86_400 * 1_000_000
 Weights = dict[str, tuple[tuple[str, float], ...]]
 
 
-@dataclass(slots=True)
-class _Known:
-    weights: Weights
-    read_at: float
-    is_renewed: bool = False
-
-
 class Usage:
     """Thread-safe."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        clock: Clock,
-        beside: Executor,
-        *,
-        refresh_s: float = REFRESH_S,
-        most: int = MOST_ORGANIZATIONS,
-    ) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock, *, refresh_s: float = REFRESH_S) -> None:
         self._refresh_s = refresh_s
-        self._most = most
         self._ledger = ledger
         self._clock = clock
-        self._beside = beside
         self._origin_us = _micros(clock)
         self._lock = threading.Lock()
-        self._reading = threading.Lock()
-        """Held while the ledger is read: the latest read wins."""
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, tuple[Weights, float]] = OrderedDict()
+        """Weights by organization, each with the time of reading; the least used first."""
 
     def weights(self, organization_id: str, record_ids: Iterable[str], visible: frozenset[str]) -> dict[int, float]:
         """Return the weights of the cited records, by their index in `record_ids`.
 
         A citation counts by the visibility key that the record had then.
         """
-        weights = self._of(organization_id).weights
+        weights = self._of(organization_id)
         if not weights:
             return {}
         fade = _faded(self._origin_us - _micros(self._clock))
@@ -69,53 +48,25 @@ class Usage:
         return found
 
     def renew(self, organization_id: str, record_ids: Collection[str]) -> None:
-        with self._reading:
-            with self._lock:
-                known = self._known.get(organization_id)
-            if known is not None:
-                known.weights.update(self._weights(self._ledger.memories.citations(organization_id, record_ids)))
+        with self._lock:
+            if known := self._known.get(organization_id):
+                known[0].update(self._weights(self._ledger.memories.citations(organization_id, record_ids)))
 
     def forget(self, organization_id: str) -> None:
         """Drop a deleted organization. Never raises, for use as a ledger listener."""
         with self._lock:
             self._known.pop(organization_id, None)
 
-    def _of(self, organization_id: str) -> _Known:
+    def _of(self, organization_id: str) -> Weights:
         with self._lock:
             known = self._known.get(organization_id)
-            if known is not None:
-                self._known.move_to_end(organization_id)
-                if known.is_renewed or time.monotonic() - known.read_at < self._refresh_s:
-                    return known
-                known.is_renewed = True
-        if known is None:
-            return self._first(organization_id)
-        with suppress(RuntimeError):  # The server is closing.
-            self._beside.submit(self._read_again, organization_id, known)
-        return known
-
-    def _first(self, organization_id: str) -> _Known:
-        with self._reading:
-            with self._lock:
-                known = self._known.get(organization_id)
-            return known or self._read(organization_id)
-
-    def _read(self, organization_id: str) -> _Known:
-        read = _Known(self._weights(self._ledger.memories.citations(organization_id)), time.monotonic())
-        with self._lock:
-            self._known[organization_id] = read
+            if known is None or time.monotonic() - known[1] >= self._refresh_s:
+                known = self._weights(self._ledger.memories.citations(organization_id)), time.monotonic()
+                self._known[organization_id] = known
             self._known.move_to_end(organization_id)
-            if len(self._known) > self._most:
+            if len(self._known) > MOST_ORGANIZATIONS:
                 self._known.popitem(last=False)
-        return read
-
-    def _read_again(self, organization_id: str, known: _Known) -> None:
-        try:
-            with self._reading:
-                self._read(organization_id)
-        finally:
-            # After an error the old weights serve until the next refresh.
-            known.read_at, known.is_renewed = time.monotonic(), False
+            return known[0]
 
     def _weights(self, citations: Iterable[CitedBy]) -> Weights:
         found: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))

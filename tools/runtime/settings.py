@@ -10,7 +10,7 @@ from typing import Annotated, Literal, get_origin
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator, model_validator
 
-from auth.external.addresses import is_safe_to_call, is_web_address
+from auth.external.addresses import is_safe_to_call, is_this_machine, is_web_address
 from stores.errors import InvalidSetting
 from stores.processor import processors
 from tools.runtime.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
@@ -32,7 +32,6 @@ __all__ = ["PREFIX", "SET", "Settings", "read_settings", "unknown_settings", "wi
 
 READ_AT_ONCE = 4
 """Default of parallel texts; each takes some 15 MB."""
-LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 SET = "(set)"
 _PASSWORD = re.compile(r"(?<=://)[^@]*:.*@", re.DOTALL)
 # User and password in front of the host.
@@ -250,12 +249,7 @@ class Settings(BaseModel):
 
     @property
     def on_loopback(self) -> bool:
-        if self.host in LOOPBACK_NAMES:
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_this_machine(self.host)
 
     @property
     def ledger_url(self) -> str:

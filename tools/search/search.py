@@ -25,10 +25,9 @@ from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive
 from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
-from tools.search.answers import for_agents
+from tools.search.answers import SearchResponse, SearchResult, for_agents
 from tools.search.distinct import ORIGINS, SPARE, Distinct, Origin, distinct
 from tools.search.exposure import exposed, stamp
-from tools.search.results import SearchResponse, SearchResult
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from statistics import median
 
 from pydantic import Field
@@ -16,7 +17,6 @@ from tools.app import App
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Request, Result
 from tools.records.entity_models import EntityId, Label
-from tools.records.linking import shortest_path
 from tools.records.project_names import ProjectNames
 from tools.runtime.threads import in_thread
 from tools.search.similar import alike
@@ -228,23 +228,13 @@ def _named(task: Entity) -> list[str]:
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
     """Find disjoint cycles; each is a path whose first and last id are the same."""
-    left = _entangled(edges)
-    found: list[list[str]] = []
-    done: set[str] = set()
-    for start in sorted(left):
-        if start not in done and (way := _way_back(left, start)):
-            found.append(way)
-            done.update(way)
-    return found
-
-
-def _entangled(edges: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
-    left = {node: [each for each in there if each in edges] for node, there in edges.items()}
-    while ends := {node for node, there in left.items() if not there}:
-        left = {node: [each for each in there if each not in ends] for node, there in left.items() if there}
-    return left
-
-
-def _way_back(edges: Mapping[str, Collection[str]], start: str) -> list[str]:
-    ways = (shortest_path(edges, there, start) for there in edges.get(start, ()))
-    return min(([start, *way] for way in ways if way), key=len, default=[])
+    left, found = dict(edges), list[list[str]]()
+    while True:
+        try:
+            TopologicalSorter(left).prepare()
+        except CycleError as error:
+            circle: list[str] = error.args[1]
+            found.append(circle[::-1])
+            left = {node: set(there).difference(circle) for node, there in left.items() if node not in circle}
+        else:
+            return found

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.client import credentials as module
 from cli.client.credentials import Credential, CredentialFile, Credentials
 from cli.client.failure import CommandFailed
 
@@ -49,21 +48,6 @@ def test_commands_at_once_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(CredentialFile(tmp_path).read().servers) == 20
-
-
-def test_a_command_that_hangs_does_not_stop_the_others_for_good(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "LOCK_TIMEOUT_S", 0.2)
-    file = CredentialFile(tmp_path)
-    with (
-        file.locked(),
-        pytest.raises(CommandFailed, match="Another engrain command"),
-        CredentialFile(tmp_path).locked(),
-    ):
-        pass
-    with file.locked():
-        pass
 
 
 def test_what_an_interrupted_command_left_is_replaced(tmp_path: Path) -> None:

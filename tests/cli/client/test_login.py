@@ -245,7 +245,6 @@ DAMAGED = {
     "no object": "[]",
     "another version": '{"version": 2, "default": null, "servers": {}}',
     "no credential": '{"version": 1, "default": null, "servers": {"http://x": {}}}',
-    "no text": '{"version": 1, "default": null, "servers": {"http://x": {"kind": "session", "token": 1, "email": ""}}}',
 }
 
 

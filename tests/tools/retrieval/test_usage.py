@@ -1,7 +1,6 @@
 """The usage signal: bounded whatever is cited, in step with the ledger, and known for those who may know it."""
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from stores.ledger import Citing, Ledger
 from stores.records import ORGANIZATION
 from tests.ledgers import new_ledger
-from tests.stores.indexer.samples import until
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, draft, organization, person
 from tools.retrieval.scoring import USAGE_BONUS, lifted, usage_share
 from tools.retrieval.usage import Usage, worth
@@ -31,12 +29,6 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     create(opened, draft("a"), organization_id=OTHER)
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def beside() -> Iterator[Executor]:
-    with ThreadPoolExecutor(1) as threads:
-        yield threads
 
 
 def cite(ledger: Ledger, record_id: str, session: str = "s", by: str = ANN, organization_id: str = ORG) -> None:
@@ -62,18 +54,18 @@ def test_no_number_of_citations_lifts_a_score_by_more_than_the_bonus(weight: flo
     assert 0 <= lifted(score, share) - score <= USAGE_BONUS / 4 + 1e-12
 
 
-def test_users_add_up_and_sessions_saturate(ledger: Ledger, beside: Executor) -> None:
+def test_users_add_up_and_sessions_saturate(ledger: Ledger) -> None:
     for session in "xyz":
         cite(ledger, "a", session)
     cite(ledger, "a", by=BOB)
     cite(ledger, "b")
-    usage = Usage(ledger, lambda: NOW, beside)
+    usage = Usage(ledger, lambda: NOW)
     assert weights(usage) == pytest.approx({"a": 0.875 + 0.5, "b": 0.5})
     assert weights(usage, organization_id=OTHER) == {}
 
 
-def test_a_renewed_record_is_in_step_and_counts_once(ledger: Ledger, beside: Executor) -> None:
-    usage = Usage(ledger, lambda: NOW, beside)
+def test_a_renewed_record_is_in_step_and_counts_once(ledger: Ledger) -> None:
+    usage = Usage(ledger, lambda: NOW)
     usage.renew(ORG, ["a"])
     assert weights(usage) == {}
     cite(ledger, "a")
@@ -83,18 +75,18 @@ def test_a_renewed_record_is_in_step_and_counts_once(ledger: Ledger, beside: Exe
     assert weights(usage) == pytest.approx({"a": 0.5})
 
 
-def test_weights_halve_in_ninety_days_whenever_they_were_read(ledger: Ledger, beside: Executor) -> None:
+def test_weights_halve_in_ninety_days_whenever_they_were_read(ledger: Ledger) -> None:
     cite(ledger, "a")
     moment = [NOW]
-    early = Usage(ledger, lambda: moment[0], beside)
+    early = Usage(ledger, lambda: moment[0])
     assert weights(early) == pytest.approx({"a": 0.5})
     moment[0] = NOW + timedelta(days=180)
-    late = Usage(ledger, lambda: moment[0], beside)
+    late = Usage(ledger, lambda: moment[0])
     assert weights(early) == pytest.approx({"a": 0.125}) == weights(late)
 
 
-def test_what_another_process_wrote_is_read_beside_a_search(ledger: Ledger, beside: Executor) -> None:
-    usage = Usage(ledger, lambda: NOW, beside, refresh_s=0)
-    assert weights(usage) == {}
+def test_what_another_process_wrote_is_read_after_some_minutes(ledger: Ledger) -> None:
+    usage, old = Usage(ledger, lambda: NOW, refresh_s=0), Usage(ledger, lambda: NOW)
+    assert weights(usage) == weights(old) == {}
     cite(ledger, "a")
-    until(lambda: weights(usage) == pytest.approx({"a": 0.5}))
+    assert (weights(usage), weights(old)) == (pytest.approx({"a": 0.5}), {})

@@ -10,7 +10,7 @@ from tools.reflecting.reflection.finding import CEILINGS, Finding, Kind, sensiti
 from tools.reflecting.reflection.judging import judge, read
 from tools.reflecting.reflection.layout import Block, blocks, sentences
 from tools.reflecting.reflection.similarity import groups
-from tools.reflecting.reflection.stating import as_rejected, tags_of, title_of
+from tools.reflecting.reflection.stating import as_rejected, title_of
 
 SENTENCE_LIMIT = 1_200
 """Characters; anything longer is data, not prose."""
@@ -117,7 +117,7 @@ def _finding(notes: str, span: _Span, count: int) -> Finding:
         end=span.end,
         reason=span.reason,
         confidence=span.confidence,
-        tags=tags_of(span.kind, content),
+        tags=("reflection", span.kind),
         sensitivity_flags=sensitivity_flags(content),
         count=count,
     )

@@ -11,7 +11,6 @@ from tools.reflecting.reflection.words import (
     IMPERATIVES,
     NOTHING,
     PEOPLE_DO,
-    THINGS_DO,
     Announced,
     announced,
     day_of,
@@ -34,9 +33,6 @@ _OWNER = re.compile(
 _NO_OWNERS = word_set(
     "how what when where why who session notes note it this that we you they need needs want ok yes then"
 )
-_DETERMINERS = word_set("the our their its this that each every any all a an your my these those")
-_SUBJECT = 8
-"""Words searched for a subject and its verb."""
 _MADE = re.compile("[\ue000-\ue003]")
 _ITEM_UNDER_HEADING, _PROSE_UNDER_HEADING, _EXPECTED_OWNER = 0.9, 0.78, 0.97
 
@@ -83,7 +79,7 @@ def judge(statement: Statement, *, first: bool) -> Verdict | None:
     """Return the surest kind, or none; `first` if the sentence opens its block."""
     if not _says_something(statement):
         return None
-    votes = [*_announced(statement, first=first), *_owned(statement), *_shaped(statement), *_cued(statement)]
+    votes = [*_announced(statement, first=first), *_owned(statement), *_cued(statement)]
     sure = [(round(_weighed(vote, statement), 4), vote) for vote in votes]
     if not sure:
         return None
@@ -131,14 +127,6 @@ def _owned(statement: Statement) -> Iterator[_Vote]:
     else:
         return
     yield _Vote("task", strength, f"“{name}” is to do it.", CEILINGS["task"])
-
-
-def _shaped(statement: Statement) -> Iterator[_Vote]:
-    opening = statement.words[:_SUBJECT]
-    if opening and opening[0] in _DETERMINERS and any(word in THINGS_DO for word in opening[2:]):
-        verb = next(word for word in opening[2:] if word in THINGS_DO)
-        reason = f"“{opening[0]} {opening[1]} … {verb}” tells how something behaves."
-        yield _Vote("claim", FAIR, reason, CUED["claim"])
 
 
 def _cued(statement: Statement) -> Iterator[_Vote]:

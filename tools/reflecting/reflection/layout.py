@@ -31,7 +31,6 @@ _WHOLE = re.compile(
     r"`[^`\n]{1,300}`|https?://[^\s<>\"]{1,2000}|\"[^\"\n]{1,240}\"|“[^“”\n]{1,240}”|«[^«»\n]{1,240}»|\([^()]{1,300}\)"
 )
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_/]*\Z")
-_INLINE_LABEL = re.compile(r"(?:[;,]|(?<![\s;,]))\s++(?=(?:TODO|FIXME|ACTION)(?:\(\w{1,30}\))?[: ]\s*\w)")
 _LOOK_BACK = 24
 _CLOSERS = '"”’»)'
 
@@ -39,9 +38,8 @@ _CLOSERS = '"”’»)'
 def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each sentence, stripped."""
     whole = [match.span() for match in _WHOLE.finditer(text)]
-    labels = [(match.start(), match.start()) for match in _INLINE_LABEL.finditer(text)]
     start, index = 0, 0
-    for at, end in sorted([*(match.span() for match in _END.finditer(text)), *labels]):
+    for at, end in (match.span() for match in _END.finditer(text)):
         while index < len(whole) and whole[index][1] <= at:
             index += 1
         inside = index < len(whole) and whole[index][0] <= at and end < whole[index][1]
@@ -52,7 +50,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _ends_here(text: str, start: int, at: int, end: int) -> bool:
-    if at == end or text[at] != "." or end >= len(text):
+    if text[at] != "." or end >= len(text):
         return True
     following = text[end : end + 12].lstrip()[:1]
     if text[end - 1] in _CLOSERS and following.islower():

@@ -1,16 +1,15 @@
 """Verification of a model's proposals against the notes."""
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from tools.reflecting.reflection.cues import mask
 from tools.reflecting.reflection.finding import CEILINGS, KINDS, TITLE_LIMIT, Finding, Kind, sensitivity_flags
 from tools.reflecting.reflection.similarity import groups, terms
-from tools.reflecting.reflection.stating import stated, tags_of, title_of
+from tools.reflecting.reflection.stating import stated, title_of
 from tools.reflecting.reflection.words import signals
 
 Flaw = Literal["unknown_kind", "no_such_span", "not_stated", "doubtful", "overlapping", "too_many"]
@@ -50,21 +49,10 @@ class _Claimed:
     title: str
 
 
-@dataclass(slots=True)
 class _Notes:
-    text: str
-    collapsed: str = ""
-    starts: list[int] = field(default_factory=list)
-    origins: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        found = list(_TOKEN.finditer(self.text))
-        self.collapsed = " ".join(match[0] for match in found)
-        at = 0
-        for match in found:
-            self.starts.append(at)
-            self.origins.append(match.start())
-            at += match.end() - match.start() + 1
+    def __init__(self, text: str) -> None:
+        self.words = list(_TOKEN.finditer(text))
+        self.collapsed = " ".join(match[0] for match in self.words)
 
     def places(self, quote: str) -> Iterable[tuple[int, int]]:
         wanted = " ".join(quote.split())
@@ -76,8 +64,8 @@ class _Notes:
             at = self.collapsed.find(wanted, at + 1)
 
     def _origin(self, at: int) -> int:
-        token = bisect_right(self.starts, at) - 1
-        return self.origins[token] + at - self.starts[token]
+        word = self.words[self.collapsed.count(" ", 0, at)]
+        return word.start() + at - self.collapsed.rfind(" ", 0, at) - 1
 
 
 def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> Admitted:
@@ -153,7 +141,7 @@ def _finding(notes: str, claimed: _Claimed) -> Finding:
         end=claimed.end,
         reason="A language model proposed it, and the notes say it in these words.",
         confidence=claimed.confidence,
-        tags=tags_of(claimed.kind, content),
+        tags=("reflection", claimed.kind),
         sensitivity_flags=sensitivity_flags(content),
     )
 

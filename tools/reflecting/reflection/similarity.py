@@ -1,9 +1,8 @@
 """Near-duplicates: statements that say the same in nearly the same words."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from stores.language.spelling import in_one_spelling
@@ -98,9 +97,6 @@ _CONTAINED = 0.9
 _LONG_ENOUGH = 4
 _CLAUSE = re.compile(r",? (?:which|because|since|so that|although|whereas|instead of|rather than)\b|; ")
 _KNOWN_LIMIT = 20_000
-_PREFIX = 8
-_COMPARED = 16
-"""Earlier texts compared per rare stem: keeps `groups` linear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,38 +162,16 @@ def _opposed(one: Terms, other: Terms) -> bool:
 
 
 def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
-    """Return the index of each text's first duplicate, or its own. Linear."""
-    read = [_terms(stated(text)) for _, text in texts]
-    earlier = _Earlier(read, Counter(stem for one in read for stem in one.stems))
-    exact: dict[str, int] = {}
+    """Return the index of each text's first duplicate, or its own.
+
+    Duplicates have the same letters, or the same kind, stems, numbers, polarity and turns.
+    """
+    first: dict[object, int] = {}
     leaders = []
     for number, (kind, text) in enumerate(texts):
-        leader = exact.setdefault(" ".join(text.lower().split()).rstrip(".!"), number)
-        if leader == number:
-            leader = earlier.like(number, kind)
-        if leader == number:
-            earlier.add(number, kind)
+        read = _terms(stated(text))
+        leader = first.setdefault(" ".join(text.lower().split()).rstrip(".!"), number)
+        if leader == number and read.stems:
+            leader = first.setdefault((kind, read), number)
         leaders.append(leader)
     return leaders
-
-
-@dataclass(frozen=True, slots=True)
-class _Earlier:
-    read: Sequence[Terms]
-    frequency: Counter[str]
-    by_stem: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-
-    def rare(self, number: int) -> list[str]:
-        stems = sorted(self.read[number].stems, key=lambda stem: (self.frequency[stem], stem))
-        return stems[: min(_PREFIX, len(stems) - int(SAME * len(stems)) + 1)]
-
-    def add(self, number: int, kind: str) -> None:
-        for stem in self.rare(number):
-            row = self.by_stem.setdefault((kind, stem), [])
-            if len(row) < _COMPARED:
-                row.append(number)
-
-    def like(self, number: int, kind: str) -> int:
-        found = {other for stem in self.rare(number) for other in self.by_stem.get((kind, stem), ())}
-        same = (other for other in sorted(found) if similarity(self.read[number], self.read[other]) >= CERTAIN)
-        return next(same, number)

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from tools.reflecting.reflection.finding import TITLE_LIMIT, Kind, word_set
+from tools.reflecting.reflection.finding import TITLE_LIMIT, word_set
 from tools.reflecting.reflection.words import REJECTED, Context, label_of
 
 _MARKS = re.compile(r"[ \t]*+(?:(?:[-+*•>#]++|[0-9]{1,3}[.)]|\[[ xX~-]?\])(?:[ \t]++|$))+")
@@ -64,22 +64,6 @@ _FILLER = re.compile(
 )
 _CLAUSE = re.compile(r"[,;:]\s|\s[–—-]\s|\s(?:because|since|so that|which)\s")
 
-TAGS: dict[str, str] = {
-    "api": r"apis?|endpoints?|rest|graphql|webhooks?|grpc",
-    "build": r"ci|build|builds|pipeline|pipelines|compile|compiler|linker",
-    "database": r"database|databases|db|sql|postgres|postgresql|mysql|sqlite|index|indexes|migration|migrations|"
-    r"schema|tables?",
-    "deployment": r"deploy|deploys|deployed|deployment|rollback|release|releases|rollout|kubernetes|docker|helm",
-    "documentation": r"docs|documentation|readme|adr|runbook|changelog",
-    "network": r"dns|tls|certificate|certificates|proxy|firewall|timeout|timeouts",
-    "performance": r"latency|p50|p95|p99|slow|slower|faster|throughput|memory|cpu|oom|cache|caching|benchmark",
-    "security": r"security|auth|authentication|authorization|oauth|saml|sso|permission|permissions|encryption|"
-    r"vulnerability|csp",
-    "testing": r"tests?|testing|flaky|regression|pytest|coverage|e2e",
-    "incident": r"incident|outage|page|paged|alert|alerts|post-mortem|postmortem|on-call",
-}
-_DETECTED = {tag: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE) for tag, words in TAGS.items()}
-
 
 def title_of(content: str, *, is_rejected: bool = False) -> str:
     """Return a title of at most 120 characters, without markup, label and opening words.
@@ -107,7 +91,3 @@ def _cut(text: str) -> str:
         return text[: ends[-1]].rstrip(" ,;:")
     space = text.rfind(" ", 40, TITLE_LIMIT - 2)
     return text[: space if space > 0 else TITLE_LIMIT - 2].rstrip(" ,;:") + " …"
-
-
-def tags_of(kind: Kind, content: str) -> tuple[str, ...]:
-    return ("reflection", kind, *(tag for tag, pattern in _DETECTED.items() if pattern.search(content)))

@@ -26,12 +26,6 @@ IMPERATIVES = word_set(
     whitelist wire work wrap write
     """
 )
-_NOUNS = word_set(
-    """
-    answer book build call change check copy file fix group label link list load log map mark mock order patch pin plan
-    point post print record release report request review run seed show support tag talk test watch work wrap
-    """
-)
 PEOPLE_DO = word_set(
     """
     arranges asks books buys clarifies contacts coordinates discusses drafts estimates interviews investigates orders
@@ -40,16 +34,6 @@ PEOPLE_DO = word_set(
     """
 )
 """Verbs that mark the name before them as a person, not a program."""
-THINGS_DO = frozenset(
-    f"{verb}{'es' if verb.endswith(('s', 'sh', 'ch', 'x')) else 's'}" for verb in IMPERATIVES - _NOUNS
-) | word_set(
-    """
-    assumes says shows seems needs wants makes takes gives gets knows thinks expects becomes contains costs crashes
-    fails happens hangs lacks leaks loses means misses occurs returns requires skips comes goes
-    lives belongs behaves relies
-    produces causes depends grows consumes throws raises blocks breaks complains overwrites hits
-    """
-)
 
 _PATTERNS: Mapping[str, str] = {
     "undecided": r"\bno (?:final |clear )?decisions?\b|\b(?:not|n't|never) (?:yet )?(?:really |finally )?"

@@ -32,7 +32,7 @@ KEPT = {
     "claim": [
         "Root cause: the cache keeps the decoded image.", "Turns out the webhook handler retries on 409.",
         "We found that the sandbox is wiped on Sundays.", "It only happens when two jobs start at once.",
-        "The proxy closes idle connections after 60 s.", "Safari doesn't focus buttons on click.",
+        "Safari doesn't focus buttons on click.",
         "The job takes about 38 minutes.",
     ],
     "procedure": [

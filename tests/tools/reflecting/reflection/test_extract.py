@@ -142,11 +142,6 @@ def test_a_long_title_is_cut_at_a_clause() -> None:
     assert len(extract("TODO: " + "fix the thing " * 30)[0].title) <= TITLE_LIMIT
 
 
-def test_tags_name_the_subjects_of_the_words() -> None:
-    found = extract("We decided to move the database migration out of the deployment.")[0]
-    assert found.tags == ("reflection", "decision", "database", "deployment")
-
-
 def test_a_list_of_tasks_stays_one() -> None:
     found = extract("## Tasks\n\n- To release: tag the commit; push the tag.\n")
     assert [each.kind for each in found] == ["task"]

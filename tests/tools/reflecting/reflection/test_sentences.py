@@ -29,7 +29,6 @@ CASES = {
     "wrapped": ("We moved it\n  to the other. Then\nit worked.", ["We moved it\n  to the other.", "Then\nit worked."]),
     "markup": ("**We agreed.** _Then_ it *worked.* Yes", ["**We agreed.**", "_Then_ it *worked.*", "Yes"]),
     "number of a step": ("1. Stop it first. Then start.", ["1. Stop it first.", "Then start."]),
-    "todo inside": ("Fixed the leak; TODO: add a test", ["Fixed the leak", "TODO: add a test"]),
     "no mark": ("no full stop here", ["no full stop here"]),
     "other scripts": ("日本語です。次の文。", ["日本語です。", "次の文。"]),
     "nothing": ("  \n ", []),
