@@ -94,8 +94,9 @@ def work(ledger: Ledger, job: Job) -> dict[str, Any]:
     async def applied_within(*_: Any) -> list[str]:
         return []
 
-    host = JobHost(ledger, Settings(), indexer=cast(Any, SimpleNamespace(applied_within=applied_within)))
-    return asyncio.run(FUNCTIONS[job.function].run(host, RunningJob(job, ledger)))  # type: ignore[arg-type]
+    app = SimpleNamespace(indexer=SimpleNamespace(applied_within=applied_within))
+    begun = FUNCTIONS[job.function].run(JobHost(ledger, Settings(), app=app), RunningJob(job, ledger))
+    return begun if isinstance(begun, dict) else asyncio.run(cast(Any, begun))
 
 
 def require_whole(ledger: Ledger, run: Experience | None) -> bool:

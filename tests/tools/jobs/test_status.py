@@ -21,7 +21,7 @@ UNKNOWN: JsonObject = {
 
 async def test_status_and_events_tell_what_became_of_a_job(owner: Person) -> None:
     async def body(running: RunningJob) -> JsonObject:
-        await running.progress(3, 4)
+        running.progress(3, 4)
         return {"written": 4}
 
     async with (
