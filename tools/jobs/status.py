@@ -1,13 +1,13 @@
 """Status and cancellation of jobs, and the job that rebuilds indexes."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from auth.policy import ADMINS
 from stores.errors import Forbidden, NotFound
-from stores.indexer import IndexName
+from stores.indexer.status import NAMES
 from stores.jobs import Job, JobDraft, JobState
 from stores.records import JsonObject
 from tools.app import App
@@ -122,11 +122,10 @@ async def reindex(app: App, call: Call, _request: MeRequest) -> JobView:
 
 
 def rebuild(host: JobHost, running: RunningJob) -> JsonObject:
-    names: tuple[IndexName, ...] = get_args(IndexName)
-    for done, name in enumerate(names):
-        running.progress(done, len(names))
+    for done, name in enumerate(NAMES, start=1):
         host.app.indexer.reindex(running.job.organization_id, [name])
-    return {"indexes": [*names]}
+        running.progress(done, len(NAMES))
+    return {"indexes": [*NAMES]}
 
 
 def keep_tidy(host: JobHost, _running: RunningJob) -> JsonObject:
