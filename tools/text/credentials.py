@@ -16,7 +16,7 @@ _CREDENTIALS = (
     # The password of a URL, or a token instead of a name.
     re.compile(r"(?<=://)(?:[^\s/:@]*:[^\s/@]+|[^\s/:@]{12,})(?=@)"),
 )
-_NEW = r"(?!\[redacted\]|\w+ +\[redacted\])"
+_NEW = r"(?!\[redacted\]|\s)"
 _VALUE = _NEW + r"(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]{3,})"
 _ORDINARY = (
     r"(?:an?|the|not|no|now|too|so|in|on|at|by|for|to|be|being|only|still|already|missing|empty|blank|null|none|unset"
@@ -26,12 +26,12 @@ _ORDINARY = (
 _NAMED_VALUES = tuple(
     re.compile(f"(?P<name>{name}){value}", re.IGNORECASE)
     for name, value in (
-        (r"\bauthorization[\"']?:\s*[\"']?", rf"{_NEW}(?:[a-z]+ +)?[^\s\"']+"),
+        (r"\bauthorization[\"']?:\s*[\"']?", rf"{_NEW}(?!\w+ +\[redacted\])(?:[a-z]+ +)?[^\s\"']+"),
         (r"\bcookie[\"']?:\s*[\"']?", rf"{_NEW}[^\"'\r\n]+"),
         # User and password as for curl; not the numbers of a user and a group, nor a URL.
         (r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?:\"[^\":\n]*:[^\"\n]+\"|'[^':\n]*:[^'\n]+')"),
         (r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?!\d+:\d+\b)[^\s\"':]*:(?!//)[^\s\"']+"),
-        (rf"{_NAMED}[\w-]{{0,40}}[\"']?\s*(?:[:=]|\s(?=[\"']))\s*|--?[\w-]{{0,40}}{_NAMED}[= ]", _VALUE),
+        (rf"{_NAMED}[\w-]{{0,40}}[\"']?\s*(?:[:=]|\s(?=[\"']))\s*|(?<![\w-])--?[\w-]{{0,40}}{_NAMED}[= ]", _VALUE),
         (rf"\b(?:{_NAMED}|passphrase|passcode|pin) (?:is|was|will be):? +", rf"(?!{_ORDINARY}){_VALUE}"),
     )
 )
