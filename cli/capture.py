@@ -1,5 +1,6 @@
 """`engrain capture-run`: run a command and keep it as an operational experience."""
 
+import json
 import os
 import re
 import shlex
@@ -11,13 +12,15 @@ import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import IO, TextIO
+from urllib.parse import quote
 
 import typer
 
-from cli.client import CommandFailed, guarded, open_client
+from cli.client import Client, CommandFailed, guarded, open_client
 from cli.client.failure import understanding
 from cli.client.server import JsonObject
 from tools.text.credentials import redacted
@@ -25,6 +28,7 @@ from tools.text.credentials import redacted
 PATH = "/api/memory/experience"
 HEAD, TAIL, STEP = 200_000, 700_000, 18_000
 """Bytes of an output that are kept, what is between is counted; characters of a command or goal."""
+STOP_S = 2.0
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
@@ -42,17 +46,46 @@ def run_capture(environ: Mapping[str, str], options: Options) -> int:
     run = _Run()
 
     def command() -> None:
-        run.carry_out(options.command)
-        body, hidden = _experience(options, run)
         with open_client(environ, url=options.url) as client:
-            receipt = client.call("POST", PATH, body)
-            with understanding(client.server.address):
-                kept = f"Kept as {receipt['manifest_id']}"
-        without = f", without {hidden} that looked like credentials" if hidden else ""
-        typer.echo(f"{kept}{without}.", err=True)
+            # Before the run, which may take hours: the login holds, and the project is there.
+            client.call("GET", f"/api/metrics/projects/{quote(options.project, safe='')}")
+            folder = _folder(client)
+            for path in folder.glob("*.json"):
+                guarded(partial(_send, client, json.loads(path.read_text()), path))
+            run.carry_out(options.command)
+            body, hidden = _experience(options, run)
+            path = folder / f"{uuid.uuid4()}.json"
+            with suppress(OSError):  # Where no file can be kept, the server may take it all the same.
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                fresh = path.with_suffix(".new")
+                fresh.touch(mode=0o600)
+                fresh.write_text(json.dumps(body))
+                fresh.replace(path)
+            _send(client, body, path, hidden)
 
     code = guarded(command)
     return run.status or code
+
+
+def _folder(client: Client) -> Path:
+    import platformdirs  # noqa: PLC0415 - not every command needs it
+
+    state = Path(platformdirs.user_state_dir("engrain", appauthor=False))
+    return state / "runs" / quote(client.server.address, safe="")
+
+
+def _send(client: Client, body: JsonObject, path: Path, hidden: int = 0) -> None:
+    try:
+        receipt = client.call("POST", PATH, body)
+        with understanding(client.server.address):
+            kept = f"Kept as {receipt['manifest_id']}"
+    except CommandFailed as failure:
+        if path.exists():
+            failure.remediation += f" The run is kept in {path}; the next `engrain capture-run` sends it."
+        raise
+    path.unlink(missing_ok=True)
+    without = f", without {hidden} that looked like credentials" if hidden else ""
+    typer.echo(f"{kept}{without}.", err=True)
 
 
 @dataclass(slots=True)
@@ -60,23 +93,34 @@ class _Run:
     status: int = 0
     seconds: float = 0
     outputs: dict[str, str] = field(default_factory=dict)
+    is_stopped: bool = False
 
     def carry_out(self, command: Sequence[str]) -> None:
         began = time.monotonic()
         try:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - its purpose
         except OSError as error:
+            self.status = 127 if isinstance(error, FileNotFoundError) else 126
             raise CommandFailed(
                 f"{command[0]} cannot be run: {error.strerror}.", "Check its name; a pipeline needs `sh -c '…'`."
             ) from error
-        # Ctrl-C is the command's to answer; what it said until then is kept.
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+        def pass_on(number: int, _frame: object) -> None:
+            self.is_stopped = True
+            process.send_signal(number)
+
+        # Ctrl-C reaches the command, too, which answers it; what it said until then is kept.
+        before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+        before |= {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
             outputs = {"stdout": _Output(process.stdout, sys.stdout), "stderr": _Output(process.stderr, sys.stderr)}
             status = process.wait()
-            self.outputs = {name: text for name, output in outputs.items() if (text := output.text())}
+            # Whoever stops this will not wait for what the command left running.
+            patience_s = STOP_S if self.is_stopped else None
+            self.outputs = {name: text for name, output in outputs.items() if (text := output.text(patience_s))}
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
         self.status = status if status >= 0 else 128 - status
         self.seconds = time.monotonic() - began
 
@@ -101,8 +145,8 @@ class _Output:
                 del self._tail[:over]
                 self._left_out += over
 
-    def text(self) -> str:
-        self._thread.join()
+    def text(self, patience_s: float | None) -> str:
+        self._thread.join(patience_s)
         gap = f"\n… {self._left_out} bytes …\n".encode() if self._left_out else b""
         said = bytes(self._head + gap + self._tail).decode("utf-8", "replace")
         return _ESCAPE.sub("", said).replace("\0", "")

@@ -19,8 +19,7 @@ FIELD_LIMIT = 50
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    announced = Headers(scope=scope).get("content-length", "")
-    if announced.isascii() and announced.isdigit() and int(announced) > limit:
+    if announced_size(scope) > limit:
         raise _too_large(limit)
     chunks: list[bytes] = []
     size = 0
@@ -36,6 +35,11 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         chunks.append(chunk)
         more = message.get("more_body", False)
     return b"".join(chunks)
+
+
+def announced_size(scope: Scope, unknown: int = 0) -> int:
+    announced = Headers(scope=scope).get("content-length", "")
+    return int(announced) if announced.isascii() and announced.isdigit() else unknown
 
 
 def _too_large(limit: int) -> PayloadTooLarge:

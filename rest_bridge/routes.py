@@ -1,5 +1,6 @@
 """REST endpoints of catalogue entries, and their rate limits."""
 
+import asyncio
 import ipaddress
 import re
 import time
@@ -17,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential, require_principal
-from rest_bridge.bodies import is_form, parse_form, parse_object, read_body
+from rest_bridge.bodies import announced_size, is_form, parse_form, parse_object, read_body
 from rest_bridge.cookies import (
     ACCESS_COOKIE,
     REFRESH_COOKIE,
@@ -88,6 +89,7 @@ def one_caller(name: str) -> str:
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
+COMMON_LIMIT = 8 * 1024 * 1024
 IGNORED = "engrain.ignored"
 """Names of unknown filters, which a list tells its caller."""
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -134,6 +136,7 @@ class Endpoint:
         pages = operation.name.startswith("list_") or "limit" in operation.request.model_fields
         self.names_ignored = pages and operation.scope == "read"
         self.forbids = operation.request.model_config.get("extra") == "forbid"
+        self.large = asyncio.Lock()
         limited = route.rate is not None and app.settings.rate_limit_enabled
         self.limit = FixedWindow.parse(route.rate) if route.rate and limited else None
 
@@ -142,6 +145,16 @@ class Endpoint:
         return frozenset(self.app.settings.cors_origins)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
+        # Of those that are larger than other routes take, one at a time: each takes several times its size.
+        if self.route.body_limit <= COMMON_LIMIT or announced_size(scope, COMMON_LIMIT + 1) <= COMMON_LIMIT:
+            return await self.answer_to(scope, receive)
+        self.caller(scope)  # Nobody without a credential takes the turn.
+        if self.large.locked():
+            raise LimitReached("The server reads another large body now.", retry_after_s=2)
+        async with self.large:
+            return await self.answer_to(scope, receive)
+
+    async def answer_to(self, scope: Scope, receive: Receive) -> Response:
         principal: Principal | None = scope.get(PRINCIPAL)
         client = client_of(scope)
         if self.limit is not None:
@@ -203,10 +216,10 @@ class Endpoint:
         return self.validate(self.fields_of(scope, body))
 
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:
-        """Collect the fields from path, query, headers and body; leave out unknown names."""
+        """Collect the fields from path, query, headers and body; leave out unknown names, unless they are refused."""
         headers = Headers(scope=scope)
         given = self.body_of(body, headers.get("content-type"))
-        data = {name: given[name] for name in self.placement.body & given.keys()}
+        data = given if self.forbids else {name: given[name] for name in self.placement.body & given.keys()}
         asked = read_query(scope) if self.placement.query or self.names_ignored else {}
         data |= self.coercion.fields(self.placement.query, asked, "query")
         if self.names_ignored:

@@ -16,6 +16,10 @@ from tools.catalogue import by_name
 from tools.frame.execute import execute
 from tools.frame.operation import Call, Outcome
 from tools.frame.parsing import parse
+from tools.jobs.functions import JobHost
+from tools.jobs.registry import FUNCTIONS
+from tools.jobs.runner import Runner
+from tools.people.sessions import MAIL_RESET
 from tools.runtime.threads import in_thread
 
 PASSWORD = "correct horse battery staple"
@@ -71,6 +75,26 @@ async def caught_up(person: Person) -> None:
     head, ids = app.ledger.feed.head(organization).sequence, list(app.ledger.records.revisions(organization))
     assert await app.indexer.applied_within(organization, head, ids, 20) == []
     assert await in_thread(app.indexer.check, organization) == []
+
+
+def host_of(app: App) -> JobHost:
+    return JobHost(app.ledger, app.settings, app.clock, app)
+
+
+async def worked(app: App, *functions: str) -> None:
+    """Run the jobs of these functions until there are none."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Runner(host_of(app), "worker", {each: FUNCTIONS[each] for each in functions}).run)
+        with anyio.fail_after(30):
+            while await in_thread(app.ledger.jobs.next_due, functions) is not None:  # noqa: ASYNC110 - nobody tells
+                await anyio.sleep(0.02)
+        tasks.cancel_scope.cancel()
+
+
+async def mailed(app: App) -> None:
+    """Send the mail that was asked for before."""
+    await in_thread(app.mailer.wait)
+    await worked(app, MAIL_RESET)
 
 
 async def tokens_made(person: Person) -> None:

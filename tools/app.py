@@ -32,7 +32,7 @@ from stores.processor import processors
 from tools.llm import LanguageModel, ModelSpec, build_language_model
 from tools.retrieval.usage import Usage
 from tools.runtime.events import EventHub
-from tools.runtime.housekeeping import keep_house, return_memory
+from tools.runtime.housekeeping import return_memory
 from tools.runtime.mail import Mailer
 from tools.runtime.providers import Providers, build_providers
 from tools.runtime.settings import Settings
@@ -117,7 +117,6 @@ async def open_app(
         app.indexer.on_applied.append(ring)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.events.run)
-            tasks.start_soon(keep_house, app.ledger, app.indexer, clock)
             tasks.start_soon(return_memory)
             try:
                 yield app

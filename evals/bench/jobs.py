@@ -1,4 +1,4 @@
-"""A long queue of jobs, drained by two workers."""
+"""A long queue of jobs, drained by two workers, and operational experiences that are acknowledged."""
 
 import time
 from collections import Counter
@@ -10,6 +10,7 @@ import anyio
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
 from evals.bench.stages import bench_server
+from evals.bench.texts import records
 from evals.client import Client, encoded
 from stores.jobs import JobDraft
 from stores.ledger import Ledger
@@ -20,6 +21,8 @@ from tools.runtime.settings import PREFIX, Settings
 
 JOBS = 10_000
 ASKED = 64
+STEPS, STEP_LENGTH = 200, 5_000
+"""Observations of a run, and characters of the evidence of each: 1 MB in all."""
 
 
 def measure_jobs(measurement: Measurement, data: Path) -> None:
@@ -38,6 +41,22 @@ def measure_jobs(measurement: Measurement, data: Path) -> None:
         bodies = [encoded({"job_ids": names[place : place + ASKED]}) for place in range(measurement.times(500))]
         found, cost = measurement.warmed_calls(lambda body: first.post("/api/jobs/status", body), bodies)
     measurement.figures.append(Figure.of(f"status of {ASKED} jobs", found, target=Target(5, 3), note=cost))
+
+
+def measure_experience(measurement: Measurement, data: Path) -> None:
+    """Time the acknowledgement of runs, while the model reads those before."""
+    measurement.say("operational experiences …")
+    said = " ".join(each.content for each in records(2 * STEPS))
+    texts = [said[place : place + STEP_LENGTH] for place in range(0, STEPS * 100, 100)]
+    steps = [{"id": f"{n}", "ordinal": n, "evidence": [{"id": "log", "content": text}]} for n, text in enumerate(texts)]
+    with bench_server(data) as server, Client(server.address) as client, client.signed_up("runs") as first:
+        measurement.pid = server.process.pid
+        project = first.post("/api/entities?sync=true", {"name": "Runs", "entity_type": "project"})["id"]
+        run = {"goal": "Deploy", "project_id": project, "observations": steps}
+        bodies = [encoded({"experience": {**run, "source_id": f"{n}"}}) for n in range(measurement.times(40))]
+        found, cost = measurement.calls(lambda body: first.post("/api/memory/experience", body), bodies)
+    name = f"experience of {STEPS} observations and 1 MB, acknowledged"
+    measurement.figures.append(Figure.of(name, found, target=Target(400, 400), note=cost))
 
 
 async def _drain(host: JobHost, count: int) -> list[Figure]:

@@ -206,11 +206,10 @@ class MemoryWrites(CitationWrites):
         self._record_capture(memory := RawMemory(entity, capture), "create")
         return memory
 
-    def revise_memory(self, changed: Entity, *, content_hash: str, provenance: JsonObject) -> RawMemory:
-        """Store the next revision of a raw memory that follows its source; its author stays."""
+    def revise_memory(self, changed: Entity, **said: Any) -> RawMemory:
+        """Store the next revision of a raw memory that follows its source, with fields of its capture."""
         entity = self._records.update_entity(changed.id, lambda _: changed)
-        capture = replace(self._present(changed.id).capture, content_hash=content_hash, provenance=provenance)
-        return self._store(RawMemory(entity, capture), ("content_hash", "provenance"))
+        return self._store(RawMemory(entity, replace(self._present(changed.id).capture, **said)), [*said])
 
     def correct_memory(
         self, changed: Entity, lifecycle: JsonObject, *, expected_revision: int | None = None

@@ -98,10 +98,13 @@ _resets = password_resets
 
 
 class Resets(Store):
-    def create_password_reset(self, user_id: str, token_hash: str, expires_at: datetime) -> bool:
+    def create_password_reset(
+        self, user_id: str, token_hash: str, expires_at: datetime, *, again: bool = False
+    ) -> bool:
         """Store the hash of a reset token; return whether to mail it.
 
-        False within `RESET_EVERY` of the last one. Earlier tokens stay valid: nobody can void another one's mail.
+        False within `RESET_EVERY` of the last one, unless that mail is sent `again`. Earlier tokens stay valid: nobody
+        can void another one's mail.
         """
         check_id(token_hash)
         now = self._clock()
@@ -111,7 +114,7 @@ class Resets(Store):
             if connection.execute(user).first() is None:
                 return False
             last = connection.execute(newest).scalar()
-            if last is not None and last > to_micros(now - RESET_EVERY):
+            if last is not None and last > to_micros(now - RESET_EVERY) and not again:
                 return False
             values = {
                 "token_hash": token_hash,

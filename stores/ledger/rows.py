@@ -38,12 +38,13 @@ class Brief(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """Fields that permissions depend on."""
+    """Fields that permissions depend on, and the revision."""
 
     id: str
     entity_type: str
     visibility: str
     project_id: str | None
+    revision: int
 
 
 def to_brief(row: Sequence[Any]) -> Brief:

@@ -6,8 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.cli.client.conftest import Shell, bearer, server, signed_up
-from tools.runtime.launch import ServerProcess
+from tests.cli.client.conftest import SECRET, Shell, bearer, server, signed_up
+from tools.runtime.launch import ServerProcess, server_process
 from tools.text.credentials import redacted
 
 __all__ = ["server"]
@@ -29,14 +29,21 @@ TOKEN = "ghp_" + "a1B2" * 9
         ('{"api_key": "abcdef123456"}', '{"api_key": [redacted]}'),
         (
             "curl --token abcd1234 -H 'Authorization: Bearer abc.def'",
-            "curl --token [redacted] -H 'Authorization: [redacted]",
+            "curl --token [redacted] -H 'Authorization: [redacted]'",
         ),
+        ("Cookie: sid=abc; theme=dark\nHost: x", "Cookie: [redacted]\nHost: x"),
+        ("curl -H 'cookie: sid=abc' https://x.org", "curl -H 'cookie: [redacted]' https://x.org"),
+        ('{"Authorization": "token abc"}', '{"Authorization": "[redacted]"}'),
+        ("curl -u ada:pw https://x.org", "curl -u [redacted] https://x.org"),
+        ("curl --user='ada:p w' https://x.org", "curl --user=[redacted] https://x.org"),
+        ("The password is hunter2, and", "The password is [redacted], and"),
+        ("the API key was: 'letmein'", "the API key was: [redacted]"),
         ("postgresql://ada:pw@db/x", "postgresql://[redacted]@db/x"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nok", "[redacted]\nok"),
     ],
 )
 def test_credentials_are_redacted(text: str, left: str) -> None:
-    assert redacted(text) == (left, 1 + left.count("Authorization"))
+    assert redacted(text) == (left, left.count("[redacted]"))
     assert redacted(left) == (left, 0)
 
 
@@ -44,6 +51,7 @@ def test_credentials_are_redacted(text: str, left: str) -> None:
     "text",
     [
         "commit 2afa36825295c0ffee2afa36825295c0ffee1234", "3 tokens in 0.2 s", "The secret is out.",
+        "The password is not valid.", "its token was revoked", "docker run -u 1000:1000 x", "tool -u https://x.org/y",
         "https://example.org:8420/x", "def test_tokens_are_counted(): ...", "monkey: banana",
     ],
 )  # fmt: skip
@@ -76,8 +84,45 @@ def test_a_run_is_shown_and_kept(tmp_path: Path, server: ServerProcess) -> None:
         assert "hunter2x" not in str(step["action"])
         assert shell.run("capture-run", *words, "--", "true")[0] == 0
         assert evidence(http, ada, evidence_id="status")["content"].startswith("exit code 0 after ")
-        assert shell.run("capture-run", "-p", "Nowhere", "--", "true")[0] == 1
-        assert shell.run("capture-run", *words, "--", "no-such-program")[0] == 1
+        mark = tmp_path / "mark"
+        assert shell.run("capture-run", "-p", "Nowhere", "--", "touch", str(mark))[0] == 1
+        assert shell.run("capture-run", *words, "--", "touch", str(mark), ENGRAIN_TOKEN="old")[0] == 3
+        assert not mark.exists()
+        assert shell.run("capture-run", *words, "--", "no-such-program")[0] == 127
+        assert shell.run("capture-run", *words, "--", str(tmp_path))[0] == 126
+        with shell.start("capture-run", *words, "--", "sh", "-c", "echo begun; sleep 60; echo ended") as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            process.terminate()
+            said, _ = process.communicate(timeout=60)
+        assert (process.returncode, "Kept as" in said) == (143, True)
+        assert evidence(http, ada, evidence_id="stdout")["content"] == "begun\n"
+
+
+@pytest.mark.slow
+def test_a_run_whose_server_is_gone_is_sent_by_the_next(tmp_path: Path) -> None:
+    environ = {"ENGRAIN_EMBEDDING_PROVIDER": "none", "ENGRAIN_JWT_SECRET": SECRET}
+    shell, data, words = Shell(tmp_path), tmp_path / "data", ("-p", "Lighthouse", "--source-id")
+    with server_process(data, environ=environ) as running:
+        with httpx2.Client(base_url=running.address, trust_env=False, timeout=30) as http:
+            ada = signed_up(http, "ada")
+            body = {"name": "Lighthouse", "entity_type": "project"}
+            http.post("/api/entities", json=body, params={"sync": True}, headers=bearer(ada)).raise_for_status()
+        shell.environ |= {"ENGRAIN_URL": running.address, "ENGRAIN_TOKEN": ada["access_token"]}
+        with shell.start("capture-run", *words, "r1", "--", "sh", "-c", "echo begun; read x; exit 5") as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            running.process.terminate()
+            running.process.wait(20)
+            said, _ = process.communicate("\n", timeout=60)
+    assert (process.returncode, "the next `engrain capture-run` sends it" in said) == (5, True)
+    (kept,) = tmp_path.rglob("runs/*/*.json")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    port = int(running.address.rpartition(":")[2])
+    with server_process(data, environ=environ, port=port):
+        code, said = shell.run("capture-run", *words, "r2", "--", "true")
+        assert (code, said.count("Kept as")) == (0, 2)
+    assert not kept.exists()
 
 
 def evidence(http: httpx2.Client, ada: dict[str, Any], **asked: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from auth.api_keys import KeyRequest
 from rest_bridge.application import build_asgi
 from stores.ledger import AuditDraft, AuditQuery
-from tests.people import PASSWORD
+from tests.people import PASSWORD, mailed
 from tests.rest_bridge.harness import (
     Client,
     Person,
@@ -135,7 +135,7 @@ async def test_account_changes_are_in_the_personal_log(client: Client, app: App,
         body = {"current_password": current, "new_password": fresh}
         await client.post("/api/users/me/password", json=body, headers=bearer(grace))
     await client.post("/api/users/password/reset", json={"email": grace["email"]})
-    app.mailer.wait()
+    await mailed(app)
     letter = max(app.mailer.folder.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns).read_text()
     token = re.findall(r"^[\w-]{43}$", letter, re.M)[0]
     confirmed = await client.post(

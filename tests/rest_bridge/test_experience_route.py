@@ -1,8 +1,10 @@
 """Experiences over REST: what is wrong is named, and nothing of it is kept."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.rest_bridge.harness import Client, Person, assert_envelope
@@ -22,6 +24,7 @@ STEP = "body.experience.observations.0"
         (payload(step(reward=1)), f"{STEP}.reward"),
         (payload(step(evidence=parts(1, reward=1))), f"{STEP}.evidence.0.reward"),
         (payload(step(ordinal="0")), f"{STEP}.ordinal"),
+        (payload(step(ordinal=2**53)), f"{STEP}.ordinal"),
         (payload(step(evidence=parts(1, "x" * 1_000_001))), f"{STEP}.evidence.0.content"),
         (payload(step(evidence=parts(1, "a\0b"))), f"{STEP}.evidence.0.content"),
         (payload(step(), step()), "body.experience"),
@@ -34,6 +37,44 @@ async def test_what_is_wrong_is_named_and_not_kept(client: Client, ada: Person, 
     response = await client.post(PATH, json={"experience": experience}, headers=ada.bearer)
     assert assert_envelope(response, 422, "validation_error")["details"]["field"] == field
     assert (await client.get("/api/entities/captures", headers=ada.bearer)).json()["total"] == 0
+
+
+async def test_a_field_beside_the_run_is_named_and_nothing_kept(client: Client, ada: Person) -> None:
+    body = {"experience": payload(), "defer_embedings": False}
+    response = await client.post(PATH, json=body, headers=ada.bearer)
+    assert assert_envelope(response, 422, "validation_error")["details"]["field"] == "body.defer_embedings"
+    assert (await client.get("/api/entities/captures", headers=ada.bearer)).json()["total"] == 0
+
+
+async def test_one_large_body_is_read_at_a_time(client: Client, ada: Person) -> None:
+    project = await entity(client, ada, "project")
+    large = payload(*(step(f"o{n}", n, evidence=parts(1, "x" * 1_000_000)) for n in range(9)), project_id=project)
+    body, headers = json.dumps({"experience": large}).encode(), ada.bearer | {"Content-Type": "application/json"}
+    assert len(body) > 8 * 1024 * 1024
+    begun, rest = anyio.Event(), anyio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield body[:1000]
+        begun.set()
+        await rest.wait()
+        yield body[1000:]
+
+    async with anyio.create_task_group() as tasks:
+
+        async def send() -> None:
+            assert (await client.post(PATH, content=slowly(), headers=headers)).status_code == 201
+
+        tasks.start_soon(send)
+        await begun.wait()
+        stranger = await client.post(PATH, content=body, headers={"Content-Type": "application/json"})
+        assert_envelope(stranger, 401, "authentication_required")
+        refused = await client.post(PATH, content=body, headers=headers)
+        assert_envelope(refused, 429, "rate_limited")
+        assert int(refused.headers["Retry-After"]) > 0
+        small = {"experience": payload(project_id=project, source_id="run-2")}
+        assert (await client.post(PATH, json=small, headers=ada.bearer)).status_code == 201
+        rest.set()
+    assert (await client.post(PATH, content=body, headers=headers)).status_code == 201
 
 
 async def test_what_is_no_utf_8_or_too_large_is_not_kept(client: Client, ada: Person) -> None:

@@ -12,12 +12,16 @@ import httpx2
 import pytest
 
 from rest_bridge.application import build_asgi
+from stores.errors import BadGateway
 from tests.mail_server import MailServer, make_certificate
-from tests.people import PASSWORD
+from tests.people import PASSWORD, host_of, mailed
 from tests.rest_bridge.harness import Client, Clock, assert_envelope, client_of, settings_at
 from tools.app import App, open_app
+from tools.jobs.functions import RunningJob
+from tools.people.sessions import MAIL_RESET, mail_reset
 from tools.runtime.log_ring import LogRing
 from tools.runtime.mail import Letter, Mailer
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +53,7 @@ async def grace(client: Client) -> dict[str, Any]:
 
 async def ask(client: Client, app: App, email: str) -> httpx2.Response:
     answer = await client.post("/api/users/password/reset", json={"email": email})
-    app.mailer.wait()
+    await mailed(app)
     return answer
 
 
@@ -147,10 +151,33 @@ async def test_mail_goes_to_the_server_that_is_set(tmp_path: Path) -> None:
     assert re.search(r"^[\w-]{43}\r$", taken.message.get_content(), re.M)
 
 
+async def test_a_reset_mail_is_a_job_that_its_user_sees_and_that_is_repeated(
+    client: Client, app: App, grace: dict[str, Any], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Mailer, _letter: Letter) -> None:
+        raise BadGateway("The mail could not be delivered.")
+
+    bearer = {"Authorization": f"Bearer {grace['access_token']}"}
+    with monkeypatch.context() as patched:
+        patched.setattr(Mailer, "deliver", refuse)
+        await client.post("/api/users/password/reset", json={"email": EMAIL})
+        await in_thread(app.mailer.wait)
+        (taken,) = await in_thread(app.ledger.jobs.take, "lost", [MAIL_RESET], 1, 0)
+        with pytest.raises(BadGateway):
+            mail_reset(host_of(app), RunningJob(taken, app.ledger))
+    shown = await client.get(f"/api/jobs/{MAIL_RESET}:{grace['user']['id']}", headers=bearer)
+    assert (shown.json()["function"], shown.json()["status"]) == (MAIL_RESET, "in_progress")
+    assert not app.mailer.folder.exists()
+    clock.now += timedelta(seconds=1)
+    await mailed(app)
+    assert (await confirm(client, tokens(app)[0])).status_code == 204
+
+
 def test_a_letter_that_cannot_be_sent_does_not_stop_the_next(tmp_path: Path, clock: Clock) -> None:
     mailer = Mailer(settings_at(tmp_path), clock)
-    mailer.post(lambda: Letter("not an address", "a", "b"))
-    mailer.post(lambda: Letter("grace@example.org", "second", "b"))
+    with pytest.raises(BadGateway):
+        mailer.deliver(Letter("not an address", "a", "b"))
+    assert mailer.deliver(Letter("grace@example.org", "second", "b")) == "kept"
     mailer.close()
     (letter,) = mailer.folder.glob("*.eml")
     assert "second" in letter.read_text()

@@ -5,7 +5,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from tests.people import PASSWORD, Person
+from tests.people import PASSWORD, Person, mailed
 from tests.security.harness import World
 from tools.runtime.threads import in_thread
 
@@ -16,13 +16,13 @@ SIGN_UP, RESET = "/api/auth/local/signup", "/api/users/password/reset"
 
 async def letters(world: World) -> list[EmailMessage]:
     def read() -> list[EmailMessage]:
-        world.app.mailer.wait()
         files = list(world.app.mailer.folder.glob("*.eml"))
         found = [message_from_bytes(file.read_bytes(), policy=policy.default) for file in files]
         for file in files:
             file.unlink()
         return found
 
+    await mailed(world.app)
     return await in_thread(read)
 
 

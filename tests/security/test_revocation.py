@@ -8,7 +8,7 @@ import anyio
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.people import PASSWORD, Person
+from tests.people import PASSWORD, Person, mailed
 from tests.security.harness import SOON, SURFACES, World, bearer, cookie
 from tools.runtime.threads import in_thread
 
@@ -46,7 +46,7 @@ async def change_the_password_elsewhere(world: World, owner: Person, bob: Person
 
 async def reset_the_password(world: World, _owner: Person, bob: Person) -> None:
     await world.post("/api/users/password/reset", {"email": bob.email})
-    await in_thread(world.app.mailer.wait)
+    await mailed(world.app)
     letters = [
         message_from_bytes(file.read_bytes(), policy=policy.default) for file in world.app.mailer.folder.iterdir()
     ]

@@ -25,9 +25,10 @@ from stores.ledger import SUPERSEDES, Transaction
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entity_views
-from tools.experience.keeping import erase_source, erase_unavailable
+from tools.experience.keeping import erase_made
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
 from tools.memory.memories import entities_made
+from tools.packs.selection import GONE
 from tools.records.containment import contain, keep_hidden
 from tools.records.derivation import REMEMBERED, require_no_wider
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
@@ -49,9 +50,7 @@ def cascade(tx: Transaction, caller: Principal, before: Entity, after: Entity) -
 
 
 def cascade_delete(tx: Transaction, caller: Principal, entity: Entity) -> None:
-    """Delete the notes of a task, or the hidden records of a raw memory, that is about to be deleted."""
-    if entity.entity_type == RAW_MEMORY:
-        erase_unavailable(tx, entity)
+    """Delete the notes of a task that is about to be deleted."""
     if entity.entity_type == "task":
         for note in _own_notes(tx, caller, entity):
             tx.records.delete_entity(note.id)
@@ -146,7 +145,7 @@ KEPT = ("private", "team", "shared", "delegated")
 OF_EXPERIENCE = frozenset(
     {"manifest_id", "source_id", "content_hash", "source_revision", "state", "outcome_verified", "observation_id"}
 )
-"""Metadata of records of an operational experience, which only publication writes."""
+"""Metadata of records of an operational experience, which only publication writes; of a procedure the status, too."""
 CLEARABLE = frozenset({"category"})
 """Fields that null clears."""
 
@@ -193,7 +192,7 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     require_source(caller, before)
     given_metadata = None if request.metadata is None else keep_hidden(tx, caller, before, request.metadata)
     if given_metadata is not None and before.metadata.get("manifest_id"):
-        given_metadata = {key: value for key, value in given_metadata.items() if key not in OF_EXPERIENCE}
+        _require_unforged(before, given_metadata)
     metadata = None if given_metadata is None else moved(before, given_metadata, tx.now)
     if metadata is not None:
         require_ending(caller, before, metadata)
@@ -220,6 +219,17 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     if updated.source_id is not None:
         tx.records.outdate_document(updated.id)
     return [updated, *update_epics(tx, caller, before, updated)]
+
+
+def _require_unforged(before: Entity, given: JsonObject) -> None:
+    is_claim = before.entity_type == "procedure" and given.get("status") not in GONE
+    fixed = OF_EXPERIENCE | ({"status"} if is_claim else set())
+    if forged := sorted(key for key in fixed & given.keys() if given[key] != before.metadata.get(key)):
+        raise ValidationFailed(
+            f"{before.id} was made of an operational experience, which alone says its {', '.join(forged)}.",
+            remediation="Keep what was verified as a record of its own, or send the experience again.",
+            details={"field": f"body.metadata.{forged[0]}"},
+        )
 
 
 def _relabelled(
@@ -302,7 +312,7 @@ class DeleteEntityRequest(Request):
 
     entity_id: EntityId = Field(description="The entity's id.")
     expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
-    keep_memory: bool = Field(False, description="Keep the raw memory that `remember` kept with it.")
+    keep_memory: bool = Field(False, description="Keep the raw memory that `remember`, or an experience, kept with it.")
 
 
 class Deleted(Result):
@@ -315,7 +325,8 @@ class Deleted(Result):
 async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted:
     """Erase an entity with all its revisions and relations, and the raw memory that `remember` kept with it.
 
-    A source takes its documents along, a task its notes, the manifest of an experience all records of it.
+    A source takes its documents along, a task its notes, the manifest or raw memory of an experience all that was made
+    of it.
     """
     caller = call.caller
 
@@ -327,7 +338,8 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> D
             if entity.source_id is not None:
                 tx.records.outdate_document(entity.id)
             cascade_delete(tx, caller, entity)
-            memories = [*_remembered(tx, caller, entity), *erase_source(tx, caller, entity)]
+            source = erase_made(tx, entity)
+            memories = [*_remembered(tx, caller, entity), *([source] if source and source != entity.id else [])]
             memories = [] if request.keep_memory else memories
             deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
             audit_project(tx, call, "project.delete", deleted, None)
@@ -337,8 +349,9 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> D
         return [entity.id, *memories]
 
     memories = await in_thread(app.ledger.memories.by_ids, caller.organization_id, [request.entity_id])
+    deleted = await in_thread(write)
     made = await in_thread(entities_made, app, caller, memories.values())
-    return Deleted(deleted=await in_thread(write), kept=list(made.values()))
+    return Deleted(deleted=deleted, kept=list(made.values()))
 
 
 def _remembered(tx: Transaction, caller: Principal, entity: Entity) -> list[str]:

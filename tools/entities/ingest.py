@@ -206,7 +206,7 @@ OPERATIONS = (
             query=frozenset({"sync"}),
             tag="documents",
             body_limit=96 * 1024 * 1024,
-            errors=(400, 404, 409),
+            errors=(400, 404, 409, 429),
         ),
         roles=WRITERS,
         events=("entity_created",),

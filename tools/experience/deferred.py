@@ -28,10 +28,10 @@ STALE: JsonObject = {"published": 0}
 async def complete_embeddings(host: JobHost, running: RunningJob) -> JsonObject:
     """Wait until every healthy index shows the records of a revision, then mark its manifest as complete."""
     organization, known = running.job.organization_id, await in_thread(_latest, host, running)
-    if known is None or host.indexer is None:
+    if known is None:
         return STALE
     head = (await in_thread(host.ledger.feed.head, organization)).sequence
-    if await host.indexer.applied_within(organization, head, [*known.entities], WAIT_S):
+    if await host.app.indexer.applied_within(organization, head, [*known.entities], WAIT_S):
         # Others take its turn: a model reads a megabyte in a minute.
         raise NotYet(AGAIN_S)
     return await in_thread(_complete, host, running)
@@ -43,20 +43,20 @@ def _complete(host: JobHost, running: RunningJob) -> JsonObject:
         if found is None:
             return STALE
         tx, place, revision = found
-        if revision.state == "complete" or not tx.records.outlines([manifest]):
+        before = tx.records.entity(manifest)
+        if revision.state == "complete" or before is None:
             return STALE | {"entities": len(revision.entities)}
         tx.records.update_entity(manifest, lambda each: replace(each, metadata=each.metadata | {"state": "complete"}))
+        digest, _, number = revision.entities[manifest].partition(":")
+        if number == str(before.revision):  # Else somebody changed it, which has to show at the next publication.
+            revision.entities[manifest] = f"{digest}:{before.revision + 1}"
         revision.state = "complete"
         keeping.write_revision(tx, place.memory_id, revision)
         return {"published": 1, "entities": len(revision.entities)}
 
 
-async def distil_notes(host: JobHost, running: RunningJob) -> JsonObject:
+def distil_notes(host: JobHost, running: RunningJob) -> JsonObject:
     """Publish the notes of a revision; those that are there already are left."""
-    return await in_thread(_distil, host, running)
-
-
-def _distil(host: JobHost, running: RunningJob) -> JsonObject:
     organization, manifest = running.job.organization_id, str(running.payload["manifest_id"])
     memory_id, payloads = memory_id_of(manifest), host.ledger.payloads
     told = payloads.text(organization, memory_id, OUTLINE)
@@ -70,13 +70,14 @@ def _distil(host: JobHost, running: RunningJob) -> JsonObject:
         if found is None:
             return STALE
         tx, place, revision = found
+        if revision.notes:
+            return STALE | {"notes": len(revision.notes)}
         there = tx.records.outlines(revision.entities)
         wanted = (records, [each for each in edges if each.target_id in there])
-        kept = keeping.keep(tx, place, wanted, (revision.notes, revision.note_relations), revision.number)
+        kept = keeping.keep(tx, place, wanted, ({}, {}), revision.number)
         revision.notes, revision.note_relations = kept.entities, kept.relations
-        revision.unavailable = revision.with_unavailable(kept.retired_entities)
-        if kept.changes:
-            keeping.write_revision(tx, place.memory_id, revision)
+        revision.unavailable = revision.with_unavailable(())
+        keeping.write_revision(tx, place.memory_id, revision)
         return {"published": kept.written_entities, "notes": len(kept.entities)}
 
 
@@ -92,7 +93,7 @@ def _current(host: JobHost, running: RunningJob) -> Iterator[tuple[Transaction, 
     job, manifest, project_id = running.job, str(running.payload["manifest_id"]), str(running.payload["project_id"])
     with host.ledger.transaction(job.organization_id, job.actor_id, deferred=True) as tx:
         tx.jobs.require(job)
-        caller = present_rights(host.ledger, host.clock, job.organization_id, job.actor_id, job.api_key_id)
+        caller = present_rights(host.ledger, host.clock, job, job.payload.get("grant_id"))
         revision = keeping.read_revision(tx, memory_id_of(manifest))
         found = None
         if caller is not None and revision is not None and revision.content_hash == running.payload["content_hash"]:
@@ -105,4 +106,4 @@ def _current(host: JobHost, running: RunningJob) -> Iterator[tuple[Transaction, 
         yield found
 
 
-FUNCTIONS = (JobFunction(EMBED, complete_embeddings, needs_indexes=True), JobFunction(DISTILL, distil_notes))
+FUNCTIONS = (JobFunction(EMBED, complete_embeddings, needs_server=True), JobFunction(DISTILL, distil_notes))

@@ -3,13 +3,13 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from auth.memory_policy import MemoryScopeRequest, may_erase_memory, writable_memory
+from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.policy import Visibility
 from auth.principal import Principal
 from auth.visibility import entity_key, unavailable_key
@@ -33,7 +33,7 @@ class Revision(BaseModel):
     number: int = 1
     state: State = "pending"
     entities: dict[str, str] = {}
-    """Digests by id, the manifest first."""
+    """Marks by id, the manifest first: `digest:revision`, so that a change by anybody else shows."""
     relations: dict[str, str] = {}
     """Ids by key."""
     notes: dict[str, str] = {}
@@ -63,11 +63,12 @@ class Place:
         """Visibility key of all records: that of the raw memory's readers."""
         return entity_key(self.visibility.key)
 
-    def fields(self, record: Projection, metadata: JsonObject) -> dict[str, Any]:
-        """Return the fields of a record, whose metadata is merged into the present one."""
+    def fields(self, record: Projection) -> dict[str, Any]:
+        """Return all fields of a record that a caller could have changed."""
         own: JsonObject = {"project_id": self.project_id, "raw_memory_id": self.memory_id}
         said = {name: getattr(record, name) for name in ("entity_type", "name", "content", "category")}
-        return said | self.stamps(self.key) | {"metadata": metadata | record.metadata | own}
+        bare = {"description": "", "languages": (), "tags": (), "metadata": record.metadata | own}
+        return said | bare | self.stamps(self.key)
 
     def stamps(self, key: str) -> dict[str, Any]:
         found = self.visibility
@@ -78,14 +79,10 @@ class Place:
 class Kept(NamedTuple):
     entities: dict[str, str]
     relations: dict[str, str]
-    written_entities: int
-    written_relations: int
-    retired_entities: list[str]
-    retired_relations: int
-
-    @property
-    def changes(self) -> int:
-        return self.written_entities + self.written_relations + len(self.retired_entities) + self.retired_relations
+    written_entities: int = 0
+    written_relations: int = 0
+    retired_entities: tuple[str, ...] = ()
+    retired_relations: int = 0
 
 
 def place_of(caller: Principal, project_id: str, memory_id: str) -> Place:
@@ -111,6 +108,16 @@ def write_revision(tx: Transaction, memory_id: str, revision: Revision) -> None:
     tx.payloads.replace_text(memory_id, REVISION, revision.model_dump_json())
 
 
+def has_drifted(tx: Transaction, place: Place, published: Revision) -> bool:
+    """Tell whether somebody changed, erased or ended any of what a revision published."""
+    marks = published.entities | published.notes
+    there = tx.records.outlines(marks)
+    if not all(each in there and mark.endswith(f":{there[each].revision}") for each, mark in marks.items()):
+        return True
+    edges = {Edge(*key.split("|")) for key in (*published.relations, *published.note_relations)}
+    return not edges <= _holding(tx, place, edges)
+
+
 def keep(
     tx: Transaction,
     place: Place,
@@ -125,30 +132,42 @@ def keep(
     records, edges = wanted
     digests = {each.id: each.digest for each in records}
     there = tx.records.outlines([*digests, *known[0]])
+    revisions = {each: there[each].revision if each in there else 0 for each in digests}
     created = [each for each in records if each.id not in there]
-    changed = [each for each in records if each.id in there and known[0].get(each.id) != digests[each.id]]
+    changed = [
+        each for each in records
+        if each.id in there and known[0].get(each.id) != f"{digests[each.id]}:{revisions[each.id]}"
+    ]  # fmt: skip
     create_records(tx, place, created)
     for each in changed:
         change_record(tx, place, each)
-    added = {each.id for each in created}
-    new = [each for each in edges if each.key not in known[1] or not added.isdisjoint(each[1:])]
-    gone = [each for each in known[1] if each not in {edge.key for edge in edges}]
-    ended = sum(end_relation(tx, known[1][key]) for key in gone)
-    relations = {key: known[1][key] for key in (edge.key for edge in edges) if key in known[1]}
+    revisions |= {each.id: revisions[each.id] + 1 for each in (*created, *changed)}
+    entities = {each: f"{digest}:{revisions[each]}" for each, digest in digests.items()}
+    holding = _holding(tx, place, edges)
+    new = [each for each in edges if each.key not in known[1] or each not in holding]
+    ended = sum(end_relation(tx, known[1][key]) for key in known[1].keys() - {edge.key for edge in edges})
+    relations = {edge.key: known[1][edge.key] for edge in edges if edge.key in known[1]}
     relations |= relate(tx, place, new, number)
-    retired = [each for each in known[0] if each not in digests and each in there]
+    retired = tuple(each for each in known[0] if each not in entities and each in there)
     for record_id in retired:
         retire(tx, place, record_id)
-    return Kept(digests, relations, len(created) + len(changed), len(new), retired, ended)
+    return Kept(entities, relations, len(created) + len(changed), len(new), retired, ended)
+
+
+def _holding(tx: Transaction, place: Place, edges: Collection[Edge]) -> set[tuple[str, str, str]]:
+    sources: dict[str, list[str]] = {}
+    for edge in edges:
+        sources.setdefault(edge.name, []).append(edge.source_id)
+    readers = frozenset({place.key})
+    return {(name, *pair) for name, found in sources.items() for pair in tx.relations.edges_from(found, name, readers)}
 
 
 def create_records(tx: Transaction, place: Place, records: Sequence[Projection]) -> None:
-    drafts = [EntityDraft(id=each.id, **place.fields(each, {})) for each in records]
-    tx.records.create_entities([(draft, None) for draft in drafts])
+    tx.records.create_entities([(EntityDraft(id=each.id, **place.fields(each)), None) for each in records])
 
 
 def change_record(tx: Transaction, place: Place, wanted: Projection) -> None:
-    _update(tx, wanted.id, lambda each: replace(each, **place.fields(wanted, each.metadata)))
+    _update(tx, wanted.id, lambda each: replace(each, **place.fields(wanted)))
 
 
 def retire(tx: Transaction, place: Place, record_id: str) -> None:
@@ -179,29 +198,19 @@ def end_relation(tx: Transaction, relation_id: str) -> bool:
     return True
 
 
-def erase_unavailable(tx: Transaction, memory: Entity) -> None:
-    """Delete the records that only the payload of this raw memory names, before it is erased."""
-    revision = read_revision(tx, memory.id)
-    for record_id in revision.unavailable if revision is not None else ():
-        if record_id in tx.records.outlines([record_id]):
-            tx.records.delete_entity(record_id)
+def erase_made(tx: Transaction, record: Entity) -> str | None:
+    """Delete what was made of an experience, but for the record itself, its manifest or raw memory, deleted next.
 
-
-def erase_source(tx: Transaction, caller: Principal, manifest: Entity) -> list[str]:
-    """Delete what was made of an experience whose manifest is about to be deleted.
-
-    Return the ids of its raw memory, if the caller may erase it.
+    Return the id of the raw memory; None if the record belongs to no experience.
     """
-    memory = tx.memories.memory(memory_id_of(manifest.id)) if manifest.entity_type == "artifact" else None
-    if memory is None or memory.capture.capture_surface != SURFACE or memory.capture.entity_id != manifest.id:
-        return []
-    revision = read_revision(tx, memory.entity.id) or Revision(content_hash="")
-    erase_unavailable(tx, memory.entity)
-    made = [each for each in (*revision.entities, *revision.notes) if each != manifest.id]
-    for record_id in tx.records.outlines(made):
+    memory_id = memory_id_of(record.id) if record.entity_type == "artifact" else record.id
+    revision = read_revision(tx, memory_id)
+    if revision is None:
+        return None
+    for record_id in tx.records.outlines({*revision.entities, *revision.notes, *revision.unavailable} - {record.id}):
         tx.records.delete_entity(record_id)
-    write_revision(tx, memory.entity.id, Revision(content_hash="", number=revision.number))
-    return [memory.entity.id] if may_erase_memory(caller, memory.entity) else []
+    write_revision(tx, memory_id, Revision(content_hash="", number=revision.number))
+    return memory_id
 
 
 def _relation_id(place: Place, edge: Edge, number: int) -> str:

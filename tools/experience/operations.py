@@ -23,6 +23,7 @@ from tools.records.receipts import capture_receipt
 from tools.records.storing import until_visible
 from tools.runtime.threads import in_thread
 
+PATH = "/api/memory/experience"
 BODY_LIMIT = 96 * 1024 * 1024
 EXCERPT_LIMIT = 1_000_000
 
@@ -52,7 +53,7 @@ class EmbeddingBackfill(Result):
 class NoteDistillation(Result):
     """Job that distils notes."""
 
-    status: Literal["queued", "degraded"] = "queued"
+    status: Literal["queued", "degraded", "skipped"] = Field(description="`skipped`: nobody asked for notes.")
     job_ids: list[str]
     queued_sources: int
     error: str | None = None
@@ -75,7 +76,7 @@ class ExperienceReceipt(Result):
     written_relationships: int
     deleted_entities: int = Field(0, description="Always 0: nothing is deleted.")
     deleted_relationships: int = Field(0, description="Always 0: nothing is deleted.")
-    retired_entities: int = Field(description="Records that this revision omits; they are kept, unavailable.")
+    retired_entities: int = Field(description="Records and notes that this revision omits; they are kept, unavailable.")
     retired_relationships: int = Field(description="Relationships that this revision omits; they have ended.")
     entity_ids: list[str] = Field(description="The manifest, the procedure, and the sessions by step.")
     relationship_ids: list[str]
@@ -128,7 +129,9 @@ def _receipt(app: App, call: Call, done: Published) -> ExperienceReceipt:
         background_jobs=ExperienceJobs(
             embedding_backfill=EmbeddingBackfill(job_ids=[done.jobs[EMBED]], queued_entities=len(revision.entities)),
             note_distillation=NoteDistillation(
-                job_ids=[] if distilling is None else [distilling], queued_sources=int(distilling is not None)
+                status="skipped" if distilling is None else "queued",
+                job_ids=[] if distilling is None else [distilling],
+                queued_sources=int(distilling is not None),
             ),
         ),
         mutation_receipt=capture_receipt(app, call, [done.memory.entity.id], [manifest]),
@@ -207,7 +210,7 @@ def part_of(outline: JsonObject, observation_id: str, evidence_id: str) -> tuple
 OPERATIONS = (
     mutation(
         record_experience,
-        Route("POST", "/api/memory/experience", status=201, tag="memory", body_limit=BODY_LIMIT, errors=(404, 409)),
+        Route("POST", PATH, status=201, tag="memory", body_limit=BODY_LIMIT, errors=(404, 409, 429)),
         roles=WRITERS,
         tool=Tool(
             "Record an experience",
@@ -220,7 +223,7 @@ OPERATIONS = (
     ),
     Operation(
         experience_evidence,
-        route=Route("GET", "/api/memory/experience", tag="memory", errors=(404, 409)),
+        route=Route("GET", PATH, tag="memory", errors=(404, 409)),
         tool=Tool("Read evidence", read_only=True, toolset="experience"),
     ),
 )

@@ -41,7 +41,7 @@ class Observation(Reported):
     """One step: what was done, and what was seen."""
 
     id: Identifier = Field(description="Its id within the experience.")
-    ordinal: int = Field(ge=0, description="Its place in the run.")
+    ordinal: int = Field(ge=0, le=2**53 - 1, description="Its place in the run.")
     uri: Uri | None = Field(None, description="Where it was: a page, a file, a host.")
     action: Narrative | None = Field(None, description="What was done.")
     reasoning: Narrative | None = Field(None, description="Why it was done.")

@@ -17,6 +17,7 @@ from tools.experience.keeping import (
     Place,
     Revision,
     end_relation,
+    has_drifted,
     keep,
     memory_id_of,
     place_of,
@@ -68,7 +69,7 @@ def publish(ledger: Ledger, holder: str, home: str | None, call: Call, wanted: W
     caller, experience = call.caller, wanted.experience
     manifest = manifest_id(experience.source_id)
     place = place_of(caller, wanted.project_id, memory_id_of(manifest))
-    outline, records = experience.outline(), list(projections(experience))
+    outline = experience.outline()
     hashed = content_hash(outline)
     lease = ledger.leases.acquire(caller.organization_id, f"source {manifest}", holder)
     try:
@@ -76,22 +77,20 @@ def publish(ledger: Ledger, holder: str, home: str | None, call: Call, wanted: W
         with ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
             require_live(wanted.project_id, tx.records.entity(wanted.project_id))
             memory = bound_memory(tx, caller, manifest, wanted.project_id)
-            before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
-            is_new = before.content_hash != hashed or memory is None
-            number = before.number + is_new
-            records[0] = _stamped(records[0], hashed, number)
-            if memory is None or is_new:
+            revision = before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
+            kept = Kept(before.entities, before.relations)
+            if memory is None or before.content_hash != hashed or has_drifted(tx, place, before):
+                number = before.number + 1
+                records = list(projections(experience))
+                records[0] = _stamped(records[0], hashed, number)
                 memory = keep_memory(tx, place, memory, wanted, (records[0], hashed))
                 keep_payload(tx, place, outline, experience)
-            kept = keep(tx, place, (records, edges(experience)), (before.entities, before.relations), number)
-            revision = _next(before, kept, hashed, number)
-            if is_new:
-                retire_notes(tx, place, before, revision)
-            write_revision(tx, place.memory_id, revision)
+                known = (before.entities, before.relations)
+                kept = retire_notes(tx, place, before, keep(tx, place, (records, edges(experience)), known, number))
+                revision = _next(before, kept, hashed, number)
+                write_revision(tx, place.memory_id, revision)
+                tx.audit(remember_entry(home, call, memory, tx.records.entity(manifest)))
             jobs = enqueue(tx, caller, place, wanted.functions, (experience.source_id, hashed))
-            if kept.changes:
-                made = tx.records.entity(manifest)
-                tx.audit(remember_entry(home, call, memory, made))
             tx.show_in_answer([place.memory_id, *revision.entities])
             tx.require_lease(lease)
     finally:
@@ -130,7 +129,7 @@ def keep_memory(
     provenance: JsonObject = {"manifest_id": manifest.id, "content_hash": hashed, **counts}
     if memory is not None:
         changed = replace(memory.entity, name=manifest.name, content=manifest.content)
-        return tx.memories.revise_memory(changed, content_hash=hashed, provenance=provenance)
+        return tx.memories.revise_memory(changed, content_hash=hashed, provenance=provenance, entity_id=manifest.id)
     said = {"name": manifest.name, "content": manifest.content, **place.stamps(place.visibility.key)}
     draft = EntityDraft(id=place.memory_id, entity_type=RAW_MEMORY, **said)
     source_id = wanted.experience.source_id
@@ -144,14 +143,14 @@ def keep_payload(tx: Transaction, place: Place, outline: JsonObject, experience:
     tx.payloads.replace_texts(place.memory_id, chain(head, experience.texts()))
 
 
-def retire_notes(tx: Transaction, place: Place, before: Revision, revision: Revision) -> None:
-    """Withdraw the notes of the revision before: they rest on evidence that is replaced."""
-    for relation_id in before.note_relations.values():
-        end_relation(tx, relation_id)
-    for record_id in tx.records.outlines(before.notes):
+def retire_notes(tx: Transaction, place: Place, before: Revision, kept: Kept) -> Kept:
+    """Withdraw the notes of the revision before, which rest on evidence that is replaced; count them as retired."""
+    ended = sum(end_relation(tx, each) for each in before.note_relations.values())
+    there = tuple(tx.records.outlines(before.notes))
+    for record_id in there:
         retire(tx, place, record_id)
-        revision.unavailable.append(record_id)
-    revision.notes, revision.note_relations = {}, {}
+    retired = (*kept.retired_entities, *there)
+    return kept._replace(retired_entities=retired, retired_relations=kept.retired_relations + ended)
 
 
 def enqueue(
@@ -161,7 +160,9 @@ def enqueue(
     manifest, hashed = manifest_id(source[0]), source[1]
     named = hashlib.sha256(json.dumps([caller.organization_id, *source]).encode()).hexdigest()[:32]
     jobs = {each: f"{_PREFIXES[each]}:{named}" for each in functions}
-    payload: JsonObject = {"manifest_id": manifest, "content_hash": hashed, "project_id": place.project_id}
+    payload: JsonObject = {
+        "manifest_id": manifest, "content_hash": hashed, "project_id": place.project_id, "grant_id": caller.grant_id,
+    }  # fmt: skip
     for function, job_id in jobs.items():
         tx.jobs.enqueue(JobDraft(job_id, function, payload, place.key, caller.user_id, caller.key_id))
     return jobs
@@ -173,7 +174,8 @@ def _stamped(manifest: Projection, hashed: str, number: int) -> Projection:
 
 
 def _next(before: Revision, kept: Kept, hashed: str, number: int) -> Revision:
-    changes = {"content_hash": hashed, "number": number, "entities": kept.entities, "relations": kept.relations}
-    state = {"state": "embedding_pending"} if kept.changes else {}
-    revision = before.model_copy(update=changes | state)
-    return revision.model_copy(update={"unavailable": revision.with_unavailable(kept.retired_entities)})
+    revision = Revision(
+        content_hash=hashed, number=number, state="embedding_pending", entities=kept.entities, relations=kept.relations
+    )
+    hidden = before.model_copy(update={"entities": kept.entities, "notes": {}}).with_unavailable(kept.retired_entities)
+    return revision.model_copy(update={"unavailable": hidden})

@@ -2,14 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from stores.clock import Clock, utc_now
-from stores.indexer import Indexer
 from stores.jobs import Job
 from stores.ledger import JOB_LEASE_S, Ledger
 from stores.records import JsonObject
 from tools.runtime.settings import Settings
-from tools.runtime.threads import in_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +18,8 @@ class JobHost:
     ledger: Ledger
     settings: Settings
     clock: Clock = utc_now
-    indexer: Indexer | None = None
-    """None in `engrain worker`."""
+    app: Any = None
+    """The `App` of a server; None in `engrain worker`, which runs no job that needs one."""
 
 
 @dataclass(slots=True)
@@ -35,9 +34,9 @@ class RunningJob:
     def payload(self) -> JsonObject:
         return self.job.payload
 
-    async def progress(self, done: int | None = None, total: int | None = None) -> None:
-        """Renew the lease and store the progress; Conflict as in `Jobs.renew`."""
-        self.job = await in_thread(self.ledger.jobs.renew, self.job, done, total, lease_s=self.lease_s)
+    def progress(self, done: int | None = None, total: int | None = None) -> None:
+        """Renew the lease and store the progress; Conflict as in `Jobs.renew`. Blocks."""
+        self.job = self.ledger.jobs.renew(self.job, done, total, lease_s=self.lease_s)
 
 
 class NotYet(Exception):
@@ -53,7 +52,9 @@ class JobFunction:
     """Kind of job, idempotent: it runs again after a crash."""
 
     name: str
-    run: Callable[[JobHost, RunningJob], Awaitable[JsonObject]]
+    run: Callable[[JobHost, RunningJob], Awaitable[JsonObject] | JsonObject]
+    """Called in a thread, unless it is a coroutine function."""
     attempts: int = 5
     timeout_s: float = 3600
-    needs_indexes: bool = False
+    needs_server: bool = False
+    """It needs the indexes, the mail or the data folder of a server."""

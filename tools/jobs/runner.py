@@ -15,6 +15,7 @@ from stores.ledger import JOB_LEASE_S
 from tools.app import App
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.jobs.registry import FUNCTIONS
+from tools.runtime.housekeeping import keep_house
 from tools.runtime.threads import in_thread
 
 AT_ONCE = 4
@@ -40,8 +41,12 @@ class Runner:
         self._host = host
         self._jobs = host.ledger.jobs
         self._holder = holder
-        is_server = host.indexer is not None
-        self._functions = {name: each for name, each in functions.items() if is_server or not each.needs_indexes}
+        takes_all, is_server = host.settings.jobs == "inside", host.app is not None
+        self._functions = {
+            name: each
+            for name, each in functions.items()
+            if (is_server if each.needs_server else takes_all or not is_server)
+        }
         self._turns = anyio.CapacityLimiter(AT_ONCE)
         self._taken = 0
         self._bell = anyio.Event()
@@ -117,7 +122,7 @@ class Runner:
     async def _keep_lease(self, running: RunningJob) -> None:
         while True:
             await anyio.sleep(self.lease_s / 3)
-            await running.progress()
+            await in_thread(running.progress)
 
     async def _carry_out(self, running: RunningJob) -> None:
         function, attempts = self._functions[running.job.function], running.job.attempts
@@ -125,7 +130,8 @@ class Runner:
             if attempts > function.attempts:
                 raise EngrainError("Its worker was lost too often.")
             with anyio.fail_after(function.timeout_s):
-                result = await function.run(self._host, running)
+                begun = await in_thread(function.run, self._host, running)
+                result = begun if isinstance(begun, dict) else await begun
             await in_thread(self._jobs.finish, running.job, result)
         except NotYet as wait:
             await in_thread(self._jobs.defer, running.job, wait.delay_s)
@@ -147,10 +153,9 @@ def _sentence(error: Exception) -> str:
 
 @asynccontextmanager
 async def jobs_running(app: App) -> AsyncIterator[None]:
-    """Run jobs while the block lasts, unless `ENGRAIN_JOBS` is `none`."""
+    """Run jobs while the block lasts; where `ENGRAIN_JOBS` is `none`, only those that need a server."""
     async with anyio.create_task_group() as tasks:
-        if app.settings.jobs == "inside":
-            host = JobHost(app.ledger, app.settings, app.clock, app.indexer)
-            tasks.start_soon(Runner(host, app.process_id).run)
+        tasks.start_soon(Runner(JobHost(app.ledger, app.settings, app.clock, app), app.process_id).run)
+        tasks.start_soon(keep_house, app.ledger)
         yield
         tasks.cancel_scope.cancel()

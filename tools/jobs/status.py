@@ -1,18 +1,23 @@
-"""Status and cancellation of jobs."""
+"""Status and cancellation of jobs, and the job that rebuilds indexes."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from auth.policy import ADMINS
 from stores.errors import Forbidden, NotFound
-from stores.jobs import Job, JobState
+from stores.indexer.status import NAMES
+from stores.jobs import Job, JobDraft, JobState
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Filters, Method, Operation, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Filters, Method, Operation, Request, Result, Route, mutation
+from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
+from tools.people.account import MeRequest
+from tools.runtime.housekeeping import TIDYING, TIDYING_S, tidy
 from tools.runtime.threads import in_thread
 
+REINDEX = "reindex"
 JobId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
 
@@ -33,10 +38,16 @@ class JobView(Result):
     finish_time: datetime | None = None
 
 
+def _distinct(given: Any) -> Any:
+    return list(dict.fromkeys(given)) if isinstance(given, list) and {*map(type, given)} == {str} else given
+
+
 class JobStatusRequest(Request):
     """Up to 64 jobs."""
 
-    job_ids: list[JobId] = Field(min_length=1, max_length=64, description="Ids of jobs; repeated ones count once.")
+    job_ids: Annotated[list[JobId], Field(min_length=1, max_length=64), BeforeValidator(_distinct)] = Field(
+        description="Ids of jobs; repeated ones count once."
+    )
 
 
 class JobStatusView(Result):
@@ -99,6 +110,29 @@ async def cancel_job(app: App, call: Call, request: JobRequest) -> JobView:
     return _view(request.job_id, await in_thread(cancel))
 
 
+async def reindex(app: App, call: Call, _request: MeRequest) -> JobView:
+    """Rebuild the indexes of the organization from the ledger, one after the other; searches go on meanwhile."""
+
+    def enqueue() -> Job:
+        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
+            tx.jobs.enqueue(JobDraft(REINDEX, REINDEX))
+        return _present(app, call, REINDEX)
+
+    return _view(REINDEX, await in_thread(enqueue))
+
+
+def rebuild(host: JobHost, running: RunningJob) -> JsonObject:
+    for done, name in enumerate(NAMES, start=1):
+        host.app.indexer.reindex(running.job.organization_id, [name])
+        running.progress(done, len(NAMES))
+    return {"indexes": [*NAMES]}
+
+
+def keep_tidy(host: JobHost, _running: RunningJob) -> JsonObject:
+    tidy(host.ledger, host.app.indexer, host.clock)
+    raise NotYet(TIDYING_S)
+
+
 def _visible(app: App, call: Call, job_ids: list[str]) -> dict[str, Job]:
     found = app.ledger.jobs.find(call.caller.organization_id, job_ids)
     return {job_id: job for job_id, job in found.items() if job.visibility in call.caller.readable}
@@ -132,4 +166,6 @@ OPERATIONS = (
     Operation(get_job, roles=WRITERS, route=Route("GET", "/api/jobs/{job_id}", tag="jobs", errors=(404,))),
     _ending("cancel_job", "POST", "/api/jobs/{job_id}/cancel"),
     _ending("delete_job", "DELETE", "/api/jobs/{job_id}"),
+    mutation(reindex, Route("POST", "/api/jobs/reindex", status=202, tag="jobs"), roles=ADMINS),
 )
+FUNCTIONS = (JobFunction(REINDEX, rebuild, needs_server=True), JobFunction(TIDYING, keep_tidy, needs_server=True))

@@ -11,7 +11,7 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
-from tools.experience.keeping import erase_unavailable
+from tools.experience.keeping import erase_made
 from tools.frame.operation import WRITERS, Call, Filters, Nothing, Operation, Request, Result, Route, mutation
 from tools.memory.memories import entities_made
 from tools.memory.proposals import proposals
@@ -116,14 +116,17 @@ async def review_capture(app: App, call: Call, request: ReviewCaptureRequest) ->
 
 
 async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
-    """Erase a raw memory for good; the entity that was made of it stays. Its author may, and owners and admins."""
+    """Erase a raw memory for good; the entity that was made of it stays, but nothing of an operational experience.
+
+    Its author may, and owners and admins.
+    """
 
     def write() -> None:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             memory = present_capture(tx, caller, request.capture_id)
             require_erasable_memory(caller, memory.entity)
-            erase_unavailable(tx, memory.entity)
+            erase_made(tx, memory.entity)
             tx.records.delete_entity(memory.entity.id)
 
     await in_thread(write)

@@ -11,12 +11,15 @@ from auth.accounts import end_session as end_one
 from auth.accounts import log_out as end_sessions
 from auth.one_time import new_token, token_hash
 from auth.rights import require_session
+from auth.visibility import private_key
 from stores.errors import InvalidRequest, NotFound
+from stores.jobs import JobDraft
 from stores.ledger.external_identities import CODEHOST
-from stores.records import User
+from stores.records import JsonObject, User
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Nothing, Operation, Request, Result, Route, mutation, public
+from tools.jobs.functions import JobFunction, JobHost, RunningJob
 from tools.people.account import Email, MeRequest, NewSecret, Secret, require_local_auth
 from tools.runtime.announcements import renew_account
 from tools.runtime.mail import Letter
@@ -164,14 +167,28 @@ class ResetView(Result):
     message: str
 
 
-def _letter(app: App, email: str) -> Letter | None:
+MAIL_RESET = "mail_password_reset"
+
+
+def _queue_reset(app: App, email: str) -> None:
     user = app.ledger.people.user_by_email(email.strip())
-    if user is None or user.password_hash is None:
-        return None
-    token, stored = new_token()
-    if not app.ledger.people.create_password_reset(user.id, stored, app.clock() + LIFETIME):
-        return None
-    return Letter(to=user.email, subject="Reset your Engrain password", text=_text(app, user.email, token))
+    organization = None if user is None else app.ledger.people.default_organization(user.id)
+    if user is None or organization is None or user.password_hash is None:
+        return
+    with app.ledger.transaction(organization.id, user.id) as tx:
+        tx.jobs.enqueue(JobDraft(f"{MAIL_RESET}:{user.id}", MAIL_RESET, visibility=private_key(user.id)))
+
+
+def mail_reset(host: JobHost, running: RunningJob) -> JsonObject:
+    """Mail a new token; each attempt makes one, because only its hash is kept."""
+    app: App = host.app
+    user, (token, stored), until = app.ledger.people.user(running.job.actor_id), new_token(), app.clock() + LIFETIME
+    again = running.job.attempts > 1
+    if user is None or not app.ledger.people.create_password_reset(user.id, stored, until, again=again):
+        return {}
+    return {
+        "mail": app.mailer.deliver(Letter(user.email, "Reset your Engrain password", _text(app, user.email, token)))
+    }
 
 
 def _text(app: App, email: str, token: str) -> str:
@@ -189,7 +206,8 @@ def _text(app: App, email: str, token: str) -> str:
 async def ask_for_reset(app: App, _call: Call, request: ResetRequest) -> ResetView:
     """Mail a token that resets the password; the answer never tells whether the account exists."""
     require_local_auth(app)
-    app.mailer.post(lambda: _letter(app, request.email))
+    # Beside the answer, whose time must not tell either.
+    app.mailer.post(lambda: _queue_reset(app, request.email))
     return ResetView(message=ANSWER)
 
 
@@ -240,3 +258,4 @@ OPERATIONS = (
     public(ask_for_reset, "/api/users/password/reset", 403, 429, status=202),
     public(confirm_reset, "/api/users/password/reset/confirm", 400, 403, 429, status=204),
 )
+FUNCTIONS = (JobFunction(MAIL_RESET, mail_reset, attempts=8, needs_server=True),)

@@ -6,8 +6,10 @@ from datetime import timedelta
 import anyio
 import structlog
 
+from auth.visibility import private_key
 from stores.clock import Clock
 from stores.indexer import Indexer
+from stores.jobs import JobDraft
 from stores.ledger import Ledger
 from tools.runtime.threads import in_thread
 
@@ -15,7 +17,8 @@ FEED_KEPT = timedelta(days=7)
 SESSIONS_KEPT = timedelta(days=30)
 """Ended sessions are kept to recognise replayed refresh tokens."""
 EVERY_S = 60.0
-TIDIED_EVERY = 15
+TIDYING, TIDYING_S = "tidy_ledger", 900.0
+"""Id and function of the job that tidies, and the time between two runs."""
 RETURN_EVERY_S = 10.0
 
 log = structlog.get_logger("housekeeping")
@@ -42,16 +45,24 @@ async def return_memory() -> None:
         await in_thread(trim, 0)
 
 
-async def keep_house(ledger: Ledger, indexer: Indexer, clock: Clock, *, every_s: float = EVERY_S) -> None:
-    """Store uses of API keys every minute, prune every 15 minutes, until cancelled."""
-    rounds = 0
+async def keep_house(ledger: Ledger, *, every_s: float = EVERY_S) -> None:
+    """Store uses of API keys every minute, and see that there is a job that tidies; until cancelled."""
     while True:
         await anyio.sleep(every_s)
-        rounds += 1
         try:
-            if rounds % TIDIED_EVERY:
-                await in_thread(ledger.api_keys.write_uses)
-            else:
-                await in_thread(tidy, ledger, indexer, clock)
+            await in_thread(ledger.api_keys.write_uses)
+            await in_thread(plan_tidying, ledger)
         except Exception:  # a full disk now must not end housekeeping for good
             log.exception("housekeeping_failed")
+
+
+def plan_tidying(ledger: Ledger) -> None:
+    """Queue the job that tidies, unless it is there: one for all servers, which the server's first admin sees."""
+    admin = ledger.people.first_admin()
+    organization = None if admin is None else ledger.people.default_organization(admin.id)
+    if admin is None or organization is None:
+        return
+    job = ledger.jobs.find(organization.id, [TIDYING]).get(TIDYING)
+    if job is None or job.due_at is None:
+        with ledger.transaction(organization.id, admin.id) as tx:
+            tx.jobs.enqueue(JobDraft(TIDYING, TIDYING, visibility=private_key(admin.id), delay_s=TIDYING_S))

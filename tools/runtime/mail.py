@@ -9,12 +9,14 @@ from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import structlog
 
+from stores.errors import BadGateway
 from tools.runtime.settings import Settings
 
+T = TypeVar("T")
 TIMEOUT_S = 30.0
 PATIENCE_S = 10.0
 """Seconds that a request waits for the delivery."""
@@ -32,7 +34,7 @@ class Letter:
 
 
 class Mailer:
-    """Sends letters in a thread, so that response times do not tell."""
+    """Delivers letters."""
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -44,18 +46,18 @@ class Mailer:
         """Folder of letters without a mail server."""
         return self._settings.data_dir / "mail"
 
-    def post(self, write: Callable[[], Letter | None]) -> "Future[Delivery | None]":
-        """Write and send a letter in the background; failures are logged."""
-        posted = self._worker.submit(self._send, write)
+    def post(self, work: Callable[[], T]) -> "Future[T]":
+        """Do something in the background; failures are logged."""
+        posted = self._worker.submit(work)
         posted.add_done_callback(_log_failure)
         return posted
 
     def send(self, letter: Letter) -> Delivery:
         """Send a letter; return its state after `PATIENCE_S` at the latest. Blocks."""
-        posted = self.post(lambda: letter)
+        posted = self.post(lambda: self.deliver(letter))
         if posted in wait((posted,), PATIENCE_S).not_done:
             return "queued"
-        return "failed" if posted.exception() is not None else posted.result() or "failed"
+        return "failed" if posted.exception() is not None else posted.result()
 
     def wait(self) -> None:
         """Wait until everything posted before is sent."""
@@ -65,15 +67,18 @@ class Mailer:
         """Send the posted letters, then stop."""
         self._worker.shutdown()
 
-    def _send(self, write: Callable[[], Letter | None]) -> Delivery | None:
-        letter = write()
-        if letter is None:
-            return None
-        message = self._message(letter)
-        if self._settings.smtp_host is None:
-            self._keep(message)
-            return "kept"
-        self._deliver(self._settings.smtp_host, message, letter.to)
+    def deliver(self, letter: Letter) -> Delivery:
+        """Send a letter now. Blocks; BadGateway if that fails."""
+        try:
+            message = self._message(letter)
+            if self._settings.smtp_host is None:
+                self._keep(message)
+                return "kept"
+            self._deliver(self._settings.smtp_host, message, letter.to)
+        except Exception as error:  # noqa: BLE001 - any fault of a mail server
+            # No traceback and no cause: they may show a token of the letter.
+            log.error("mail_failed", error=type(error).__name__)  # noqa: TRY400
+            raise BadGateway("The mail could not be delivered.") from None
         return "sent"
 
     def _message(self, letter: Letter) -> EmailMessage:
@@ -115,7 +120,7 @@ class Mailer:
             server.send_message(message, to_addrs=[to])
 
 
-def _log_failure(done: "Future[Delivery | None]") -> None:
-    if (error := done.exception()) is not None:
-        # No traceback: it may show a token of the letter.
+def _log_failure(done: "Future[T]") -> None:
+    error = done.exception()
+    if error is not None and not isinstance(error, BadGateway):
         log.error("mail_failed", error=type(error).__name__)

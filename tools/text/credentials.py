@@ -3,7 +3,7 @@
 import re
 
 REDACTED = "[redacted]"
-_NAMED = r"(?:api[_-]?key|access[_-]?key|secret|token|passwd|password|pwd|credentials?|private[_-]?key)"
+_NAMED = r"(?:api[ _-]?key|access[ _-]?key|secret|token|passwd|password|pwd|credentials?|private[_-]?key)"
 _CREDENTIALS = (
     re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \1-----|\Z)", re.DOTALL),
     # Issued keys with a prefix of their own: ours and Stripe's, GitHub, GitLab, Slack, AWS, Google, npm, PyPI, models.
@@ -12,14 +12,28 @@ _CREDENTIALS = (
     re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}"),
     # JSON Web Tokens.
     re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
-    re.compile(r"(?<=\bauthorization: )(?:basic|bearer) +\S+|(?<=\bbearer )[A-Za-z0-9._~+/=-]{16,}", re.IGNORECASE),
+    re.compile(r"(?<=\bbearer )[A-Za-z0-9._~+/=-]{16,}", re.IGNORECASE),
     # The password of a URL, or a token instead of a name.
     re.compile(r"(?<=://)(?:[^\s/:@]*:[^\s/@]+|[^\s/:@]{12,})(?=@)"),
 )
-_ASSIGNED = re.compile(
-    rf"(?P<name>\b[\w.-]*{_NAMED}[\w-]*[\"']?\s*(?:[:=]|\s(?=[\"']))\s*|--?[\w-]*{_NAMED}[= ])"
-    r"(?:\"[^\"\n]+\"|'[^'\n]+'|(?!\[redacted\])[^\s\"',;&]{3,})",
-    re.IGNORECASE,
+_NEW = r"(?!\[redacted\]|\s)"
+_VALUE = _NEW + r"(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]{3,})"
+_ORDINARY = (
+    r"(?:an?|the|not|no|now|too|so|in|on|at|by|for|to|be|being|only|still|already|missing|empty|blank|null|none|unset"
+    r"|set|reset|wrong|incorrect|invalid|bad|weak|strong|short|long|valid|correct|unknown|optional|out|safe|\w+ed)\b"
+)
+"""What a password is said to be that is none."""
+_NAMED_VALUES = tuple(
+    re.compile(f"(?P<name>{name}){value}", re.IGNORECASE)
+    for name, value in (
+        (r"\bauthorization[\"']?:\s*[\"']?", rf"{_NEW}(?!\w+ +\[redacted\])(?:[a-z]+ +)?[^\s\"']+"),
+        (r"\bcookie[\"']?:\s*[\"']?", rf"{_NEW}[^\"'\r\n]+"),
+        # User and password as for curl; not the numbers of a user and a group, nor a URL.
+        (r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?:\"[^\":\n]*:[^\"\n]+\"|'[^':\n]*:[^'\n]+')"),
+        (r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?!\d+:\d+\b)[^\s\"':]*:(?!//)[^\s\"']+"),
+        (rf"{_NAMED}[\w-]{{0,40}}[\"']?\s*(?:[:=]|\s(?=[\"']))\s*|(?<![\w-])--?[\w-]{{0,40}}{_NAMED}[= ]", _VALUE),
+        (rf"\b(?:{_NAMED}|passphrase|passcode|pin) (?:is|was|will be):? +", rf"(?!{_ORDINARY}){_VALUE}"),
+    )
 )
 
 
@@ -29,5 +43,7 @@ def redacted(text: str) -> tuple[str, int]:
     for pattern in _CREDENTIALS:
         text, found = pattern.subn(REDACTED, text)
         count += found
-    text, found = _ASSIGNED.subn(rf"\g<name>{REDACTED}", text)
-    return text, count + found
+    for pattern in _NAMED_VALUES:
+        text, found = pattern.subn(rf"\g<name>{REDACTED}", text)
+        count += found
+    return text, count

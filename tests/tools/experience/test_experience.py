@@ -1,21 +1,26 @@
 """Experiences are published whole, revised in place, and read by nobody who may not."""
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-import anyio
+import anyio.from_thread
 import pytest
 
 from auth.api_keys import KeyRequest
 from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
 from stores.ledger import AuditDraft
-from tests.people import Person, caught_up
+from stores.ledger.grants import AuthorizationCode, OAuthClient, TokenPair
+from tests.people import Person, caught_up, host_of, worked
 from tests.tools.experience.test_projections import parts, payload, step
 from tests.tools.memory.test_memories import a_project
+from tools.experience import deferred
+from tools.experience.notes import notes
 from tools.experience.operations import RecordExperienceRequest, record_experience
+from tools.experience.publishing import DISTILL, EMBED
 from tools.frame.operation import Call
-from tools.jobs.functions import JobHost, RunningJob
+from tools.jobs.functions import RunningJob
 from tools.jobs.registry import FUNCTIONS
-from tools.jobs.runner import Runner
 from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
@@ -38,18 +43,9 @@ def changes(receipt: dict[str, Any]) -> tuple[int, int, int, int]:
 
 async def run_jobs(who: Person) -> dict[str, dict[str, Any]]:
     """Run everything that is queued; return the results by function."""
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Runner(host_of(who), "worker").run)
-        with anyio.fail_after(30):
-            while await in_thread(who.app.ledger.jobs.next_due, [*FUNCTIONS]) is not None:  # noqa: ASYNC110 - nobody tells
-                await anyio.sleep(0.02)
-        tasks.cancel_scope.cancel()
+    await worked(who.app, EMBED, DISTILL)
     jobs = await in_thread(who.app.ledger.jobs.page, who.organization_id, [*await keys(who)], None, 50, 0)
     return {job.function: job.result for job in reversed(jobs)}
-
-
-def host_of(who: Person) -> JobHost:
-    return JobHost(who.app.ledger, who.app.settings, who.app.clock, who.app.indexer)
 
 
 async def keys(who: Person) -> frozenset[str]:
@@ -129,7 +125,7 @@ async def test_a_revision_replaces_the_one_before(owner: Person) -> None:
     notes = await ids_of(owner, "note")
     short = await record(owner, project, MENDING, outcome="")
     manifest, _, session = short["entity_ids"]
-    assert (manifest, changes(short)) == (first["manifest_id"], (3, 0, 1, 2))
+    assert (manifest, changes(short)) == (first["manifest_id"], (3, 0, 3, 4)), "two notes are withdrawn"
     assert short["content_hash"] != first["content_hash"]
     gone = (set(first["entity_ids"]) - set(short["entity_ids"])).pop()
     for record_id in (gone, *notes):
@@ -142,10 +138,95 @@ async def test_a_revision_replaces_the_one_before(owner: Person) -> None:
     back = await record(owner, project, FAILING, MENDING)
     assert changes(back) == (4, 2, 0, 0)
     assert (back["content_hash"], back["entity_ids"]) == (first["content_hash"], first["entity_ids"])
+    silent = await record(owner, project, MENDING, note_distillation=False)
+    told = silent["background_jobs"]["note_distillation"]
+    assert (told["status"], told["job_ids"], told["queued_sources"]) == ("skipped", [], 0)
+
+
+@pytest.mark.parametrize("way", ["capture", "memory", "manifest", "by a maintainer", "but its memory"])
+async def test_whatever_is_deleted_first_nothing_else_is_left(owner: Person, member: Person, way: str) -> None:
+    project = await a_project(owner)
+    await joined(owner, member, project)
+    made = await record(member, project, FAILING, MENDING)
+    await run_jobs(member)
+    await record(member, project, MENDING)
+    await run_jobs(member)
+    manifest = made["manifest_id"]
     raw = (await owner.call("get_entity", entity_id=manifest))["metadata"]["raw_memory_id"]
-    assert sorted((await owner.call("delete_entity", entity_id=manifest))["deleted"]) == sorted([manifest, raw])
-    left = await in_thread(owner.app.ledger.records.revisions, owner.organization_id)
-    assert set(left) == {project}
+    if way == "capture":
+        await member.call("erase_capture", capture_id=raw)
+    elif way == "memory":
+        assert await member.call("delete_entity", entity_id=raw) == {"deleted": [raw], "kept": []}
+    else:
+        who = owner if way == "by a maintainer" else member
+        kept = {"keep_memory": True} if way == "but its memory" else {}
+        deleted = (await who.call("delete_entity", entity_id=manifest, **kept))["deleted"]
+        assert deleted == [manifest, *([] if kept else [raw])]
+    left = {project} | ({raw} if way == "but its memory" else set())
+    assert set(await in_thread(owner.app.ledger.records.revisions, owner.organization_id)) == left
+    await caught_up(member)
+    found = await member.call("search", query="granite quota", types=["session", "note", "procedure", "artifact"])
+    assert found["results"] == []
+    again = await record(member, project, FAILING, MENDING)
+    assert (again["manifest_id"], changes(again)) == (manifest, (4, 5, 0, 0))
+    assert (await member.call("get_capture", capture_id=raw))["entity_id"] == manifest
+
+
+async def test_sending_it_again_undoes_every_change_of_its_records(owner: Person) -> None:
+    project = await a_project(owner)
+    made = await record(owner, project, FAILING, MENDING)
+    await run_jobs(owner)
+    manifest, procedure, first, second = made["entity_ids"]
+    note, other = sorted(await ids_of(owner, "note"))
+
+    async def shown() -> dict[str, Any]:
+        unlike = {"source_revision", "revision", "created_at", "updated_at"}
+        found = {each: await owner.call("get_entity", entity_id=each) for each in (*made["entity_ids"], note, other)}
+        return {key: {k: v for k, v in (each | each["metadata"]).items() if k not in unlike | {"metadata"}}
+                for key, each in found.items()}  # fmt: skip
+
+    before = await shown()
+    for record_id in (manifest, first, note):
+        await owner.call("update_entity", entity_id=record_id, name="Forged", content="granite is fine", tags=["t"])
+    await owner.call("update_entity", entity_id=procedure, metadata={"project_id": None, "memory_scope": "private"})
+    await owner.call("update_entity", entity_id=second, description="d", metadata={"own": 1})
+    await owner.call("delete_entity", entity_id=other)
+    again = await record(owner, project, FAILING, MENDING)
+    assert (again["entity_ids"], again["content_hash"]) == (made["entity_ids"], made["content_hash"])
+    await run_jobs(owner)
+    assert await shown() == before
+    (ended, *_) = again["relationship_ids"]
+    await owner.call("end_relation", relation_id=ended)
+    mended = await record(owner, project, FAILING, MENDING)
+    assert changes(mended)[1] == 1
+    assert ended not in mended["relationship_ids"]
+    await run_jobs(owner)
+    assert changes(await record(owner, project, FAILING, MENDING)) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("function", [DISTILL, EMBED])
+async def test_a_running_job_that_is_cancelled_publishes_nothing_more(
+    owner: Person, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    made = await record(owner, await a_project(owner), FAILING)
+    jobs = made["background_jobs"]
+    (job_id,) = jobs["note_distillation" if function == DISTILL else "embedding_backfill"]["job_ids"]
+
+    async def cancel(*_: Any) -> list[str]:
+        assert (await owner.call("cancel_job", job_id=job_id))["status"] == "cancelled"
+        return []
+
+    def cancel_and_distil(*given: Any) -> Any:
+        anyio.from_thread.run(cancel)
+        return notes(*given)
+
+    monkeypatch.setattr(deferred, "notes", cancel_and_distil)
+    monkeypatch.setattr(owner.app.indexer, "applied_within", cancel)
+    await worked(owner.app, function)
+    told = await owner.call("get_job", job_id=job_id)
+    assert (told["status"], told["attempts"], told["result"]) == ("cancelled", 1, None)
+    assert not await ids_of(owner, "note")
+    assert (await owner.call("get_entity", entity_id=made["manifest_id"]))["metadata"]["state"] == "embedding_pending"
 
 
 async def test_its_records_are_changed_by_its_author_and_maintainers_alone(owner: Person, member: Person) -> None:
@@ -154,10 +235,16 @@ async def test_its_records_are_changed_by_its_author_and_maintainers_alone(owner
     made = await record(owner, project)
     for name, fields in (("update_entity", {"content": "Forged"}), ("delete_entity", {})):
         await member.refused(name, Forbidden, match="project_access_denied", entity_id=made["entity_ids"][2], **fields)
-    forged = {"manifest_id": "no", "outcome_verified": True, "own": 1}
-    await owner.call("update_entity", entity_id=made["manifest_id"], metadata=forged)
-    metadata = (await owner.call("get_entity", entity_id=made["manifest_id"]))["metadata"]
-    assert (metadata["manifest_id"], metadata["outcome_verified"], metadata["own"]) == (made["manifest_id"], False, 1)
+    manifest, procedure, _ = made["entity_ids"]
+    for record_id, forged in (
+        (manifest, {"manifest_id": "no"}), (manifest, {"outcome_verified": True}), (procedure, {"status": "verified"}),
+        (procedure, {"status": None}),
+    ):  # fmt: skip
+        refused = await owner.refused("update_entity", ValidationFailed, entity_id=record_id, metadata=forged)
+        assert refused.details == {"field": f"body.metadata.{next(iter(forged))}"}
+    metadata = {"outcome_verified": False, "own": 1, "status": "archived"}
+    await owner.call("update_entity", entity_id=procedure, metadata=metadata)
+    assert metadata.items() <= (await owner.call("get_entity", entity_id=procedure))["metadata"].items()
 
 
 async def test_who_may_publish(owner: Person, member: Person, viewer: Person) -> None:
@@ -200,7 +287,18 @@ async def test_who_may_publish(owner: Person, member: Person, viewer: Person) ->
     assert (await record(owner, project, MENDING, idempotency_key="twice"))["entity_ids"] == shortened["entity_ids"]
 
 
-@pytest.mark.parametrize("reason", ["member", "role", "key", "newer"])
+def granted(who: Person) -> str:
+    """Let an MCP client act for somebody; return the id of the grant."""
+    grants, now, until = who.app.ledger.grants, who.app.clock(), who.app.clock() + timedelta(hours=1)
+    name = who.user_id
+    grants.add_client(OAuthClient(name, None, {}, now, now))
+    consent = (name, who.user_id, who.organization_id, "https://client.example", True, "x", None, ("mcp",), until)
+    grants.add_code(name, AuthorizationCode(*consent))
+    grants.redeem_code(name, name, TokenPair(f"a{name}", until, f"r{name}", until, ("mcp",)))
+    return name
+
+
+@pytest.mark.parametrize("reason", ["member", "role", "key", "grant", "newer"])
 async def test_a_job_that_lost_its_right_publishes_nothing(owner: Person, member: Person, reason: str) -> None:
     project = await a_project(owner)
     await joined(owner, member, project, "project_maintainer")
@@ -211,6 +309,8 @@ async def test_a_job_that_lost_its_right_publishes_nothing(owner: Person, member
             member.app.accounts.keys.create, sender, wanted, lambda key: AuditDraft("k", None, None, key.id)
         )
         sender = await in_thread(member.app.accounts.authenticate, text)
+    elif reason == "grant":
+        sender = replace(sender, grant_id=await in_thread(granted, member))
     request = RecordExperienceRequest.model_validate({"experience": payload(FAILING, project_id=project)})
     await record_experience(member.app, Call(sender), request)
     if reason == "member":
@@ -219,12 +319,14 @@ async def test_a_job_that_lost_its_right_publishes_nothing(owner: Person, member
         await owner.call("remove_project_member", project_id=project, user_id=member.user_id)
     elif reason == "key":
         await member.call("revoke_api_key", key_id=made.id)
+    elif reason == "grant":
+        await in_thread(member.app.ledger.grants.revoke, member.user_id, sender.grant_id)
     else:
         jobs = member.app.ledger.jobs.take("old", [*FUNCTIONS], 9)
         await record(owner, project, MENDING, note_distillation=False)
         for job in jobs:
-            result = await FUNCTIONS[job.function].run(host_of(member), RunningJob(job, member.app.ledger))
-            assert result == {"published": 0}
+            begun = FUNCTIONS[job.function].run(host_of(member.app), RunningJob(job, member.app.ledger))
+            assert (begun if isinstance(begun, dict) else await begun) == {"published": 0}
     if reason != "newer":
         results = await run_jobs(owner)
         assert [each["published"] for each in results.values()] == [0, 0]

@@ -7,6 +7,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -24,6 +27,7 @@ from stores.jobs import Job
 from stores.ledger import Ledger
 from stores.records import ProjectAccess, RawMemory
 from tests.ledgers import FILE, new_ledger
+from tests.postgres import PostgresServer, postgres
 from tests.stores.ledger.samples import ANN, BOB, ORG, draft, organization, person
 from tests.tools.experience.test_projections import experience, parts, step
 from tools.experience import keeping, publishing
@@ -36,6 +40,8 @@ from tools.frame.operation import Call
 from tools.jobs.functions import JobHost, RunningJob
 from tools.jobs.registry import FUNCTIONS
 from tools.runtime.settings import Settings
+
+__all__ = ["postgres"]
 
 PROJECT = "project_1"
 STEPS = [
@@ -61,8 +67,8 @@ class Crashed(BaseException):
     """Stands for the end of the process: nothing catches it."""
 
 
-def populate(folder: Path) -> Ledger:
-    ledger = Ledger.open(new_ledger(folder))
+def populate(url: str) -> Ledger:
+    ledger = Ledger.open(url)
     ledger.people.create_account(person(ANN), organization(ORG, is_personal=False))
     ledger.people.create_account(person(BOB), organization("org-2"))
     with ledger.transaction(ORG, ANN) as tx:
@@ -94,8 +100,9 @@ def work(ledger: Ledger, job: Job) -> dict[str, Any]:
     async def applied_within(*_: Any) -> list[str]:
         return []
 
-    host = JobHost(ledger, Settings(), indexer=cast(Any, SimpleNamespace(applied_within=applied_within)))
-    return asyncio.run(FUNCTIONS[job.function].run(host, RunningJob(job, ledger)))  # type: ignore[arg-type]
+    app = SimpleNamespace(indexer=SimpleNamespace(applied_within=applied_within))
+    begun = FUNCTIONS[job.function].run(JobHost(ledger, Settings(), app=app), RunningJob(job, ledger))
+    return begun if isinstance(begun, dict) else asyncio.run(cast(Any, begun))
 
 
 def require_whole(ledger: Ledger, run: Experience | None) -> bool:
@@ -134,7 +141,7 @@ class Publication(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = TemporaryDirectory()
-        self.ledger = populate(Path(self.folder.name))
+        self.ledger = populate(new_ledger(Path(self.folder.name)))
         self.run: Experience | None = None
         self.sender = self.creator = ""
         self.old: list[Job] = []
@@ -169,6 +176,15 @@ class Publication(RuleBasedStateMachine):
                 self.ledger = restarted(self.ledger, Path(self.folder.name))
             else:
                 self.run, self.sender, self.creator = run, ANN, self.creator or ANN
+
+    @precondition(lambda self: self.run is not None)
+    @rule(place=st.integers(0, 20))
+    def forge_and_send_again(self, place: int) -> None:
+        made = sorted(self.ledger.records.revisions(ORG).keys() - {PROJECT, MEMORY})
+        with self.ledger.transaction(ORG, ANN) as tx:
+            tx.records.update_entity(made[place % len(made)], lambda each: replace(each, content="Forged"))
+        send(self.ledger, ANN, cast(Experience, self.run))
+        self.sender = ANN
 
     @rule()
     def take_jobs(self) -> None:
@@ -214,6 +230,28 @@ class Publication(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
+def test_two_servers_on_one_postgresql_publish_one_revision(postgres: PostgresServer) -> None:
+    url = postgres.create_database()
+    with closing(populate(url)) as one, closing(Ledger.open(url)) as two:
+        before, after = (experience(*(OBSERVATIONS[each] for each in chosen)) for chosen in ("ab", "ac"))
+        send(one, ANN, before)
+        old = one.jobs.take("one", [*FUNCTIONS], 9)
+        assert not require_whole(two, before)
+        with ThreadPoolExecutor() as pool:
+            sent = [pool.submit(send, each, ANN, after).exception() for each in (one, two)]
+        assert None in sent
+        assert all(each is None or isinstance(each, Conflict) for each in sent)
+        assert not require_whole(one, after)
+        assert [work(two, job)["published"] for job in old] == [0, 0]
+        for job in two.jobs.take("two", [*FUNCTIONS], 9):
+            two.jobs.finish(job, work(two, job))
+        assert require_whole(one, after)
+        send(two, ANN, after)
+        revision = Revision.read(one.payloads.text(ORG, MEMORY, 0))
+        assert (revision and revision.number) == 2
+    postgres.drop_database(url)
+
+
 TestPublication = Publication.TestCase
 TestPublication.settings = limits(max_examples=25, stateful_step_count=20, deadline=None)
 
@@ -236,7 +274,7 @@ def die_in(folder: str, module: str, name: str) -> None:
 @pytest.mark.parametrize("at", STEPS, ids=lambda at: at[1])
 def test_a_process_that_is_killed_in_any_step_leaves_the_revision_before(tmp_path: Path, at: tuple[Any, str]) -> None:
     before = experience(OBSERVATIONS["a"], OBSERVATIONS["b"])
-    ledger = populate(tmp_path)
+    ledger = populate(new_ledger(tmp_path))
     send(ledger, ANN, before)
     for job in ledger.jobs.take("worker", [*FUNCTIONS], 9):
         ledger.jobs.finish(job, work(ledger, job))

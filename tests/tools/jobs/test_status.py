@@ -5,10 +5,11 @@ import pytest
 from auth.visibility import private_key
 from stores.errors import Forbidden, NotFound, ValidationFailed
 from stores.records import JsonObject
-from tests.people import Person, person
+from tests.people import Person, caught_up, person, worked
 from tests.tools.jobs.test_runner import enqueue, reached, worker
 from tests.tools.runtime.test_events import collect
 from tools.jobs.functions import RunningJob
+from tools.jobs.status import REINDEX
 from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +22,7 @@ UNKNOWN: JsonObject = {
 
 async def test_status_and_events_tell_what_became_of_a_job(owner: Person) -> None:
     async def body(running: RunningJob) -> JsonObject:
-        await running.progress(3, 4)
+        running.progress(3, 4)
         return {"written": 4}
 
     async with (
@@ -74,6 +75,24 @@ async def test_a_job_is_cancelled_by_its_author_or_an_admin(owner: Person, membe
     assert (await owner.call("delete_job", job_id="b"))["finish_time"] is not None
 
 
-@pytest.mark.parametrize("job_ids", [[], ["x"] * 65, [""], ["x" * 401], [None]])
+async def test_indexes_are_rebuilt_on_request_of_an_admin(owner: Person, member: Person) -> None:
+    await owner.call("create_entity", name="Walrus", sync=True)
+    await member.refused("reindex", Forbidden)
+    assert (await owner.call("reindex"))["status"] == "queued"
+    await worked(owner.app, REINDEX)
+    job = await member.call("get_job", job_id=REINDEX)
+    assert (job["status"], job["result"]) == ("complete", {"indexes": ["lexical", "graph", "vectors"]})
+    assert job["progress"] == {"done": 3, "total": 3}
+    await caught_up(owner)
+    assert [hit["name"] for hit in (await owner.call("search", query="walrus"))["results"]] == ["Walrus"]
+
+
+async def test_repeated_ids_count_once(owner: Person) -> None:
+    assert set((await owner.call("job_status", job_ids=["a"] * 70 + ["b"]))["jobs"]) == {"a", "b"}
+    many = [f"{number}" for number in range(64)]
+    assert len((await owner.call("job_status", job_ids=many * 2))["jobs"]) == 64
+
+
+@pytest.mark.parametrize("job_ids", [[], [f"{number}" for number in range(65)], [""], ["x" * 401], [None]])
 async def test_bad_ids_are_refused(owner: Person, job_ids: object) -> None:
     await owner.refused("job_status", ValidationFailed, job_ids=job_ids)
