@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -15,7 +16,7 @@ from cli.release_notes.configuration import Configuration, Plan, personal_config
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.focus import read_focus
 from cli.release_notes.notes import shown, title, write_notes
-from cli.release_notes.presets import PRESETS
+from cli.release_notes.presets import PRESETS, PresetName
 from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line
 
@@ -97,7 +98,7 @@ def _planned(environ: Mapping[str, str], request: FactsRequest, flags: Configura
 def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts, str]:
     from cli.release_notes.analysis.analyse import analyse  # noqa: PLC0415 - the help does not need it
 
-    facts = analyse(request, steps)
+    facts = analyse(replace(request, interfaces=plan.preset is PresetName.TECHNICAL), steps)
     steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes, {facts.from_sha}..{facts.to_sha}")
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
     if plan.model is not None:

@@ -1,6 +1,5 @@
 """Facts of a release. Texts are untrusted."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +25,8 @@ class FactsRequest:
     from_ref: str
     to_ref: str
     version_name: str | None
+    interfaces: bool = False
+    """Also compare the signatures of public functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,6 @@ class Change:
         breaking_note: The author's description; None if nothing breaks or it is only marked.
         migration: What somebody wrote to whoever upgrades.
         pull_request, issues: `#12`; the issues are those that it closes.
-        impact: 0 to 1.
         own: In the words of the project's changelog.
         more: A second sentence by a language model.
         conventional: The author chose the kind.
@@ -76,18 +76,12 @@ class Change:
     migration: str | None = None
     pull_request: str | None = None
     issues: tuple[str, ...] = ()
-    impact: float = 0.0
     own: bool = False
     more: str = ""
     conventional: bool = False
     declared: bool = False
     noise: bool = False
     paths: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Names of files and folders, which keep their case."""
-        return frozenset(re.split(r"[/.]", "/".join(self.paths[:60])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,22 +36,19 @@ class Focus:
     def chosen(self, changes: Sequence[Change]) -> list[Change]:
         """Return the changes to list, requested ones first; breaking ones always stay."""
         leads = {id(change) for change in changes if any(matches(word, change) for word in self.first)}
-        kept = (
-            change for change in changes
-            if change.breaking or not (
-                any(matches(word, change) for word in self.left_out) or (self.alone and id(change) not in leads)
-            )
-        )  # fmt: skip
-        return sorted(kept, key=lambda change: id(change) not in leads)
 
-    def found(self, changes: Sequence[Change]) -> dict[str, int]:
-        """Count the changes that each word matches."""
-        return {word: sum(matches(word, change) for change in changes) for word in (*self.first, *self.left_out)}
+        def stays(change: Change) -> bool:
+            unwanted = any(matches(word, change) for word in self.left_out)
+            return change.breaking or not (unwanted or (self.alone and id(change) not in leads))
+
+        return sorted(filter(stays, changes), key=lambda change: id(change) not in leads)
 
     def told(self, changes: Sequence[Change]) -> str:
         """Return what the notes say of their choice, as Markdown; empty without instructions that match."""
-        found = self.found(changes)
-        first, out = (joined([inert(word) for word in words if found[word]]) for words in (self.first, self.left_out))
+        first, out = (
+            joined([inert(word) for word in words if any(matches(word, change) for change in changes)])
+            for words in (self.first, self.left_out)
+        )
         begin = f"These notes {'list only' if self.alone else 'begin each list with'} what concerns {first}."
         return " ".join(filter(None, [begin if first else "", f"They leave out what concerns {out}." if out else ""]))
 

@@ -32,8 +32,7 @@ def person(name: str, email: str) -> Person:
 
 
 def co_authors(message: str) -> list[tuple[str, str]]:
-    found = [(match["name"].strip(), match["email"].strip()) for match in _CO_AUTHOR.finditer(message)]
-    return list(dict.fromkeys(found))
+    return [(match["name"], match["email"]) for match in _CO_AUTHOR.finditer(message)]
 
 
 def contributors(commits: Sequence[Commit]) -> tuple[Contributor, ...]:

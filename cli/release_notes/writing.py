@@ -1,14 +1,14 @@
 """Let a language model word the changes: what their commits do not carry is dropped and named."""
 
+import asyncio
 import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-import anyio
 import structlog
 from pydantic import BaseModel, Field
 
@@ -24,7 +24,7 @@ from tools.text.claims import names_missing, numbers_missing
 from tools.text.plain import one_line, plain
 
 A = TypeVar("A", bound=BaseModel)
-ITEMS, AT_ONCE, COMMITS, LIMIT = 20, 3, 3, 500
+ITEMS, AT_ONCE, COMMITS, LIMIT, MESSAGE = 20, 3, 3, 500, 400
 CHARACTERS, CHARACTERS_PER_TOKEN = 24_000, 3
 _MARKS = re.compile(
     r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])\s+|\*\*|\s*[(\[](?:(?:#\d+|`?[0-9a-f]{7,40}`?|c\d+)(?:,\s*)?)+[)\]]\.?$"
@@ -106,40 +106,42 @@ class Writer:
 
     async def ask(self, step: str, instructions: str, items: Sequence[object], answer: type[A]) -> list[A]:
         """Ask about items in concurrent questions that fit."""
-        pieces = [items[at : at + ITEMS] for at in range(0, len(items), ITEMS)]
-        answers: dict[int, A] = {}
-        turns = anyio.CapacityLimiter(AT_ONCE)
+        turns = asyncio.Semaphore(AT_ONCE)
 
-        async def one(number: int) -> None:
+        async def one(piece: str) -> A:
             async with turns:
-                self.steps(step, f"question {number + 1} of {len(pieces)}, {self.model.name}")
-                piece = json.dumps(pieces[number], ensure_ascii=False)
+                self.steps(step, f"{self.model.name}, {len(piece):,} characters")
                 # Whoever writes a message cannot write the mark of its end.
                 mark = hashlib.sha256(piece.encode()).hexdigest()[:16]
                 data = f"DATA {mark}\n{piece}\nDATA {mark}"
-                answers[number] = await self.model.ask(instructions + DATA.format(mark=mark), data, answer)
+                return await self.model.ask(instructions + DATA.format(mark=mark), data, answer)
 
         try:
-            async with anyio.create_task_group() as group:
-                for number in range(len(pieces)):
-                    group.start_soon(one, number)
-        except* ModelFailed as failed:
-            failure = next(each for each in failed.exceptions if isinstance(each, ModelFailed))
-        else:
-            return [answers[number] for number in sorted(answers)]
-        detail = f": {one_line(failure.detail, 200).rstrip('.')}" if failure.detail else ""
-        raise ReleaseNotesFailed(
-            f"The language model {self.model.name} {_WHY[failure.why]}{detail}. `--provider offline` writes the notes"
-            " without."
-        )
+            return await asyncio.gather(*map(one, self.pieces(items)))
+        except ModelFailed as failure:
+            detail = f": {one_line(failure.detail, 200).rstrip('.')}" if failure.detail else ""
+            raise ReleaseNotesFailed(
+                f"The language model {self.model.name} {_WHY[failure.why]}{detail}. `--provider offline` writes the"
+                " notes without."
+            ) from None
 
     def messages(self, commits: Iterable[str]) -> list[str]:
         known = (self.facts.commits[sha] for sha in commits if sha in self.facts.commits)
         return [plain(f"{commit.subject}\n\n{commit.body}".strip()) for commit in known]
 
-    def fitting(self, texts: Iterable[str]) -> list[str]:
-        # So long that a question with all its items fits.
-        return [text[: max(120, self.characters // ITEMS // COMMITS)] for text in texts][:COMMITS]
+    def fitting(self, change: Change) -> list[str]:
+        return [text[:MESSAGE] for text in self.messages(change.commits[:COMMITS])]
+
+    def pieces(self, items: Iterable[object]) -> Iterator[str]:
+        """Yield lists of items, as JSON, that fit into a question."""
+        found: list[str] = []
+        for text in (json.dumps(item, ensure_ascii=False) for item in items):
+            if found and (len(found) == ITEMS or sum(map(len, found)) + len(text) > self.characters):
+                yield f"[{', '.join(found)}]"
+                found = []
+            found.append(text)
+        if found:
+            yield f"[{', '.join(found)}]"
 
     def problem(self, claim: Claim) -> str:
         """Return what speaks against a claim; empty if nothing does."""
@@ -164,8 +166,7 @@ class Writer:
         told["manner"] = PRESETS[plan.preset].manner
         given = [
             {"id": each, "kind": change.kind, "change": plain(change.text),
-             "details": self.fitting([plain(change.details)])[0],
-             "messages": self.fitting(self.messages(change.commits))}
+             "details": plain(change.details)[:MESSAGE], "messages": self.fitting(change)}
             for each, change in changes.items()
         ]  # fmt: skip
         answers = await self.ask("Writing", STATEMENTS.format(**told), given, WordedChanges)
@@ -180,7 +181,7 @@ class Writer:
     async def reviewed(self, claims: Sequence[Claim]) -> list[Claim]:
         """Let the model judge claims against their messages."""
         given = [
-            {"id": each.id, "claim": each.text, "messages": self.fitting(self.messages(each.change.commits))}
+            {"id": each.id, "claim": each.text, "messages": self.fitting(each.change)}
             for each in claims
             if not each.problem
         ]
@@ -204,7 +205,7 @@ def with_model(
         claims = await writer.claims(changes, plan)
         return await writer.reviewed(claims) if plan.critic else claims
 
-    claims = anyio.run(work)
+    claims = asyncio.run(work())
     texts = {claim.id: claim.text for claim in claims if not claim.problem}
     number = sum(each.endswith(".text") for each in texts)
     checked = ", and its critic checked them" if plan.critic else ""

@@ -136,7 +136,7 @@ def _joined(changes: Iterable[Change]) -> list[Change]:
 
 
 def _both(one: Change, other: Change) -> Change:
-    filled = ("details", "breaking_note", "migration", "pull_request", "issues")
-    best = {name: getattr(one, name) or getattr(other, name) for name in filled}
+    either = ("details", "breaking_note", "migration", "pull_request", "issues", "breaking", "declared")
+    best = {name: getattr(one, name) or getattr(other, name) for name in either}
     best |= {name: tuple(dict.fromkeys(getattr(one, name) + getattr(other, name))) for name in ("commits", "paths")}
-    return replace(one, **best, breaking=one.breaking or other.breaking, declared=one.declared or other.declared)
+    return replace(one, **best)

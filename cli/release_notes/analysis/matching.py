@@ -125,31 +125,38 @@ def _in_own_words(own: Own, about: Sequence[Change], wrote: Sequence[Entry]) -> 
     made = about[0] if about else change_of(message, wrote)
     note = made.breaking_note
     declared = own.breaking or any(each.declared for each in about)
+    telling = "" if declared else _telling(own, about)
+    text, more = own.text, own.more
+    if telling and telling in more:
+        # What breaks is told first.
+        text, more = telling.rstrip("."), f"{text}. {more.replace(telling, '', 1).strip()}".strip()
     return replace(
         made,
         own=True,
-        text=own.text,
-        details=own.more,
+        text=text,
+        details=more,
         scope=own.scope,
         kind=_kind(own, about),
         declared=declared,
-        breaking=declared or _is_told(own, about),
-        breaking_note=note if note and not own.more and own.text[:40].casefold() not in note.casefold() else own.more,
+        breaking=declared or bool(telling),
+        breaking_note=note if note and not more and text[:40].casefold() not in note.casefold() else more,
         commits=tuple(dict.fromkeys(sha for each in about for sha in each.commits)) or made.commits,
         paths=tuple(dict.fromkeys(path for each in about for path in each.paths)) or made.paths,
         issues=tuple(dict.fromkeys(each for each in (*made.issues, *own.numbers) if each != made.pull_request)),
     )
 
 
-def _is_told(own: Own, about: Sequence[Change]) -> bool:
-    if removes_deprecated(own.text):
-        return own.kind not in ("fix", "internal", "documentation")
-    if own.kind in ("deprecation", "documentation") or drops_version(own.text):
-        return own.kind not in ("deprecation", "documentation")
+def _telling(own: Own, about: Sequence[Change]) -> str:
+    # The sentence that tells what breaks; empty if none does.
+    if own.kind == "documentation":
+        return ""
+    if removes_deprecated(own.text) or drops_version(own.text):
+        other = ("fix", "internal") if removes_deprecated(own.text) else ("deprecation",)
+        return "" if own.kind in other else own.text
     # Where headings sort the entries, the words of commits count no more.
     of_commits = [change.text for change in about[:1] if not own.classified]
     sentences = [own.text, *re.split(r"(?<=[.!])\s+", own.more)[:3], *of_commits]
-    return own.kind in (None, "improvement", "removal") and any(map(says_so, sentences))
+    return next(filter(says_so, sentences), "") if own.kind in (None, "improvement", "removal") else ""
 
 
 def _kind(own: Own, about: Sequence[Change]) -> ChangeKind:
