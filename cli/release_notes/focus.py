@@ -10,7 +10,7 @@ from stores.language.stop_words import STOP_WORDS
 from tools.text.inline import inert
 from tools.text.plain import one_line
 
-_CLAUSE = re.compile(r"[.;!?\n]+|,?\s+\b(?:but|and then)\b\s+")
+_CLAUSE = re.compile(r"[.;!?\n]+")
 _WORD = re.compile(r"[^\W_](?:[\w.+#/-]*[\w+#])")
 _LEFT_OUT = re.compile(
     r"(?<!\bnot )\b(?:without|skip|omit|exclude|ignore|hide|except|leave out|no|not|don't)\b(?! only| just| too)", re.I
@@ -54,14 +54,9 @@ class Focus:
 
 
 def read_focus(instructions: str) -> Focus:
-    first: list[str] = []
-    left_out: list[str] = []
-    for clause in _CLAUSE.split(instructions):
-        wanted, *unwanted = _LEFT_OUT.split(clause, maxsplit=1)
-        first += _words(wanted)
-        left_out += _words(" ".join(unwanted))
-    alone = bool(first) and _ALONE.search(instructions) is not None
-    return Focus(tuple(dict.fromkeys(first)), tuple(dict.fromkeys(left_out)), alone, one_line(instructions))
+    clauses = [_LEFT_OUT.split(clause, maxsplit=1) for clause in _CLAUSE.split(instructions)]
+    first, left_out = (_words(" ".join(clause[at] for clause in clauses if at < len(clause))) for at in (0, 1))
+    return Focus(first, left_out, bool(first and _ALONE.search(instructions)), one_line(instructions))
 
 
 def matches(word: str, change: Change) -> bool:
@@ -74,5 +69,5 @@ def matches(word: str, change: Change) -> bool:
     return any(stem in text.casefold() and re.search(pattern, text, re.I) for text in texts)
 
 
-def _words(text: str) -> list[str]:
-    return [word for word in map(str.lower, _WORD.findall(text)) if word not in _STOP]
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for word in map(str.lower, _WORD.findall(text)) if word not in _STOP))

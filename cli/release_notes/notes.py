@@ -14,7 +14,7 @@ from cli.release_notes.presets import Preset
 from cli.release_notes.project import install_command
 from cli.release_notes.web import SHORT, Web
 from cli.release_notes.words import bare, capitalised, counted, joined, sentence
-from tools.text.inline import code, code_words, inert
+from tools.text.inline import code, inert
 from tools.text.plain import first_sentence, one_line, plain
 
 NAME_LIMIT, TEXT_LIMIT, DETAILS_LIMIT, NOTE_LIMIT = 120, 400, 2_000, 1_200
@@ -52,12 +52,10 @@ def share_out(facts: ReleaseFacts, preset: Preset, focus: Focus) -> dict[str, li
     for each in focus.chosen(facts.changes):
         of["Breaking changes" if each.breaking else LISTS[each.kind]].append(each)
     worth = [*of["Features"], *of["Improvements"]]
-    telling = sorted(filter(_is_described, worth), key=lambda each: (each.kind != "feature", -len(each.paths)))
-    # Where nobody described any, those that several people had asked for.
-    asked_for = sorted((each for each in of["Features"] if len(each.issues) > 1), key=lambda each: -len(each.issues))
-    # Of few changes, all would stand out: then none would.
-    most = min(preset.highlights, (len(worth) + len(of["Fixes"]) + 1) // 2)
-    of["Highlights"] = (telling or asked_for)[:most]
+    # Where nobody said more than a line, what the project itself tells.
+    telling = list(filter(_is_described, worth)) or [each for each in of["Features"] if each.own]
+    ranked = sorted(telling, key=lambda each: (each.kind != "feature", -len(each.paths)))
+    of["Highlights"] = ranked[: preset.highlights]
     for name in ("Features", "Improvements"):
         of[name] = [each for each in of[name] if each not in of["Highlights"]]
     return of
@@ -237,7 +235,7 @@ def besides(change: Change) -> str:
         return change.more
     note = change.breaking_note or "" if change.breaking else ""
     for paragraph in (plain(change.details).split("\n\n")[0].strip(), plain(note).strip()):
-        if paragraph and not re.match(r"[-*+>|`#$<]|\d+\.\s", paragraph) and len(list(code_words(paragraph))) < 8:
+        if paragraph and not re.match(r"[-*+>|`#$<]|\d+\.\s", paragraph):
             more = first_sentence(one_line(paragraph))
             whole = len(more) <= TEXT_LIMIT and not more.endswith(":") and len(more.split()) > 3
             return more if whole and bare(more).casefold() != said(change).casefold() else ""

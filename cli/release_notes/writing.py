@@ -7,13 +7,13 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import structlog
 from pydantic import BaseModel, Field
 
 from cli.release_notes.configuration import Chosen, Plan
-from cli.release_notes.facts import Change, ReleaseFacts, ReleaseNotesFailed
+from cli.release_notes.facts import Change, Progress, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.presets import PRESETS
 from cli.release_notes.words import bare, capitalised
 from stores.errors import InvalidSetting
@@ -80,11 +80,6 @@ class Verdicts(BaseModel):
     verdicts: list[Verdict]
 
 
-class Steps(Protocol):
-    def __call__(self, step: str, detail: object = "", /) -> None: ...
-    def note(self, text: str, /) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A text of the model, the change whose commits have to carry it, and why it was dropped, if it was."""
@@ -101,7 +96,7 @@ class Writer:
 
     facts: ReleaseFacts
     model: LanguageModel
-    steps: Steps
+    progress: Progress
     characters: int
 
     async def ask(self, step: str, instructions: str, items: Sequence[object], answer: type[A]) -> list[A]:
@@ -110,7 +105,7 @@ class Writer:
 
         async def one(piece: str) -> A:
             async with turns:
-                self.steps(step, f"{self.model.name}, {len(piece):,} characters")
+                self.progress(step, f"{self.model.name}, {len(piece):,} characters")
                 # Whoever writes a message cannot write the mark of its end.
                 mark = hashlib.sha256(piece.encode()).hexdigest()[:16]
                 data = f"DATA {mark}\n{piece}\nDATA {mark}"
@@ -192,12 +187,12 @@ class Writer:
 
 
 def with_model(
-    facts: ReleaseFacts, listed: Sequence[Change], plan: Plan, chosen: Chosen, steps: Steps
-) -> tuple[ReleaseFacts, list[Claim]]:
-    """Return the facts with `listed` changes in the model's words, and what was dropped of these."""
+    facts: ReleaseFacts, listed: Sequence[Change], plan: Plan, chosen: Chosen, progress: Progress
+) -> tuple[ReleaseFacts, list[str]]:
+    """Return the facts with `listed` changes in the model's words, and sentences on what was taken and dropped."""
     # Half of the context is left for the instructions and the answer.
     characters = min(CHARACTERS, chosen.context_tokens // 2 * CHARACTERS_PER_TOKEN)
-    writer = Writer(facts, _built(chosen), steps, characters)
+    writer = Writer(facts, _built(chosen), progress, characters)
     ids = {f"c{number}": change for number, change in enumerate(facts.changes)}
     changes = {each: change for each, change in ids.items() if change in listed}
 
@@ -209,12 +204,13 @@ def with_model(
     texts = {claim.id: claim.text for claim in claims if not claim.problem}
     number = sum(each.endswith(".text") for each in texts)
     checked = ", and its critic checked them" if plan.critic else ""
-    steps.note(f"Model: {writer.model.name} worded {number} of {len(changes)} changes{checked}.")
+    notes = [f"Model: {writer.model.name} worded {number} of {len(changes)} changes{checked}."]
+    notes += [f"Critic: removed, as {each.problem}: {one_line(each.text, 120)}" for each in claims if each.problem]
     worded = tuple(
         replace(change, text=texts.get(f"{each}.text", change.text), more=texts.get(f"{each}.more", ""))
         for each, change in ids.items()
     )
-    return replace(facts, changes=worded), [claim for claim in claims if claim.problem]
+    return replace(facts, changes=worded), notes
 
 
 def _built(chosen: Chosen) -> LanguageModel:

@@ -4,17 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from cli.release_notes.analysis.branches import Entry, brought_in, find_reverts
-from cli.release_notes.analysis.changes import change_of, changes_of
+from cli.release_notes.analysis.changes import Entry, brought_in, change_of, changes_of, find_reverts
 from cli.release_notes.analysis.matching import Writers, told
 from cli.release_notes.analysis.message import read_message
 from cli.release_notes.analysis.own import own_words
-from cli.release_notes.analysis.paths import role
+from cli.release_notes.analysis.wording import role
 from cli.release_notes.facts import Change, ChangeKind, FactsRequest, Progress, ReleaseFacts
 from cli.release_notes.people import contributors
 from cli.release_notes.project import project_name, raised_needs, read_manifests, remote_of, version_of
 from cli.release_notes.ranges import range_between, resolve
-from cli.release_notes.repository import Repository, opened
+from cli.release_notes.repository import opened
 from cli.release_notes.web import web_address
 
 _ORDER: tuple[ChangeKind, ...] = (
@@ -26,53 +25,49 @@ _ORDER: tuple[ChangeKind, ...] = (
 def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
     """Analyse a range of commits; write nothing but a temporary clone."""
     with opened(request, progress) as repository:
-        return _facts(request, repository, progress)
+        progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
+        older, newer = resolve(repository, request.from_ref, "--from"), resolve(repository, request.to_ref, "--to")
+        commits, remarks = range_between(repository, older, newer)
+        progress("Sorting changes", f"{len(commits):,} commits")
+        entries = [Entry(commit, read_message(commit.subject, commit.body)) for commit in commits]
+        merged = brought_in(entries, newer.sha)
+        cancelled, undoing = find_reverts(entries, merged)
+        changes = changes_of([each for each in entries if each.sha not in cancelled], merged, undoing)
+        progress("Reading the project's changelog")
+        old, new = (partial(repository.content, end.sha) for end in (older, newer))
+        changed = repository.changed(older.sha, newer.sha)
+        own = list(own_words(changed, old, new, older.tag))
+        writers = Writers(repository, entries)
+        changes = told(changes, own, writers)
+        before, manifests = read_manifests(repository, older.sha), read_manifests(repository, newer.sha)
+        changes += list(_read_off(raised_needs(before, manifests), entries, changes))
+        if request.interfaces:
+            from cli.release_notes.analysis.signatures import lost_parameters  # noqa: PLC0415 - few ask for it
 
-
-def _facts(request: FactsRequest, repository: Repository, progress: Progress) -> ReleaseFacts:
-    progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
-    older, newer = resolve(repository, request.from_ref, "--from"), resolve(repository, request.to_ref, "--to")
-    commits, remarks = range_between(repository, older, newer)
-    progress("Sorting changes", f"{len(commits):,} commits")
-    entries = [Entry(commit, read_message(commit.subject, commit.body)) for commit in commits]
-    merged = brought_in(entries, newer.sha)
-    cancelled, undoing = find_reverts(entries, merged)
-    changes = changes_of([each for each in entries if each.sha not in cancelled], merged, undoing)
-    progress("Reading the project's changelog")
-    old, new = (partial(repository.content, end.sha) for end in (older, newer))
-    changed = repository.changed(older.sha, newer.sha)
-    own = list(own_words(changed, old, new, older.tag))
-    writers = Writers(repository, entries)
-    changes = told(changes, own, writers)
-    before, manifests = read_manifests(repository, older.sha), read_manifests(repository, newer.sha)
-    changes += list(_read_off(raised_needs(before, manifests), entries, changes))
-    if request.interfaces:
-        from cli.release_notes.analysis.signatures import lost_parameters  # noqa: PLC0415 - few ask for it
-
-        changes += list(_read_off(lost_parameters(changed, old, new), entries, changes))
-    progress("Counting contributors")
-    people = contributors(commits)
-    remote = remote_of(request, repository)
-    progress("Ranking changes", f"{len(changes):,}")
-    return ReleaseFacts(
-        version=version_of(request, newer, before, manifests),
-        released_at=newer.at,
-        from_ref=request.from_ref,
-        to_ref=request.to_ref,
-        from_sha=older.sha,
-        to_sha=newer.sha,
-        commits={entry.sha: entry.commit for entry in entries},
-        changes=_ordered(changes),
-        steps=writers.told_apart(own, "migration"),
-        contributors=tuple(each for each in people if not each.person.is_bot),
-        bots=tuple(each for each in people if each.person.is_bot),
-        project_name=project_name(manifests, request, repository, newer.tag),
-        manifests=manifests,
-        remote_url=web_address(remote) if remote else None,
-        compared=(older.tag or older.sha, newer.tag or newer.sha),
-        known_issues=writers.told_apart(own, "known issue"),
-        remarks=tuple(remarks),
-    )
+            changes += list(_read_off(lost_parameters(changed, old, new), entries, changes))
+        progress("Counting contributors")
+        people = contributors(commits)
+        remote = remote_of(request, repository)
+        progress("Ranking changes", f"{len(changes):,}")
+        return ReleaseFacts(
+            version=version_of(request, newer, before, manifests),
+            released_at=newer.at,
+            from_ref=request.from_ref,
+            to_ref=request.to_ref,
+            from_sha=older.sha,
+            to_sha=newer.sha,
+            commits={entry.sha: entry.commit for entry in entries},
+            changes=_ordered(changes),
+            steps=writers.told_apart(own, "migration"),
+            contributors=tuple(each for each in people if not each.person.is_bot),
+            bots=tuple(each for each in people if each.person.is_bot),
+            project_name=project_name(manifests, request, repository, newer.tag),
+            manifests=manifests,
+            remote_url=web_address(remote) if remote else None,
+            compared=(older.tag or older.sha, newer.tag or newer.sha),
+            known_issues=writers.told_apart(own, "known issue"),
+            remarks=tuple(remarks),
+        )
 
 
 def _read_off(
