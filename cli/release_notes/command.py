@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -15,7 +16,7 @@ from cli.release_notes.configuration import Configuration, Plan, personal_config
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.focus import read_focus
 from cli.release_notes.notes import shown, title, write_notes
-from cli.release_notes.presets import PRESETS
+from cli.release_notes.presets import PRESETS, PresetName
 from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line
 
@@ -65,7 +66,10 @@ def run_release_notes(
     steps = Steps(sys.stderr or io.StringIO(), debug=debug, spinner=spinner)
     try:
         with steps.shown():
-            plan = _planned(environ, request, flags, steps)
+            steps("Reading the settings")
+            # A clone was written by somebody else: what it configures is not read.
+            project = Configuration() if request.url is not None else project_configuration(_here())
+            plan = planned(flags, read_model_settings(environ), project, personal_configuration())
             facts, markdown = _made(request, plan, steps)
         if flags.critic and plan.model is None:
             steps.note("Note: the critic is skipped, as no language model wrote these notes.")
@@ -83,29 +87,20 @@ def run_release_notes(
     return 0
 
 
-def _planned(environ: Mapping[str, str], request: FactsRequest, flags: Configuration, steps: Steps) -> Plan:
-    steps("Reading the settings")
-    # A clone was written by somebody else: what it configures is not read.
-    project = Configuration() if request.url is not None else project_configuration(_here())
-    plan = planned(flags, read_model_settings(environ), project, personal_configuration())
-    model, critic = plan.model, "on" if plan.critic else "off"
-    named = f"{model.provider}:{model.model} (by {model.provider_from})" if model else "offline"
-    steps("Settings", f"preset {plan.preset}, model {named}, critic {critic}, file {plan.file}")
-    return plan
-
-
 def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts, str]:
     from cli.release_notes.analysis.analyse import analyse  # noqa: PLC0415 - the help does not need it
 
-    facts = analyse(request, steps)
+    named = f"{plan.model.provider}:{plan.model.model} (by {plan.model.provider_from})" if plan.model else "offline"
+    steps("Settings", f"preset {plan.preset}, model {named}, critic {plan.critic}, file {plan.file}")
+    facts = analyse(replace(request, interfaces=plan.preset is PresetName.TECHNICAL), steps)
     steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes, {facts.from_sha}..{facts.to_sha}")
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
     if plan.model is not None:
         from cli.release_notes.writing import with_model  # noqa: PLC0415 - an extra, and seconds to import
 
-        facts, dropped = with_model(facts, shown(facts, preset, focus), plan, plan.model, steps)
-        for claim in dropped:
-            steps.note(f"Critic: removed, as {claim.problem}: {one_line(claim.text, 120)}")
+        facts, notes = with_model(facts, shown(facts, preset, focus), plan, plan.model, steps)
+        for note in notes:
+            steps.note(note)
     elif focus.asked:
         steps.note("Note: instructions, without a language model, choose and order changes by their words.")
     return facts, write_notes(facts, preset, focus)

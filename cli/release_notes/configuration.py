@@ -32,7 +32,7 @@ class Configuration(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     provider: Annotated[
-        str | None, BeforeValidator(lambda name: name and PROVIDERS.get(str(name).strip().lower(), name))
+        str | None, BeforeValidator(lambda name: PROVIDERS.get(str(name).strip().lower(), name) if name else None)
     ] = None
     model: str | None = None
     base_url: str | None = None
@@ -115,14 +115,13 @@ def read_configuration(path: Path) -> Configuration:
 def planned(flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration) -> Plan:
     """Decide between flags, environment and files."""
     places = (flags, project, personal)
-    critic = next((each.critic for each in places if each.critic is not None), True)
-    instructions = next((each.instructions for each in places if each.instructions is not None), "")
-    preset, file = _first(places, "preset", PresetName.DEFAULT), _first(places, "file", DEFAULT_FILE)
-    return Plan(preset, instructions, critic, file, choose_model(flags, environment, project, personal))
+    defaults = {"preset": PresetName.DEFAULT, "instructions": "", "critic": True, "file": DEFAULT_FILE}
+    told = {name: _first(places, name, default) for name, default in defaults.items()}
+    return Plan(**told, model=choose_model(flags, environment, project, personal))
 
 
 def _first(places: Iterable[Configuration], name: str, default: Any = None) -> Any:
-    return next((value for each in places if (value := getattr(each, name))), default)
+    return next((value for each in places if (value := getattr(each, name)) is not None), default)
 
 
 def choose_model(
@@ -144,9 +143,8 @@ def choose_model(
         raise ReleaseNotesFailed(f"{source} names {provider}, which is no provider. There are {', '.join(PROVIDERS)}.")
     about = [each for each in places.values() if each.provider in (None, provider)]
     model, base_url, timeout_s = (_first(about, name) for name in ("model", "base_url", "timeout_s"))
-    if base_url is None:
-        model = model or DEFAULT_MODELS.get(provider)
-    if model is None:
+    model = model or (DEFAULT_MODELS.get(provider) if base_url is None else None)
+    if not model:
         raise ReleaseNotesFailed(
             f"{source} names {provider}, but nothing names a model: add --model NAME, or set ENGRAIN_LLM_MODEL."
         )

@@ -1,6 +1,5 @@
 """Facts of a release. Texts are untrusted."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +25,8 @@ class FactsRequest:
     from_ref: str
     to_ref: str
     version_name: str | None
+    interfaces: bool = False
+    """Also compare the signatures of public functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +54,13 @@ class Change:
 
     Attributes:
         text: One line without prefix and pull request number.
-        details: Further paragraphs.
         commits: Full shas, the main one first.
         breaking_note: The author's description; None if nothing breaks or it is only marked.
         migration: What somebody wrote to whoever upgrades.
         pull_request, issues: `#12`; the issues are those that it closes.
-        impact: 0 to 1.
         own: In the words of the project's changelog.
         more: A second sentence by a language model.
-        conventional: The author chose the kind.
-        declared: Called breaking by its author.
+        conventional, declared: The author chose the kind; called it breaking.
         noise: About the release, tests, tools or tidying.
     """
 
@@ -76,7 +74,6 @@ class Change:
     migration: str | None = None
     pull_request: str | None = None
     issues: tuple[str, ...] = ()
-    impact: float = 0.0
     own: bool = False
     more: str = ""
     conventional: bool = False
@@ -84,22 +81,14 @@ class Change:
     noise: bool = False
     paths: tuple[str, ...] = ()
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Names of files and folders, which keep their case."""
-        return frozenset(re.split(r"[/.]", "/".join(self.paths[:60])))
-
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """One way to install the project.
 
     Attributes:
-        name: As in the package index; empty if it is only built in place, or names a workspace alone.
-        version: None if it comes from elsewhere, such as the tag.
+        name: As in the package index; empty for a workspace alone.
         needs: Platform and version: `Python >=3.11`.
-        is_published: False if the file excludes it from package indexes.
-        is_program: Run rather than imported.
         members: Folders of a workspace, which may end with `*`.
         runner: What installs packages: `pnpm`, `yarn` or `npm`.
     """
@@ -126,11 +115,9 @@ class ReleaseFacts:
     """Everything that a document may state.
 
     Attributes:
-        released_at: Date of the annotated tag of `to`, else of its commit.
         commits: By full sha, newest first.
         changes: The project's own words in their order, then the best first; without reverted ones.
         steps: Text of the changelog for whoever upgrades.
-        remote_url: https, without credentials.
         remarks: Sentences about cut or skipped parts.
     """
 

@@ -10,7 +10,7 @@ from stores.language.stop_words import STOP_WORDS
 from tools.text.inline import inert
 from tools.text.plain import one_line
 
-_CLAUSE = re.compile(r"[.;!?\n]+|,?\s+\b(?:but|and then)\b\s+")
+_CLAUSE = re.compile(r"[.;!?\n]+")
 _WORD = re.compile(r"[^\W_](?:[\w.+#/-]*[\w+#])")
 _LEFT_OUT = re.compile(
     r"(?<!\bnot )\b(?:without|skip|omit|exclude|ignore|hide|except|leave out|no|not|don't)\b(?! only| just| too)", re.I
@@ -36,35 +36,27 @@ class Focus:
     def chosen(self, changes: Sequence[Change]) -> list[Change]:
         """Return the changes to list, requested ones first; breaking ones always stay."""
         leads = {id(change) for change in changes if any(matches(word, change) for word in self.first)}
-        kept = (
-            change for change in changes
-            if change.breaking or not (
-                any(matches(word, change) for word in self.left_out) or (self.alone and id(change) not in leads)
-            )
-        )  # fmt: skip
-        return sorted(kept, key=lambda change: id(change) not in leads)
 
-    def found(self, changes: Sequence[Change]) -> dict[str, int]:
-        """Count the changes that each word matches."""
-        return {word: sum(matches(word, change) for change in changes) for word in (*self.first, *self.left_out)}
+        def stays(change: Change) -> bool:
+            unwanted = any(matches(word, change) for word in self.left_out)
+            return change.breaking or not (unwanted or (self.alone and id(change) not in leads))
+
+        return sorted(filter(stays, changes), key=lambda change: id(change) not in leads)
 
     def told(self, changes: Sequence[Change]) -> str:
         """Return what the notes say of their choice, as Markdown; empty without instructions that match."""
-        found = self.found(changes)
-        first, out = (joined([inert(word) for word in words if found[word]]) for words in (self.first, self.left_out))
+        first, out = (
+            joined([inert(word) for word in words if any(matches(word, change) for change in changes)])
+            for words in (self.first, self.left_out)
+        )
         begin = f"These notes {'list only' if self.alone else 'begin each list with'} what concerns {first}."
         return " ".join(filter(None, [begin if first else "", f"They leave out what concerns {out}." if out else ""]))
 
 
 def read_focus(instructions: str) -> Focus:
-    first: list[str] = []
-    left_out: list[str] = []
-    for clause in _CLAUSE.split(instructions):
-        wanted, *unwanted = _LEFT_OUT.split(clause, maxsplit=1)
-        first += _words(wanted)
-        left_out += _words(" ".join(unwanted))
-    alone = bool(first) and _ALONE.search(instructions) is not None
-    return Focus(tuple(dict.fromkeys(first)), tuple(dict.fromkeys(left_out)), alone, one_line(instructions))
+    clauses = [_LEFT_OUT.split(clause, maxsplit=1) for clause in _CLAUSE.split(instructions)]
+    first, left_out = (_words(" ".join(clause[at] for clause in clauses if at < len(clause))) for at in (0, 1))
+    return Focus(first, left_out, bool(first and _ALONE.search(instructions)), one_line(instructions))
 
 
 def matches(word: str, change: Change) -> bool:
@@ -77,5 +69,5 @@ def matches(word: str, change: Change) -> bool:
     return any(stem in text.casefold() and re.search(pattern, text, re.I) for text in texts)
 
 
-def _words(text: str) -> list[str]:
-    return [word for word in map(str.lower, _WORD.findall(text)) if word not in _STOP]
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for word in map(str.lower, _WORD.findall(text)) if word not in _STOP))

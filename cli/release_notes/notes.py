@@ -1,6 +1,7 @@
 """Write the notes of a release as Markdown. Texts of commits are untrusted: they pass `inert`."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -13,7 +14,7 @@ from cli.release_notes.presets import Preset
 from cli.release_notes.project import install_command
 from cli.release_notes.web import SHORT, Web
 from cli.release_notes.words import bare, capitalised, counted, joined, sentence
-from tools.text.inline import code, code_words, inert
+from tools.text.inline import code, inert
 from tools.text.plain import first_sentence, one_line, plain
 
 NAME_LIMIT, TEXT_LIMIT, DETAILS_LIMIT, NOTE_LIMIT = 120, 400, 2_000, 1_200
@@ -51,12 +52,10 @@ def share_out(facts: ReleaseFacts, preset: Preset, focus: Focus) -> dict[str, li
     for each in focus.chosen(facts.changes):
         of["Breaking changes" if each.breaking else LISTS[each.kind]].append(each)
     worth = [*of["Features"], *of["Improvements"]]
-    telling = sorted(filter(_is_described, worth), key=lambda each: -each.impact)
-    # Where nobody described any, those that several people had asked for.
-    asked_for = sorted((each for each in of["Features"] if len(each.issues) > 1), key=lambda each: -len(each.issues))
-    # Of few changes, all would stand out: then none would.
-    most = min(preset.highlights, (len(worth) + len(of["Fixes"]) + 1) // 2)
-    of["Highlights"] = (telling or asked_for)[:most]
+    # Where nobody said more than a line, what the project itself tells.
+    telling = list(filter(_is_described, worth)) or [each for each in of["Features"] if each.own]
+    ranked = sorted(telling, key=lambda each: (each.kind != "feature", -len(each.paths)))
+    of["Highlights"] = ranked[: preset.highlights]
     for name in ("Features", "Improvements"):
         of[name] = [each for each in of[name] if each not in of["Highlights"]]
     return of
@@ -71,9 +70,13 @@ def shown(facts: ReleaseFacts, preset: Preset, focus: Focus) -> list[Change]:
 
 def _is_described(change: Change) -> bool:
     is_new = change.kind in ("feature", "performance")
-    if besides(change):
+    if besides(change) or _own_list(change):
         return is_new or (change.own and change.kind == "improvement")
     return is_new and change.own and len(change.text.split()) > 14
+
+
+def _own_list(change: Change) -> str:
+    return change.details if change.own and change.details.startswith("- ") else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,8 @@ class _Notes:
         broken = lists["Breaking changes"]
         yield "## Overview", self._overview(), ""
         none = "None of those that were asked for." if leaves_out else "No single change stands out."
-        yield "## Highlights", [self._titled(each, besides(each)) for each in lists["Highlights"]], none
+        described = [self._titled(each, besides(each) or _own_list(each)) for each in lists["Highlights"]]
+        yield "## Highlights", described, none
         yield "## What's new", (), ""
         above = {LISTS[change.kind] for change in lists["Highlights"]}
         for name in dict.fromkeys(LISTS.values()):
@@ -106,14 +110,12 @@ class _Notes:
 
     def _overview(self) -> Iterator[str]:
         facts = self.facts
-        broken = sum(change.breaking for change in facts.changes)
-        lists = [LISTS[change.kind] for change in facts.changes if not change.breaking]
-        numbers: list[tuple[int, str, str | None]] = [
-            (broken, "breaking change", None),
-            (lists.count("Features"), "feature", None),
+        lists = Counter(None if change.breaking else LISTS[change.kind] for change in facts.changes)
+        broken = lists[None]
+        named = {None: "breaking change", "Features": "feature", "Improvements": "improvement", "Fixes": "fix"}
+        parts = [
+            counted(lists[each], one, "fixes" if one == "fix" else None) for each, one in named.items() if lists[each]
         ]
-        numbers += [(lists.count("Improvements"), "improvement", None), (lists.count("Fixes"), "fix", "fixes")]
-        parts = [counted(*each) for each in numbers if each[0]]
         brings = f"brings {joined(parts)}" if parts else "changes nothing that users would notice"
         people = f" by {counted(len(facts.contributors), 'person', 'people')}" if facts.contributors else ""
         days = sorted(commit.committed_at.date().isoformat() for commit in facts.commits.values())
@@ -143,8 +145,7 @@ class _Notes:
             yield f"- {'… and ' if most else ''}{counts} {self._cite(commits)}"
 
     def _statement(self, change: Change) -> str:
-        is_list = change.own and change.details.startswith("- ") and not self.preset.terse
-        details = change.details if self.preset.details or is_list else ""
+        details = change.details if self.preset.details else "" if self.preset.terse else _own_list(change)
         more = besides(change) if (change.own or change.more) and not details and not self.preset.terse else ""
         text = bare(f"{sentence(said(change))} {more}") if more else said(change)
         return self._item(inert(text), change, self._lead(change), details)
@@ -234,7 +235,7 @@ def besides(change: Change) -> str:
         return change.more
     note = change.breaking_note or "" if change.breaking else ""
     for paragraph in (plain(change.details).split("\n\n")[0].strip(), plain(note).strip()):
-        if paragraph and not re.match(r"[-*+>|`#$<]|\d+\.\s", paragraph) and len(list(code_words(paragraph))) < 8:
+        if paragraph and not re.match(r"[-*+>|`#$<]|\d+\.\s", paragraph):
             more = first_sentence(one_line(paragraph))
             whole = len(more) <= TEXT_LIMIT and not more.endswith(":") and len(more.split()) > 3
             return more if whole and bare(more).casefold() != said(change).casefold() else ""
@@ -243,7 +244,9 @@ def besides(change: Change) -> str:
 
 def said(change: Change) -> str:
     text = bare(one_line(change.text, TEXT_LIMIT))
-    return (text if text.split(" ", 1)[0] in change.names else capitalised(text)) or "A change without a message"
+    # Names of files and folders keep their case.
+    is_name = text.split(" ", 1)[0] in re.split(r"[/.]", "/".join(change.paths[:60]))
+    return (text if is_name else capitalised(text)) or "A change without a message"
 
 
 def _steps(change: Change) -> str:

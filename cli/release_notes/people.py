@@ -11,10 +11,9 @@ LONGEST_NAME = 200
 _CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<(?P<email>[^>\n]*)>\s*$", re.I | re.M)
 _BOT_NAME = re.compile(
     r"\[bot\]|(?:^|[\s_-])(?:ro)?bots?(?:$|[\s_-])|\bauto-?fix\b|\bpowered by ai\b|releas(?:er|e-please)$"
-    r"|^(?:dependabot|renovate|greenkeeper|snyk|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release"
-    r"|release-drafter|(?:hosted )?weblate|crowdin|transifex|all-?contributors|imgbot|codecov|copybara|gitlab-ci"
-    r"|travis(?: ci)?|circleci|jenkins|bors|homu|web-flow|pyup|scala steward|claude(?: code| opus.*| sonnet.*| haiku.*)"
-    r"|(?:github )?copilot|cursor ?agent|(?:openai )?codex|aider(?: \(.*\))?|devin ai|gemini code assist|gpt-\S+)$",
+    r"|^(?:dependabot|renovate|greenkeeper|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release|bors|homu"
+    r"|(?:hosted )?weblate|crowdin|all-?contributors|codecov|copybara|web-flow|scala steward|(?:github )?copilot"
+    r"|claude(?: code| opus.*| sonnet.*| haiku.*)|cursor ?agent|(?:openai )?codex|aider(?: \(.*\))?|gpt-\S+)$",
     re.I,
 )
 """Not Claude or Jules alone: those may be people; their addresses identify the programs."""
@@ -32,8 +31,7 @@ def person(name: str, email: str) -> Person:
 
 
 def co_authors(message: str) -> list[tuple[str, str]]:
-    found = [(match["name"].strip(), match["email"].strip()) for match in _CO_AUTHOR.finditer(message)]
-    return list(dict.fromkeys(found))
+    return [(match["name"], match["email"]) for match in _CO_AUTHOR.finditer(message)]
 
 
 def contributors(commits: Sequence[Commit]) -> tuple[Contributor, ...]:
@@ -46,15 +44,12 @@ def contributors(commits: Sequence[Commit]) -> tuple[Contributor, ...]:
     for commit in commits:
         counted: set[Person] = set()
         for each in (*(() if len(commit.parents) > 1 else (commit.author,)), *commit.co_authors):
-            keys = _keys(each.name, each.email)
+            user, _, host = each.email.lower().partition("@")
+            user = user.rpartition("+")[2] if host == "users.noreply.github.com" else user
+            keys = f"{user}@{host}", each.name.casefold()
             someone = next((known[key] for key in keys if key in known), each)
             known.update(dict.fromkeys(keys, someone))
             counted.add(someone)
         counts.update(counted)
     found = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].name.lower(), pair[0].email))
     return tuple(Contributor(*pair) for pair in found)
-
-
-def _keys(name: str, email: str) -> tuple[str, str]:
-    user, _, host = email.lower().partition("@")
-    return f"{user.rpartition('+')[2]}@{host}" if host == "users.noreply.github.com" else email.lower(), name.casefold()

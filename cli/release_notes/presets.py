@@ -19,11 +19,9 @@ class PresetName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The shape of a document.
+    """The shape of a document: the most of each, further commits, names and statements being counted.
 
     Attributes:
-        highlights, listed, other, cited, people: Most highlights, statements per list, minor changes, commits per
-            statement, names; the rest is counted.
         manner: Style instruction for a language model.
         details: Show the bodies of messages.
         terse: Leave out scopes, second sentences and remarks.

@@ -19,9 +19,8 @@ MOST_MEMBERS, _LONGEST_FILE = 60, 200_000
 _PLATFORMS = {"pip": "Python", "npm": "Node.js", "cargo": "Rust", "go": "Go"}
 _REMOTES = {"remote.origin.url": 0, "remote.upstream.url": 1}
 _NAME = re.compile(r"@?[A-Za-z0-9][\w.-]*(?:[/:][\w.-]+)*")
-_VERSION_FORM = re.compile(r"[\w.+!-]{1,80}")
+_VERSION = re.compile(r"v?\d[\w.+!-]{0,80}")
 _NEEDS = re.compile(r"[\w.<>=!~^*|, -]{1,80}")
-_VERSION = re.compile(r"^v?\d[\w.+-]*$")
 _TAG = re.compile(r"^(?P<name>@?[A-Za-z][\w./-]*?)(?:@|[-_/]v?(?=\d))")
 _NUMBER = re.compile(r"(?:^|[@/_ -])v?(\d+(?:\.\d+)*[\w.+!-]*)$", re.IGNORECASE)
 
@@ -91,7 +90,7 @@ def read_manifest(path: str, text: str) -> Manifest | None:
     if not name and (found.name or not (found.members or not found.is_published)):
         return None
     needs = f"{_PLATFORMS[found.tool]} {needs}" if needs else None
-    return replace(found, path=path, name=name, version=_fitting(_VERSION_FORM, found.version), needs=needs)
+    return replace(found, path=path, name=name, version=_fitting(_VERSION, found.version), needs=needs)
 
 
 def read_manifests(repository: Repository, commit: str) -> tuple[Manifest, ...]:
@@ -144,15 +143,12 @@ def version_of(request: FactsRequest, newer: End, before: Sequence[Manifest], af
     """Return the given version, else the newer tag, else that of a changed manifest."""
     if request.version_name is not None and request.version_name.strip():
         return " ".join(request.version_name.split())
-    versions = [
-        next((each.version for each in found if each.version and _VERSION.match(each.version)), None)
-        for found in (before, after)
-    ]
-    return newer.tag or (versions[1] if versions[1] and versions[0] != versions[1] else UNRELEASED)
+    old, new = (next((each.version for each in found if each.version), None) for found in (before, after))
+    return newer.tag or (new if new and new != old else UNRELEASED)
 
 
 def raised_needs(before: Sequence[Manifest], after: Sequence[Manifest]) -> Iterator[tuple[str, str, str]]:
-    """Yield manifest, earlier and later platform version, where a published package needs a newer one."""
+    """Yield manifest, statement and platform, where a published package needs a newer one."""
     known = {each.path: each for each in before}
     seen: set[str] = set()
     for new in after:
@@ -160,7 +156,8 @@ def raised_needs(before: Sequence[Manifest], after: Sequence[Manifest]) -> Itera
         counts = (new.is_published or new.tool == "cargo") and new.tool not in seen
         if counts and old and old.needs and new.needs and _least(old.needs) < _least(new.needs):
             seen.add(new.tool)
-            yield new.path, old.needs.partition(" ")[2], new.needs
+            platform, _, was = old.needs.partition(" ")
+            yield new.path, f"Require {new.needs} (before: {was})", platform
 
 
 def _least(needs: str) -> tuple[int, ...]:

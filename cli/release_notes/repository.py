@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
@@ -136,11 +136,10 @@ def decoded(raw: bytes) -> str:
 
 def moment(raw: str) -> datetime:
     """Return the time of `seconds +hhmm`; the epoch if it is none."""
-    match = re.fullmatch(r"(-?\d{1,18}) ([+-])(\d\d)(\d\d)\s*", raw)
+    match = re.fullmatch(r"(-?\d{1,18}) ([+-]\d\d)(\d\d)\s*", raw)
     try:
-        seconds, sign, hours, minutes = match.groups() if match else ("0", "+", "0", "0")
-        offset = timedelta(hours=int(f"{sign}{hours}"), minutes=int(f"{sign}{minutes}"))
-        return datetime.fromtimestamp(int(seconds), timezone(offset))
+        seconds, hours, minutes = map(int, match.groups() if match else (0, 0, 0))
+        return datetime.fromtimestamp(seconds, timezone(timedelta(hours=hours, minutes=minutes)))
     except (OverflowError, OSError, ValueError):
         return datetime.fromtimestamp(0, UTC)
 
@@ -166,11 +165,15 @@ def reason_of(said: str) -> str:
 @contextmanager
 def opened(request: FactsRequest, progress: Progress) -> Iterator[Repository]:
     """Open the requested repository; delete a clone afterwards."""
-    local = None if request.url is None else _local_path(request.url)
-    with _folder(request, local, progress) as folder:
+    url = request.url
+    local = _local_path(url) if url is not None else request.repository or Path.cwd()
+    with nullcontext("") if local else tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
+        folder = local or Path(temporary) / "repository.git"
+        if url is not None and local is None:
+            progress("Fetching the repository", without_credentials(url))
+            _clone(url, folder)
         progress("Opening the repository", str(folder))
-        repository = Repository(folder, is_top=request.url is not None)
-        with closing(repository):
+        with closing(Repository(folder, is_top=url is not None)) as repository:
             yield repository
 
 
@@ -184,17 +187,6 @@ def _local_path(url: str) -> Path | None:
         return Path(unquote(parts.path))
     scheme = "://" in url or (":" in url.partition("/")[0] and not Path(url).exists())
     return None if scheme else Path(url).expanduser()
-
-
-@contextmanager
-def _folder(request: FactsRequest, local: Path | None, progress: Progress) -> Iterator[Path]:
-    if request.url is None or local is not None:
-        yield local or request.repository or Path.cwd()
-        return
-    with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
-        progress("Fetching the repository", without_credentials(request.url))
-        _clone(request.url, Path(temporary) / "repository.git")
-        yield Path(temporary) / "repository.git"
 
 
 def _clone(url: str, folder: Path) -> None:

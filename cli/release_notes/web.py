@@ -53,21 +53,18 @@ def name_in(remote: str) -> str | None:
 
 
 def _parted(remote: str) -> tuple[str, str, str]:
-    scp = _SCP.match(remote) if "://" not in remote else None
     if "://" not in remote:
-        return (scp["host"], _path(scp["path"]), "ssh") if scp else ("", "", "")
+        scp = _SCP.match(remote)
+        remote = f"ssh://{scp['host']}/{scp['path']}" if scp else ""
     try:
         parts = urlsplit(remote)
         name, port = parts.hostname or "", parts.port if parts.scheme.startswith("http") else None
     except ValueError:
         return "", "", ""
     host = f"[{name}]" if ":" in name else name
+    path = parts.path.strip("/").removesuffix(".git").strip("/")
     known = parts.scheme in ("http", "https", "ssh", "git")
-    return (f"{host}:{port}" if port else host, _path(parts.path), parts.scheme) if known else ("", "", "")
-
-
-def _path(path: str) -> str:
-    return path.strip("/").removesuffix(".git").strip("/")
+    return (f"{host}:{port}" if port else host, path, parts.scheme) if known else ("", "", "")
 
 
 def _paths_of(page: str | None) -> tuple[str, str, str, str] | None:
@@ -99,11 +96,8 @@ class Web:
 
     def number(self, number: str, *, is_pull: bool) -> str:
         digits = number.lstrip("#!")
-        return (
-            self._link(f"#{digits}", 1 if is_pull else 2, digits)
-            if digits.isascii() and digits.isdigit()
-            else inert(number)
-        )
+        known = digits.isascii() and digits.isdigit()
+        return self._link(f"#{digits}", 1 if is_pull else 2, digits) if known else inert(number)
 
     def comparison(self, label: str, older: str, newer: str) -> str:
         return self._link(code(label), 3, *(quote(each, safe="/@+") for each in (older, newer)))

@@ -1,19 +1,19 @@
 """Let a language model word the changes: what their commits do not carry is dropped and named."""
 
+import asyncio
 import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-import anyio
 import structlog
 from pydantic import BaseModel, Field
 
 from cli.release_notes.configuration import Chosen, Plan
-from cli.release_notes.facts import Change, ReleaseFacts, ReleaseNotesFailed
+from cli.release_notes.facts import Change, Progress, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.presets import PRESETS
 from cli.release_notes.words import bare, capitalised
 from stores.errors import InvalidSetting
@@ -24,7 +24,7 @@ from tools.text.claims import names_missing, numbers_missing
 from tools.text.plain import one_line, plain
 
 A = TypeVar("A", bound=BaseModel)
-ITEMS, AT_ONCE, COMMITS, LIMIT = 20, 3, 3, 500
+ITEMS, AT_ONCE, COMMITS, LIMIT, MESSAGE = 20, 3, 3, 500, 400
 CHARACTERS, CHARACTERS_PER_TOKEN = 24_000, 3
 _MARKS = re.compile(
     r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])\s+|\*\*|\s*[(\[](?:(?:#\d+|`?[0-9a-f]{7,40}`?|c\d+)(?:,\s*)?)+[)\]]\.?$"
@@ -80,11 +80,6 @@ class Verdicts(BaseModel):
     verdicts: list[Verdict]
 
 
-class Steps(Protocol):
-    def __call__(self, step: str, detail: object = "", /) -> None: ...
-    def note(self, text: str, /) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A text of the model, the change whose commits have to carry it, and why it was dropped, if it was."""
@@ -101,45 +96,47 @@ class Writer:
 
     facts: ReleaseFacts
     model: LanguageModel
-    steps: Steps
+    progress: Progress
     characters: int
 
     async def ask(self, step: str, instructions: str, items: Sequence[object], answer: type[A]) -> list[A]:
         """Ask about items in concurrent questions that fit."""
-        pieces = [items[at : at + ITEMS] for at in range(0, len(items), ITEMS)]
-        answers: dict[int, A] = {}
-        turns = anyio.CapacityLimiter(AT_ONCE)
+        turns = asyncio.Semaphore(AT_ONCE)
 
-        async def one(number: int) -> None:
+        async def one(piece: str) -> A:
             async with turns:
-                self.steps(step, f"question {number + 1} of {len(pieces)}, {self.model.name}")
-                piece = json.dumps(pieces[number], ensure_ascii=False)
+                self.progress(step, f"{self.model.name}, {len(piece):,} characters")
                 # Whoever writes a message cannot write the mark of its end.
                 mark = hashlib.sha256(piece.encode()).hexdigest()[:16]
                 data = f"DATA {mark}\n{piece}\nDATA {mark}"
-                answers[number] = await self.model.ask(instructions + DATA.format(mark=mark), data, answer)
+                return await self.model.ask(instructions + DATA.format(mark=mark), data, answer)
 
         try:
-            async with anyio.create_task_group() as group:
-                for number in range(len(pieces)):
-                    group.start_soon(one, number)
-        except* ModelFailed as failed:
-            failure = next(each for each in failed.exceptions if isinstance(each, ModelFailed))
-        else:
-            return [answers[number] for number in sorted(answers)]
-        detail = f": {one_line(failure.detail, 200).rstrip('.')}" if failure.detail else ""
-        raise ReleaseNotesFailed(
-            f"The language model {self.model.name} {_WHY[failure.why]}{detail}. `--provider offline` writes the notes"
-            " without."
-        )
+            return await asyncio.gather(*map(one, self.pieces(items)))
+        except ModelFailed as failure:
+            detail = f": {one_line(failure.detail, 200).rstrip('.')}" if failure.detail else ""
+            raise ReleaseNotesFailed(
+                f"The language model {self.model.name} {_WHY[failure.why]}{detail}. `--provider offline` writes the"
+                " notes without."
+            ) from None
 
     def messages(self, commits: Iterable[str]) -> list[str]:
         known = (self.facts.commits[sha] for sha in commits if sha in self.facts.commits)
         return [plain(f"{commit.subject}\n\n{commit.body}".strip()) for commit in known]
 
-    def fitting(self, texts: Iterable[str]) -> list[str]:
-        # So long that a question with all its items fits.
-        return [text[: max(120, self.characters // ITEMS // COMMITS)] for text in texts][:COMMITS]
+    def fitting(self, change: Change) -> list[str]:
+        return [text[:MESSAGE] for text in self.messages(change.commits[:COMMITS])]
+
+    def pieces(self, items: Iterable[object]) -> Iterator[str]:
+        """Yield lists of items, as JSON, that fit into a question."""
+        found: list[str] = []
+        for text in (json.dumps(item, ensure_ascii=False) for item in items):
+            if found and (len(found) == ITEMS or sum(map(len, found)) + len(text) > self.characters):
+                yield f"[{', '.join(found)}]"
+                found = []
+            found.append(text)
+        if found:
+            yield f"[{', '.join(found)}]"
 
     def problem(self, claim: Claim) -> str:
         """Return what speaks against a claim; empty if nothing does."""
@@ -164,8 +161,7 @@ class Writer:
         told["manner"] = PRESETS[plan.preset].manner
         given = [
             {"id": each, "kind": change.kind, "change": plain(change.text),
-             "details": self.fitting([plain(change.details)])[0],
-             "messages": self.fitting(self.messages(change.commits))}
+             "details": plain(change.details)[:MESSAGE], "messages": self.fitting(change)}
             for each, change in changes.items()
         ]  # fmt: skip
         answers = await self.ask("Writing", STATEMENTS.format(**told), given, WordedChanges)
@@ -180,7 +176,7 @@ class Writer:
     async def reviewed(self, claims: Sequence[Claim]) -> list[Claim]:
         """Let the model judge claims against their messages."""
         given = [
-            {"id": each.id, "claim": each.text, "messages": self.fitting(self.messages(each.change.commits))}
+            {"id": each.id, "claim": each.text, "messages": self.fitting(each.change)}
             for each in claims
             if not each.problem
         ]
@@ -191,12 +187,12 @@ class Writer:
 
 
 def with_model(
-    facts: ReleaseFacts, listed: Sequence[Change], plan: Plan, chosen: Chosen, steps: Steps
-) -> tuple[ReleaseFacts, list[Claim]]:
-    """Return the facts with `listed` changes in the model's words, and what was dropped of these."""
+    facts: ReleaseFacts, listed: Sequence[Change], plan: Plan, chosen: Chosen, progress: Progress
+) -> tuple[ReleaseFacts, list[str]]:
+    """Return the facts with `listed` changes in the model's words, and sentences on what was taken and dropped."""
     # Half of the context is left for the instructions and the answer.
     characters = min(CHARACTERS, chosen.context_tokens // 2 * CHARACTERS_PER_TOKEN)
-    writer = Writer(facts, _built(chosen), steps, characters)
+    writer = Writer(facts, _built(chosen), progress, characters)
     ids = {f"c{number}": change for number, change in enumerate(facts.changes)}
     changes = {each: change for each, change in ids.items() if change in listed}
 
@@ -204,16 +200,17 @@ def with_model(
         claims = await writer.claims(changes, plan)
         return await writer.reviewed(claims) if plan.critic else claims
 
-    claims = anyio.run(work)
+    claims = asyncio.run(work())
     texts = {claim.id: claim.text for claim in claims if not claim.problem}
     number = sum(each.endswith(".text") for each in texts)
     checked = ", and its critic checked them" if plan.critic else ""
-    steps.note(f"Model: {writer.model.name} worded {number} of {len(changes)} changes{checked}.")
+    notes = [f"Model: {writer.model.name} worded {number} of {len(changes)} changes{checked}."]
+    notes += [f"Critic: removed, as {each.problem}: {one_line(each.text, 120)}" for each in claims if each.problem]
     worded = tuple(
         replace(change, text=texts.get(f"{each}.text", change.text), more=texts.get(f"{each}.more", ""))
         for each, change in ids.items()
     )
-    return replace(facts, changes=worded), [claim for claim in claims if claim.problem]
+    return replace(facts, changes=worded), notes
 
 
 def _built(chosen: Chosen) -> LanguageModel:

@@ -5,9 +5,8 @@ import re
 from cli.release_notes.analysis.message import is_nothing
 
 _PLATFORM = (
-    r"(?:c?python|pypy|node(?:\.?js)?|deno|bun|ruby|php|java|jdk|jvm|go|golang|rust|\.net|swift|kotlin|scala|elixir|otp"
-    r"|postgres\w*|mysql|sqlite|mariadb|django|rails|react|vue|angular|typescript|windows|macos|ubuntu|debian|ios"
-    r"|android|openssl|numpy|r)"
+    r"(?:c?python|pypy|node(?:\.?js)?|ruby|php|java|jdk|go(?:lang)?|rust|\.net|swift|kotlin|scala|elixir|postgres\w*|mysql"
+    r"|sqlite|django|rails|react|vue|angular|typescript|windows|macos|ubuntu|debian|ios|android|openssl)"
 )
 _FILLERS = r"(?:\W+(?:official|the|all|support|supporting|for|of|old|eol|compat\w*|with|versions?)\b){0,6}\W+"
 _DROPPED = re.compile(
@@ -23,8 +22,8 @@ _REQUIRES = re.compile(
     re.I,
 )
 _OF_MAKERS = re.compile(
-    r"\b(?:CI|tox|docs?|in `[^`]+`|shims?|workarounds?|hacks?|leftovers?|specific|classifiers?|checks?|idioms?|syntax"
-    r"|jobs?|matrix|images?|tests?|builds?|code ?paths?|compat\w* (?:code|layers?|imports?)|mentions?)\b",
+    r"\b(?:CI|tox|docs?|in `[^`]+`|shims?|workarounds?|hacks?|leftovers?|classifiers?|checks?|syntax|jobs?|images?"
+    r"|tests?|builds?|compat\w* (?:code|layers?|imports?))\b",
     re.I,
 )
 """Tidying after a version was dropped."""
@@ -50,17 +49,14 @@ _CODE = re.compile(
 )
 _THING = re.compile(
     r"\b(?:deprecated|features?|options?|param(?:eter)?s?|arguments?|commands?|methods?|class(?:es)?|functions?|endpoints?"
-    r"|support|flags?|settings?|api|modules?|plugins?|attribute|property|alias|backend|driver|routes?|default|directive"
-    r"|environment variables?)\b",
+    r"|support|flags?|settings?|api|modules?|plugins?|attribute|property|routes?|default|environment variables?)\b",
     re.I,
 )
 _HARMLESS = re.compile(
     r"\b(?:unused|unneeded|unnecessary|redundant|duplicat\w+|dead|obsolete|leftover|stale|workarounds?|hacks?|warnings?"
-    r"|comments?|todo|logging|debug|imports?|dependenc(?:y|ies)|requirements?|boilerplate|links?|badges?|jobs?|steps?"
-    r"|fixtures?|temporary|changelog|readme|docs?|documentation|internal|private|optimi[sz]ations?|special[- ]cas\w+"
-    r"|no longer (?:needed|used|exist\w*|necessary|required)|usages? of|uses? of|calls? (?:to|of)|checks?|polyfills?"
-    r"|examples?|tests?|limits?|limitations?|restrictions?|clones?|allocations?|copies"
-    r"|from (?:the )?(?:repo|repository|list|index))\b|^\w+ (?:the )?`?_{1,2}[a-z]\w*|\.__\w+__",
+    r"|comments?|logging|imports?|dependenc(?:y|ies)|links?|temporary|changelog|readme|docs?|documentation|internal"
+    r"|private|optimi[sz]ations?|no longer (?:needed|used|exist\w*|necessary|required)|us(?:ag)?es? of|calls? (?:to|of)"
+    r"|checks?|examples?|tests?|limit(?:ation)?s?|restrictions?)\b|^\w+ (?:the )?`?_{1,2}[a-z]\w*|\.__\w+__",
     re.I,
 )
 LONGEST_NOTE = 2_000

@@ -1,7 +1,7 @@
 """Parse changelogs, Markdown or reStructuredText, into versions and their entries."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -82,8 +82,7 @@ def _sections(blocks: Iterable[Block]) -> Iterator[Section]:
     current = Section("", None)
     above: list[tuple[int, str]] = []
     top: int | None = None
-    all_blocks = [*blocks, Block("heading", 99, "")]
-    for block, below in pairwise(all_blocks):
+    for block in blocks:
         if block.kind == "heading":
             version, unreleased = version_of(block.text), bool(_UNRELEASED.search(block.text))
             if (version or unreleased) and (top is None or block.level <= max(top, 2)):
@@ -93,7 +92,7 @@ def _sections(blocks: Iterable[Block]) -> Iterator[Section]:
             else:
                 above = [*(each for each in above if each[0] < block.level), (block.level, block.text)]
         elif block.kind == "item":
-            _add(current, above, block, is_label=below.kind == "item" and below.level > block.level)
+            _add(current, above, block)
         elif block.kind == "more" and current.items:
             current.items[-1].more.append(block.text)
         elif block.kind == "paragraph":
@@ -104,15 +103,10 @@ def _sections(blocks: Iterable[Block]) -> Iterator[Section]:
     yield current
 
 
-def _add(section: Section, above: list[tuple[int, str]], block: Block, *, is_label: bool) -> None:
-    above[:] = [each for each in above if each[0] < 30 + block.level]
-    if is_label and re.fullmatch(r"\**[\w -]{3,40}:?\**:?", block.text) and block.text.rstrip("*").endswith(":"):
-        above.append((30 + block.level, block.text))
-    elif section.items and (
-        (block.level > 1 and not (above and above[-1][0] >= 30))
-        or (section.items[-1].prose and above and section.items[-1].text == above[-1][1])
-    ):
-        section.items[-1].more.append(f"- {block.text}")
+def _add(section: Section, above: Sequence[tuple[int, str]], block: Block) -> None:
+    last = section.items[-1] if section.items else None
+    if last is not None and (block.level > 1 or (last.prose and above and last.text == above[-1][1])):
+        last.more.append(f"- {block.text}")
     else:
         group = " / ".join(text.strip("*: ") for _, text in above)
         # Paragraphs above a list only lead to it.

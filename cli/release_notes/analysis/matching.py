@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
-from cli.release_notes.analysis.branches import Entry
 from cli.release_notes.analysis.breaking import drops_version, removes_deprecated, says_so
-from cli.release_notes.analysis.changes import change_of
+from cli.release_notes.analysis.changes import Entry, change_of
 from cli.release_notes.analysis.message import read_message
-from cli.release_notes.analysis.own import Own, fragment_number, fragment_type
-from cli.release_notes.analysis.paths import role
-from cli.release_notes.analysis.wording import kind_of
+from cli.release_notes.analysis.own import Own, fragment
+from cli.release_notes.analysis.wording import kind_of, role
 from cli.release_notes.facts import Change, ChangeKind
 from cli.release_notes.repository import Repository
 
@@ -24,13 +23,12 @@ class Writers:
     """Finds the commit that wrote an entry of a changelog."""
 
     def __init__(self, repository: Repository, entries: Sequence[Entry]) -> None:
-        self._repository = repository
+        self._text = cache(lambda sha, path: _letters(repository.content(sha, path)[:HEAD_OF_CHANGELOG]))
         self._by_path: dict[str, list[Entry]] = {}
         for entry in reversed(entries):
             for path in entry.commit.paths:
                 if role(path) == "changelog":
                     self._by_path.setdefault(path, []).append(entry)
-        self._texts: dict[tuple[str, str], str] = {}
 
     def of(self, own: Own) -> list[Entry]:
         """Return the oldest commit of the range that has these words, else the newest that touched the file."""
@@ -39,11 +37,6 @@ class Writers:
         probes = (letters[:ALIKE], letters[-ALIKE:])
         found = [entry for entry in writers if any(probe in self._text(entry.sha, own.path) for probe in probes)]
         return found[:1] or writers[-1:]
-
-    def _text(self, sha: str, path: str) -> str:
-        if (sha, path) not in self._texts:
-            self._texts[sha, path] = _letters(self._repository.content(sha, path)[:HEAD_OF_CHANGELOG])
-        return self._texts[sha, path]
 
     def told_apart(self, own: Iterable[Own], purpose: str) -> tuple[Change, ...]:
         """Return the entries that are no changes: steps for whoever upgrades, or known issues."""
@@ -60,8 +53,9 @@ class Index:
         self._by_key: dict[str, list[int]] = {}
         self._words = [(_words(change.text), _words(change.breaking_note or "")) for change in changes]
         for at, change in enumerate(changes):
-            numbers = {change.pull_request, *change.issues, *map(fragment_number, change.paths)} - {None}
-            keys = (*map(str, numbers), *(sha[:7] for sha in change.commits), f"={_letters(change.text)}")
+            fragments = (named[2] for path in change.paths if (named := fragment(path)))
+            numbers = filter(None, {change.pull_request, *change.issues, *fragments})
+            keys = (*numbers, *(sha[:7] for sha in change.commits), f"={_letters(change.text)}")
             for key in keys:
                 self._by_key.setdefault(key, []).append(at)
 
@@ -77,21 +71,17 @@ class Index:
         wrote = self._writers.of(own) if not found else []
         if wrote:
             # Who makes a release, or tidies the changelog, writes entries about the work of others.
-            near = [
-                at for at in self._by_key.get(wrote[0].sha[:7], ()) if fragment_type(own.path) or self._is_of(at, words)
-            ]
-            found = near[:1] or self._alike(words, ALMOST_ALL if own.numbers else MOST)
+            by_writer = self._by_key.get(wrote[0].sha[:7], ())
+            near = [at for at in by_writer if fragment(own.path) or self._share(words, at) > LITTLE]
+            best = max(range(len(self._words)), key=partial(self._share, words), default=None)
+            least = ALMOST_ALL if own.numbers else MOST
+            found = near[:1] or ([best] if best is not None and self._share(words, best) >= least else [])
         return list(dict.fromkeys(found)), wrote
 
-    def _is_of(self, at: int, words: set[str]) -> bool:
-        return not self._changes[at].noise and _share(words, self._words[at][0]) > LITTLE
-
-    def _alike(self, words: set[str], least: float) -> list[int]:
-        shares = [max(_share(words, text) for text in texts) for texts in self._words]
-        best = max(
-            (at for at, change in enumerate(self._changes) if not change.noise), key=shares.__getitem__, default=None
-        )
-        return [best] if best is not None and shares[best] >= least else []
+    def _share(self, words: set[str], at: int) -> float:
+        # Words in common with a change that is more than tidying.
+        shares = (len(words & text) / max(3, min(len(words), len(text))) for text in self._words[at])
+        return 0.0 if self._changes[at].noise else max(shares)
 
 
 def _letters(text: str) -> str:
@@ -100,10 +90,6 @@ def _letters(text: str) -> str:
 
 def _words(text: str) -> set[str]:
     return {word[:6] for word in re.findall(r"[a-z_][a-z_0-9]{3,}", text.casefold())}
-
-
-def _share(some: set[str], others: set[str]) -> float:
-    return len(some & others) / max(3, min(len(some), len(others)))
 
 
 def told(changes: Sequence[Change], own: Iterable[Own], writers: Writers) -> list[Change]:
@@ -125,31 +111,36 @@ def _in_own_words(own: Own, about: Sequence[Change], wrote: Sequence[Entry]) -> 
     made = about[0] if about else change_of(message, wrote)
     note = made.breaking_note
     declared = own.breaking or any(each.declared for each in about)
+    telling = "" if declared else _telling(own)
+    text, more = own.text, own.more
+    if telling and telling in more:
+        # What breaks is told first.
+        text, more = telling.rstrip("."), f"{text}. {more.replace(telling, '', 1).strip()}".strip()
     return replace(
         made,
         own=True,
-        text=own.text,
-        details=own.more,
+        text=text,
+        details=more,
         scope=own.scope,
         kind=_kind(own, about),
         declared=declared,
-        breaking=declared or _is_told(own, about),
-        breaking_note=note if note and not own.more and own.text[:40].casefold() not in note.casefold() else own.more,
+        breaking=declared or bool(telling),
+        breaking_note=note if note and not more and text[:40].casefold() not in note.casefold() else more,
         commits=tuple(dict.fromkeys(sha for each in about for sha in each.commits)) or made.commits,
         paths=tuple(dict.fromkeys(path for each in about for path in each.paths)) or made.paths,
         issues=tuple(dict.fromkeys(each for each in (*made.issues, *own.numbers) if each != made.pull_request)),
     )
 
 
-def _is_told(own: Own, about: Sequence[Change]) -> bool:
-    if removes_deprecated(own.text):
-        return own.kind not in ("fix", "internal", "documentation")
-    if own.kind in ("deprecation", "documentation") or drops_version(own.text):
-        return own.kind not in ("deprecation", "documentation")
-    # Where headings sort the entries, the words of commits count no more.
-    of_commits = [change.text for change in about[:1] if not own.classified]
-    sentences = [own.text, *re.split(r"(?<=[.!])\s+", own.more)[:3], *of_commits]
-    return own.kind in (None, "improvement", "removal") and any(map(says_so, sentences))
+def _telling(own: Own) -> str:
+    # The sentence that tells what breaks; empty if none does.
+    if own.kind == "documentation":
+        return ""
+    if removes_deprecated(own.text) or drops_version(own.text):
+        other = ("fix", "internal") if removes_deprecated(own.text) else ("deprecation",)
+        return "" if own.kind in other else own.text
+    sentences = [own.text, *re.split(r"(?<=[.!])\s+", own.more)[:3]]
+    return next(filter(says_so, sentences), "") if own.kind in (None, "improvement", "removal") else ""
 
 
 def _kind(own: Own, about: Sequence[Change]) -> ChangeKind:

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from cli.release_notes.analysis.wording import TYPES, is_noise, kind_of
 from cli.release_notes.facts import Change, ChangeKind
+from cli.release_notes.words import bare
+from tools.text.plain import one_line
 
 LONGEST_TEXT, LONGEST_DETAILS = 400, 4_000
 """Characters kept of a subject and of its details."""
@@ -13,7 +15,7 @@ _CONVENTIONAL = re.compile(
     r"(?P<text>\S.*)$"
 )
 _AREA = re.compile(r"^(?!\S*//|(?i:cve|ghsa)-)(?P<scope>[A-Za-z0-9_.][\w./+,*@-]{0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$")
-_BRACKET = re.compile(r"^\[(?P<tag>[^\[\]]{1,40})\]\s*:?\s*(?P<text>\S.*)$")
+_BRACKET = re.compile(r"^\[(?P<type>[^\[\]]{1,40})\](?P<scope>)?(?P<bang>!)?\s*:?\s*(?P<text>\S.*)$")
 _EMOJI = re.compile(
     r"^(?P<mark>:[a-z0-9_+-]+:|[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])[\ufe0e\ufe0f]?\s*"
 )
@@ -70,25 +72,25 @@ _FIRST: dict[ChangeKind, tuple[ChangeKind, ...]] = {
 
 
 def read_message(subject: str, body: str) -> Change:
-    bare, pulls = _without_pull(" ".join(subject[:2_000].split()))
-    prefixed = take_prefix(bare)
+    subject, pulls = _without_pull(" ".join(subject[:2_000].split()))
+    prefixed = take_prefix(subject)
     body = re.sub(r"<!--.*?-->", "", body[: 4 * LONGEST_DETAILS], flags=re.S)
     notes = [" ".join((match["note"] or "").split()) for match in _BREAKING.finditer(body)]
     notes = [note for note in notes if not is_nothing(note)]
     rest = _TRAILERS.sub("", _BREAKING.sub("", body))
     migration = _MIGRATION.search(rest)
-    details = "\n\n".join(_prose(_MIGRATION.sub("", rest), bare))
+    details = "\n\n".join(_prose(_MIGRATION.sub("", rest), subject))
     prose = kind_of(prefixed.text)
     kind = prose if prefixed.kind == "other" or prose in _FIRST.get(prefixed.kind, ()) else prefixed.kind
-    closes = (match["list"] or match["named"] for match in _CLOSES.finditer(f"{bare}\n{body}"))
+    closes = (match["list"] or match["named"] for match in _CLOSES.finditer(f"{subject}\n{body}"))
     issues = dict.fromkeys([*pulls[:-1], *(number for each in closes for number in re.findall(r"\d+", each))])
     return replace(
         prefixed,
         kind=kind,
-        text=_whole(prefixed.text),
+        text=one_line(bare(prefixed.text.strip()), LONGEST_TEXT) or "No description",
         details=details if len(details) <= LONGEST_DETAILS else details[: LONGEST_DETAILS - 1] + "…",
         declared=prefixed.declared or bool(notes),
-        noise=is_noise(prefixed.text) or is_noise(bare),
+        noise=is_noise(prefixed.text) or is_noise(subject),
         breaking_note=" ".join(notes) or None,
         migration=" ".join(migration["text"].split()) if migration else None,
         pull_request=f"#{pulls[-1]}" if pulls else None,
@@ -99,40 +101,31 @@ def read_message(subject: str, body: str) -> Change:
 def take_prefix(subject: str) -> Change:
     """Return the text without its prefix; the kind is `other` if the prefix names none."""
     emoji = _EMOJI.match(subject)
-    text = subject[emoji.end() :] if emoji else subject
-    found = _conventional(text) or _bracket(text) or Change("other", None, text)
-    kind = TYPES.get(emoji["mark"], "other") if emoji else "other"
+    found = _prefixed(subject[emoji.end() :] if emoji else subject)
+    mark = TYPES.get(emoji["mark"]) if emoji else None
     return replace(
         found,
-        kind=kind if found.kind == "other" else found.kind,
+        kind=mark if mark and found.kind == "other" else found.kind,
         declared=found.declared or any(sign in subject for sign in ("💥", ":boom:")),
-        conventional=found.conventional or kind != "other",
+        conventional=found.conventional or mark is not None,
     )
 
 
-def _conventional(subject: str) -> Change | None:
-    match = _CONVENTIONAL.match(subject)
-    word = match["type"].strip().lower() if match else ""
-    if match and BREAKING_TAG.match(word):
-        inner = take_prefix(match["text"])
-        return replace(inner, scope=inner.scope or match["scope"], declared=True)
-    if match is None or word not in TYPES:
-        area = _AREA.match(subject)
-        return Change("other", area["scope"], area["text"], declared=area["bang"] is not None) if area else None
-    is_bump = re.fullmatch(r"(?i)deps|dependencies|deps-dev|dep", match["scope"] or "")
-    kind = "dependency" if is_bump else TYPES[word]
-    return Change(kind, match["scope"], match["text"], declared=match["bang"] is not None, conventional=True)
-
-
-def _bracket(subject: str) -> Change | None:
-    match = _BRACKET.match(subject)
-    if match is None:
-        return None
-    inner, tag = take_prefix(match["text"]), match["tag"].strip()
-    breaking, kind = bool(BREAKING_TAG.match(tag)), TYPES.get(tag.lower())
-    scope = inner.scope or (None if breaking or kind else tag)
-    kind = kind if kind and inner.kind == "other" else inner.kind
-    return replace(inner, kind=kind, scope=scope, declared=inner.declared or breaking)
+def _prefixed(text: str) -> Change:
+    match = _CONVENTIONAL.match(text) or _BRACKET.match(text)
+    word, scope = (match["type"].strip(), match["scope"] or None) if match else ("", None)
+    is_tag = text.startswith("[")
+    if match and word.lower() in TYPES:
+        is_bump = re.fullmatch(r"(?i)dep(?:endencie)?s?(?:-dev)?", scope or "")
+        kind = "dependency" if is_bump else TYPES[word.lower()]
+        return Change(kind, scope, match["text"], declared=match["bang"] is not None, conventional=not is_tag)
+    if match and (is_tag or BREAKING_TAG.match(word)):
+        inner, breaking = take_prefix(match["text"]), bool(BREAKING_TAG.match(word))
+        return replace(inner, scope=inner.scope or (scope if breaking else word), declared=inner.declared or breaking)
+    area = _AREA.match(text)
+    if area:
+        return Change("other", area["scope"], area["text"], declared=area["bang"] is not None)
+    return Change("other", None, text)
 
 
 def is_nothing(value: str) -> bool:
@@ -146,12 +139,6 @@ def _without_pull(subject: str) -> tuple[str, list[str]]:
         found.insert(0, match["number"])
         subject = subject[: match.start()]
     return subject, found
-
-
-def _whole(text: str) -> str:
-    text = text.strip()
-    text = (text if text.endswith("..") else text.rstrip(".")).strip() or "No description"
-    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + "…"
 
 
 def listed_in(body: str, message: Change) -> list[Change]:

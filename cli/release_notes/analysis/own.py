@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from cli.release_notes.analysis.changelog import Item, Section, Version, markdown_blocks, read_changelog, version_of
 from cli.release_notes.analysis.message import BREAKING_TAG, is_nothing, take_prefix
-from cli.release_notes.analysis.paths import role
+from cli.release_notes.analysis.wording import role
 from cli.release_notes.facts import ChangeKind
 
 Reading = Callable[[str], str]
@@ -64,7 +64,6 @@ class Own:
     """An entry that the project wrote.
 
     Attributes:
-        classified: The kind comes from a heading, label or file name, not from the words.
         place: Its file, version and headings.
         purpose: `change`, `migration` or `known issue`.
     """
@@ -74,7 +73,6 @@ class Own:
     kind: ChangeKind | None
     scope: str | None
     breaking: bool
-    classified: bool
     numbers: tuple[str, ...]
     shas: tuple[str, ...]
     path: str
@@ -89,29 +87,21 @@ def own_words(paths: Mapping[str, str], old: Reading, new: Reading, floor: str |
     gone = [section for path, sections in bases.items() if paths[path] == "D" for section in sections]
     known = {_key(item.text) for sections in bases.values() for each in sections if each.version for item in each.items}
     for path in changelogs:
-        if paths[path] != "D" and fragment_type(path):
-            yield from _fragment(path, new(path))
+        if paths[path] != "D" and (named := fragment(path)):
+            yield from _fragment(path, new(path), *named)
         elif paths[path] != "D":
             before = bases.get(path, gone)
             for section in _new_sections(path, before, read_changelog(path, new(path)), known, version_of(floor or "")):
                 yield from _entries(section, path, known)
 
 
-def fragment_type(path: str) -> str | None:
-    """Return the type in a fragment's name; `changeset` for those of changesets."""
-    match = _FRAGMENT.search(path)
-    if _CHANGESET.search(path):
-        return "changeset"
-    return match["type"].lower() if match and _classify(match["type"])[0] else None
-
-
-def fragment_number(path: str) -> str | None:
-    match = _FRAGMENT.search(path)
-    return f"#{match['number']}" if match and match["number"].isdigit() else None
-
-
-def is_breaking_fragment(path: str) -> bool:
-    return _classify(fragment_type(path) or "")[1]
+def fragment(path: str) -> tuple[ChangeKind | None, bool, str | None] | None:
+    """Return the kind, whether it breaks, and the number that a fragment's name tells; None if it is no fragment."""
+    match = None if _CHANGESET.search(path) else _FRAGMENT.search(path)
+    kind, breaking = _classify(match["type"]) if match else (None, False)
+    if not (kind or _CHANGESET.search(path)):
+        return None
+    return kind, breaking, f"#{match['number']}" if match and match["number"].isdigit() else None
 
 
 def _new_sections(
@@ -166,7 +156,7 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
     return Own(
         first if first.endswith("..") else first.rstrip(".:"), re.sub(r"\n\n(?=- )", "\n", more), named or kind,
         None if marked and not named else prefixed.scope, breaking or marked,
-        classified=bool(named or kind or marked), numbers=tuple(dict.fromkeys(f"#{each}" for each in numbers)),
+        numbers=tuple(dict.fromkeys(f"#{each}" for each in numbers)),
         shas=tuple(dict.fromkeys(re.findall(r"(?<![\w/])[0-9a-f]{7,40}(?![\w/])", whole))), path=path, place=place,
         purpose=next((purpose for purpose, pattern in _PURPOSES.items() if pattern.search(item.group)), "change"),
     )  # fmt: skip
@@ -187,10 +177,8 @@ def _classify(group: str) -> tuple[ChangeKind | None, bool]:
     return kind, kind != "deprecation" and any(map(_BREAKING.search, titles))
 
 
-def _fragment(path: str, text: str) -> Iterator[Own]:
-    front = _FRONT.match(text.strip() + "\n") if fragment_type(path) == "changeset" else None
-    kind, breaking = _classify(fragment_type(path) or "")
-    if front:
+def _fragment(path: str, text: str, kind: ChangeKind | None, breaking: bool, number: str | None) -> Iterator[Own]:
+    if front := _FRONT.match(text.strip() + "\n"):
         bumps = re.findall(r":\s*[\"']?(major|minor|patch)\b", front["front"])
         kind, breaking = ("fix" if {*bumps} <= {"patch"} else None), "major" in bumps
         texts = [block.text for block in markdown_blocks(front["body"]) if block.text and block.kind != "code"]
@@ -200,5 +188,5 @@ def _fragment(path: str, text: str) -> Iterator[Own]:
         texts = [words for section in sections for each in section.items for words in (each.text, *each.more)]
     if texts:
         own = _own(Item(texts[0], "", texts[1:]), path, kind, breaking, path)
-        numbers = dict.fromkeys(filter(None, (fragment_number(path), *own.numbers)))
-        yield replace(own, numbers=tuple(numbers), classified=True)
+        numbers = dict.fromkeys(filter(None, (number, *own.numbers)))
+        yield replace(own, numbers=tuple(numbers))

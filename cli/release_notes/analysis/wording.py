@@ -1,13 +1,56 @@
-"""Kind of a change by the words of its subject, and work that no reader of release notes looks for."""
+"""Kind of a change by the words of its subject and the files that it touches, and work that no reader looks for."""
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Literal
 
 from cli.release_notes.facts import ChangeKind
 
+Role = Literal["source", "test", "documentation", "changelog", "tooling", "lock", "manifest", "example", "other"]
+
+_PATHS: Mapping[Role, str] = {
+    "lock": r"(?:^|/)(?:[^/]*\.lock|[^/]*-lock\.(?:json|ya?ml)|go\.sum|npm-shrinkwrap\.json|bun\.lockb)$",
+    "test": r"(?:^|/)(?:tests?|testing|testdata|__tests__|specs?|e2e|fixtures|__mocks__|__snapshots__|cypress)/"
+    r"|(?:^|/)(?:test_[^/]*|conftest|[^/]*_test|[^/]*_spec|[^/]*\.(?:test|spec|stories))\.[a-z]+$",
+    "changelog": r"(?:^|/)(?:changelog|changes|breaking[-_]?changes|history|news|release[-_ ]?notes?|releases"
+    r"|whats[-_]?new)[^/]*\.?(?:md|rst|txt|adoc|markdown)?$"
+    r"|(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes\.d|news|\.changes|\.changeset)/[^/]*$"
+    r"|(?:^|/)(?:releases?|release[-_]?notes|whats?[-_]?new)/[^/]*\d[^/]*\.(?:md|rst|txt)$",
+    "tooling": r"(?:^|/)(?:scripts|hack|ci|benchmarks?|bench)/|(?:^|/)\.(?!change)[^/]+$"
+    r"|(?:^|/)\.(?:github|gitlab|circleci|ci|vscode|idea|devcontainer|husky|buildkite)(?:/|$)"
+    r"|(?:^|/)(?:tox\.ini|noxfile\.py|justfile|makefile|jenkinsfile|mypy\.ini|pytest\.ini|ruff\.toml|codeowners"
+    r"|mkdocs\.ya?ml|codecov\.ya?ml|netlify\.toml|[^/]+\.config\.[a-z]+|tsconfig[^/]*\.json|agents\.md|claude\.md)$",
+    "manifest": r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|(?:requirements|constraints)[^/]*\.(?:txt|in)|pipfile"
+    r"|package\.json|pnpm-workspace\.yaml|cargo\.toml|go\.mod|gemfile|[^/]*\.gemspec|composer\.json|mix\.exs)$",
+    "example": r"(?:^|/)(?:examples?|samples?|demos?|playground)/",
+    "documentation": r"(?:^|/)(?:docs?|documentation|website|site|man)/|\.(?:md|rst|adoc|markdown|ipynb)$"
+    r"|(?:^|/)(?:license|licence|copying|authors|contributors|notice|security|code_of_conduct)[^/]*$",
+    "source": r"\.(?:py|pyi|pyx|tsx?|[mc]ts|jsx?|[mc]js|vue|svelte|rs|go|java|kts?|scala|rb|php|c|h|cc|cpp|hpp|mm?"
+    r"|swift|cs|fs|exs?|erl|hs|ml|clj|dart|lua|sh|bash|zsh|ps1|sql|r|jl|pl|zig|nim|proto|graphql|tf|html|jinja2?|s?css)$",
+}
+_ROLES = {role: re.compile(pattern, re.I) for role, pattern in _PATHS.items()}
+"""In the order of their precedence."""
+_CONTRIBUTORS = re.compile(
+    r"(?:^|/)(?:license|licence|authors|contributors?|contributing|security|code_of_conduct)", re.I
+)
+
+
+@lru_cache(maxsize=65_536)
+def role(path: str) -> Role:
+    if len(path) > 2_000:
+        return "other"
+    return next((kind for kind, pattern in _ROLES.items() if pattern.search(path)), "other")
+
+
+def is_for_users(path: str) -> bool:
+    """Return whether a file is the changelog or the documentation that users read."""
+    return role(path) == "changelog" or (role(path) == "documentation" and not _CONTRIBUTORS.search(path))
+
+
 _WORDS: dict[ChangeKind, str] = {
     "feature": "feat feature features enh new add added ✨ :sparkles:",
-    "improvement": "improvement improve improved enhancement enhance ui ux a11y i18n change changed update updated 💄",
+    "improvement": "improvement improve improved enhancement enhance ui ux change changed update updated",
     "fix": "fix fixes fixed bugfix bugfixes hotfix bug bugs patch 🐛 🚑 🩹 :bug: :ambulance:",
     "performance": "perf performance optimization ⚡ :zap:",
     "security": "security sec 🔒 :lock:",
@@ -15,9 +58,9 @@ _WORDS: dict[ChangeKind, str] = {
     "removal": "remove removed removal removals 🔥 :fire:",
     "documentation": "docs doc documentation readme 📝 :memo:",
     "dependency": "deps dep dependencies dependency ⬆ ⬇ 📌 :arrow_up: :arrow_down: :pushpin:",
-    "internal": "chore refactor refac style test tests testing build ci release wip lint typing meta infra maint bench"
-    " cleanup internal example examples format misc workflow workflows dx playground ♻ ✅ 🎨 🔖 👷 💚 🔧 🔨 🚨 🚚"
-    " :recycle: :art: :white_check_mark: :bookmark: :construction_worker: :green_heart: :wrench: :hammer:",
+    "internal": "chore refactor style test tests testing build ci release wip lint typing infra maint bench cleanup"
+    " internal example examples misc workflow workflows dx ♻ ✅ 🎨 🔖 👷 💚 🔧 🔨 🚨 🚚 :recycle: :art:"
+    " :white_check_mark: :bookmark: :construction_worker: :green_heart: :wrench: :hammer:",
 }
 TYPES = {word: kind for kind, words in _WORDS.items() for word in words.split()}
 _VERBS: Mapping[ChangeKind, str] = {
@@ -48,24 +91,22 @@ _STRONG: Mapping[ChangeKind, re.Pattern[str]] = {
 _RELEASE = re.compile(
     r"^(?:chore|build|ci)?(?:\([^)]*\))?:?\s*(?:(?:bump|update|set|increase)\w*(?: up)? (?:the )?(?:\S+ )?versions?\b"
     r"|(?:prepar\w+|releas\w+|publish|version|cut|tag)\b.{0,40}?\bv?\d+[\w.+-]*$|version packages|publish$|release$"
-    r"|\W*(?:[\w./@-]+ )?(?:v\d+\.\d+|\d+\.\d+\.\d+)[\w.+-]*(?: init| release)?$|start\w* (?:new )?develop"
-    r"|back to develop|(?:post|pre|next)[- ](?:release|version)|(?:begin|open)\w* .{0,20}develop|bump(?:ed)? to v?\d"
-    r"|bump (?!msrv)\S+ to \d+\.\d+\S*$|bump versions|initial commit$|begin$)",
+    r"|\W*(?:[\w./@-]+ )?(?:v\d+\.\d+|\d+\.\d+\.\d+)[\w.+-]*(?: init| release)?$|(?:start|begin|back)\w* .{0,20}develop"
+    r"|(?:post|pre|next)[- ](?:release|version)|bump(?:ed)? to v?\d|bump (?!msrv)\S+ to \d+\.\d+\S*$|initial commit$)",
     re.I,
 )
 _TIDYING = re.compile(
     r"^(?:fixup|squash|amend)! |^wip\b|^squashed '|^merge (?:branch|remote|tag|commit|upstream|main)\b|\bcopyright\b"
-    r"|^\[?(?:automated|skip ci|ci skip)\]?|^apply suggestions|\b(?:code )?review (?:comments?|feedback|suggestions?)\b"
+    r"|^\[?(?:automated|skip ci|ci skip)\]|^apply suggestions|\breview (?:comments?|feedback|suggestions?)\b"
     r"|\btypos?\b|\b(?:spelling|grammar)\b|\blint\w*\b|\b(?:re)?format(?:ting)?\b(?! (?:string|spec))|\bwhitespace\b"
-    r"|\b(?:mypy|pyright|flake8|ruff|pylint|black|isort|clippy|eslint|prettier|pre-commit|codespell|golangci\S*|gofmt)\b"
-    r"|\b(?:unit |integration |regression )?tests?\b(?! (?:client|runner|mode|command))|\bflak(?:y|iness)\b"
-    r"|\b(?:fix|silence|suppress|avoid)\w* (?:\S+ ){0,3}warnings?$|\bcoverage\b|(?<!npm )\bCI\b|\b(?:github|gitlab)"
-    r" (?:actions?|workflows?)\b|^workflows?\b|\bcodeowners\b|\bsponsors?\b|\bbadge|\brefactor\w*|\bclean[ -]?ups?\b"
+    r"|\b(?:mypy|pyright|flake8|ruff|pylint|black|clippy|eslint|prettier|pre-commit|codespell|golangci\S*)\b"
+    r"|\btests?\b(?! (?:client|runner|mode|command))|\bflak(?:y|iness)\b|\bcoverage\b|(?<!npm )\bCI\b"
+    r"|\b(?:fix|silence|suppress|avoid)\w* (?:\S+ ){0,3}warnings?$|\b(?:github|gitlab) (?:actions?|workflows?)\b"
+    r"|^workflows?\b|\bcodeowners\b|\bsponsors?\b|\bbadge|\brefactor\w*|\bclean[ -]?ups?\b|\.gitignore\b"
     r"|\b(?:dead|unused|duplicated?|redundant|leftover) (?:code|imports?|variables?|functions?|parameters?|fields?)\b"
     r"|\bcomments?(?:$| (?:for|on|of)\b)|\bin comments?\b|\b(?:docstrings?|type (?:hints?|annotations?|ignores?))\b"
     r"|^(?:update|edit|add to|fix) (?:the )?(?:change ?log|changes|history|news|authors|contributors|read ?me)\b"
-    r"|^(?:update|add|change)\w* (?:the )?(?:new )?logo\b|^new logo$|\.gitignore\b|\bsigned the cla\b"
-    r"|^split out .*changelog",
+    r"|\bchangelog$",
     re.I,
 )
 _DOCUMENTS = re.compile(

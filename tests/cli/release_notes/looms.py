@@ -1,11 +1,20 @@
 """A small repository, the same to the byte in every run: what the golden document is made from."""
 
+import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pygit2
+from typer.testing import CliRunner, Result
 
+from cli.main import app
+from cli.release_notes.facts import ReleaseFacts
 from tests.cli.release_notes.repositories import Built
+
+RANGE = ("--from", "v1.0.0", "--to", "v1.1.0")
 
 PYPROJECT = """\
 [project]
@@ -63,3 +72,17 @@ def build(folder: Path) -> Built:
         built.commit(message.replace("{previous}", str(built.head)), {path: text}, author=author)
     built.tag("v1.1.0", message="v1.1.0")
     return built
+
+
+@cache
+def _facts() -> ReleaseFacts:
+    with tempfile.TemporaryDirectory() as folder:
+        return build(Path(folder)).facts("v1.0.0", "v1.1.0")
+
+
+def facts(**changed: Any) -> ReleaseFacts:
+    return replace(_facts(), **changed)
+
+
+def run(*words: str, **environ: str) -> Result:
+    return CliRunner().invoke(app, ["release-notes", *words], env=environ)

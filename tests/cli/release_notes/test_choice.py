@@ -113,7 +113,6 @@ def test_what_cannot_work_is_said_in_a_sentence_without_the_key(
 DAMAGED = {
     "a key": (f'api_key = "{KEY}"', "keys are read from the environment alone"),
     "unknown": ('prest = "x"', "prest: not known here"),
-    "type": ("critic = 1", "critic: Input should be a valid boolean"),
     "boolean for a number": ("timeout_s = true", "timeout_s: Input should be a valid number"),
     "zero": ("timeout_s = 0", "greater than 0"),
     "preset": ('preset = "loud"', "preset: .*'loud'"),

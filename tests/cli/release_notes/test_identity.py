@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -56,15 +55,3 @@ def test_the_version_is_the_given_one_then_the_tag_then_the_manifest(built: Buil
     assert built.facts("v1", "latest").version == "latest"
     given = built.facts("v1", "v2.0.0", " The\nbig one ")
     assert given.version == "The big one"
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "name"),
-    [("package.json", json.dumps({"name": "@a/loom"}), "@a/loom"),
-     ("Cargo.toml", '[package]\nname = "loom"\n', "loom"), ("go.mod", "module example.org/weavers/loom/v2\n", "loom"),
-     ("pyproject.toml", '[tool.poetry]\nname = "loom"\n', "loom"), ("package.json", "{", "tool")],
-)  # fmt: skip
-def test_the_project_is_called_what_its_manifest_says(tmp_path: Path, path: str, text: str, name: str) -> None:
-    built = begun(tmp_path / "tool.git")
-    built.commit("Add manifest", {path: text})
-    assert built.facts().project_name == name
