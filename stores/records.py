@@ -14,10 +14,8 @@ JsonObject = dict[str, JsonValue]
 
 ORGANIZATION = "organization"
 """Visibility key: every member may read."""
-
 UNAVAILABLE = "unavailable:"
 """Prefix of visibility keys that nobody has: records that their source does not report any more."""
-
 WITHHELD = "withheld:"
 """Prefix of visibility keys of records that a correction took out of every read but inspection."""
 
@@ -378,9 +376,9 @@ def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
 
 def source_ids(entity: Entity) -> list[str]:
     """Return the ids of the records that an entity was made of, as its metadata names them."""
-    given = (entity.metadata.get(name) for name in ("raw_memory_id", "raw_source_ids", "derived_from"))
-    texts = (each for value in given for each in (value if isinstance(value, list) else [value]))
-    return list(dict.fromkeys(each for each in texts if isinstance(each, str) and each))
+    given = [entity.metadata.get(name) for name in ("raw_memory_id", "raw_source_ids", "derived_from")]
+    named = [each for value in given for each in (value if isinstance(value, list) else [value])]
+    return list(dict.fromkeys(each for each in named if isinstance(each, str) and each))
 
 
 def searchable_text(entity: Entity) -> str:

@@ -62,14 +62,14 @@ class LifecycleView(Result):
 
 
 class RecallImpact(Result):
-    """What recalls do with the memory afterwards."""
+    """Effect on recalls."""
 
     excluded_from_recall: bool
     withheld_derived_ids: list[str] = Field(description="Records that no read shows, because nothing else bears them.")
 
 
 class SynthesisImpact(Result):
-    """What documents do with the memory afterwards."""
+    """Effect on documents."""
 
     excluded_from_synthesis: bool
     preserve_source_truth: bool = Field(description="Whether the words of the memory stay as they were.")

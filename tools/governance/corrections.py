@@ -10,7 +10,7 @@ from stores.errors import Conflict, NotFound
 from stores.ledger import AuditDraft, Transaction
 from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
-from tools.experience.keeping import SURFACE, erase_unavailable
+from tools.experience.keeping import SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
 from tools.frame.operation import Call, Operation, Route
 from tools.governance.correction_models import (
@@ -208,7 +208,7 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
             scope = scope_of_words(record, record.principal_id)
             tx.rejections.reject(scope, [record.content], memory.id)
     if done.after is None:
-        erase_unavailable(tx, memory)
+        erase_made(tx, memory)
         tx.records.delete_entity(memory.id)
         return
     if done.after.capture.review_state == "archived" and request.action == "restore":

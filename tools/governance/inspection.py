@@ -28,7 +28,7 @@ INSPECT = "memory.inspect"
 
 
 class MemoryVisibility(Result):
-    """Who reads a raw memory."""
+    """Readers of a raw memory, and whether they see its words."""
 
     content_visible: bool
     content_redacted: bool
@@ -51,7 +51,7 @@ class PromotionState(Result):
 
 
 class ShareState(Result):
-    """Where a raw memory was shared."""
+    """Shares of a raw memory."""
 
     state: str = Field(description="`none` or `shared`.")
     audit_event_ids: list[str]

@@ -59,7 +59,7 @@ class ReviewItem(Result):
 
 
 class ReviewQueue(Result):
-    """What waits for a decision, the latest first. Contested memories are shown to owners and admins."""
+    """Items that wait for a decision, the latest first. Contested memories are shown to owners and admins."""
 
     items: list[ReviewItem]
     total: int

@@ -45,7 +45,7 @@ class ShareRequest(Request):
 
 
 class SharePreview(Result):
-    """What would be shared, and whether that is allowed."""
+    """Preview of sharing, and whether it is allowed."""
 
     allowed: bool
     reason: str = Field(description="`share_preview_allowed`, or the first refusal.")
