@@ -7,9 +7,9 @@ from dataclasses import replace
 from pydantic import BaseModel, JsonValue
 
 from auth.one_time import keyed_hash
-from auth.policy import MemoryDenied
+from auth.policy import UNVERIFIED, MemoryDenied, NoProject, Visibility
 from auth.principal import Principal
-from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, RecordUnreadable
+from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound, RecordUnreadable
 from stores.ledger import Claim, KeyedRequest, Replay
 from tools.app import App
 from tools.entities.entities import no_entity
@@ -64,13 +64,16 @@ async def execute(
         return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
     except RecordUnreadable as error:
         raise _hidden(error, call.principal) from error
-    except MemoryDenied as error:
-        await in_thread(_note_denial, app, call, error)
+    except (Forbidden, NotFound) as error:
+        denied = error.__cause__ if isinstance(error.__cause__, NoProject) else error
+        if isinstance(denied, MemoryDenied | NoProject) and denied.place is not None:
+            await in_thread(_note_denial, app, call, denied.place, denied)
         raise
 
 
-def _note_denial(app: App, call: Call, error: MemoryDenied) -> None:
-    app.ledger.audit.append(denial_entry(app.accounts.home_of(call.caller.user_id), call, error))
+def _note_denial(app: App, call: Call, place: Visibility, denied: EngrainError) -> None:
+    reason = UNVERIFIED if isinstance(denied, NoProject) else denied.word or denied.code
+    app.ledger.audit.append(denial_entry(app.accounts.home_of(call.caller.user_id), call, place, reason))
 
 
 async def _run(app: App, operation: Operation, call: Call, request: Request) -> Result:

@@ -7,7 +7,8 @@ from datetime import datetime
 from functools import cache
 from typing import NamedTuple, TypeVar
 
-from auth.policy import may_reach, may_read, may_take_place, no_project, require_writable
+from auth.memory_policy import may_read_memory
+from auth.policy import NoProject, may_reach, may_read, may_take_place, require_writable
 from auth.principal import Principal
 from stores.errors import EngrainError, InvalidRequest, NotFound
 from stores.ledger import SUPERSEDES, End, Ledger, MayEnd, Outline, Recorded, RelationDraft, Transaction, between
@@ -145,7 +146,7 @@ def require_target(caller: Principal, wanted: Target, found: Found | None) -> Fo
 
 def _unknown(wanted: Target) -> EngrainError:
     if "project" in wanted.types:
-        return no_project(wanted.id)
+        return NoProject(wanted.id)
     return NotFound(
         f"{wanted.field} names {wanted.id}, which does not exist.",
         remediation="Use ids that a search or list returned" + _FORMS.get(wanted.field, "."),
@@ -158,7 +159,7 @@ _FORMS: Mapping[str, str] = {"related_to": ", plain or as `relationship:id`."}
 
 def _misplaced(wanted: Target, found: Entity | Outline) -> EngrainError:
     if "project" in wanted.types:
-        return no_project(wanted.id)
+        return NoProject(wanted.id)
     types = " or ".join(sorted(wanted.types))
     return InvalidRequest(
         f"{wanted.field} names {found.id}, which is of type {found.entity_type}; it takes the id of: {types}.",

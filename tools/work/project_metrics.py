@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 from pydantic import Field
 
-from auth.policy import may_read, no_project
+from auth.policy import NoProject, may_read
 from stores.analytics import Activity, ActivityQuery
 from stores.ledger import TaskTally
 from stores.records import Entity
@@ -94,7 +94,7 @@ def _metrics(app: App, call: Call, project_id: str, now: datetime) -> ProjectMet
     caller, organization = call.caller, call.caller.organization_id
     project = app.ledger.records.entity(organization, project_id)
     if project is None or project.entity_type != "project" or not may_read(caller, project.visibility):
-        raise no_project(project_id)
+        raise NoProject(project_id)
     tally = app.ledger.records.task_tally(organization, project_id, caller.visible)
     activity = app.analytics.activity(organization, ActivityQuery(project_id, caller.visible, now))
     return ProjectMetricsView(metrics=_view(project, tally, activity))

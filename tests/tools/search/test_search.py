@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stores.errors import Forbidden, InvalidRequest, ValidationFailed
+from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up
 from tools.retrieval.plan import LANE_DEPTH
 
@@ -259,7 +259,7 @@ async def test_content_is_cut_or_left_out_as_asked(owner: Person) -> None:
         ({"query": "a", "occurred_after": "soon"}, ValidationFailed),
         ({"query": "a", "memory_scope": "public"}, Forbidden),
         ({"query": "a", "memory_scope": "project"}, InvalidRequest),
-        ({"query": "a", "memory_scope": "project", "scope_key": "nowhere"}, Forbidden),
+        ({"query": "a", "memory_scope": "project", "scope_key": "nowhere"}, NotFound),
         ({"query": "a", "memory_scope": "team", "scope_key": "nowhere"}, Forbidden),
         ({"query": "a", "types": ["raw_memory"], "since": "garbage"}, ValidationFailed),
         ({"query": "a", "source": "nope", "as_of": "garbage"}, ValidationFailed),
