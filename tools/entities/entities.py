@@ -11,8 +11,9 @@ from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import Conflict, NotFound
+from stores.event_times import CAPTURED_AT
 from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
-from stores.records import RAW_MEMORY, Entity, JsonObject
+from stores.records import RAW_MEMORY, Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Operation, Request, Result, Route, Tool
@@ -26,6 +27,7 @@ from tools.records.entity_models import (
     split_list,
 )
 from tools.records.entity_types import ENTITY_TYPES, EntityType
+from tools.records.readers import authors
 from tools.records.references import without_hidden
 from tools.runtime.threads import in_thread
 
@@ -112,6 +114,12 @@ def _views(app: App, caller: Principal, entities: Iterable[Entity], as_of: datet
         entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
         for entity in found
     ]
+
+
+class ReadEntity(EntityView):
+    """An entity that was read."""
+
+    author: str | None = Field(description="Who wrote it, or said it.")
 
 
 class GetEntityRequest(Filters):
@@ -223,19 +231,20 @@ def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: 
     ]
 
 
-async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:
+async def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
     """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours.
 
     With `as_of`: its revision and neighbours at that time, as known then.
     """
     as_of = optional_moment(request.as_of, now=app.clock(), field="as_of")
 
-    def read() -> EntityView:
+    def read() -> ReadEntity:
         caller, limit = call.caller, request.related_limit
         entity = named(app, caller, request.entity_id)
         if as_of is not None:
             entity = readable_then(app, caller, entity.id, as_of)
-        (view,) = _views(app, caller, [entity], as_of)
+        (shown,) = _views(app, caller, [entity], as_of)
+        view = ReadEntity.of(shown, author=authors(app, [entity])[entity.id])
         if len(part := part_of(view.content, request.start, request.content_max_chars)) < len(view.content):
             view = view.model_copy(update={"content": part, "content_length": len(view.content)})
         if not request.include_summary:
@@ -259,10 +268,11 @@ def _page_for_agents(page: EntityPage) -> dict[str, Any]:
     return {"entities": shown, "total": page.total, "page": page.page, "has_more": page.has_more}
 
 
-def entity_for_agents(view: EntityView) -> EntityView:
-    """Show an entity without its place in the store."""
+def _read_for_agents(view: ReadEntity) -> dict[str, Any]:
     is_repeated = view.content.startswith(view.description.rstrip("… "))
-    return view.model_copy(update={"source_file": None, "description": "" if is_repeated else view.description})
+    captured_at = view.metadata.get(CAPTURED_AT) if view.entity_type == RAW_MEMORY else None
+    shown = view.model_dump(exclude={"author", "updated_at", "source_file", *(["description"] if is_repeated else [])})
+    return shown | {"by": view.author, "at": str(captured_at or view.updated_at).replace(" ", "T")[:16]}
 
 
 SHOWN = 10
@@ -330,7 +340,7 @@ OPERATIONS = (
     Operation(
         get_entity,
         route=Route("GET", "/api/entities/{entity_id}", errors=(404, 409)),
-        tool=Tool("Read an entity", read_only=True, defaults={"content_max_chars": PART}, answer=entity_for_agents),
+        tool=Tool("Read an entity", read_only=True, defaults={"content_max_chars": PART}, answer=_read_for_agents),
     ),
     Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=(404, 409))),
 )
