@@ -1,7 +1,7 @@
 """Reading entities: list, get, and resolve a prefix of an id."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -172,11 +172,32 @@ def part_of(content: str, start: int, most: int | None) -> str:
     return content[start : None if most is None else start + most]
 
 
-def require_visible(app: App, caller: Principal, entity_id: str) -> None:
-    """Check that the caller may see an entity. Blocks."""
-    found = app.ledger.records.statuses(caller.organization_id, [entity_id], visibility=caller.visible).get(entity_id)
-    if found is None or not may_read(caller, found.visibility):
-        raise no_entity(entity_id)
+def entities_made(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, str]:
+    """Return the readable entity made of each memory, by memory id. Blocks."""
+    ids = {each.entity.id: each.capture.entity_id for each in memories if each.capture.entity_id is not None}
+    there = _visible(app, caller, ids.values())
+    return {memory_id: entity_id for memory_id, entity_id in ids.items() if entity_id in there}
+
+
+def with_entities(app: App, caller: Principal, ids: Iterable[str]) -> dict[str, str]:
+    """Map ids to themselves, those of raw memories to the entity made of each if there is one. Blocks."""
+    given = set(ids)
+    memories = app.ledger.memories.by_ids(caller.organization_id, given).values()
+    made = entities_made(app, caller, (each for each in memories if may_read_memory(caller, each.entity.visibility)))
+    return {each: made.get(each, each) for each in given}
+
+
+def visible_id(app: App, caller: Principal, given: str) -> str:
+    """Return the id of an entity that the caller may see, or of the entity made of a raw memory. Blocks."""
+    entity_id = with_entities(app, caller, [given])[given]
+    if not _visible(app, caller, [entity_id]):
+        raise no_entity(given)
+    return entity_id
+
+
+def _visible(app: App, caller: Principal, ids: Collection[str]) -> set[str]:
+    there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible) if ids else {}
+    return {each for each, found in there.items() if may_read(caller, found.visibility)}
 
 
 def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:

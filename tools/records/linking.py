@@ -12,7 +12,7 @@ from auth.policy import NoProject, may_reach, may_read, may_take_place, require_
 from auth.principal import Principal
 from stores.errors import EngrainError, InvalidRequest, NotFound
 from stores.ledger import SUPERSEDES, End, Ledger, MayEnd, Outline, Recorded, RelationDraft, Transaction, between
-from stores.records import Entity, JsonObject, Relation
+from stores.records import RAW_MEMORY, Entity, JsonObject, Relation
 from tools.records.entity_types import RELATIONSHIP_TYPES
 
 Found = TypeVar("Found", bound=Entity | Outline)
@@ -81,6 +81,9 @@ def record(
     if not links:
         return []
     targets = tx.records.outlines(link.target_id for link in links) if known is None else known
+    meant = [_meant(tx, caller, link, targets.get(link.target_id)) for link in links]
+    if meant != [*links]:
+        return record(tx, caller, meant, created=created)
     for link in links:
         _check(caller, link, targets.get(link.target_id))
     there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
@@ -95,6 +98,14 @@ def record(
         tx, caller, [(link.source, link.name, link.target_id) for link in lasting if link.source.id not in created]
     )
     return recorded
+
+
+def _meant(tx: Transaction, caller: Principal, link: Link, target: Entity | Outline | None) -> Link:
+    if target is None or target.entity_type != RAW_MEMORY or not may_read_memory(caller, target.visibility):
+        return link
+    memory = tx.memories.memory(target.id)
+    made = memory.capture.entity_id if memory is not None else None
+    return link if made is None else link._replace(target_id=made)
 
 
 def may_end_facts(tx: Transaction, caller: Principal) -> MayEnd:
