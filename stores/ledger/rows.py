@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
-from stores.language.wording import comparable
+from stores.language.wording import plain
 from stores.ledger.columns import field_names
 from stores.ledger.damage import DAMAGE, damaged
 from stores.ledger.encoding import (
@@ -127,7 +127,7 @@ def entity_values(entity: Entity) -> Values:
         "metadata": dump_json(entity.metadata),
         "description": entity.description,
         "content": entity.content,
-        "search_text": comparable(f"{entity.name}\x1f{entity.description}"),
+        "search_text": plain(f"{entity.name}\x1f{entity.description}"),
     }
 
 
