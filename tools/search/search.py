@@ -47,7 +47,9 @@ class SearchRequest(Filters):
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
     tags: Labels = Field([], description="Only records with one of these tags.")
-    status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
+    status: CommaSeparated | None = Field(
+        None, description="Only tasks, epics or projects with one of these statuses, comma-separated."
+    )
     project: EntityId | None = Field(None, description="Only this project (id).")
     source: Label | None = Field(None, description="Only documents of the source with this name.")
     source_id: SourceId | None = Field(None, description="Only documents or raw memories of this source (id).")
@@ -154,11 +156,12 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
     single: dict[Facet, str | None] = {
         "language": request.language,
         "category": request.category,
-        "status": request.status,
         "project_id": request.project,
         "assignee": request.assignee,
     }
     any_of = {facet: frozenset({value.lower()}) for facet, value in single.items() if value is not None}
+    if request.status:
+        any_of["status"] = frozenset(split_list(request.status.lower()))
     if types:
         any_of["entity_type"] = frozenset(types if memories is None else (*types, RAW_MEMORY))
     said = _memories_of_source(app, call, request, memories)

@@ -374,6 +374,16 @@ async def test_search_filters_by_tags_even_with_a_comma(owner: Person) -> None:
     assert [each["name"] for each in listed["entities"]] == ["Tea"]
 
 
+async def test_several_statuses_are_one_filter_however_they_are_sent(owner: Person) -> None:
+    for status in ("doing", "done", "todo"):
+        made = {"name": f"Paint {status}", "entity_type": "task", "metadata": {"status": status}}
+        await owner.call("create_entity", **made, sync=True)
+    for given in ("Doing, done", ["doing", "done"], '["doing", "done"]'):
+        assert {*await names(owner, "paint", status=given)} == {"Paint doing", "Paint done"}
+        listed = await owner.call("explore", types=["task"], status=given)
+        assert {each["name"] for each in listed["entities"]} == {"Paint doing", "Paint done"}
+
+
 async def test_search_tells_how_many_of_the_readable_records_are_still_being_read(
     owner: Person, member: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
