@@ -276,16 +276,8 @@ async def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEnt
 
 
 def _page_for_agents(page: EntityPage) -> dict[str, Any]:
-    shown = [
-        {
-            "id": entity.id,
-            "type": entity.entity_type,
-            "name": entity.name,
-            "status": entity.metadata.get("status"),
-            "updated_at": entity.updated_at,
-        }
-        for entity in page.entities
-    ]
+    fields = {"id", "entity_type", "name", "updated_at"}
+    shown = [each.model_dump(include=fields) | {"status": each.metadata.get("status")} for each in page.entities]
     return {"entities": shown, "total": page.total, "page": page.page, "has_more": page.has_more}
 
 
