@@ -139,12 +139,21 @@ class Accounts:
         self, session_id: str, organization_id: str, audit: AuditDraft | None = None, origin: Origin = NOWHERE
     ) -> SignedIn:
         """Move a session to another organization, and rotate both tokens."""
-        seen = (origin.address, origin.user_agent)
-        session = self.ledger.people.switch_session(session_id, organization_id, str(uuid.uuid4()), audit, seen=seen)
+        seen, fresh = (origin.address, origin.user_agent), _refresh_id(session_id, origin.fingerprint)
+        session = self.ledger.people.switch_session(session_id, organization_id, fresh, audit, seen=seen)
         identity = self.ledger.people.identity(session.user_id, organization_id, session.id) if session else None
         if session is None or identity is None:
             raise AuthenticationRequired("The session has ended.")
         return self.signed_in(identity, session)
+
+    def repeat(self, token: str, fingerprint: str) -> SignedIn | None:
+        """Sign in again by an access token that ended when its session moved, by the request that moved it last."""
+        claims = self.tokens.read(token, "access")
+        session = self.ledger.people.session(claims.session_id or "")
+        if session is None or session.refresh_id != _refresh_id(session.id, fingerprint):
+            return None
+        identity = self.ledger.people.identity(session.user_id, session.organization_id, session.id)
+        return None if identity is None else self.signed_in(identity, session)
 
     def recall(self, token: str) -> Principal | None:
         """Return the cached caller of a token; never blocks."""
@@ -258,6 +267,10 @@ class Accounts:
             refresh_token=self.tokens.refresh(*whose, session.refresh_id, ends),
             expires_in=max(0, int(lifetime.total_seconds())),
         )
+
+
+def _refresh_id(session_id: str, fingerprint: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{session_id} {fingerprint}") if fingerprint else uuid.uuid4())
 
 
 def personal_organization(user_id: str, name: str, now: datetime) -> Organization:

@@ -98,8 +98,7 @@ class ClientGrants:
         if code is None:
             # Redeemed all the same: that ends the grant of a spent code.
             self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair, request=origin.described())
-            raise OAuthRefused(_INVALID, "The code was used before, has expired, or does not exist.")
-        if code.client_id != client.id:
+        if code is None or code.client_id != client.id:
             raise OAuthRefused(_INVALID, "The code was used before, has expired, or does not exist.")
         if given.redirect_uri is not None and given.redirect_uri != code.redirect_uri:
             raise OAuthRefused(_INVALID, "redirect_uri is not the one of the authorization request.")

@@ -10,12 +10,13 @@ from typing import cast
 
 from auth.policy import (
     ADMINS,
+    UNVERIFIED,
     MemoryDenied,
     MemoryScope,
+    NoProject,
     Visibility,
     may_read,
     no_contributor,
-    no_project,
     public_place,
 )
 from auth.principal import Principal
@@ -75,7 +76,7 @@ def writable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibil
             remediation="Ask an owner or admin for the role writer in it.",
         )
     if wanted.project_id is not None and not may_read(principal, project_key(wanted.project_id)):
-        raise no_project(wanted.project_id)
+        raise NoProject(wanted.project_id)
     return place
 
 
@@ -129,7 +130,7 @@ def _contradiction(message: str, field: str) -> InvalidRequest:
     return InvalidRequest(message, remediation="Send one of the two.", details={"field": field})
 
 
-def _refusal(principal: Principal, place: Visibility) -> MemoryDenied:
+def _refusal(principal: Principal, place: Visibility) -> MemoryDenied | NoProject:
     if place.key in principal.switched_off:
         return MemoryDenied(
             place,
@@ -143,11 +144,10 @@ def _refusal(principal: Principal, place: Visibility) -> MemoryDenied:
             "This API key is narrowed: it sees none of these memories.",
             remediation="Name the scope of one of its projects or memory spaces, or use a key that is not narrowed.",
         )
+    if place.memory_scope == "project" and not may_read(principal, project_key(name := place.scope_key or "")):
+        return NoProject(name, place)
     return MemoryDenied(
-        place,
-        f"you are no verified member of {place.scope_key}.",
-        word="unverified_membership",
-        remediation=_OTHER_SCOPE,
+        place, f"you are no verified member of {place.scope_key}.", word=UNVERIFIED, remediation=_OTHER_SCOPE
     )
 
 
@@ -220,7 +220,7 @@ def verdict(space: MemorySpace, target: Principal | None, target_type: str) -> V
     if space.state == "disabled":
         return Verdict(allowed=False, reason=space.disabled_reason or "scope_not_enabled")
     if target is None and target_type == "user":
-        return Verdict(allowed=False, reason="unverified_membership")
+        return Verdict(allowed=False, reason=UNVERIFIED)
     if scope in LETTING_IN or (target is not None and memory_keys(place_of(space)) & target.memories):
         return Verdict(allowed=True, reason=READ_REASONS[cast("MemoryScope", scope)])
-    return Verdict(allowed=False, reason="principal_mismatch" if scope == "private" else "unverified_membership")
+    return Verdict(allowed=False, reason="principal_mismatch" if scope == "private" else UNVERIFIED)

@@ -30,6 +30,7 @@ STAMPED = ("principal_id", "organization_id", "scope_key")
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 ENDINGS = ("completed", "archived")
+UNVERIFIED = "unverified_membership"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,18 @@ class MemoryDenied(Forbidden):
 
     def __init__(self, place: Visibility, message: str, *, word: str | None = None, remediation: str) -> None:
         super().__init__(message, word=word, remediation=remediation)
+        self.place = place
+
+
+class NoProject(NotFound):
+    """404: a project that is unknown or unreadable; `place` if memories of it were asked for."""
+
+    def __init__(self, project_id: str, place: Visibility | None = None) -> None:
+        super().__init__(
+            f"There is no project {project_id}.",
+            remediation="List the entities of type project and use one of their ids.",
+            details={"project": project_id},
+        )
         self.place = place
 
 
@@ -117,7 +130,7 @@ def admins_may_read(visibility: str) -> bool:
 
 def require_project(principal: Principal, project_id: str) -> None:
     if not may_read(principal, project_key(project_id)):
-        raise no_project(project_id)
+        raise NoProject(project_id)
     if not principal.may_write_in(project_id):
         raise no_contributor(f"project {project_id} but not write in it")
 
@@ -216,14 +229,6 @@ def _require_role_in(principal: Principal, project_id: str, least: ProjectRole, 
         )
 
 
-def no_project(project_id: str) -> NotFound:
-    return NotFound(
-        f"There is no project {project_id}.",
-        remediation="List the entities of type project and use one of their ids.",
-        details={"project": project_id},
-    )
-
-
 def writable_visibility(
     principal: Principal,
     scope: JsonValue,
@@ -263,7 +268,7 @@ def _team_visibility(principal: Principal, team_id: JsonValue) -> Visibility:
         raise MemoryDenied(
             place,
             f"you are not in the team {team_id}.",
-            word="unverified_membership",
+            word=UNVERIFIED,
             remediation="List the teams with GET /api/teams and name one whose is_member is true.",
         )
     return place
@@ -278,7 +283,7 @@ def _space_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) 
         raise MemoryDenied(found, said, word="scope_not_enabled", remediation=_OTHER_SCOPE)
     if not may_read(principal, found.key):
         said = f"you are no verified member of {key}."
-        raise MemoryDenied(found, said, word="unverified_membership", remediation=_OTHER_SCOPE)
+        raise MemoryDenied(found, said, word=UNVERIFIED, remediation=_OTHER_SCOPE)
     if not principal.may_write_for(found.key):
         raise _reads_only(f"the memory space of {key} but not write in it")
     return found

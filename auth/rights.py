@@ -1,6 +1,6 @@
 """Rights over accounts and memberships; decided nowhere else."""
 
-from auth.policy import ADMINS, no_project
+from auth.policy import ADMINS, NoProject
 from auth.principal import Principal
 from stores.errors import Forbidden
 from stores.records import GIVEN_BY, Role
@@ -45,7 +45,7 @@ def may_manage_project(principal: Principal, project_id: str) -> bool:
 
 def require_project_manager(principal: Principal, project_id: str) -> None:
     if project_id not in principal.project_roles:
-        raise no_project(project_id)
+        raise NoProject(project_id)
     require_session(principal)
     if not may_manage_project(principal, project_id):
         raise Forbidden(

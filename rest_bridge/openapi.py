@@ -1,5 +1,7 @@
 """The OpenAPI 3.1 document, generated from the catalogue."""
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -17,7 +19,6 @@ from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from tools.frame.operation import Download, Operation, Redirect, Route
-from tools.frame.tool_schemas import references
 from tools.records.project_names import FIELDS
 from tools.runtime.threads import in_thread
 
@@ -109,11 +110,19 @@ def build_document(
     }
     if server is not None:
         document["servers"] = [{"url": server}]
-    kept = references(document["paths"], schemas)
+    kept, fresh = set[str](), _named_in(paths)
+    while fresh:
+        kept |= fresh
+        fresh = _named_in([schemas[name] for name in fresh]) - kept
     document["components"]["schemas"] = {name: schemas[name] for name in sorted(kept)}
     return document
 
 
+def _named_in(node: object) -> set[str]:
+    return set(_REFERENCE.findall(json.dumps(node)))
+
+
+_REFERENCE = re.compile(f'"{_PREFIX}([^"]+)"')
 _SECURITY: Schema = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "An access token or an API key."},
     "cookie": {"type": "apiKey", "in": "cookie", "name": ACCESS_COOKIE, "description": "Set by signing in."},
@@ -163,8 +172,12 @@ def _parameters(operation: Operation, placement: Placement, request: Schema) -> 
     for header, name in placement.headers.items():
         about = f"{properties[name].get('description', '')} An entity tag, or `*` for any revision.".strip()
         found.append(_parameter(header.title(), "header", {**_REVISION_TAG, "description": about}, required=False))
-    key = _UNKEPT_ANSWER if operation.secret else _IDEMPOTENCY_KEY
+    key = _IDEMPOTENCY_KEY if _answers_again(operation) else _UNKEPT_ANSWER
     return found + ([key] if operation.mutates else [])
+
+
+def _answers_again(operation: Operation) -> bool:
+    return not operation.secret or operation.again is not None
 
 
 def _parameter(name: str, place: str, field: Schema, *, required: bool) -> Schema:
@@ -203,7 +216,7 @@ def _body(
 
 
 def _responses(operation: Operation, route: Route, placement: Placement, models: Models) -> Schema:
-    headers = {**_STAMPS, **(_REPLAYED if operation.mutates and not operation.secret else {})}
+    headers = {**_STAMPS, **(_REPLAYED if operation.mutates and _answers_again(operation) else {})}
     success: Schema = {"description": HTTPStatus(route.status).phrase, "headers": headers}
     if issubclass(operation.result, Redirect):
         headers |= _REDIRECT

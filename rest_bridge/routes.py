@@ -34,10 +34,10 @@ from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
 from rest_bridge.prefix import public_path
 from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.request_ids import REQUEST_ID
-from stores.errors import EngrainError, InvalidRequest, ValidationFailed
+from stores.errors import AuthenticationRequired, EngrainError, InvalidRequest, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.execute import execute
+from tools.frame.execute import execute, repeated
 from tools.frame.operation import Call, Download, Operation, Outcome, Redirect, Request, Route
 from tools.frame.parsing import parse_json, refusal, refuse_unstorable
 from tools.runtime.threads import in_thread
@@ -160,7 +160,12 @@ class Endpoint:
         if self.limit is not None:
             # Being signed in buys no further guesses at a public route.
             self.limit.take(client if principal is None or self.operation.roles is None else principal.user_id)
-        principal = self.caller(scope)
+        try:
+            principal = self.caller(scope)
+        except AuthenticationRequired:
+            if (outcome := await self.repeated(scope, receive)) is None:
+                raise
+            return self.respond(scope, outcome)
         key = self.idempotency_key(scope)
         body = await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""
         if len(body) > LARGE_BODY:
@@ -188,6 +193,17 @@ class Endpoint:
             self.placement.relocate(error)
             raise
         return self.respond(scope, outcome)
+
+    async def repeated(self, scope: Scope, receive: Receive) -> Outcome | None:
+        """Answer a request again that ended its own token."""
+        credential: Credential | None = scope.get(CREDENTIAL)
+        key = self.idempotency_key(scope)
+        if self.operation.again is None or credential is None or key is None:
+            return None
+        if credential.source == "cookie":
+            require_same_origin(scope, self.trusted_origins)
+        request = self.request_of(scope, await read_body(scope, receive, self.route.body_limit))
+        return await repeated(self.app, self.operation, credential.token, request, (key, scope["path"]))
 
     def caller(self, scope: Scope) -> Principal | None:
         """Return the caller; `None` for a public operation."""

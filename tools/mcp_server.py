@@ -46,22 +46,13 @@ When you take up a task, get stuck on it or finish it, say so with `manage`.
 Cite what you used by id. When a record is wrong or outdated, add the new one with `related_to: ["supersedes:<id>"]`.
 An error says what to change: correct the named argument and call again."""
 
-RESOURCES = (
-    types.Resource(
-        uri="engrain://health",
-        name="health",
-        title="Health",
-        description="Whether the memory and its indexes are up to date, as JSON.",
-        mime_type="text/plain",
-    ),
-    types.Resource(
-        uri="engrain://stats",
-        name="stats",
-        title="Statistics",
-        description="How many records of each type you can read, as JSON.",
-        mime_type="text/plain",
-    ),
-)
+RESOURCES = [
+    types.Resource(uri=f"engrain://{name}", name=name, title=title, description=said, mime_type="text/plain")
+    for name, title, said in (
+        ("health", "Health", "Whether the memory and its indexes are up to date, as JSON."),
+        ("stats", "Statistics", "How many records of each type you can read, as JSON."),
+    )
+]
 
 CORE = "core"
 
@@ -182,7 +173,7 @@ class Toolbox:
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=list(RESOURCES))
+        return types.ListResourcesResult(resources=RESOURCES)
 
     async def list_resource_templates(
         self, context: Context, params: types.PaginatedRequestParams | None

@@ -36,6 +36,11 @@ def folded(text: str) -> str:
     return _MARKED.sub(_without_marks, comparable(text)).translate(_VARIANTS)
 
 
+def plain(text: str) -> str:
+    """Fold case, digits, accents and marks of every script, as people type when they look for a text."""
+    return without_accents(folded(text))
+
+
 def _without_marks(run: re.Match[str]) -> str:
     decomposed = unicodedata.normalize("NFD", run.group())
     kept = [

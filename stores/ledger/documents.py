@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import bindparam, select, update
 
 from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.language.wording import plain
 from stores.ledger import schema
 from stores.ledger.codec import reader, to_values
 from stores.ledger.columns import columns_of
@@ -115,10 +116,10 @@ class DocumentReads(Store):
             statement = statement.where(_sources.c.name_key == key_of(name))
         if name_contains:
             statement = statement.where(
-                _sources.c.search_text.contains(cut(fold(name_contains), KEY_BYTES), autoescape=True)
+                _sources.c.search_text.contains(cut(plain(name_contains), KEY_BYTES), autoescape=True)
             )
         rows = self._all(statement, {"organization": organization_id})
-        return [row[0] for row in rows if _is_named(fold(row[1]), name, name_contains)]
+        return [row[0] for row in rows if _is_named(row[1], name, name_contains)]
 
     def documents(self, organization_id: str, source_id: str) -> list[Document]:
         rows = self._all(_documents_of, {"organization": organization_id, "source": source_id})
@@ -169,8 +170,8 @@ def _to_chunk(row: Sequence[Any]) -> Chunk:
         raise damaged("chunk", row[0], "", error) from error
 
 
-def _is_named(folded_name: str, name: str | None, name_contains: str | None) -> bool:
-    return (name is None or fold(name) == folded_name) and fold(name_contains or "") in folded_name
+def _is_named(found: str, name: str | None, name_contains: str | None) -> bool:
+    return (name is None or fold(name) == fold(found)) and plain(name_contains or "") in plain(found)
 
 
 def _to_place(row: Sequence[Any]) -> ChunkPlace:

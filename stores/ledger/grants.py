@@ -117,7 +117,7 @@ _by_refresh_token = (
         *_alive,
     )
 )
-_unspent = select(_tokens.c.grant_id).where(_tokens.c.token_hash == bindparam("token"), *_token_holds)
+_by_hash = select(_tokens.c.spent_at).where(_tokens.c.token_hash == bindparam("token"))
 _of_user = (
     select(*_grant_columns)
     .where(_grants.c.user_id == bindparam("user"), *_alive)
@@ -189,22 +189,23 @@ class Grants(Store):
     ) -> Grant | GrantRefusal:
         """Exchange a client's refresh token, once; a spent one revokes the grant, audited as `oauth.reuse`.
 
-        Within `REFRESH_GRACE` the same unspent successors may be exchanged for it again.
+        Within `REFRESH_GRACE` it gives the same successors again, valid again even if they were spent or replaced: the
+        next exchange of them leads to where the grant is, unless that was left longer ago.
         """
         with self._database.write() as connection:
             now = to_micros(self._clock())
             found = connection.execute(_by_refresh_token.with_for_update(), {"token": refresh_hash, "now": now}).first()
             if found is None or found.client_id != client_id:
                 return "ended"
-            if found.spent_at is not None:
-                is_recent = found.spent_at > to_micros(self._clock() - REFRESH_GRACE)
-                if is_recent and connection.execute(_unspent, {"token": tokens.refresh_hash, "now": now}).first():
-                    return _to_grant(found)
+            successor = connection.execute(_by_hash, {"token": tokens.refresh_hash}).first()
+            spent = [each.spent_at for each in (found, successor) if each is not None and each.spent_at is not None]
+            if spent and min(spent) <= to_micros(self._clock() - REFRESH_GRACE):
                 return _revoke_reused(connection, self._clock(), found.id, request)
-            spend = update(_tokens).where(_tokens.c.token_hash == refresh_hash).values(spent_at=now)
-            connection.execute(spend)
-            old = delete(_tokens).where(_tokens.c.grant_id == found.id, _tokens.c.kind == "access")
-            connection.execute(old)
+            if found.spent_at is None:
+                connection.execute(update(_tokens).where(_tokens.c.token_hash == refresh_hash).values(spent_at=now))
+            given = (tokens.access_hash, tokens.refresh_hash)
+            replaced = _tokens.c.kind == "access" if successor is None else _tokens.c.token_hash.in_(given)
+            connection.execute(delete(_tokens).where(_tokens.c.grant_id == found.id, replaced))
             _insert_tokens(connection, found.id, tokens)
             until = to_micros(tokens.refresh_expires_at)
             renew = update(_grants).where(_grants.c.id == found.id).returning(*_grant_columns)

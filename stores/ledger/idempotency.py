@@ -59,6 +59,8 @@ class Claim:
     organization_id: str
     slot: str
     claim_id: str
+    fingerprint: str = ""
+    """The request's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,10 @@ class KeyedRequest:
     path: str
     key: str
     body_hash: str
+
+    @property
+    def fingerprint(self) -> str:
+        return dump_json([self.method.upper(), self.path, self.key, self.body_hash])
 
 
 class Idempotency(Store):
@@ -110,7 +116,7 @@ class Idempotency(Store):
                     _records.c.organization_id == request.organization_id, _records.c.slot == values["slot"]
                 )
             )
-        return Claim(request.organization_id, values["slot"], values["claim_id"])
+        return Claim(request.organization_id, values["slot"], values["claim_id"], request.fingerprint)
 
     def finish(self, claim: Claim, status: int, body: JsonValue) -> None:
         with self._database.write() as connection:

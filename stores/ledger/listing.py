@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case,
 from stores.clock import Clock
 from stores.errors import ValidationFailed
 from stores.event_times import CAPTURED_AT, recent_at
-from stores.language.wording import comparable
+from stores.language.wording import plain
 from stores.ledger import schema
 from stores.ledger.columns import KeyText
 from stores.ledger.damage import DAMAGE
@@ -322,7 +322,7 @@ def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[Colum
         check_text((query.search,))
         if len(query.search) > SEARCH_LENGTH:
             raise ValidationFailed(f"The text to look for has more than {SEARCH_LENGTH} characters.")
-        yield _table.c.search_text.contains(comparable(query.search), autoescape=True)
+        yield _table.c.search_text.contains(plain(query.search), autoescape=True)
 
 
 def _labelled(organization_id: str, kind: str, words: Iterable[str]) -> Select[tuple[str]]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
-from stores.language.wording import comparable
+from stores.language.wording import plain
 from stores.ledger.codec import to_values
 from stores.ledger.columns import field_names
 from stores.ledger.damage import DAMAGE, damaged
@@ -84,7 +84,7 @@ def entity_values(entity: Entity) -> Values:
         "name_key": key_of(entity.name),
         "category_key": key_of(entity.category),
         **_workflow_keys(entity),
-        "search_text": comparable(f"{entity.name}\x1f{entity.description}"),
+        "search_text": plain(f"{entity.name}\x1f{entity.description}"),
     }
 
 

@@ -137,6 +137,8 @@ async def test_structure_and_text_of_every_tool_say_the_same_and_are_short(
     assert "Bob measured it" in hits["results"][0]["content"]
     pack, text = answers["context"]
     assert pack == {"markdown": text}
+    assert "(decision, by owner, 20" in text
+    assert {*answers["get_entity"][0]} >= {"by", "at"} <= {*hits["results"][0]}
     assert answers["delete_entity"][0] == {"deleted": [known["gone"]]}
     assert not {"description", "source_file", "category", "revision"} & answers["get_entity"][0].keys()
 

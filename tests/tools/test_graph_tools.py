@@ -111,7 +111,7 @@ async def test_explore_walks_up_to_its_depth(owner: Person) -> None:
     await owner.refused("explore", ValidationFailed, match="entity_id is required", mode="traverse")
 
 
-async def test_neighbours_come_with_relationship_direction_and_text(owner: Person) -> None:
+async def test_neighbours_come_with_relationship_direction_and_text(owner: Person, member: Person) -> None:
     a, b, _, _ = await chain(owner)
     expanded = await owner.call("expand_neighbors", entity_ids=[a], content_max_chars=4)
     assert expanded["results"][0]["neighbors"] == [
@@ -125,6 +125,19 @@ async def test_neighbours_come_with_relationship_direction_and_text(owner: Perso
     expanded = await owner.call("expand_neighbors", entity_ids=[told["raw_memory_id"]])
     assert [each["id"] for each in expanded["results"][0]["neighbors"]] == [a]
     assert expanded["results"][0]["entity_id"] == told["raw_memory_id"]
+    fact = await owner.call("add_relation", source_id=told["raw_memory_id"], name="ABOUT", target_id=b)
+    assert (fact["source_id"], fact["target_id"]) == (told["id"], b)
+    for name, rows, fields in (
+        ("list_relations", "relations", {}), ("temporal", "edges", {}), ("explore", "entities", {"mode": "related"}),
+    ):  # fmt: skip
+        by_memory = await owner.call(name, entity_id=told["raw_memory_id"], **fields)
+        assert by_memory[rows] == (await owner.call(name, entity_id=told["id"], **fields))[rows]
+        assert len(by_memory[rows]) == 2
+        await member.refused(name, NotFound, match=told["raw_memory_id"], entity_id=told["raw_memory_id"], **fields)
+    later = await owner.call("add", title="Ebb", content="x", related_to=[f"supersedes:{told['raw_memory_id']}"])
+    assert [each["target_id"] for each in (await owner.call("list_relations", entity_id=later["id"]))["relations"]] == [
+        told["id"]
+    ]
     await owner.refused("expand_neighbors", NotFound, entity_ids=["nowhere"])
 
 

@@ -216,6 +216,13 @@ def test_an_operation_that_says_nothing_has_an_empty_description() -> None:
         ("add", {"title": "t", "content": "c", "metadata": {"memory_scope": "cosmic"}}, "(argument metadata.memory_"),
         ("search", {"query": "q", "since": "soon"}, "validation_error: since is not a date"),
         ("search", {"query": "q", "limit": 0}, "validation_error: limit: "),
+        ("search", {"query": "q", "limit": True}, "validation_error: limit: Input should be a valid integer"),
+        ("search", {"query": "q", "min_score": True}, "validation_error: min_score: Input should be a valid number"),
+        (
+            "remember",
+            {"title": "t", "content": "c", "spans": [{"start": 0, "end": 1, "stop": 1}]},
+            "validation_error: spans.0.stop is no field of spans.0, which has start, end. ",
+        ),
     ],
 )
 async def test_errors_use_argument_names(

@@ -24,10 +24,9 @@ from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import SUPERSEDES, Transaction
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
-from tools.entities.entities import entity_views
+from tools.entities.entities import entities_made, entity_views
 from tools.experience.keeping import erase_made
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
-from tools.memory.memories import entities_made
 from tools.packs.selection import GONE
 from tools.records.containment import contain, keep_hidden
 from tools.records.derivation import REMEMBERED, require_no_wider

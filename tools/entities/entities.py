@@ -1,7 +1,7 @@
 """Reading entities: list, get, and resolve a prefix of an id."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -11,8 +11,9 @@ from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import Conflict, NotFound
+from stores.event_times import CAPTURED_AT
 from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
-from stores.records import RAW_MEMORY, Entity, JsonObject
+from stores.records import RAW_MEMORY, Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Operation, Request, Result, Route, Tool
@@ -26,6 +27,7 @@ from tools.records.entity_models import (
     split_list,
 )
 from tools.records.entity_types import ENTITY_TYPES, EntityType
+from tools.records.readers import authors
 from tools.records.references import without_hidden
 from tools.runtime.threads import in_thread
 
@@ -114,6 +116,12 @@ def _views(app: App, caller: Principal, entities: Iterable[Entity], as_of: datet
     ]
 
 
+class ReadEntity(EntityView):
+    """An entity that was read."""
+
+    author: str | None = Field(description="Who wrote it, or said it.")
+
+
 class GetEntityRequest(Filters):
     """An entity to read."""
 
@@ -164,11 +172,32 @@ def part_of(content: str, start: int, most: int | None) -> str:
     return content[start : None if most is None else start + most]
 
 
-def require_visible(app: App, caller: Principal, entity_id: str) -> None:
-    """Check that the caller may see an entity. Blocks."""
-    found = app.ledger.records.statuses(caller.organization_id, [entity_id], visibility=caller.visible).get(entity_id)
-    if found is None or not may_read(caller, found.visibility):
-        raise no_entity(entity_id)
+def entities_made(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, str]:
+    """Return the readable entity made of each memory, by memory id. Blocks."""
+    ids = {each.entity.id: each.capture.entity_id for each in memories if each.capture.entity_id is not None}
+    there = _visible(app, caller, ids.values())
+    return {memory_id: entity_id for memory_id, entity_id in ids.items() if entity_id in there}
+
+
+def with_entities(app: App, caller: Principal, ids: Iterable[str]) -> dict[str, str]:
+    """Map ids to themselves, those of raw memories to the entity made of each if there is one. Blocks."""
+    given = set(ids)
+    memories = app.ledger.memories.by_ids(caller.organization_id, given).values()
+    made = entities_made(app, caller, (each for each in memories if may_read_memory(caller, each.entity.visibility)))
+    return {each: made.get(each, each) for each in given}
+
+
+def visible_id(app: App, caller: Principal, given: str) -> str:
+    """Return the id of an entity that the caller may see, or of the entity made of a raw memory. Blocks."""
+    entity_id = with_entities(app, caller, [given])[given]
+    if not _visible(app, caller, [entity_id]):
+        raise no_entity(given)
+    return entity_id
+
+
+def _visible(app: App, caller: Principal, ids: Collection[str]) -> set[str]:
+    there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible) if ids else {}
+    return {each for each, found in there.items() if may_read(caller, found.visibility)}
 
 
 def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:
@@ -223,19 +252,20 @@ def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: 
     ]
 
 
-async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:
+async def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
     """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours.
 
     With `as_of`: its revision and neighbours at that time, as known then.
     """
     as_of = optional_moment(request.as_of, now=app.clock(), field="as_of")
 
-    def read() -> EntityView:
+    def read() -> ReadEntity:
         caller, limit = call.caller, request.related_limit
         entity = named(app, caller, request.entity_id)
         if as_of is not None:
             entity = readable_then(app, caller, entity.id, as_of)
-        (view,) = _views(app, caller, [entity], as_of)
+        (shown,) = _views(app, caller, [entity], as_of)
+        view = ReadEntity.of(shown, author=authors(app, [entity])[entity.id])
         if len(part := part_of(view.content, request.start, request.content_max_chars)) < len(view.content):
             view = view.model_copy(update={"content": part, "content_length": len(view.content)})
         if not request.include_summary:
@@ -246,23 +276,16 @@ async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityV
 
 
 def _page_for_agents(page: EntityPage) -> dict[str, Any]:
-    shown = [
-        {
-            "id": entity.id,
-            "type": entity.entity_type,
-            "name": entity.name,
-            "status": entity.metadata.get("status"),
-            "updated_at": entity.updated_at,
-        }
-        for entity in page.entities
-    ]
+    fields = {"id", "entity_type", "name", "updated_at"}
+    shown = [each.model_dump(include=fields) | {"status": each.metadata.get("status")} for each in page.entities]
     return {"entities": shown, "total": page.total, "page": page.page, "has_more": page.has_more}
 
 
-def entity_for_agents(view: EntityView) -> EntityView:
-    """Show an entity without its place in the store."""
+def _read_for_agents(view: ReadEntity) -> dict[str, Any]:
     is_repeated = view.content.startswith(view.description.rstrip("… "))
-    return view.model_copy(update={"source_file": None, "description": "" if is_repeated else view.description})
+    captured_at = view.metadata.get(CAPTURED_AT) if view.entity_type == RAW_MEMORY else None
+    shown = view.model_dump(exclude={"author", "updated_at", "source_file", *(["description"] if is_repeated else [])})
+    return shown | {"by": view.author, "at": str(captured_at or view.updated_at).replace(" ", "T")[:16]}
 
 
 SHOWN = 10
@@ -330,7 +353,7 @@ OPERATIONS = (
     Operation(
         get_entity,
         route=Route("GET", "/api/entities/{entity_id}", errors=(404, 409)),
-        tool=Tool("Read an entity", read_only=True, defaults={"content_max_chars": PART}, answer=entity_for_agents),
+        tool=Tool("Read an entity", read_only=True, defaults={"content_max_chars": PART}, answer=_read_for_agents),
     ),
     Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=(404, 409))),
 )

@@ -3,7 +3,6 @@
 import hashlib
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -67,31 +66,15 @@ class Ingested(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    source: Entity
-    document_ids: Sequence[str]
-    chunks: Sequence[Entity]
-    skipped: int
-    sequence: int
-
-
 async def ingest_documents(app: App, call: Call, request: IngestRequest) -> Ingested:
     """Store documents as a source with searchable chunks; each chunk knows its heading path and its neighbours."""
-    stored = await in_thread(_store, app, call, request)
-    ids = [stored.source.id, *(chunk.id for chunk in stored.chunks)]
-    return Ingested(
-        source_id=stored.source.id,
-        source_name=stored.source.name,
-        document_ids=list(stored.document_ids),
-        chunk_count=len(stored.chunks),
-        skipped=stored.skipped,
-        background_jobs=await until_visible(app, call.caller, stored.sequence, ids) if request.sync else None,
-        mutation_receipt=receipt_for(app, call, [f"entity:{stored.source.id}"]),
-    )
+    stored, ids, sequence = await in_thread(_store, app, call, request)
+    jobs = await until_visible(app, call.caller, sequence, ids) if request.sync else None
+    receipt = receipt_for(app, call, [f"entity:{stored.source_id}"])
+    return stored.model_copy(update={"background_jobs": jobs, "mutation_receipt": receipt})
 
 
-def _store(app: App, call: Call, request: IngestRequest) -> _Stored:
+def _store(app: App, call: Call, request: IngestRequest) -> tuple[Ingested, list[str], int]:
     caller = call.caller
     place = writable_visibility(caller, None, request.project)
     if request.project is not None:
@@ -107,14 +90,21 @@ def _store(app: App, call: Call, request: IngestRequest) -> _Stored:
         known = {known.url: known for known in app.ledger.records.documents(caller.organization_id, source.id)}
         fresh = [d for d in documents.values() if d.url not in known or known[d.url].content_hash != _digest(d)]
         stored: list[Entity] = []
-        ids = []
+        ids: list[str] = []
         for document in fresh:
             if document.url in known:
                 tx.records.remove_document(known[document.url].id)
             document_id = str(uuid.uuid4())
             ids.append(document_id)
             stored += _add_document(tx, source, document_id, document, pieces[document.url])
-    return _Stored(source, ids, stored, len(documents) - len(fresh), tx.sequence)
+    made = Ingested(
+        source_id=source.id,
+        source_name=source.name,
+        document_ids=ids,
+        chunk_count=len(stored),
+        skipped=len(documents) - len(fresh),
+    )
+    return made, [source.id, *(chunk.id for chunk in stored)], tx.sequence
 
 
 def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:

@@ -102,15 +102,8 @@ def _whole(entity: Entity, request: SliceRequest) -> Slice:
 
 
 def _for_agents(piece: Slice) -> dict[str, Any]:
-    head = {"id": piece.entity_id, "name": piece.name, "url": piece.url}
     pieces = [{"id": each.id, "heading_path": " > ".join(each.heading_path)} for each in piece.pieces]
-    return {
-        **head,
-        "content": piece.content,
-        "pieces": pieces or None,
-        "truncated": piece.truncated,
-        "content_length": piece.content_length,
-    }
+    return piece.model_dump() | {"pieces": pieces or None}
 
 
 OPERATIONS = (Operation(fetch_slice, tool=Tool("Read around a hit", read_only=True, answer=_for_agents)),)

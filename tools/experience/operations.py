@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from auth.memory_policy import may_read_memory
-from auth.policy import no_project, require_project
+from auth.policy import NoProject, require_project
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
@@ -107,7 +107,7 @@ def _wanted(app: App, call: Call, request: RecordExperienceRequest) -> Wanted:
         )
     project_id = ProjectNames(app, call.caller).id_of(said)
     if project_id is None:
-        raise no_project(said)
+        raise NoProject(said)
     require_project(call.caller, project_id)
     experience = request.experience.model_copy(update={"project_id": project_id})
     return Wanted(experience, project_id, request.defer_embeddings, request.note_distillation)

@@ -34,6 +34,8 @@ IN_METADATA = frozenset({"memory_scope", "scope_key"})
 FOR_AGENTS: Mapping[str, str] = {"title": "name", "entity_type": "type", "kind": "type"}
 """Fields that agents know by one name, as they read it in answers; the field's own name is accepted, too."""
 
+SEVERAL = r"^$|[^,\s]"
+"""Pattern of fields that hold comma-separated values."""
 _LISTS = frozenset({"list_type", "tuple_type", "set_type", "frozen_set_type"})
 _OBJECTS = frozenset({"dict_type", "model_type", "model_attributes_type"})
 _LONGEST_NAME = 500
@@ -46,7 +48,10 @@ def names_for_agents(model: type[BaseModel]) -> dict[str, str]:
 
 
 def with_own_names(data: dict[str, Any], model: type[BaseModel]) -> tuple[dict[str, Any], list[ErrorDetails]]:
-    """Replace the names for agents, and older ones, by those of the model's fields; refuse two words for one field."""
+    """Replace the names for agents, and older ones, by those of the model's fields; refuse two words for one field.
+
+    Lists for comma-separated fields are joined.
+    """
     own = {FOR_AGENTS.get(name, name): name for name in model.model_fields}
     found: dict[str, Any] = {}
     clashes = []
@@ -54,11 +59,16 @@ def with_own_names(data: dict[str, Any], model: type[BaseModel]) -> tuple[dict[s
         shown = FOR_AGENTS.get(word, word)
         name = own.get(shown, word) if shown in FOR_AGENTS.values() else word
         if found.get(name) in (None, ""):
-            found[name] = value
+            found[name] = _joined(value) if name in _comma_separated(model) else value
         elif value not in (None, "", found[name]):
             said = f"is another word for {shown}, which says something else; send one of them"
             clashes.append(ErrorDetails(type=CLASH, loc=(word,), msg=said, input=value))
     return found, clashes
+
+
+def _joined(value: object) -> object:
+    read = _decoded(value, list) if isinstance(value, str) and value.lstrip().startswith("[") else value
+    return ",".join(read) if isinstance(read, list) and all(isinstance(each, str) for each in read) else value
 
 
 def mended(
@@ -117,11 +127,28 @@ def _decoded(text: str, wanted: type) -> object:
 
 
 @cache
+def _comma_separated(model: type[BaseModel]) -> frozenset[str]:
+    schema = model.model_json_schema()
+    fields = schema.get("properties", {}).items()
+    return frozenset(name for name, field in fields if _chosen(field, schema).get("pattern") == SEVERAL)
+
+
+@cache
 def _sentences(model: type[BaseModel]) -> frozenset[str]:
     schema = model.model_json_schema()
     fields = [each.get("properties", {}) for each in (schema, *schema.get("$defs", {}).values())]
     items = {name: _chosen(field, schema).get("items", {}) for each in fields for name, field in each.items()}
     return frozenset(name for name, item in items.items() if item.get("maxLength", 0) > _LONGEST_NAME)
+
+
+def fields_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+    """Return the fields of the object at a place in a request; none if there is no object."""
+    schema = model.model_json_schema()
+    node: Mapping[str, Any] = schema
+    for part in place:
+        node = _chosen(node, schema)
+        node = node.get("items", {}) if isinstance(part, int) else node.get("properties", {}).get(part, {})
+    return list(_chosen(node, schema).get("properties", ()))
 
 
 def examples(model: type[BaseModel], fields: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from auth.memory_policy import READ_REASONS, WRITE_REASON
-from auth.policy import MemoryDenied, Visibility
+from auth.policy import Visibility
 from stores.ledger import AuditDraft
 from stores.records import Entity, JsonObject, RawMemory
 from tools.frame.operation import Call
@@ -48,9 +48,8 @@ def recall_entry(home: str | None, call: Call, place: Visibility, source_ids: It
     return memory_entry(home, call, RECALL, place, details, {"scope_key": place.scope_key, "source_ids": [*source_ids]})
 
 
-def denial_entry(home: str | None, call: Call, denied: MemoryDenied) -> AuditDraft:
+def denial_entry(home: str | None, call: Call, place: Visibility, reason: str) -> AuditDraft:
     """Draft the entry of a refused read or write of memories."""
-    place, reason = denied.place, denied.word or denied.code
     details: JsonObject = {"memory_scope": place.memory_scope, "policy_allowed": False, "policy_reason": reason}
     return memory_entry(home, call, DENY, place, details, {"scope_key": place.scope_key})
 

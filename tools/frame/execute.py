@@ -7,9 +7,9 @@ from dataclasses import replace
 from pydantic import BaseModel, JsonValue
 
 from auth.one_time import keyed_hash
-from auth.policy import MemoryDenied
+from auth.policy import UNVERIFIED, MemoryDenied, NoProject, Visibility
 from auth.principal import Principal
-from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, RecordUnreadable
+from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound, RecordUnreadable
 from stores.ledger import Claim, KeyedRequest, Replay
 from tools.app import App
 from tools.entities.entities import no_entity
@@ -64,13 +64,16 @@ async def execute(
         return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
     except RecordUnreadable as error:
         raise _hidden(error, call.principal) from error
-    except MemoryDenied as error:
-        await in_thread(_note_denial, app, call, error)
+    except (Forbidden, NotFound) as error:
+        denied = error.__cause__ if isinstance(error.__cause__, NoProject) else error
+        if isinstance(denied, MemoryDenied | NoProject) and denied.place is not None:
+            await in_thread(_note_denial, app, call, denied.place, denied)
         raise
 
 
-def _note_denial(app: App, call: Call, error: MemoryDenied) -> None:
-    app.ledger.audit.append(denial_entry(app.accounts.home_of(call.caller.user_id), call, error))
+def _note_denial(app: App, call: Call, place: Visibility, denied: EngrainError) -> None:
+    reason = UNVERIFIED if isinstance(denied, NoProject) else denied.word or denied.code
+    app.ledger.audit.append(denial_entry(app.accounts.home_of(call.caller.user_id), call, place, reason))
 
 
 async def _run(app: App, operation: Operation, call: Call, request: Request) -> Result:
@@ -109,25 +112,40 @@ async def _execute_once(app: App, operation: Operation, call: Call, request: Req
     return outcome
 
 
+async def repeated(
+    app: App, operation: Operation, token: str, request: Request, key: tuple[str, str]
+) -> Outcome | None:
+    """Answer a write again whose answer was lost with the token that it ended; None if it was another one."""
+    if operation.again is None:
+        return None
+    signed = await in_thread(app.accounts.repeat, token, _keyed(app, operation, None, request, key).fingerprint)
+    return None if signed is None else Outcome(_status(operation), operation.again(signed), replayed=True)
+
+
 def _claim(app: App, operation: Operation, caller: Principal, request: Request, key: tuple[str, str]) -> Claim | Replay:
+    found = app.ledger.idempotency.claim(_keyed(app, operation, caller, request, key), app.process_id)
+    if isinstance(found, Replay):
+        _require_readable(app, caller, found)
+    return found
+
+
+def _keyed(
+    app: App, operation: Operation, caller: Principal | None, request: Request, key: tuple[str, str]
+) -> KeyedRequest:
     text, path = key
     if not text or len(text) > KEY_LIMIT or not text.isprintable():
         raise InvalidRequest(
             f"An Idempotency-Key has 1 to {KEY_LIMIT} visible characters.", remediation="Send a UUID, for example."
         )
-    keyed = KeyedRequest(
-        organization_id=caller.organization_id,
-        principal=caller.key_id or caller.user_id,
+    return KeyedRequest(
+        organization_id=caller.organization_id if caller else "",
+        principal=(caller.key_id or caller.user_id) if caller else "",
         method=operation.route.method if operation.route else "MCP",
         path=path or operation.name,
         key=text,
         # Keyed: a plain hash of a password in the ledger could be guessed.
         body_hash=keyed_hash(app.accounts.tokens.secret, _PURPOSE, body_hash(request)),
     )
-    found = app.ledger.idempotency.claim(keyed, app.process_id)
-    if isinstance(found, Replay):
-        _require_readable(app, caller, found)
-    return found
 
 
 def _require_readable(app: App, caller: Principal, replay: Replay) -> None:

@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
@@ -16,6 +16,7 @@ from stores.errors import AuthenticationRequired
 from stores.records import JsonObject, Role
 
 if TYPE_CHECKING:
+    from auth.accounts import SignedIn
     from stores.ledger import Claim
     from tools.app import App
 
@@ -125,7 +126,7 @@ class Call:
 
     @property
     def origin(self) -> Origin:
-        return Origin(self.request_id, self.client, self.user_agent)
+        return Origin(self.request_id, self.client, self.user_agent, self.claim.fingerprint if self.claim else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +204,8 @@ class Operation:
     """Accept an Idempotency-Key: all writes that a repetition would apply twice."""
     secret: bool = False
     """The answer holds a credential: a repetition is refused, not replayed."""
+    again: "Callable[[SignedIn], Result] | None" = None
+    """Make the answer of a write that moved the caller's session, again for the token that it ended."""
     events: tuple[str, ...] = ()
     role_refusal: str = ""
     """Code and message of the refusal of a role; default `forbidden`."""
@@ -234,6 +237,12 @@ def mutation(
     return Operation(
         run, roles=roles, scope="write", route=route, tool=tool, mutates=True, events=events, secret=secret
     )
+
+
+def move(run: Run, route: Route, again: "Callable[[SignedIn], Result]", events: tuple[str, ...] = ()) -> Operation:
+    """Make the entry of a write that moves the caller's session to another organization."""
+    route = replace(route, tag="organizations", cookies="set")
+    return replace(mutation(run, route, events=events, secret=True), again=again)
 
 
 def public(run: Run, path: str, *errors: int, rate: str | None = "5/minute", **more: Any) -> Operation:

@@ -11,7 +11,16 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from stores.errors import EngrainError, ValidationFailed
-from tools.frame.arguments import CLASH, IN_METADATA, SYNONYMS, examples, mended, names_for_agents, with_own_names
+from tools.frame.arguments import (
+    CLASH,
+    IN_METADATA,
+    SYNONYMS,
+    examples,
+    fields_at,
+    mended,
+    names_for_agents,
+    with_own_names,
+)
 from tools.frame.dates import NO_DATE
 from tools.frame.operation import Request, Tool
 
@@ -34,6 +43,7 @@ def parse(
     misplaced = {each["loc"][0] for each in errors if each["type"] != CLASH}
     try:
         rest = {name: value for name, value in data.items() if name not in misplaced}
+        errors += _flags(model, rest)
         request = model.model_validate(rest, extra="forbid")
     except ValidationError as error:
         wrong = error.errors(include_url=False)
@@ -43,6 +53,20 @@ def parse(
     if errors:
         raise refusal(errors, model, where, hidden=tool.omit if tool else hidden, sent=data, names=names)
     return request
+
+
+def _flags(model: type[Request], data: dict[str, Any]) -> list[ErrorDetails]:
+    """Find truth values in place of numbers, which pydantic takes for 0 and 1."""
+    try:
+        model.model_validate_json(to_json(data), strict=True)
+    except ValidationError as error:
+        kinds = ("int_type", "float_type")
+        return [
+            each
+            for each in error.errors(include_url=False)
+            if each["type"] in kinds and isinstance(each["input"], bool)
+        ]
+    return []
 
 
 def _not_for_agents(tool: Tool, data: dict[str, Any]) -> list[ErrorDetails]:
@@ -127,7 +151,7 @@ def refusal(
     # Unknown names first: they are often misspellings of a missing field.
     ordered = sorted(errors, key=lambda each: each["type"] != "extra_forbidden")
     found = {".".join([where, *_place(each, names)]): each for each in reversed(ordered)}
-    said = [_sentence(each, path, free) for path, each in reversed(found.items())]
+    said = [_sentence(each, path, free, fields_at(model, each["loc"][:-1])) for path, each in reversed(found.items())]
     named = [{"field": path, "expected": _expected(each)} for path, each in reversed(found.items())]
     message = said[0] if len(said) == 1 else f"{len(said)} fields are wrong. {' '.join(said[:MOST_NAMED])}"
     if known and any(each.endswith("is not an argument.") for each in said):
@@ -152,9 +176,11 @@ def _place(error: ErrorDetails, names: Mapping[str, str]) -> list[str]:
     return place if error["type"] == CLASH else [*(names.get(part, part) for part in place[:1]), *place[1:]]
 
 
-def _sentence(error: ErrorDetails, path: str, free: Mapping[str, str]) -> str:
+def _sentence(error: ErrorDetails, path: str, free: Mapping[str, str], beside: Sequence[str]) -> str:
     name = path.partition(".")[2] or path
     if error["type"] == "extra_forbidden":
+        if len(error["loc"]) > 1 and beside:
+            return f"{name} is no field of {name.rpartition('.')[0]}, which has {', '.join(beside)}."
         meant = _meant(str(error["loc"][0]), free) if len(error["loc"]) == 1 else None
         return f"{name} is not an argument{f'; did you mean {meant}?' if meant else '.'}"
     if error["type"] == "missing":

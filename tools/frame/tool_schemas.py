@@ -1,6 +1,5 @@
 """JSON Schemas of tools, shortened to save tokens."""
 
-from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -46,7 +45,7 @@ def input_schema(
     found: Schema = {"type": "object", "properties": shown, "additionalProperties": False}
     if required := [names.get(name, name) for name in schema.get("required", ()) if name in properties]:
         found["required"] = required
-    return _compacted(found, schema.get("$defs", {}))
+    return dict(_inlined(found, schema.get("$defs", {})))
 
 
 def _plain(schema: Any, unwanted: tuple[str, ...]) -> Any:
@@ -76,54 +75,16 @@ def _folded(schema: Schema) -> Schema:
     return {**others[0], **rest} if len(others) == 1 else {**rest, "anyOf": others}
 
 
-def _compacted(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    counts = references(schema, definitions)
-    inline = {
-        name
-        for name, definition in definitions.items()
-        if (counts[name] == 1 or len(str(definition)) < _SHORT) and name not in references(definition, definitions)
-    }
-    found = _inlined(schema, definitions, inline)
-    kept = {name: _inlined(definitions[name], definitions, inline) for name in counts if name not in inline}
-    return {**found, "$defs": kept} if kept else dict(found)
-
-
-_SHORT = 60
-
-
-def _inlined(node: Any, definitions: Mapping[str, Schema], inline: set[str]) -> Any:
+def _inlined(node: Any, definitions: Mapping[str, Schema]) -> Any:
     if isinstance(node, list):
-        return [_inlined(item, definitions, inline) for item in node]
+        return [_inlined(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
-    name = _referred(node)
-    if name in inline:
+    if reference := node.get("$ref"):
         rest = {key: value for key, value in node.items() if key != "$ref"}
-        return _inlined({**definitions[name], **rest}, definitions, inline)
-    found = {key: _inlined(value, definitions, inline) for key, value in node.items()}
+        return _inlined({**definitions[reference.rpartition("/")[2]], **rest}, definitions)
+    found = {key: _inlined(value, definitions) for key, value in node.items()}
     if found.get("additionalProperties") in ({}, True) and found.get("type") == "object":
         # The default of an object.
         del found["additionalProperties"]
     return found
-
-
-def references(schema: Any, definitions: Mapping[str, Schema]) -> Counter[str]:
-    """Count the references to each definition, transitively."""
-    counts: Counter[str] = Counter()
-    pending = [schema]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, list):
-            pending.extend(node)
-        elif isinstance(node, dict):
-            pending.extend(node.values())
-            if (name := _referred(node)) in definitions:
-                counts[name] += 1
-                if counts[name] == 1:
-                    pending.append(definitions[name])
-    return counts
-
-
-def _referred(node: Schema) -> str:
-    reference = node.get("$ref")
-    return reference.rpartition("/")[2] if isinstance(reference, str) else ""

@@ -11,9 +11,9 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
+from tools.entities.entities import entities_made
 from tools.experience.keeping import erase_made
 from tools.frame.operation import WRITERS, Call, Filters, Nothing, Operation, Request, Result, Route, mutation
-from tools.memory.memories import entities_made
 from tools.memory.proposals import proposals
 from tools.records.entity_models import EntityId, Wanted
 from tools.records.memory_models import RawMemoryView, memory_fields

@@ -1,6 +1,6 @@
 """Storing and recalling raw memories."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated
@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryScopeRequest, readable_memory, writable_memory
-from auth.policy import MemoryScope, Visibility, may_read
+from auth.policy import MemoryScope, Visibility
 from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import InvalidRequest, ValidationFailed
@@ -17,6 +17,7 @@ from stores.exposures import Shown
 from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
 from tools.app import App
+from tools.entities.entities import entities_made
 from tools.frame.audit_entries import recall_entry, remember_entry
 from tools.frame.dates import moment
 from tools.frame.json_values import StoredJson
@@ -240,19 +241,6 @@ def _recalled(
         _recalled_view(found[entity.id], hit, made.get(entity.id), reason)
         for hit, entity in with_passages(app, organization, kept, terms)
     ]
-
-
-def entities_made(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, str]:
-    """Return the readable entity made of each memory, by memory id. Blocks."""
-    ids = {each.entity.id: each.capture.entity_id for each in memories if each.capture.entity_id is not None}
-    if not ids:
-        return {}
-    there = app.ledger.records.statuses(caller.organization_id, ids.values(), visibility=caller.visible)
-    return {
-        memory_id: entity_id
-        for memory_id, entity_id in ids.items()
-        if entity_id in there and may_read(caller, there[entity_id].visibility)
-    }
 
 
 def _recalled_view(memory: RawMemory, hit: Candidate, entity_id: str | None, reason: str) -> RecalledMemory:

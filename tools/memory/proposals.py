@@ -9,9 +9,14 @@ from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.json_values import texts_in
 
-_FINDINGS, _RELATIONS, _CLAIMS = "reflection_findings", "relationship_records", "claim_records"
+_CLAIMS, _RETIRED_BY = "claim_records", "superseded_by_source_id"
 _OF_CLAIMS = ("supports_source_ids", "contradicts_source_ids", "supersedes_source_ids")
-_RETIRED_BY = "superseded_by_source_id"
+_NAMING = {
+    "reflection_findings": ("target_source_id", "related_source_ids"),
+    "relationship_records": ("target_id",),
+    _CLAIMS: (*_OF_CLAIMS, _RETIRED_BY),
+}
+"""Keys that hold ids of records, by part of a candidate."""
 
 
 def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, JsonObject]:
@@ -25,30 +30,23 @@ def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dic
 
 
 def _named(candidate: JsonObject) -> set[str]:
-    found = set[str]()
-    for item in _items(candidate, _FINDINGS):
-        found |= {*texts_in([item.get("target_source_id")]), *texts_in(item.get("related_source_ids"))}
-    for item in _items(candidate, _RELATIONS):
-        found |= set(texts_in([item.get("target_id")]))
-    for item in _items(candidate, _CLAIMS):
-        found |= {each for key in _OF_CLAIMS for each in texts_in(item.get(key))}
-        found |= set(texts_in([item.get(_RETIRED_BY)]))
-    return found
+    return {each for part in _NAMING for item in _items(candidate, part) for each in _ids(item, part)}
+
+
+def _ids(item: JsonObject, part: str) -> set[str]:
+    values = (item.get(key) for key in _NAMING[part])
+    return {each for value in values for each in texts_in(value if isinstance(value, list) else [value])}
 
 
 def _without(candidate: JsonObject, hidden: set[str]) -> JsonObject:
     if not hidden:
         return candidate
-    findings: list[JsonValue] = [
-        item
-        for item in _items(candidate, _FINDINGS)
-        if hidden.isdisjoint([*texts_in([item.get("target_source_id")]), *texts_in(item.get("related_source_ids"))])
-    ]
-    relations: list[JsonValue] = [
-        item for item in _items(candidate, _RELATIONS) if hidden.isdisjoint(texts_in([item.get("target_id")]))
-    ]
+    kept: JsonObject = {
+        part: [item for item in _items(candidate, part) if hidden.isdisjoint(_ids(item, part))]
+        for part in _NAMING.keys() - {_CLAIMS}
+    }
     claims: list[JsonValue] = [_claim(item, hidden) for item in _items(candidate, _CLAIMS)]
-    return {**candidate, _FINDINGS: findings, _RELATIONS: relations, _CLAIMS: claims}
+    return {**candidate, **kept, _CLAIMS: claims}
 
 
 def _claim(claim: JsonObject, hidden: set[str]) -> JsonObject:

@@ -206,32 +206,24 @@ def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str 
     scope, key = request.memory_scope, request.scope_key
     if scope == "private":
         if key not in (None, caller.user_id):
-            raise InvalidRequest(
-                "private_scope_key_mismatch",
-                remediation="Leave scope_key out: a private space is the caller's own.",
-                details={"field": "body.scope_key"},
-            )
+            raise _wrong_key("private_scope_key_mismatch", "Leave scope_key out: a private space is the caller's own.")
         return caller.user_id
     if scope in KEYLESS:
         if key not in (None, caller.organization_id):
-            raise InvalidRequest(
-                f"The scope `{scope}` has no key.",
-                remediation="Leave scope_key out.",
-                details={"field": "body.scope_key"},
-            )
+            raise _wrong_key(f"The scope `{scope}` has no key.", "Leave scope_key out.")
         return None
     if key is None:
-        raise InvalidRequest(
-            "missing_scope_key",
-            code="missing_scope_key",
-            remediation=f"Name in scope_key which {scope} scope it is.",
-            details={"field": "body.scope_key"},
-        )
+        missing = "missing_scope_key"
+        raise _wrong_key(missing, f"Name in scope_key which {scope} scope it is.", code=missing)
     if scope == "project":
         require_live_project(app, caller.organization_id, key)
     elif scope == "team":
         present_team(app, caller, key)
     return key
+
+
+def _wrong_key(message: str, remediation: str, code: str | None = None) -> InvalidRequest:
+    return InvalidRequest(message, code=code, remediation=remediation, details={"field": "body.scope_key"})
 
 
 async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRequest) -> MemorySpaceView:

@@ -31,6 +31,7 @@ from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, also_known_text, re
 from tools.packs.options import also_known, nearest, options_of
 from tools.packs.reasons import reason
 from tools.packs.selection import DOUBTFUL, GONE, UNRELATED, Chosen, Option, relevant, select
+from tools.records.readers import authors
 from tools.retrieval.diagnostics import details
 from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
 from tools.retrieval.plan import Plan
@@ -47,7 +48,8 @@ CONSIDERED = 400
 RESERVED = 4
 """One in so many places of the evidence is for distilled notes."""
 LEAN = (
-    "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path", "document_id",
+    "author", "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path",
+    "document_id",
 )  # fmt: skip
 """Metadata of an item without `audit`."""
 HINT = "Read one whole by its id with get_entity, and cite the ids of what you used."
@@ -69,6 +71,7 @@ class _Found:
     entities: Mapping[str, Entity]
     candidates: Mapping[str, "Candidate"]
     places: Mapping[str, JsonObject]
+    authors: Mapping[str, str | None]
     strongest: float
 
 
@@ -222,6 +225,7 @@ def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence
         entities=entities,
         candidates=candidates,
         places={each: chunk_metadata(place) for each, place in places.items()},
+        authors=authors(app, entities.values()),
         strongest=max((each.lexical for each in ranking.best if each.lexical is not None), default=0.0),
     )
 
@@ -258,6 +262,7 @@ def _item(request: ContextRequest, found: _Found, chosen: Chosen, related: list[
     entity, hit, place = found.entities[option.id], found.candidates.get(option.id), found.places.get(option.id, {})
     source, url = place.get("source_name"), place.get("document_url")
     metadata: JsonObject = {**entity.metadata, **place, "category": entity.category, "languages": [*entity.languages]}
+    metadata["author"] = found.authors[entity.id]
     return PackItem(
         id=entity.id,
         type=entity.entity_type,
@@ -307,8 +312,9 @@ def _content(entity: Entity, hit: "Candidate | None") -> str:
 
 
 def _entry(item: PackItem, entity: Entity) -> Entry:
-    path, status = item.metadata.get("heading_path"), item.metadata.get("status")
-    marks = [item.type, *([status] if isinstance(status, str) else []), recent_at(entity).date().isoformat()]
+    path, author, status = (item.metadata.get(name) for name in ("heading_path", "author", "status"))
+    marks = [item.type, *([status] if isinstance(status, str) else []), *([f"by {author}"] if author else [])]
+    marks.append(recent_at(entity).date().isoformat())
     marks += [f"score {item.score:.2f}"] if item.score else []
     return Entry(
         section=SHELVES[item.facet].title,

@@ -12,7 +12,7 @@ from auth.rights import require_may_give, require_session
 from stores.records import Invitation, JsonObject, Organization, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route, mutation
+from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route, move, mutation
 from tools.people.account import Email, TokensView
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.runtime.announcements import announce_member
@@ -184,7 +184,11 @@ async def accept_invitation(app: App, call: Call, request: AcceptRequest) -> Acc
     identity = signed.identity
     await announce_member(app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
     await app.events.renew_user(call.caller.user_id)
-    return AcceptedView.of(signed, organization_id=identity.organization.id)
+    return _accepted_view(signed)
+
+
+def _accepted_view(signed: SignedIn) -> AcceptedView:
+    return AcceptedView.of(signed, organization_id=signed.identity.organization.id)
 
 
 _PATH = "/api/orgs/{org_slug}/invitations"
@@ -193,10 +197,10 @@ OPERATIONS = (
     mutation(invite, Route("POST", _PATH, tag="organizations", errors=(404, 409)), secret=True),
     Operation(list_invitations, route=Route("GET", _PATH, tag="organizations", errors=(404,))),
     mutation(revoke_invitation, Route("DELETE", _PATH + "/{invitation_id}", tag="organizations", errors=(404,))),
-    mutation(
+    move(
         accept_invitation,
-        Route("POST", "/api/invitations/{token}/accept", tag="organizations", cookies="set", errors=(400, 404, 409)),
+        Route("POST", "/api/invitations/{token}/accept", errors=(400, 404, 409)),
+        _accepted_view,
         events=("permission_changed",),
-        secret=True,
     ),
 )

@@ -15,7 +15,7 @@ from stores.ledger import PERSONAL_SLUG, Permit
 from stores.records import Organization, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Nothing, Operation, Request, Result, Route, mutation
+from tools.frame.operation import Call, Nothing, Operation, Request, Result, Route, move, mutation
 from tools.people.account import MeRequest, OrganizationView, TokensView
 from tools.runtime.threads import in_thread
 
@@ -260,19 +260,11 @@ async def switch_organization(app: App, call: Call, request: OrganizationRequest
 
 OPERATIONS = (
     Operation(list_organizations, route=Route("GET", "/api/orgs", tag="organizations")),
-    mutation(
-        create_organization,
-        Route("POST", "/api/orgs", status=201, tag="organizations", cookies="set", errors=(404, 409)),
-        secret=True,
-    ),
+    move(create_organization, Route("POST", "/api/orgs", status=201, errors=(404, 409)), switched_view),
     Operation(get_organization, route=Route("GET", "/api/orgs/{org_slug}", tag="organizations", errors=(404,))),
     mutation(update_organization, Route("PATCH", "/api/orgs/{org_slug}", tag="organizations", errors=(400, 404, 409))),
     mutation(
         delete_organization, Route("DELETE", "/api/orgs/{org_slug}", status=204, tag="organizations", errors=(404, 409))
     ),
-    mutation(
-        switch_organization,
-        Route("POST", "/api/orgs/{org_slug}/switch", tag="organizations", cookies="set", errors=(404, 409)),
-        secret=True,
-    ),
+    move(switch_organization, Route("POST", "/api/orgs/{org_slug}/switch", errors=(404, 409)), switched_view),
 )

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from stores.records import Entity, JsonObject
+from tools.frame.arguments import SEVERAL
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Request, Result
 from tools.records.entity_types import EntityType
@@ -45,7 +46,7 @@ CommaSeparated = Annotated[
     # Must fit into the head of a request when percent-encoded.
     StringConstraints(max_length=4_000),
     AfterValidator(_naming_something),
-    Field(json_schema_extra={"pattern": r"^$|[^,\s]"}),
+    Field(json_schema_extra={"pattern": SEVERAL}),
 ]
 
 

@@ -7,11 +7,12 @@ from datetime import datetime
 from functools import cache
 from typing import NamedTuple, TypeVar
 
-from auth.policy import may_reach, may_read, may_take_place, no_project, require_writable
+from auth.memory_policy import may_read_memory
+from auth.policy import NoProject, may_reach, may_read, may_take_place, require_writable
 from auth.principal import Principal
 from stores.errors import EngrainError, InvalidRequest, NotFound
 from stores.ledger import SUPERSEDES, End, Ledger, MayEnd, Outline, Recorded, RelationDraft, Transaction, between
-from stores.records import Entity, JsonObject, Relation
+from stores.records import RAW_MEMORY, Entity, JsonObject, Relation
 from tools.records.entity_types import RELATIONSHIP_TYPES
 
 Found = TypeVar("Found", bound=Entity | Outline)
@@ -80,6 +81,9 @@ def record(
     if not links:
         return []
     targets = tx.records.outlines(link.target_id for link in links) if known is None else known
+    meant = [_meant(tx, caller, link, targets.get(link.target_id)) for link in links]
+    if meant != [*links]:
+        return record(tx, caller, meant, created=created)
     for link in links:
         _check(caller, link, targets.get(link.target_id))
     there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
@@ -94,6 +98,14 @@ def record(
         tx, caller, [(link.source, link.name, link.target_id) for link in lasting if link.source.id not in created]
     )
     return recorded
+
+
+def _meant(tx: Transaction, caller: Principal, link: Link, target: Entity | Outline | None) -> Link:
+    if target is None or target.entity_type != RAW_MEMORY or not may_read_memory(caller, target.visibility):
+        return link
+    memory = tx.memories.memory(target.id)
+    made = memory.capture.entity_id if memory is not None else None
+    return link if made is None else link._replace(target_id=made)
 
 
 def may_end_facts(tx: Transaction, caller: Principal) -> MayEnd:
@@ -145,7 +157,7 @@ def require_target(caller: Principal, wanted: Target, found: Found | None) -> Fo
 
 def _unknown(wanted: Target) -> EngrainError:
     if "project" in wanted.types:
-        return no_project(wanted.id)
+        return NoProject(wanted.id)
     return NotFound(
         f"{wanted.field} names {wanted.id}, which does not exist.",
         remediation="Use ids that a search or list returned" + _FORMS.get(wanted.field, "."),
@@ -158,7 +170,7 @@ _FORMS: Mapping[str, str] = {"related_to": ", plain or as `relationship:id`."}
 
 def _misplaced(wanted: Target, found: Entity | Outline) -> EngrainError:
     if "project" in wanted.types:
-        return no_project(wanted.id)
+        return NoProject(wanted.id)
     types = " or ".join(sorted(wanted.types))
     return InvalidRequest(
         f"{wanted.field} names {found.id}, which is of type {found.entity_type}; it takes the id of: {types}.",

@@ -4,7 +4,7 @@ import difflib
 from functools import cached_property
 from typing import Any, TypeVar
 
-from auth.policy import no_project
+from auth.policy import NoProject
 from auth.principal import Principal
 from stores.errors import EngrainError
 from stores.ledger import Brief, EntityQuery
@@ -65,7 +65,7 @@ class ProjectNames:
         ids = []
         for each in given:
             if (found := self.id_of(each)) is None:
-                raise getattr(request, "project_refusal", no_project)(each)
+                raise getattr(request, "project_refusal", NoProject)(each)
             ids.append(found)
         return ids if isinstance(value, list) else ",".join(ids)
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from auth.policy import no_project, writable_visibility
+from auth.policy import NoProject, writable_visibility
 from auth.principal import Principal
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import Transaction
@@ -64,7 +64,7 @@ def require_live_project(app: App, organization_id: str, project_id: str) -> Non
 def require_live(project_id: str, found: Entity | None) -> None:
     """Check an entity that was read under the id of a project."""
     if found is None or found.entity_type != "project":
-        raise no_project(project_id)
+        raise NoProject(project_id)
 
 
 def project_scope(caller: Principal, scope: JsonValue, metadata: JsonObject) -> JsonObject:

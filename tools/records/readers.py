@@ -1,12 +1,26 @@
-"""Readers of a record, in words: the answer of every write names them."""
+"""Readers of a record, in words: the answer of every write names them. Authors by name."""
+
+from collections.abc import Iterable
 
 from auth.principal import Principal
 from auth.visibility import entity_key
+from stores.records import RAW_MEMORY, Entity
 from tools.app import App
 from tools.text.plain import one_line
 
 SEND_AGAIN = "; to share it, send it again with another memory_scope"
 SHARE = '; to share it, set metadata.memory_scope to "organization", or to "project" with a project_id'
+
+
+def authors(app: App, entities: Iterable[Entity]) -> dict[str, str | None]:
+    """Return the name of the author of each record, of a raw memory its speaker, by record id. Blocks."""
+    known = list(entities)
+    names = app.ledger.people.names(each.principal_id for each in known if each.principal_id)
+    speakers = {each.id: each.metadata.get("speaker") for each in known if each.entity_type == RAW_MEMORY}
+    return {
+        each.id: speaker if isinstance(speaker := speakers.get(each.id), str) else names.get(each.principal_id or "")
+        for each in known
+    }
 
 
 def readable_by(app: App, caller: Principal, visibility: str) -> str:

@@ -11,8 +11,8 @@ from auth.policy import MemoryScope, may_read
 from auth.principal import Principal
 from stores.records import JsonObject
 from tools.app import App
+from tools.entities.entities import entities_made
 from tools.frame.operation import WRITERS, Call, Operation, Route
-from tools.memory.memories import entities_made
 from tools.records.entity_models import MutationReceipt
 from tools.records.linking import require_linkable
 from tools.records.receipts import capture_receipt

@@ -15,7 +15,7 @@ from auth.memory_policy import (
     narrower,
     writable_memory,
 )
-from auth.policy import MemoryScope, Visibility, require_project
+from auth.policy import MemoryScope, NoProject, Visibility, require_project
 from auth.principal import Principal
 from auth.visibility import entity_key
 from stores.errors import Forbidden, InvalidRequest
@@ -223,7 +223,7 @@ def _target(caller: Principal, wanted: MemoryScopeRequest) -> tuple[Target, Visi
         if error.message not in _REFUSALS:
             raise
         return Target(wanted.scope, wanted.scope_key, _REFUSALS[error.message]), None
-    except Forbidden as error:
+    except (Forbidden, NoProject) as error:
         word = error.message.partition(":")[0]
         return Target(wanted.scope, wanted.scope_key, _REFUSALS.get(word, "unverified_membership")), None
     readable = Visibility(entity_key(place.key), place.memory_scope, place.scope_key)

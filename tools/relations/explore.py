@@ -12,7 +12,7 @@ from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
 from stores.ledger import DEPENDS, PRECEDES, SUPERSEDES, Brief, EntityQuery
 from stores.records import JsonObject
 from tools.app import App
-from tools.entities.entities import require_visible
+from tools.entities.entities import visible_id
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
 from tools.records.entity_models import CommaSeparated, EntityId, Label, split_list
@@ -201,10 +201,10 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
             f"entity_id is required for mode {request.mode}.",
             details={"field": "body.entity_id", "expected": "a value: it is required"},
         )
-    require_visible(app, call.caller, request.entity_id)
+    request = request.model_copy(update={"entity_id": (start := visible_id(app, call.caller, request.entity_id))})
     depth = 1 if request.mode == "related" else request.depth
     queries = _queries(call, request, depth)
-    walks = _walks(app, call, request.entity_id, depth, queries)
+    walks = _walks(app, call, start, depth, queries)
     kept = _kept(app, call, request, walks)
     if depth == 1 and any(
         walk.capped and any(step.id not in kept for step in walk.entities) for walk in walks.values()

@@ -13,8 +13,8 @@ from stores.graph import NeighbourQuery, Reached, Walk
 from stores.ledger import SUPERSEDES, RecordStatus
 from stores.records import Entity
 from tools.app import App
+from tools.entities.entities import with_entities
 from tools.frame.operation import Call, Operation, Request, Result, Tool
-from tools.memory.memories import entities_made
 from tools.records.entity_models import EntityId
 from tools.records.entity_types import EntityType
 from tools.relations.explore import OtherRelation, other_relations, tells_of_supersession
@@ -87,19 +87,13 @@ def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
     ]
     if not known:
         raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
-    memories = app.ledger.memories.by_ids(caller.organization_id, known)
-    made = entities_made(app, caller, memories.values())
     # A memory has the neighbours of the entity made of it.
-    found = _walks(app, call, request, [made.get(id_, id_) for id_ in known])
-    walks = {id_: found[made.get(id_, id_)] for id_ in known}
+    made = with_entities(app, caller, known)
+    found = _walks(app, call, request, list(made.values()))
+    walks = {id_: found[made[id_]] for id_ in known}
     reached = (step.id for walk in walks.values() for step in walk.entities)
     standings = app.ledger.records.statuses(caller.organization_id, reached, visibility=caller.visible)
-    results = [
-        _neighborhood(app, call, request, seeds[seed_id], _shown(call, request, walks[seed_id], standings)).model_copy(
-            update={"capped": walks[seed_id].capped}
-        )
-        for seed_id in known
-    ]
+    results = [_neighborhood(app, call, request, seeds[id_], (walks[id_], standings)) for id_ in known]
     return Expanded(results=results, total=sum(len(result.neighbors) for result in results))
 
 
@@ -134,7 +128,10 @@ def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[st
     return kept[: request.limit] if request.project is None else kept
 
 
-def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity, steps: Sequence[Reached]) -> Neighborhood:
+def _neighborhood(
+    app: App, call: Call, request: ExpandRequest, seed: Entity, found: tuple[Walk, Mapping[str, RecordStatus]]
+) -> Neighborhood:
+    steps = _shown(call, request, *found)
     entities = app.ledger.records.entities(call.caller.organization_id, [step.id for step in steps])
     kept = [
         (step, entities[step.id]) for step in steps if step.id in entities and _wanted(call, request, entities[step.id])
@@ -155,6 +152,7 @@ def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity, st
             )
             for step, entity in kept[: request.limit]
         ],
+        capped=found[0].capped,
     )
 
 

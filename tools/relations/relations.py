@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -15,7 +15,7 @@ from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import NamedRelation, Recorded, RelationQuery
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
-from tools.entities.entities import readable
+from tools.entities.entities import visible_id, with_entities
 from tools.frame.dates import WITH_FORMS, optional_moment
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, Tool, mutation
@@ -201,8 +201,8 @@ async def list_relations(app: App, call: Call, request: ListRelationsRequest) ->
     )
 
     def read() -> tuple[Sequence[NamedRelation], int]:
-        readable(app, call.caller, request.entity_id)
-        return app.ledger.relations.list_relations(call.caller.organization_id, query)
+        about = replace(query, entity_id=visible_id(app, call.caller, request.entity_id))
+        return app.ledger.relations.list_relations(call.caller.organization_id, about)
 
     found, total = await in_thread(read)
     now = app.clock()
@@ -227,6 +227,10 @@ class _Written:
 
 def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> _Written:
     caller, now = call.caller, app.clock()
+    ids = with_entities(app, caller, (end for fields in facts for end in (fields.source_id, fields.target_id)))
+    facts = [
+        each.model_copy(update={"source_id": ids[each.source_id], "target_id": ids[each.target_id]}) for each in facts
+    ]
     where = [
         f"relations.{place}." if len(facts) > 1 or type(facts[0]) is RelationFields else ""
         for place in range(len(facts))

@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.principal import Principal
 from stores.ledger import HistoryQuery, Recalled
 from tools.app import App
-from tools.entities.entities import require_visible
+from tools.entities.entities import visible_id
 from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
 from tools.records.entity_models import EntityId
@@ -92,7 +92,7 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
     as_of = optional_moment(request.as_of, now=now, field="as_of")
     known_at = optional_moment(request.known_at, now=now, field="known_at")
     if request.entity_id is not None:
-        require_visible(app, caller, request.entity_id)
+        request = request.model_copy(update={"entity_id": visible_id(app, caller, request.entity_id)})
     query = HistoryQuery(
         mode=request.mode,
         visibility=caller.visible,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from heapq import nlargest
 
 from stores.language.spelling import roughly
-from stores.language.wording import folded, without_accents
+from stores.language.wording import folded, plain
 from stores.lexical import distinct
 from stores.records import Entity, searchable_text
 from tools.app import App
@@ -123,7 +123,7 @@ def _root(term: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return roughly(without_accents(folded(text)))
+    return roughly(plain(text))
 
 
 def _indexed(app: App, organization_id: str, record_id: str, length: int) -> list[Span]:

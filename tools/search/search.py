@@ -18,9 +18,10 @@ from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Operation, Route, Tool
-from tools.records.entity_models import EntityId, Label, Labels
+from tools.records.entity_models import CommaSeparated, EntityId, Label, Labels, split_list
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import SourceId, memory_place
+from tools.records.readers import authors
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
@@ -45,7 +46,9 @@ class SearchRequest(Filters):
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
     tags: Labels = Field([], description="Only records with one of these tags.")
-    status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
+    status: CommaSeparated | None = Field(
+        None, description="Only tasks, epics or projects with one of these statuses, comma-separated."
+    )
     project: EntityId | None = Field(None, description="Only this project (id).")
     source: Label | None = Field(None, description="Only documents of the source with this name.")
     source_id: SourceId | None = Field(None, description="Only documents or raw memories of this source (id).")
@@ -152,11 +155,12 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
     single: dict[Facet, str | None] = {
         "language": request.language,
         "category": request.category,
-        "status": request.status,
         "project_id": request.project,
         "assignee": request.assignee,
     }
     any_of = {facet: frozenset({value.lower()}) for facet, value in single.items() if value is not None}
+    if request.status:
+        any_of["status"] = frozenset(split_list(request.status.lower()))
     if types:
         any_of["entity_type"] = frozenset(types if memories is None else (*types, RAW_MEMORY))
     said = _memories_of_source(app, call, request, memories)
@@ -262,11 +266,10 @@ def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Cand
         organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY]
     )
     found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
-    authors = app.ledger.people.names(entity.principal_id for _, entity in kept if entity.principal_id)
+    names = authors(app, (entity for _, entity in kept))
     results = [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
     for result, (_, entity) in zip(results, kept, strict=True):
-        speaker = entity.metadata.get("speaker") if entity.entity_type == RAW_MEMORY else None
-        result.metadata["author"] = speaker or authors.get(entity.principal_id or "")
+        result.metadata["author"] = names[entity.id]
         result.metadata["updated_at"] = entity.updated_at.isoformat()
     return results
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from auth.memory_policy import MemoryScopeRequest, writable_memory
-from auth.policy import Visibility, reaches_readers_of
+from auth.policy import NoProject, Visibility, reaches_readers_of
 from auth.principal import Principal
 from auth.visibility import entity_key
 from stores.errors import Forbidden, InvalidRequest, ValidationFailed
@@ -66,7 +66,10 @@ def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibil
         )
     if request.memory_scope == "private":
         return writable_memory(caller, MemoryScopeRequest())
-    place = writable_memory(caller, MemoryScopeRequest("project", project))
+    try:
+        place = writable_memory(caller, MemoryScopeRequest("project", project))
+    except NoProject as error:
+        raise request.project_refusal(str(project)) from error
     if app.ledger.records.entity(caller.organization_id, str(project)) is None:
         raise Forbidden(
             f"Project {project} was deleted: its memories stay, new ones do not come.",

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from pydantic import Field
 
-from auth.policy import may_read, no_project
+from auth.policy import NoProject, may_read
 from stores.ledger import TaskTally
 from stores.records import Entity
 from tools.app import App
@@ -97,7 +97,7 @@ def _metrics(app: App, call: Call, project_id: str, now: datetime) -> ProjectMet
     caller, organization = call.caller, call.caller.organization_id
     project = app.ledger.records.entity(organization, project_id)
     if project is None or project.entity_type != "project" or not may_read(caller, project.visibility):
-        raise no_project(project_id)
+        raise NoProject(project_id)
     days = [now.astimezone(UTC).date() - timedelta(days=ago) for ago in reversed(range(TREND_DAYS))]
     since = datetime.combine(days[0], time.min, UTC)
     tally = app.ledger.records.task_tally(organization, project_id, caller.visible, since=since)

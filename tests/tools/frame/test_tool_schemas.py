@@ -1,4 +1,4 @@
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pytest
 from pydantic import BaseModel, Field, JsonValue, StringConstraints
@@ -11,10 +11,6 @@ class Part(BaseModel):
     size: int | None = None
 
 
-class Tree(BaseModel):
-    children: list["Tree"] = []
-
-
 class Arguments(BaseModel):
     title: Annotated[str, StringConstraints(min_length=1, max_length=9, pattern=r"\S")] = Field(description="A name.")
     limit: int = Field(10, ge=1, le=50, description="Most of them.")
@@ -22,31 +18,6 @@ class Arguments(BaseModel):
     either: int | str | None = Field(None, description="A number or a word.")
     data: dict[str, JsonValue] | None = Field(None, description="Anything.")
     hidden: bool = Field(False, description="Over REST only.")
-
-
-class Answer(BaseModel):
-    title: str
-    note: str | None = Field(description="Prose for the reference.")
-    first: Part
-    rest: list[Part] = []
-    last: Part | None = None
-    kind: Literal["a", "b"] | None = None
-    tree: Tree | None = None
-    data: dict[str, JsonValue] = {}
-
-
-def keywords(schema: Any) -> set[str]:
-    if isinstance(schema, list):
-        return set().union(*map(keywords, schema))
-    if not isinstance(schema, dict):
-        return set()
-    found = set(schema)
-    for key, value in schema.items():
-        if key in ("properties", "$defs"):
-            found = found.union(*map(keywords, value.values()))
-        elif key not in ("default", "enum", "const", "required"):
-            found |= keywords(value)
-    return found
 
 
 def test_arguments_are_described_without_noise() -> None:

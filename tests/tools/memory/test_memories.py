@@ -105,7 +105,7 @@ async def test_a_diary_is_apart_and_each_agent_has_its_own(member: Person) -> No
         ({"memory_scope": "shared"}, InvalidRequest, "missing_scope_key"),
         ({"memory_scope": "delegated"}, InvalidRequest, "missing_scope_key"),
         ({"memory_scope": "private", "scope_key": "somebody"}, InvalidRequest, "private_scope_key_mismatch"),
-        ({"memory_scope": "project", "scope_key": "nowhere"}, Forbidden, "unverified_membership"),
+        ({"memory_scope": "project", "scope_key": "nowhere"}, NotFound, "There is no project nowhere."),
         ({"memory_scope": "team", "scope_key": "nowhere"}, Forbidden, "unverified_membership"),
         ({"memory_scope": "shared", "scope_key": "nowhere"}, Forbidden, "unverified_membership"),
         ({"memory_scope": "public"}, Forbidden, "scope_not_enabled"),

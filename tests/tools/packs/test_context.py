@@ -61,7 +61,7 @@ async def test_an_item_says_what_it_is_and_why_it_is_there(owner: Person) -> Non
     assert 0 < item["score"] <= 1
     assert item["reason"].startswith("It ")
     assert item["reason"].endswith(".")
-    assert (item["source"], item["metadata"]) == (None, {})
+    assert (item["source"], item["metadata"]) == (None, {"author": "owner"})
     assert (item["quality"]["origin"], item["quality"]["project_id"]) == ("graph", None)
     assert item["related"] == [
         {
@@ -81,7 +81,7 @@ async def test_audit_shows_all_metadata_and_how_an_item_was_found(owner: Person)
     assert {"status", "complexity", "memory_scope", "revision", "retrieval", "passage"} <= metadata.keys()
     assert metadata["retrieval"]["sources"] == metadata["retrieval_signals"]
     lean = items(await owner.call("context", goal=GOAL))[ids["task"]]["metadata"]
-    assert lean == {"status": "blocked", "priority": "medium"}
+    assert lean == {"author": "owner", "status": "blocked", "priority": "medium"}
 
 
 async def test_tasks_under_way_lead_by_state_and_then_by_what_changed_last(owner: Person) -> None:

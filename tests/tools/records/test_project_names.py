@@ -6,7 +6,7 @@ import pytest
 
 from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound
 from tests.people import Person
-from tools.catalogue import OPERATIONS
+from tools.catalogue import OPERATIONS, by_name
 from tools.frame.operation import Operation
 from tools.records.project_names import FIELDS
 
@@ -49,6 +49,21 @@ async def test_unknown_and_unreadable_projects_answer_alike(
             assert {"id": shown, "name": "Billing Service"} in error.details["nearest"]
             assert shown in error.remediation
     assert len(set(said)) == 1
+
+
+@pytest.mark.parametrize("operation", ["search", "recall", "remember", "store_raw_memory", "reflect"])
+async def test_a_scope_key_that_is_no_readable_project_answers_as_a_project(
+    operation: str, owner: Person, member: Person
+) -> None:
+    hidden, shown = await project(owner, "Bilding", visibility="private"), await project(owner, "Billing")
+    fields = by_name[operation].request.model_fields
+    given = {name: REQUIRED[name] for name, each in fields.items() if each.is_required()}
+    for key in (hidden, "Biling", "Bilding"):
+        error = await member.refused(operation, NotFound, **given, memory_scope="project", scope_key=key)
+        assert (error.code, error.message) == ("not_found", f"There is no project {key}.")
+        assert error.details.get("nearest", []) == ([] if key == hidden else [{"id": shown, "name": "Billing"}])
+    error = await member.refused(operation, Forbidden, **given, memory_scope="project", scope_key="Billing")
+    assert error.word == "unverified_membership", "its memories are for those who have a role in it"
 
 
 async def test_a_project_is_taken_by_name_and_slug(owner: Person, member: Person) -> None:

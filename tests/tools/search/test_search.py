@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stores.errors import Forbidden, InvalidRequest, ValidationFailed
+from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up
 from tools.retrieval.plan import LANE_DEPTH
 
@@ -259,7 +259,7 @@ async def test_content_is_cut_or_left_out_as_asked(owner: Person) -> None:
         ({"query": "a", "occurred_after": "soon"}, ValidationFailed),
         ({"query": "a", "memory_scope": "public"}, Forbidden),
         ({"query": "a", "memory_scope": "project"}, InvalidRequest),
-        ({"query": "a", "memory_scope": "project", "scope_key": "nowhere"}, Forbidden),
+        ({"query": "a", "memory_scope": "project", "scope_key": "nowhere"}, NotFound),
         ({"query": "a", "memory_scope": "team", "scope_key": "nowhere"}, Forbidden),
         ({"query": "a", "types": ["raw_memory"], "since": "garbage"}, ValidationFailed),
         ({"query": "a", "source": "nope", "as_of": "garbage"}, ValidationFailed),
@@ -372,6 +372,16 @@ async def test_search_filters_by_tags_even_with_a_comma(owner: Person) -> None:
         assert wanted in ({hit["name"] for hit in found["results"]}, None), tags
     listed = await owner.call("explore", mode="list", tags="risk, high")
     assert [each["name"] for each in listed["entities"]] == ["Tea"]
+
+
+async def test_several_statuses_are_one_filter_however_they_are_sent(owner: Person) -> None:
+    for status in ("doing", "done", "todo"):
+        made = {"name": f"Paint {status}", "entity_type": "task", "metadata": {"status": status}}
+        await owner.call("create_entity", **made, sync=True)
+    for given in ("Doing, done", ["doing", "done"], '["doing", "done"]'):
+        assert {*await names(owner, "paint", status=given)} == {"Paint doing", "Paint done"}
+        listed = await owner.call("explore", types=["task"], status=given)
+        assert {each["name"] for each in listed["entities"]} == {"Paint doing", "Paint done"}
 
 
 async def test_search_tells_how_many_of_the_readable_records_are_still_being_read(

@@ -71,7 +71,7 @@ async def test_a_document_of_a_project_is_for_its_members(owner: Person, member:
     await member.refused("get_capture", EngrainError, capture_id=capture)
     await owner.call("add_project_member", project_id=project, user_id=member.user_id)
     assert (await member.call("get_capture", capture_id=capture))["scope_key"] == project
-    with pytest.raises(Forbidden, match="unverified_membership"):
+    with pytest.raises(Forbidden, match="project_access_denied"):
         await draft(owner, remember=True, memory_scope="project", scope_key="project_000000000000")
 
 
