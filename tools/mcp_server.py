@@ -168,7 +168,8 @@ class Toolbox:
 
     async def _after(self, context: Context, outcome: Outcome) -> JsonObject:
         caller = self.caller(context)
-        return {} if caller is None else await after_write(self.app, caller, outcome.result)
+        told = {} if caller is None else await after_write(self.app, caller, outcome.result)
+        return told | ({"warnings": [*outcome.warnings]} if outcome.warnings else {})
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None

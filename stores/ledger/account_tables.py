@@ -301,27 +301,29 @@ oauth_tokens = Table(
 audit_entries = Table(
     "audit_entries",
     metadata,
-    key("id", primary_key=True),
-    key("organization_id", nullable=True),
+    key("organization_id", primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    key("id"),
     key("actor_id", nullable=True),
     key("action"),
+    key("family"),
     key("resource", nullable=True),
-    words("details"),
-    words("request"),
-    micros("created_at"),
     key("memory_scope", nullable=True),
     key("project_id", nullable=True),
     Column("allowed", Boolean, nullable=True),
-    Column("position", BigInteger, nullable=False),
+    words("details"),
+    words("request"),
+    micros("created_at"),
     words("hash"),
-    Index("ix_audit_entries_newest", "organization_id", "created_at", "id"),
-    Index("ix_audit_entries_chain", "organization_id", "position"),
     *(
-        Index(f"ix_audit_entries_{name}", "organization_id", name, "created_at", "id")
-        for name in ("actor_id", "action", "memory_scope", "project_id", "allowed")
+        Index(f"ix_audit_entries_{name}", "organization_id", name, "position")
+        for name in ("created_at", "actor_id", "action", "family", "project_id", "memory_scope", "allowed")
     ),
 )
-"""Outlives its users. Without an organization it concerns the server. `hash` chains the entries of a log."""
+"""Outlives its users. The organization is empty for the server's log; `hash` chains the entries of a log.
+
+`family` is the first word of the action.
+"""
 
 audit_subjects = Table(
     "audit_subjects",
@@ -329,10 +331,9 @@ audit_subjects = Table(
     key("organization_id", primary_key=True),
     key("subject", primary_key=True),
     key("role", primary_key=True),
-    Column("created_at", BigInteger, primary_key=True, autoincrement=False),
-    key("entry_id", primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
 )
-"""Records that an entry names, by role: `resource`, `source`, `derived`. The organization is empty for the server."""
+"""Records that an entry names, by role: `resource`, `source`, `derived`."""
 
 audit_heads = Table(
     "audit_heads",

@@ -1,7 +1,7 @@
 """Audit log: append-only, written in the transaction of the action, each entry chained to the one before."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -21,17 +21,17 @@ FIRST = "0" * 64
 PAGE = 1_000
 
 _entries, _heads, _subjects = audit_entries, audit_heads, audit_subjects
-CHAINED = ("id", "created_at", "organization_id", "actor_id", "action", "resource", "details", "request")
-_columns = [_entries.c[name] for name in CHAINED]
+CHAINED = ("position", "id", "created_at", "organization_id", "actor_id", "action", "resource", "details", "request")
+_columns = [*(_entries.c[name] for name in CHAINED), _entries.c.hash]
 _log: BindParameter[str] = bindparam("log")
-_advance = (
+_head = select(_heads.c.position, _heads.c.hash).where(_heads.c.organization_id == _log)
+_lock_head = _head.with_for_update()
+_move_head = (
     update(_heads)
     .where(_heads.c.organization_id == _log)
-    .values(position=_heads.c.position + 1)
-    .returning(_heads.c.position, _heads.c.hash)
+    .values(position=bindparam("new_position"), hash=bindparam("new_hash"))
 )
-_settle = update(_heads).where(_heads.c.organization_id == _log).values(hash=bindparam("new_hash"))
-_head = select(_heads.c.position, _heads.c.hash).where(_heads.c.organization_id == _log)
+_add_entry, _add_subjects = insert(_entries), insert(_subjects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class Audit(Store):
     def entries(self, query: AuditQuery) -> list[AuditEntry]:
         """Return the matching entries, newest first."""
         statement = (
-            select(*_columns, _entries.c.position, _entries.c.hash)
+            select(*_columns)
             .where(*_conditions(query))
-            .order_by(_entries.c.created_at.desc(), _entries.c.id.desc())
+            .order_by(_entries.c.position.desc())
             .limit(query.limit)
             .offset(query.offset)
         )
@@ -106,32 +106,22 @@ class Audit(Store):
 
     def faults(self, organization_id: str | None) -> list[str]:
         """Verify the chain of a log; return a sentence about its first fault, if there is one."""
-        hash_, position = FIRST, 0
-        for number, stored, row in self._chain(organization_id):
-            position += 1
-            if number != position:
-                return [f"entry {position} of the audit log is missing"]
-            hash_ = _chained(hash_, number, row)
-            if hash_ != stored:
-                return [f"entry {position} of the audit log ({row[0]}) was altered"]
-        head = self._first(_head, {"log": organization_id or ""})
-        is_whole = position == 0 if head is None else tuple(head) == (position, hash_)
-        return [] if is_whole else [f"entries of the audit log after {position} are missing"]
-
-    def _chain(self, organization_id: str | None) -> Iterator[tuple[int, str, Sequence[Any]]]:
-        last = 0
+        log, last, position = organization_id or "", FIRST, 0
         while True:
-            page = (
-                select(_entries.c.position, _entries.c.hash, *_columns)
-                .where(_entries.c.organization_id == organization_id, _entries.c.position > last)
-                .order_by(_entries.c.position)
-                .limit(PAGE)
-            )
-            rows = self._all(page, {})
-            yield from ((row[0], row[1], row[2:]) for row in rows)
+            page = select(*_columns).where(_entries.c.organization_id == log, _entries.c.position > position)
+            rows = self._all(page.order_by(_entries.c.position).limit(PAGE), {})
+            for row in rows:
+                position += 1
+                if row.position != position:
+                    return [f"entry {position} of the audit log is missing"]
+                last = _chained(last, row[:-1])
+                if last != row.hash:
+                    return [f"entry {position} of the audit log ({row.id}) was altered"]
             if len(rows) < PAGE:
-                return
-            last = rows[-1][0]
+                break
+        head = self._first(_head, {"log": log})
+        is_whole = position == 0 if head is None else tuple(head) == (position, last)
+        return [] if is_whole else [f"entries of the audit log after {position} are missing"]
 
 
 def append_audit(connection: Connection, now: datetime, draft: AuditDraft | None) -> str:
@@ -139,43 +129,44 @@ def append_audit(connection: Connection, now: datetime, draft: AuditDraft | None
     if draft is None:
         return ""
     check_keys((draft.action, draft.actor_id, draft.organization_id, draft.resource))
-    log, created_at = draft.organization_id or "", to_micros(now)
-    head = connection.execute(_advance, {"log": log}).first()
+    log = draft.organization_id or ""
+    head = connection.execute(_lock_head, {"log": log}).first()
     if head is None:
         new = {"organization_id": log, "position": 0, "hash": FIRST}
         connection.execute(insert_or_skip(connection.dialect.name, _heads), new)
-        head = connection.execute(_advance, {"log": log}).one()
+        head = connection.execute(_lock_head, {"log": log}).one()
     values: Values = {
+        "position": head.position + 1,
         "id": uuid4().hex,
-        "created_at": created_at,
-        "organization_id": draft.organization_id,
+        "created_at": to_micros(now),
+        "organization_id": log,
         "actor_id": draft.actor_id,
         "action": draft.action,
         "resource": draft.resource,
         "details": dump_json(draft.details),
         "request": dump_json(draft.request),
     }
-    hash_ = _chained(head.hash, head.position, [values[name] for name in CHAINED])
-    connection.execute(_settle, {"log": log, "new_hash": hash_})
-    connection.execute(insert(_entries), values | _facets(draft) | {"position": head.position, "hash": hash_})
-    named = {"organization_id": log, "created_at": created_at, "entry_id": values["id"]}
-    rows = [named | {"role": role, "subject": subject} for role, subject in sorted(draft.subjects)]
-    if rows:
-        connection.execute(insert(_subjects), rows)
+    hash_ = _chained(head.hash, [values[name] for name in CHAINED])
+    connection.execute(_move_head, {"log": log, "new_position": values["position"], "new_hash": hash_})
+    connection.execute(_add_entry, values | _facets(draft) | {"hash": hash_})
+    place = {"organization_id": log, "position": values["position"]}
+    if rows := [place | {"role": role, "subject": subject} for role, subject in sorted(draft.subjects)]:
+        connection.execute(_add_subjects, rows)
     return str(values["id"])
 
 
 def _facets(draft: AuditDraft) -> Values:
     scope, project, allowed = (draft.details.get(name) for name in ("memory_scope", "project_id", "policy_allowed"))
     return {
+        "family": draft.action.partition(".")[0],
         "memory_scope": scope if isinstance(scope, str) else None,
         "project_id": project if isinstance(project, str) else None,
         "allowed": allowed if isinstance(allowed, bool) else None,
     }
 
 
-def _chained(before: str, position: int, cells: Sequence[Any]) -> str:
-    told = dump_json([before, position, *cells])
+def _chained(before: str, cells: Sequence[Any]) -> str:
+    told = dump_json([before, *cells])
     return hashlib.sha256(told.encode()).hexdigest()
 
 
@@ -184,15 +175,20 @@ def detailed(draft: AuditDraft | None, details: JsonObject) -> AuditDraft | None
 
 
 def _conditions(query: AuditQuery) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = [_entries.c.organization_id == query.organization_id]
-    wanted = ("actor_id", "memory_scope", "project_id", "allowed")
-    found += [_entries.c[name] == value for name in wanted if (value := getattr(query, name)) is not None]
-    of_log = select(_subjects.c.entry_id).where(_subjects.c.organization_id == (query.organization_id or ""))
+    log = query.organization_id or ""
+    found: list[ColumnElement[bool]] = [_entries.c.organization_id == log]
+    names = ("actor_id", "memory_scope", "project_id", "allowed")
+    wanted = {name: value for name in names if (value := getattr(query, name)) is not None}
+    found += [_entries.c[name] == value for name, value in wanted.items()]
     for role, subject in query.subjects:
-        named = of_log.where(_subjects.c.subject == subject)
-        found.append(_entries.c.id.in_(named if role is None else named.where(_subjects.c.role == role)))
+        named = select(_subjects.c.position).where(_subjects.c.organization_id == log, _subjects.c.subject == subject)
+        found.append(_entries.c.position.in_(named if role is None else named.where(_subjects.c.role == role)))
     if query.action is not None and query.action.endswith("."):
-        found += [_entries.c.action > query.action, _entries.c.action < query.action[:-1] + "/"]
+        family, _, rest = query.action.partition(".")
+        # As expressions, where the index of another column is shorter or has the wanted order.
+        found.append((_entries.c.family + "" if wanted else _entries.c.family) == family)
+        if rest:
+            found.append((_entries.c.action + "").startswith(query.action, autoescape=True))
     elif query.action is not None:
         found.append(_entries.c.action == query.action)
     if query.since is not None:
@@ -203,6 +199,6 @@ def _conditions(query: AuditQuery) -> list[ColumnElement[bool]]:
 
 
 def _to_entry(row: Sequence[Any]) -> AuditEntry:
-    cells: list[Any] = list(row)
-    draft = AuditDraft(cells[4], cells[2], cells[3], cells[5], load_object(cells[6]), load_object(cells[7]))
-    return AuditEntry(cells[0], from_micros(cells[1]), draft, *cells[8:])
+    position, entry_id, created_at, log, actor, action, resource, details, request, hash_ = row
+    draft = AuditDraft(action, log or None, actor, resource, load_object(details), load_object(request))
+    return AuditEntry(entry_id, from_micros(created_at), draft, position, hash_)

@@ -1,6 +1,6 @@
 """Audit entries of calls; they hold ids, never text of a record."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from auth.memory_policy import READ_REASONS, WRITE_REASON
 from auth.policy import Visibility
@@ -10,6 +10,7 @@ from tools.frame.operation import Call
 
 WITHHELD = ("team", "shared", "delegated")
 REMEMBER, RECALL, DENY = "memory.remember", "memory.recall", "memory.policy_deny"
+SECRET_FOUND = "memory.secret_found"  # noqa: S105 - the name of an action
 
 
 def audit_entry(
@@ -52,6 +53,11 @@ def denial_entry(home: str | None, call: Call, place: Visibility, reason: str) -
     """Draft the entry of a refused read or write of memories."""
     details: JsonObject = {"memory_scope": place.memory_scope, "policy_allowed": False, "policy_reason": reason}
     return memory_entry(home, call, DENY, place, details, {"scope_key": place.scope_key})
+
+
+def secrets_entry(home: str | None, call: Call, operation: str, warnings: Sequence[str]) -> AuditDraft:
+    """Draft the entry of a write in which credentials were found, for the log of its author."""
+    return audit_entry(call, SECRET_FOUND, home, None, {"operation": operation, "warnings": [*warnings]})
 
 
 def remember_entry(home: str | None, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:

@@ -13,8 +13,9 @@ from stores.errors import AuthenticationRequired, EngrainError, Forbidden, Inval
 from stores.ledger import Claim, KeyedRequest, Replay
 from tools.app import App
 from tools.entities.entities import no_entity
-from tools.frame.audit_entries import denial_entry
+from tools.frame.audit_entries import denial_entry, secrets_entry
 from tools.frame.operation import Call, Operation, Outcome, Request, Result
+from tools.frame.screening import screened
 from tools.records.project_names import NAMING, ProjectNames
 from tools.runtime.threads import in_thread
 
@@ -60,7 +61,8 @@ async def execute(
     require_rights(operation, call.principal)
     try:
         if idempotency_key is None or not operation.mutates or call.principal is None:
-            return Outcome(_status(operation), await _run(app, operation, call, request))
+            result, warnings = await _run(app, operation, call, request)
+            return Outcome(_status(operation), result, warnings=warnings)
         return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
     except RecordUnreadable as error:
         raise _hidden(error, call.principal) from error
@@ -76,17 +78,23 @@ def _note_denial(app: App, call: Call, place: Visibility, denied: EngrainError) 
     app.ledger.audit.append(denial_entry(app.accounts.home_of(call.caller.user_id), call, place, reason))
 
 
-async def _run(app: App, operation: Operation, call: Call, request: Request) -> Result:
+async def _run(app: App, operation: Operation, call: Call, request: Request) -> tuple[Result, list[str]]:
     projects = ProjectNames(app, call.principal) if call.principal is not None else None
     try:
         if projects is not None and request.model_fields_set & NAMING:
             request = await in_thread(projects.with_ids, request)
+        warnings: list[str] = []
+        if operation.scope == "write":
+            request, warnings = await in_thread(screened, operation, request, app.settings.secrets)
         result: Result = await operation.run(app, call, request)
     except EngrainError as error:
         if projects is not None and "project" in error.details:
             await in_thread(projects.suggest, error)
         raise
-    return result
+    if warnings:
+        home = await in_thread(app.accounts.home_of, call.caller.user_id)
+        await in_thread(app.ledger.audit.append, secrets_entry(home, call, operation.name, warnings))
+    return result, warnings
 
 
 def _hidden(error: RecordUnreadable, principal: Principal | None) -> EngrainError:
@@ -100,11 +108,11 @@ async def _execute_once(app: App, operation: Operation, call: Call, request: Req
     if isinstance(claim, Replay):
         return Outcome(claim.status, stored=_replayed(claim.body), replayed=True)
     try:
-        result = await _run(app, operation, replace(call, claim=claim, idempotency_key=key[0]), request)
+        result, warnings = await _run(app, operation, replace(call, claim=claim, idempotency_key=key[0]), request)
     except BaseException:
         await in_thread(app.ledger.idempotency.release, claim)
         raise
-    outcome = Outcome(_status(operation), result)
+    outcome = Outcome(_status(operation), result, warnings=warnings)
     if operation.secret:
         await in_thread(app.ledger.idempotency.finish_unkept, claim, outcome.status)
     else:

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
@@ -259,15 +259,20 @@ class Outcome:
     result: Result | None = None
     stored: bytes | None = None
     replayed: bool = False
+    warnings: Sequence[str] = ()
+    """Sentences about the request, in the answer."""
 
     def content(self) -> bytes:
         """Return the answer as JSON; empty for 204."""
         if self.stored is not None:
             return self.stored
+        if self.warnings and self.result is not None:
+            return json.dumps(self.body(), ensure_ascii=False).encode()
         return b"" if self.result is None else self.result.model_dump_json().encode()
 
     def body(self) -> JsonObject:
         """Return the answer as a plain object."""
         if self.stored is not None:
             return dict(json.loads(self.stored)) if self.stored else {}
-        return {} if self.result is None else self.result.model_dump(mode="json")
+        found = {} if self.result is None else self.result.model_dump(mode="json")
+        return found | {"warnings": [*self.warnings]} if self.warnings else found

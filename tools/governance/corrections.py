@@ -20,7 +20,7 @@ from tools.governance.correction_models import (
     SynthesisImpact,
     lifecycle_view,
 )
-from tools.governance.derived import Effect, effects, resting_on
+from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
 from tools.governance.lifecycle import RULES, Lifecycle, Step, is_withheld, placed
 from tools.memory.spaces import INSUFFICIENT
 from tools.records.receipts import receipt_for
@@ -204,7 +204,10 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
         tx.rejections.admit(memory.id)
     if request.action == "mark_wrong":
         withheld = [each.after for each in done.effects if each.after is not None and is_withheld(each.after)]
-        for record in (memory, *withheld):
+        quoting = [
+            each for each in withheld if len(each.content) >= QUOTE_CHARACTERS and each.content in memory.content
+        ]
+        for record in (memory, *quoting):
             scope = scope_of_words(record, record.principal_id)
             tx.rejections.reject(scope, [record.content], memory.id)
     if done.after is None:

@@ -61,6 +61,11 @@ class Settings(BaseModel):
     jobs: Literal["inside", "none"] = Field(
         "inside", description="Run background jobs in the server, or `none` where `engrain worker` does."
     )
+    secrets: Literal["warn", "redact", "refuse"] = Field(
+        "warn",
+        description="What happens to writes with what looks like a credential: `warn` in the answer, `redact` it, or "
+        "`refuse` the write.",
+    )
     graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="Engine of the graph index.")
     open_organizations: int = Field(32, ge=1, le=4096, description="Organizations whose indexes stay open.")
     vector_memory_mb: int = Field(512, ge=16, description="Memory for exact vector search in all organizations, in MB.")

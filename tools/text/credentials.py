@@ -37,8 +37,19 @@ _NAMED_VALUES = tuple(
 )
 
 
+_HINTS = (
+    "key", "secret", "token", "pass", "pwd", "credential", "_live_", "_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
+    "github_pat_", "glpat-", "xox", "npm_", "pypi-", "sk-", "hf_", "akia", "asia", "aiza", "eyj", "bearer", "://",
+    "authorization", "cookie", "-u", "pin",
+)  # fmt: skip
+"""One of these stands in each credential, in lower case; looking for them takes a hundredth of the patterns' time."""
+
+
 def redacted(text: str) -> tuple[str, int]:
     """Replace what looks like a credential; return the text and how many there were."""
+    lowered = text.lower()
+    if not any(hint in lowered for hint in _HINTS):
+        return text, 0
     count = 0
     for pattern in _CREDENTIALS:
         text, found = pattern.subn(REDACTED, text)

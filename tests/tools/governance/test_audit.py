@@ -1,0 +1,59 @@
+"""The audit log of memories: filters, a chain that shows every alteration, and export."""
+
+import csv
+import io
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from sqlalchemy import delete, update
+
+from stores.errors import InvalidRequest, ValidationFailed
+from stores.ledger.account_tables import audit_entries
+from tests.people import Person
+from tools.app import App
+
+pytestmark = pytest.mark.anyio
+
+
+async def used(owner: Person) -> None:
+    await owner.call("remember", title="Cellar", content="The key hangs in the cellar.", memory_scope="organization")
+    await owner.call("recall", query="key", memory_scope="organization")
+
+
+async def test_events_are_filtered_and_unknown_filters_refused(owner: Person, member: Person) -> None:
+    await used(owner)
+    await member.call("recall", query="key", memory_scope="organization")
+    recalls = (await owner.call("memory_audit", action="memory.recall", actor_user_id=member.user_id))["events"]
+    assert [(each["user_id"], each["policy_allowed"]) for each in recalls] == [(member.user_id, True)]
+    assert (await owner.call("memory_audit", memory_scope="team"))["events"] == []
+    await owner.refused("memory_audit", InvalidRequest, action="project.create", match="invalid_memory_audit_action")
+    await owner.refused("memory_audit", ValidationFailed, actor="somebody")
+
+
+@pytest.mark.parametrize("fault", ["altered", "removed", "shortened"])
+async def test_the_chain_names_what_was_altered(own_app: App, owner: Person, fault: str) -> None:
+    await used(owner)
+    audit, log = own_app.ledger.audit, audit_entries.c.organization_id == owner.organization_id
+    assert audit.faults(owner.organization_id) == []
+    last = audit_entries.c.position > 1
+    statement = {
+        "altered": update(audit_entries).where(log, audit_entries.c.position == 1).values(actor_id="mallory"),
+        "removed": delete(audit_entries).where(log, audit_entries.c.position == 1),
+        "shortened": delete(audit_entries).where(log, last),
+    }[fault]
+    with own_app.ledger._database.write() as connection:
+        connection.execute(statement)
+    (found,) = audit.faults(owner.organization_id)
+    assert {"altered": "entry 1", "removed": "entry 1", "shortened": "after 1"}[fault] in found
+
+
+async def test_the_log_is_exported(owner: Person) -> None:
+    await used(owner)
+    entries = (await owner.call("read_audit"))["entries"]
+    plain = (await owner.run("export_audit")).result
+    rows = list(csv.DictReader(io.StringIO(plain.content.decode())))
+    assert [row["id"] for row in rows] == [each["id"] for each in entries]
+    assert json.loads(rows[0]["details"]) == entries[0]["details"]
+    table = pq.read_table(io.BytesIO((await owner.run("export_audit", format="parquet", limit=1)).result.content))
+    assert table.column("hash").to_pylist() == [rows[0]["hash"]]
