@@ -13,7 +13,7 @@ import structlog
 from stores.embedding import Embedder
 from stores.folder import claim, release
 from stores.graph import Room
-from stores.indexer.embedding_worker import EmbedderSource, EmbeddingWorker
+from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
@@ -41,14 +41,14 @@ class Indexer:
         ledger: Ledger,
         folder: Path,
         *,
-        embedder: Embedder | Callable[[], Embedder] | None,
+        embedder: Embedder | None,
         options: IndexerOptions,
         clock: Callable[[], datetime],
         late: TokenEncoder | None = None,
     ) -> None:
         self._folder = folder.absolute()
         self._ledger = ledger
-        turns = EmbeddingWorker(EmbedderSource(embedder), options, late) if embedder is not None else None
+        turns = EmbeddingWorker(embedder, options, late) if embedder is not None else None
         self._turns = turns
         self._builders = ThreadPoolExecutor(BUILDERS, "index-builder")
         room = Room(options.graph_budget_mb * 1_000_000)

@@ -207,7 +207,7 @@ class OpenOrganization:
         closing = Closing(self._shared.ledger.feed.epoch, "", marks, words=layout())
         if turns is None or "vectors" not in marks:
             return closing
-        return replace(closing, model=turns.source.model, tokens=turns.token_label)
+        return replace(closing, model=turns.embedder.model, tokens=turns.token_label)
 
     def _missing(self, sequence: int, record_ids: Sequence[str]) -> Missing:
         without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]

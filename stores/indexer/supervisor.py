@@ -156,8 +156,8 @@ class Supervisor:
         turns = self._shared.turns
         if turns is None or closing is None:
             return False
-        model, tokens = turns.source.model, turns.token_label
-        return bool(model and closing.model != model) or bool(tokens and closing.tokens != tokens)
+        model, tokens = turns.embedder.model, turns.token_label
+        return closing.model != model or bool(tokens and closing.tokens != tokens)
 
     def _other_words(self, closing: Closing | None) -> bool:
         return closing is not None and closing.words != layout()

@@ -58,7 +58,7 @@ class VectorAdapter:
 
     def _opened(self, folder: Path, around: Surroundings) -> VectorIndex:
         with _reaching_model():
-            embedder = self._worker.source.get()
+            embedder = self._worker.embedder
             dimension = embedder.dimension
         budget, late = around.options.vector_budget_mb, self._worker.late
         index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
@@ -326,7 +326,7 @@ class VectorTrack(Track[VectorIndex]):
         if not text:
             return []
         with _reaching_model():
-            return self._worker.source.get().split(text)
+            return self._worker.embedder.split(text)
 
 
 def _newest(works: Sequence[Work]) -> list[Work]:
