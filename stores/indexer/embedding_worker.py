@@ -12,9 +12,8 @@ import structlog
 
 from stores.embedding import Embedder
 from stores.indexer.embedding_queue import EmbeddingQueue, Slice
-from stores.indexer.encoding import TokenEncoder
 from stores.indexer.options import IndexerOptions
-from stores.indexer.token_queue import TokenQueue
+from stores.indexer.token_queue import TokenEncoder, TokenQueue
 from stores.indexer.vector_cache import VectorCache
 from stores.processor import yield_to_others
 

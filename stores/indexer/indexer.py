@@ -14,13 +14,13 @@ from stores.embedding import Embedder
 from stores.folder import claim, release
 from stores.graph import Room
 from stores.indexer.embedding_worker import EmbeddingWorker
-from stores.indexer.encoding import TokenEncoder
 from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry
 from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
+from stores.indexer.token_queue import TokenEncoder
 from stores.ledger import Ledger
 
 OPEN_TIMEOUT_S = 20.0

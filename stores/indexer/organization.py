@@ -3,8 +3,8 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future, InvalidStateError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,6 @@ from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus
 from stores.indexer.surroundings import Surroundings
 from stores.indexer.vector_track import VectorAdapter
-from stores.indexer.waits import Missing, Waits
 from stores.ledger import Ledger
 from stores.lexical import LexicalIndex, layout
 from stores.vectors import VectorIndex
@@ -53,6 +52,69 @@ class Shared:
     room: Room
     turns: EmbeddingWorker | None
     progressed: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    names: tuple[str, ...]
+    hopeful: bool
+    """One of them will hold it soon."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waiter:
+    sequence: int
+    record_ids: Sequence[str]
+    done: "Future[list[str]]"
+
+
+class Waits:
+    """Waiters for writes, as futures. The result names the indexes without the write."""
+
+    def __init__(self, missing: Callable[[int, Sequence[str]], Missing]) -> None:
+        self._missing = missing
+        self._lock = threading.Lock()
+        self._waiters: list[Waiter] = []
+        self._over = False
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def add(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
+        waiter = Waiter(sequence, record_ids, Future())
+        with self._lock:
+            self._waiters.append(waiter)
+        self._settle(waiter)
+        if self._over:
+            self._answer(waiter, self._missing(sequence, record_ids))
+        return waiter.done
+
+    def review(self) -> None:
+        """Answer those whose write is indexed, or will not be."""
+        with self._lock:
+            waiters = list(self._waiters)
+        for waiter in waiters:
+            self._settle(waiter)
+
+    def end(self) -> None:
+        with self._lock:
+            self._over = True
+            waiters = list(self._waiters)
+        for waiter in waiters:
+            self._answer(waiter, self._missing(waiter.sequence, waiter.record_ids))
+
+    def _settle(self, waiter: Waiter) -> None:
+        missing = self._missing(waiter.sequence, waiter.record_ids)
+        if not missing.hopeful or waiter.done.done():
+            self._answer(waiter, missing)
+
+    def _answer(self, waiter: Waiter, missing: Missing) -> None:
+        with self._lock:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+        # It may be cancelled, or answered by another thread.
+        with suppress(InvalidStateError):
+            waiter.done.set_result(list(missing.names))
 
 
 class OpenOrganization:
