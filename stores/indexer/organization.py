@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from stores.graph import GraphIndex, Room
+from stores.graph import GraphIndex
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import Feed
 from stores.indexer.feed_adapters import GraphAdapter, LexicalAdapter
@@ -21,6 +21,7 @@ from stores.indexer.surroundings import Surroundings
 from stores.indexer.vector_track import VectorAdapter
 from stores.ledger import Ledger
 from stores.lexical import LexicalIndex, layout
+from stores.room import Room
 from stores.vectors import VectorIndex
 
 OPENING = "it is being opened"
@@ -49,7 +50,8 @@ class Shared:
     options: IndexerOptions
     clock: Callable[[], datetime]
     builders: Executor
-    room: Room
+    graph_room: Room
+    vector_room: Room
     turns: EmbeddingWorker | None
     progressed: Callable[[str], None]
 
@@ -135,8 +137,10 @@ class OpenOrganization:
         )  # fmt: skip
         self.waits = Waits(self._missing)
         self.lexical = Lane(LexicalAdapter(), around)
-        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.room), around)
-        self.vectors = Lane(VectorAdapter(shared.turns), around) if shared.turns is not None else None
+        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.graph_room), around)
+        self.vectors = (
+            Lane(VectorAdapter(shared.turns, shared.vector_room), around) if shared.turns is not None else None
+        )
         self.lanes: tuple[Lane[Any], ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
         self.head = 0
         self.opened_at = self.used_at = time.monotonic()

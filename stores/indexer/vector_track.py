@@ -19,6 +19,7 @@ from stores.indexer.surroundings import ModelUnavailable, Surroundings, describe
 from stores.indexer.token_queue import TokenQueue
 from stores.indexer.track import FOREVER, Track
 from stores.records import Change, Position
+from stores.room import Room
 from stores.tokens import TokenStore
 from stores.vectors import ModelChanged, VectorIndex, VectorState
 from stores.vectors.passages import ranges
@@ -33,8 +34,9 @@ class VectorAdapter:
     name: IndexName = "vectors"
     in_place = True
 
-    def __init__(self, worker: EmbeddingWorker) -> None:
+    def __init__(self, worker: EmbeddingWorker, room: Room) -> None:
         self._worker = worker
+        self._room = room
 
     @property
     def outage(self) -> str:
@@ -60,8 +62,8 @@ class VectorAdapter:
         with _reaching_model():
             embedder = self._worker.embedder
             dimension = embedder.dimension
-        budget, late = around.options.vector_budget_mb, self._worker.late
-        index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
+        index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, room=self._room)
+        late = self._worker.late
         if late is None:
             # Deleted records would stay in it.
             TokenStore.remove(folder)
