@@ -26,8 +26,6 @@ from stores.vectors.passages import ranges
 
 MISSING, ALL = "missing", "all"
 READ_CHANGES = 500
-SELDOM = 20
-"""Factor on the rest of records that the index refused."""
 
 
 class VectorAdapter:
@@ -233,8 +231,7 @@ class VectorTrack(Track[VectorIndex]):
             read = self._around.feed.entities([work.record_id for work in works])
             for work in works:
                 work.take_in(read.get(work.record_id), self._divide)
-                if not self.works.is_refused(work.record_id):
-                    work.vectors = self._worker.remembered.recall(work.texts()) or []
+                work.vectors = self._worker.remembered.recall(work.texts()) or []
                 self.works.add(work)
             self._worker.wake()
 
@@ -292,7 +289,7 @@ class VectorTrack(Track[VectorIndex]):
         self.tokens.follow([], gone)
         self._buffer = [work for work in self._buffer if work.record_id not in gone]
         for work, reason in refused:
-            if self.works.refuse(work, reason, lambda refusals: SELDOM * self._around.options.pause_s(refusals)):
+            if self.works.refuse(work, reason):
                 log_refused(self._around.organization_id, "vectors", "entity", work.record_id, reason)
         self._worker.wake()
 

@@ -244,7 +244,7 @@ class Spoiling(HashEmbedder):
         return vectors
 
 
-def test_a_record_whose_vectors_the_index_refuses_is_embedded_again_until_it_takes_them(world: World) -> None:
+def test_a_record_whose_vectors_the_index_refuses_is_left_out_until_it_changes(world: World) -> None:
     world.embedder = embedder = Spoiling()
     embedder.spoilt = "poison"
     world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(20)], draft("a", "poison"))
@@ -254,9 +254,10 @@ def test_a_record_whose_vectors_the_index_refuses_is_embedded_again_until_it_tak
     last = world.write(draft("last", "heron"))
     assert world.indexer.wait_applied(ORG, last, ["last"], PATIENCE_S) == []
     embedder.spoilt = None
+    world.update("a", content="cured")
     world.settle()
     assert world.indexer.degraded(ORG) == {}
-    assert world.by_meaning("a poison", limit=1) == ["a"]
+    assert world.by_meaning("a cured", limit=1) == ["a"]
     assert world.indexer.check(ORG) == []
 
 
