@@ -127,7 +127,7 @@ def _bare(folder: Path, texts: Sequence[Record]) -> Iterator[_Bare]:
         for first in range(0, len(entities), _PAGE):
             page = entities[first : first + _PAGE]
             vectors.replace([bare.embedded(entity) for entity in page], (), VectorState(_POSITION))
-        vectors.load_matrix()
+        vectors.vectors_of(())  # loads all into memory
         yield bare
     finally:
         for index in (vectors, graph, lexical, database):

@@ -2,8 +2,8 @@
 
 from stores.embedding.embedder import Embedder, EmbeddingFailed, EmbeddingSpec, Passage
 from stores.embedding.passages import split_passages
-from stores.embedding.provider import build_embedder
 from stores.embedding.watched import WatchedEmbedder
+from stores.embedding.workers import Workers
 
 __all__ = [
     "Embedder",
@@ -14,3 +14,21 @@ __all__ = [
     "build_embedder",
     "split_passages",
 ]
+
+
+def build_embedder(spec: EmbeddingSpec, workers: Workers | None = None) -> Embedder | None:
+    """Return an embedder, not yet loaded or connected; None for the provider `none`.
+
+    Raises:
+        InvalidSetting: A remote provider has no model, or a malformed address or key.
+    """
+    if spec.provider == "none":
+        return None
+    # Imported late: onnxruntime and the HTTP client slow the start.
+    if spec.provider == "builtin":
+        from stores.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
+
+        return BuiltinEmbedder(workers)
+    from stores.embedding.remote import RemoteEmbedder  # noqa: PLC0415 - lazy on purpose
+
+    return RemoteEmbedder(spec)

@@ -1,21 +1,9 @@
 """Graph index: relations with times and visibility. Ids only, never text."""
 
 from stores.graph.engine import Engine
-from stores.graph.graph_cache import Room
 from stores.graph.index import GraphIndex
 from stores.graph.neighbours import Direction, Neighbour, NeighbourQuery
 from stores.graph.recovery import probe
 from stores.graph.walk import Reached, Step, Walk
 
-__all__ = [
-    "Direction",
-    "Engine",
-    "GraphIndex",
-    "Neighbour",
-    "NeighbourQuery",
-    "Reached",
-    "Room",
-    "Step",
-    "Walk",
-    "probe",
-]
+__all__ = ["Direction", "Engine", "GraphIndex", "Neighbour", "NeighbourQuery", "Reached", "Step", "Walk", "probe"]

@@ -6,13 +6,13 @@ that meets an entity with changed edges is the engine's; many of those, and the 
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 import structlog
 
 from stores.index import IndexBatch
+from stores.room import REST_SHARE, Room
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,46 +20,12 @@ if TYPE_CHECKING:
     from stores.graph.adjacency import Adjacency
 
 BYTES_PER_ENTITY, BYTES_PER_EDGE = 250, 130
-REST_SHARE = 20.0
-"""In multiples of the time that a read took."""
 FULL_REST_S = 600.0
 """Before a graph that does not fit is counted again."""
 FEW_CHANGED, CHANGED_SHARE = 200, 0.05
 """Changed entities, and their share, above which a copy is dropped."""
 
 log = structlog.get_logger("graph")
-
-
-class Room:
-    """Memory budget of many copies; evicts the least recently walked. Thread-safe."""
-
-    def __init__(self, budget_bytes: int) -> None:
-        self._budget = budget_bytes
-        self._lock = threading.Lock()
-        self._sizes: OrderedDict[GraphCache, int] = OrderedDict()
-
-    def take(self, owner: "GraphCache", size: int) -> bool:
-        """Reserve memory, evicting others; False where it never fits."""
-        if size > self._budget:
-            return False
-        dropped: list[GraphCache] = []
-        with self._lock:
-            self._sizes[owner] = size
-            self._sizes.move_to_end(owner)
-            while sum(self._sizes.values()) > self._budget:
-                dropped.append(self._sizes.popitem(last=False)[0])
-        for each in dropped:
-            each.drop()
-        return True
-
-    def use(self, owner: "GraphCache") -> None:
-        with self._lock:
-            if owner in self._sizes:
-                self._sizes.move_to_end(owner)
-
-    def leave(self, owner: "GraphCache") -> None:
-        with self._lock:
-            self._sizes.pop(owner, None)
 
 
 class GraphCache:

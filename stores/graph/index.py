@@ -13,12 +13,13 @@ from stores.graph.applying import write
 from stores.graph.engine import MIB, Engine, Session
 from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
 from stores.graph.gate import Gate
-from stores.graph.graph_cache import GraphCache, Room
+from stores.graph.graph_cache import GraphCache
 from stores.graph.neighbours import Edge, Neighbour, NeighbourQuery, hop
 from stores.graph.sessions import Sessions
 from stores.graph.walk import Walk, breadth_first
 from stores.index import IndexBatch
 from stores.records import Entity, Position, Relation
+from stores.room import Room
 
 _CHECKPOINT_TRANSACTIONS = 1_000
 _CHECKPOINT_RECORDS = 20_000

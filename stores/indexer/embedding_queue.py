@@ -10,6 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING
 
 from stores.embedding import Passage
@@ -89,14 +90,11 @@ class EmbeddingQueue:
         self._done: list[Work] = []
         self._taken: set[str] = set()
         """Read, and not yet collected."""
-        self._refusals: dict[str, int] = {}
-        """Refusals of the index in a row, by record."""
         self.failing: dict[str, str] = {}
         """Reasons by record, of those refused last time."""
         self._refill: deque[str] = deque()
         self._lacking: set[str] = set()
         self._total = 0
-        self._calls = False
 
     @property
     def sequence(self) -> int:
@@ -166,7 +164,6 @@ class EmbeddingQueue:
     def next_records(self) -> list[Work]:
         """Return the next records to read, if there is room for them."""
         with self._lock:
-            self._calls = False
             interactive = bool(self._queued[True]) and len(self._ready[True]) < self._ready_records
             if not interactive and len(self._ready[False]) > self._ready_records - AT_ONCE:
                 return []
@@ -181,9 +178,6 @@ class EmbeddingQueue:
             del self._queued[work.interactive][work.record_id]
             self._taken.add(work.record_id)
             self._put(work)
-
-    def is_refused(self, record_id: str) -> bool:
-        return record_id in self._refusals
 
     def awaits(self, *, interactive: bool) -> bool:
         """Return whether records are queued or at the model."""
@@ -215,8 +209,7 @@ class EmbeddingQueue:
                 work.vectors.extend(vectors[at : at + len(each.texts)])
                 at += len(each.texts)
                 work.failures = 0
-                if work.record_id not in self._refusals:
-                    self.failing.pop(work.record_id, None)
+                self.failing.pop(work.record_id, None)
                 self._put(work)
 
     def fail(self, slices: Sequence[Slice], reason: str, pause_s: Callable[[int], float]) -> None:
@@ -227,18 +220,15 @@ class EmbeddingQueue:
                 self._rest(each.work, reason, pause_s(each.work.failures) if each.work.failures else 0.0)
                 each.work.failures += 1
 
-    def refuse(self, work: Work, reason: str, pause_s: Callable[[int], float]) -> bool:
-        """Let a record that the index refused rest, then read it again; return whether that is new."""
+    def refuse(self, work: Work, reason: str) -> bool:
+        """Leave out a record that the index refused, until it changes; False if a change is on its way."""
         record_id = work.record_id
         with self._lock:
             if record_id in self._taken or any(record_id in each for each in self._queued.values()):
-                # A newer change of it is on its way.
-                self._refusals.pop(record_id, None)
                 return False
             self._taken.add(record_id)
-            refusals = self._refusals[record_id] = self._refusals.get(record_id, 0) + 1
-            self._rest(work, reason, pause_s(refusals))
-            return refusals == 1
+            self._rest(work, reason, inf)
+            return True
 
     def wake_rested(self) -> float | None:
         """Queue the records that have rested; return when the next one will have."""
@@ -248,18 +238,13 @@ class EmbeddingQueue:
         with self._lock:
             for work in [each for each in self._resting.values() if each.rests_until <= now]:
                 del self._resting[work.record_id]
-                if work.record_id in self._refusals:
-                    self._taken.discard(work.record_id)
-                    self._queued[work.interactive][work.record_id] = None
-                    self._calls = True
-                else:
-                    self._put(work)
-            return min((work.rests_until for work in self._resting.values()), default=None)
+                self._put(work)
+            return min((each.rests_until for each in self._resting.values() if each.rests_until < inf), default=None)
 
     @property
     def calls(self) -> bool:
-        """The lane has something to read or to collect."""
-        return self._calls or bool(self._done)
+        """The lane has something to collect."""
+        return bool(self._done)
 
     def collect(self) -> list[Work]:
         with self._lock:
@@ -281,7 +266,7 @@ class EmbeddingQueue:
             for work in works:
                 self._lacking.discard(work.record_id)
                 if work.record_id not in self._resting:
-                    self._forget_refusal(work.record_id)
+                    self.failing.pop(work.record_id, None)
 
     def contains(self, sequence: int, record_ids: Collection[str]) -> bool:
         with self._lock:
@@ -299,7 +284,7 @@ class EmbeddingQueue:
     def _enqueue(self, record_id: str, *, interactive: bool) -> None:
         if self._resting.pop(record_id, None) is not None:
             self._taken.discard(record_id)
-            self._forget_refusal(record_id)
+            self.failing.pop(record_id, None)
         if record_id in self._taken:
             return
         urgent, deferred = self._queued[True], self._queued[False]
@@ -320,9 +305,5 @@ class EmbeddingQueue:
         self.failing[work.record_id] = reason
         self._resting[work.record_id] = work
 
-    def _forget_refusal(self, record_id: str) -> None:
-        self._refusals.pop(record_id, None)
-        self.failing.pop(record_id, None)
-
     def _left_out(self) -> set[str]:
-        return {each for each, work in self._resting.items() if work.failures > 1 or each in self._refusals}
+        return {each for each, work in self._resting.items() if work.failures > 1 or work.rests_until == inf}

@@ -6,16 +6,14 @@ Order: single writes, bulk writes, token vectors.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from stores.embedding import Embedder
 from stores.indexer.embedding_queue import EmbeddingQueue, Slice
-from stores.indexer.encoding import TokenEncoder
 from stores.indexer.options import IndexerOptions
-from stores.indexer.token_queue import TokenQueue
+from stores.indexer.token_queue import TokenEncoder, TokenQueue
 from stores.indexer.vector_cache import VectorCache
 from stores.processor import yield_to_others
 
@@ -37,32 +35,11 @@ class Rider(Protocol):
     def note_outage(self) -> None: ...
 
 
-class EmbedderSource:
-    """Embedder, made at its first use."""
-
-    def __init__(self, given: "Embedder | Callable[[], Embedder]") -> None:
-        self._given = given
-        self._lock = threading.Lock()
-        self._made: Embedder | None = None
-
-    @property
-    def model(self) -> str:
-        """Empty until the embedder is made."""
-        known = self._made if callable(self._given) else self._given
-        return known.model if known is not None else ""
-
-    def get(self) -> Embedder:
-        with self._lock:
-            if self._made is None:
-                self._made = self._given() if callable(self._given) else self._given
-            return self._made
-
-
 class EmbeddingWorker:
     """Worker for all organizations."""
 
-    def __init__(self, source: EmbedderSource, options: IndexerOptions, late: TokenEncoder | None = None) -> None:
-        self.source = source
+    def __init__(self, embedder: Embedder, options: IndexerOptions, late: TokenEncoder | None = None) -> None:
+        self.embedder = embedder
         self.late = late
         self._tokens_from = 0.0
         """A single write is often followed by others: tokens wait."""
@@ -141,7 +118,7 @@ class EmbeddingWorker:
         texts = [text for each in slices for text in each.texts]
         begin = time.monotonic()
         try:
-            vectors = self.source.get().embed_documents(texts)
+            vectors = self.embedder.embed_documents(texts)
             if len(vectors) != len(texts):
                 raise ValueError(f"{len(vectors)} vectors came for {len(texts)} texts")
         except Exception as error:  # noqa: BLE001  # a remote model may fail in any way; the words go on

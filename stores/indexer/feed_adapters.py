@@ -5,13 +5,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from stores.graph import GraphIndex, Room, probe
+from stores.graph import GraphIndex, probe
 from stores.index import IndexBatch
 from stores.indexer.feed_track import Admit, FeedAdapter
 from stores.indexer.options import GraphEngine
 from stores.indexer.status import IndexName
 from stores.indexer.surroundings import Interrupted, Surroundings, describe, log
 from stores.lexical import LexicalIndex
+from stores.room import Room
 
 Row = TypeVar("Row")
 

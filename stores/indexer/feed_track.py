@@ -2,15 +2,14 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from stores.index import Index, IndexBatch
 from stores.indexer.folders import Watermark, marker
 from stores.indexer.handle import Handle, closing_on_error
-from stores.indexer.refusals import Admission, Refusal, Refusals
+from stores.indexer.refusals import Refusal, Refusals, admit
 from stores.indexer.status import IndexName
 from stores.indexer.surroundings import Surroundings, log_refused
 from stores.indexer.track import FOREVER, Track
@@ -137,7 +136,7 @@ class FeedTrack(Track[T]):
 
     def _admit(self, batch: IndexBatch) -> None:
         index, refusals = self.handle.index, self._refusals
-        refused = Admission(index, self._fresh, self._around.check_closing).attempt(batch, self._position)
+        refused = admit(index, batch, self._position, self._around.check_closing)
         if refused is None and not refusals.book:
             return
         new = refusals.note(refused or {}, _named(batch))
@@ -146,15 +145,6 @@ class FeedTrack(Track[T]):
         for each in new:
             kind, reason = refusals.book[each]
             log_refused(self._around.organization_id, self._adapter.name, kind, each, reason)
-
-    @contextmanager
-    def _fresh(self) -> Iterator[Index]:
-        with self._around.files.scratch() as folder:
-            index = self._adapter.open_index(folder, clean=True)
-            try:
-                yield index
-            finally:
-                index.close()
 
 
 def _named(batch: IndexBatch) -> set[str]:

@@ -8,9 +8,7 @@
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +19,6 @@ from stores.tokens import FILE as TOKENS
 DAMAGED = ".damaged"
 INCOMPLETE = ".incomplete"
 REFUSED = ".refused"
-_SCRATCH = "scratch-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +71,6 @@ class OrganizationFolder:
         clean = closing.boot == _boot() if closing is not None else not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
         self._marker.touch()
-        for left in self.path.glob(f"{_SCRATCH}*"):
-            shutil.rmtree(left, ignore_errors=True)
         return clean
 
     def mark_closed(self, closing: Closing) -> None:
@@ -137,14 +132,6 @@ class OrganizationFolder:
         for refusals in self._entries(name):
             if refusals.suffix == REFUSED and refusals not in map(refusals_of, keep):
                 refusals.unlink(missing_ok=True)
-
-    @contextmanager
-    def scratch(self) -> Iterator[Path]:
-        folder = tempfile.mkdtemp(prefix=_SCRATCH, dir=self.path)
-        try:
-            yield Path(folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _has_tokens(self) -> bool:
         serving = self.current("vectors")

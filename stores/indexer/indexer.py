@@ -12,16 +12,16 @@ import structlog
 
 from stores.embedding import Embedder
 from stores.folder import claim, release
-from stores.graph import Room
-from stores.indexer.embedding_worker import EmbedderSource, EmbeddingWorker
-from stores.indexer.encoding import TokenEncoder
+from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry
 from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
+from stores.indexer.token_queue import TokenEncoder
 from stores.ledger import Ledger
+from stores.room import Room
 
 OPEN_TIMEOUT_S = 20.0
 FRESH_TIMEOUT_S = 2.0
@@ -41,18 +41,18 @@ class Indexer:
         ledger: Ledger,
         folder: Path,
         *,
-        embedder: Embedder | Callable[[], Embedder] | None,
+        embedder: Embedder | None,
         options: IndexerOptions,
         clock: Callable[[], datetime],
         late: TokenEncoder | None = None,
     ) -> None:
         self._folder = folder.absolute()
         self._ledger = ledger
-        turns = EmbeddingWorker(EmbedderSource(embedder), options, late) if embedder is not None else None
+        turns = EmbeddingWorker(embedder, options, late) if embedder is not None else None
         self._turns = turns
         self._builders = ThreadPoolExecutor(BUILDERS, "index-builder")
-        room = Room(options.graph_budget_mb * 1_000_000)
-        self._shared = Shared(ledger, options, clock, self._builders, room, turns, self._progressed)
+        graphs, vectors = Room(options.graph_budget_mb * 1_000_000), Room(options.vector_budget_mb * 1_000_000)
+        self._shared = Shared(ledger, options, clock, self._builders, graphs, vectors, turns, self._progressed)
         self._registry = Registry(self._make, options)
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
         self._waiting_is_over = False

@@ -3,13 +3,13 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future, InvalidStateError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from stores.graph import GraphIndex, Room
+from stores.graph import GraphIndex
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import Feed
 from stores.indexer.feed_adapters import GraphAdapter, LexicalAdapter
@@ -19,9 +19,9 @@ from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus
 from stores.indexer.surroundings import Surroundings
 from stores.indexer.vector_track import VectorAdapter
-from stores.indexer.waits import Missing, Waits
 from stores.ledger import Ledger
 from stores.lexical import LexicalIndex, layout
+from stores.room import Room
 from stores.vectors import VectorIndex
 
 OPENING = "it is being opened"
@@ -50,9 +50,73 @@ class Shared:
     options: IndexerOptions
     clock: Callable[[], datetime]
     builders: Executor
-    room: Room
+    graph_room: Room
+    vector_room: Room
     turns: EmbeddingWorker | None
     progressed: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    names: tuple[str, ...]
+    hopeful: bool
+    """One of them will hold it soon."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waiter:
+    sequence: int
+    record_ids: Sequence[str]
+    done: "Future[list[str]]"
+
+
+class Waits:
+    """Waiters for writes, as futures. The result names the indexes without the write."""
+
+    def __init__(self, missing: Callable[[int, Sequence[str]], Missing]) -> None:
+        self._missing = missing
+        self._lock = threading.Lock()
+        self._waiters: list[Waiter] = []
+        self._over = False
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def add(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
+        waiter = Waiter(sequence, record_ids, Future())
+        with self._lock:
+            self._waiters.append(waiter)
+        self._settle(waiter)
+        if self._over:
+            self._answer(waiter, self._missing(sequence, record_ids))
+        return waiter.done
+
+    def review(self) -> None:
+        """Answer those whose write is indexed, or will not be."""
+        with self._lock:
+            waiters = list(self._waiters)
+        for waiter in waiters:
+            self._settle(waiter)
+
+    def end(self) -> None:
+        with self._lock:
+            self._over = True
+            waiters = list(self._waiters)
+        for waiter in waiters:
+            self._answer(waiter, self._missing(waiter.sequence, waiter.record_ids))
+
+    def _settle(self, waiter: Waiter) -> None:
+        missing = self._missing(waiter.sequence, waiter.record_ids)
+        if not missing.hopeful or waiter.done.done():
+            self._answer(waiter, missing)
+
+    def _answer(self, waiter: Waiter, missing: Missing) -> None:
+        with self._lock:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+        # It may be cancelled, or answered by another thread.
+        with suppress(InvalidStateError):
+            waiter.done.set_result(list(missing.names))
 
 
 class OpenOrganization:
@@ -73,8 +137,10 @@ class OpenOrganization:
         )  # fmt: skip
         self.waits = Waits(self._missing)
         self.lexical = Lane(LexicalAdapter(), around)
-        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.room), around)
-        self.vectors = Lane(VectorAdapter(shared.turns), around) if shared.turns is not None else None
+        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.graph_room), around)
+        self.vectors = (
+            Lane(VectorAdapter(shared.turns, shared.vector_room), around) if shared.turns is not None else None
+        )
         self.lanes: tuple[Lane[Any], ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
         self.head = 0
         self.opened_at = self.used_at = time.monotonic()
@@ -207,7 +273,7 @@ class OpenOrganization:
         closing = Closing(self._shared.ledger.feed.epoch, "", marks, words=layout())
         if turns is None or "vectors" not in marks:
             return closing
-        return replace(closing, model=turns.source.model, tokens=turns.token_label)
+        return replace(closing, model=turns.embedder.model, tokens=turns.token_label)
 
     def _missing(self, sequence: int, record_ids: Sequence[str]) -> Missing:
         without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]

@@ -1,13 +1,12 @@
 """Records that an index refuses: found by bisection of a batch, and listed in a file beside the generation.
 
-A record is at fault where an empty index refuses it too and takes a batch without it. Otherwise the index is damaged,
-or the machine is short of something; both are the lane's.
+A record is at fault where the index refuses it alone and takes its removal. Otherwise the index is damaged, or the
+machine is short of something; both are the lane's.
 """
 
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
@@ -81,53 +80,31 @@ class _Piece:
     record: Entity | Relation | None
 
 
-class Admission:
-    """Applies batches. `fresh` lends an empty index; `check` runs between attempts."""
+def admit(index: Index, batch: IndexBatch, since: Position, check: Callable[[], None]) -> Mapping[str, Refusal] | None:
+    """Apply a batch; return None, or the refused records where all others are in.
 
-    def __init__(
-        self, index: Index, fresh: Callable[[], AbstractContextManager[Index]], check: Callable[[], None]
-    ) -> None:
-        self._index = index
-        self._fresh = fresh
-        self._check = check
+    Then the position is still `since`, and the index holds nothing of the refused records. `check` runs between
+    attempts.
 
-    def attempt(self, batch: IndexBatch, since: Position) -> Mapping[str, Refusal] | None:
-        """Apply a batch; return None, or the refused records where all others are in.
+    Raises:
+        Exception: The index raised it, and no record is to blame.
+    """
 
-        Then the position is still `since`, and the index holds nothing of the refused records.
+    def apply(pieces: Sequence[_Piece]) -> None:
+        check()
+        index.apply(_batch(pieces, since))
 
-        Raises:
-            Exception: The index raised it, and no record is to blame.
-        """
-        try:
-            self._index.apply(batch)
-        except Exception as error:
-            pieces = _pieces(batch)
-            if not pieces or is_of_the_machine(error):
-                raise
-            refused = divide(pieces, lambda some: self._apply(some, since), describe(error))
-            if not self._are_to_blame([piece for piece, _ in refused], since):
-                raise
-            # Remove outdated versions.
-            self._apply([replace(piece, record=None) for piece, _ in refused if piece.record is not None], since)
-            return {piece.id: Refusal(piece.kind, why) for piece, why in refused}
-        return None
-
-    def _apply(self, pieces: Sequence[_Piece], since: Position) -> None:
-        self._check()
-        self._index.apply(_batch(pieces, since))
-
-    def _are_to_blame(self, pieces: Sequence[_Piece], since: Position) -> bool:
-        if not pieces:
-            return True
-        with self._fresh() as fresh:
-            for piece in pieces:
-                self._check()
-                with suppress(Exception):  # That is what is asked.
-                    fresh.apply(_batch([piece], since))
-                    return False
-            fresh.apply(_batch([], since))
-        return True
+    try:
+        index.apply(batch)
+    except Exception as error:
+        pieces = _pieces(batch)
+        if not pieces or is_of_the_machine(error):
+            raise
+        refused = divide(pieces, apply, describe(error))
+        # Outdated versions go; an index that refuses that is damaged.
+        apply([replace(piece, record=None) for piece, _ in refused])
+        return {piece.id: Refusal(piece.kind, why) for piece, why in refused}
+    return None
 
 
 def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str) -> list[tuple[T, str]]:

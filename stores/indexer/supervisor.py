@@ -1,7 +1,7 @@
-"""Indexer thread: opens organizations with changes, closes surplus ones, shares memory."""
+"""Indexer thread: opens organizations with changes, closes surplus ones."""
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,36 +30,6 @@ class Known:
     closing: Closing | None = None
 
 
-class VectorMemory:
-    """Keeps the vectors of the most recently used organizations. Not thread-safe."""
-
-    def __init__(self, budget_bytes: int) -> None:
-        self._budget = budget_bytes
-        self._dropped: dict[str, int] = {}
-
-    def share(self, organizations: Sequence[OpenOrganization]) -> None:
-        room = self._budget
-        names = {each.id for each in organizations}
-        self._dropped = {each: size for each, size in self._dropped.items() if each in names}
-        for each in sorted(organizations, key=lambda one: one.used_at, reverse=True):
-            room -= self._settle(each, room)
-
-    def _settle(self, organization: OpenOrganization, room: int) -> int:
-        handle = organization.vectors.acquire() if organization.vectors is not None else None
-        if handle is None:
-            return 0
-        try:
-            size = handle.index.memory_bytes() or self._dropped.get(organization.id, 0)
-            if size > room and organization.id not in self._dropped:
-                handle.index.drop_matrix()
-                self._dropped[organization.id] = size
-            elif size <= room and self._dropped.pop(organization.id, None) is not None:
-                handle.index.load_matrix()
-            return size if size <= room else 0
-        finally:
-            handle.release()
-
-
 class Supervisor:
     def __init__(
         self, registry: Registry, folder: Path, files: Callable[[str], OrganizationFolder], shared: Shared
@@ -68,7 +38,6 @@ class Supervisor:
         self._folder = folder
         self._files = files
         self._shared = shared
-        self._memory = VectorMemory(shared.options.vector_budget_mb * 1_000_000)
         self._lock = threading.Lock()
         self._known: dict[str, Known] = {}
         self._wanted: dict[str, None] = {}
@@ -156,8 +125,8 @@ class Supervisor:
         turns = self._shared.turns
         if turns is None or closing is None:
             return False
-        model, tokens = turns.source.model, turns.token_label
-        return bool(model and closing.model != model) or bool(tokens and closing.tokens != tokens)
+        model, tokens = turns.embedder.model, turns.token_label
+        return closing.model != model or bool(tokens and closing.tokens != tokens)
 
     def _other_words(self, closing: Closing | None) -> bool:
         return closing is not None and closing.words != layout()
@@ -184,7 +153,6 @@ class Supervisor:
         self._open_behind()
         for each in self._registry.all():
             self._look_at(each)
-        self._memory.share(self._registry.all())
 
     def _survey(self) -> None:
         # Before the ledger is read: a folder made since would look like one without an organization.

@@ -19,22 +19,22 @@ from stores.indexer.surroundings import ModelUnavailable, Surroundings, describe
 from stores.indexer.token_queue import TokenQueue
 from stores.indexer.track import FOREVER, Track
 from stores.records import Change, Position
+from stores.room import Room
 from stores.tokens import TokenStore
 from stores.vectors import ModelChanged, VectorIndex, VectorState
 from stores.vectors.passages import ranges
 
 MISSING, ALL = "missing", "all"
 READ_CHANGES = 500
-SELDOM = 20
-"""Factor on the rest of records that the index refused."""
 
 
 class VectorAdapter:
     name: IndexName = "vectors"
     in_place = True
 
-    def __init__(self, worker: EmbeddingWorker) -> None:
+    def __init__(self, worker: EmbeddingWorker, room: Room) -> None:
         self._worker = worker
+        self._room = room
 
     @property
     def outage(self) -> str:
@@ -58,10 +58,10 @@ class VectorAdapter:
 
     def _opened(self, folder: Path, around: Surroundings) -> VectorIndex:
         with _reaching_model():
-            embedder = self._worker.source.get()
+            embedder = self._worker.embedder
             dimension = embedder.dimension
-        budget, late = around.options.vector_budget_mb, self._worker.late
-        index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
+        index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, room=self._room)
+        late = self._worker.late
         if late is None:
             # Deleted records would stay in it.
             TokenStore.remove(folder)
@@ -231,8 +231,7 @@ class VectorTrack(Track[VectorIndex]):
             read = self._around.feed.entities([work.record_id for work in works])
             for work in works:
                 work.take_in(read.get(work.record_id), self._divide)
-                if not self.works.is_refused(work.record_id):
-                    work.vectors = self._worker.remembered.recall(work.texts()) or []
+                work.vectors = self._worker.remembered.recall(work.texts()) or []
                 self.works.add(work)
             self._worker.wake()
 
@@ -290,7 +289,7 @@ class VectorTrack(Track[VectorIndex]):
         self.tokens.follow([], gone)
         self._buffer = [work for work in self._buffer if work.record_id not in gone]
         for work, reason in refused:
-            if self.works.refuse(work, reason, lambda refusals: SELDOM * self._around.options.pause_s(refusals)):
+            if self.works.refuse(work, reason):
                 log_refused(self._around.organization_id, "vectors", "entity", work.record_id, reason)
         self._worker.wake()
 
@@ -326,7 +325,7 @@ class VectorTrack(Track[VectorIndex]):
         if not text:
             return []
         with _reaching_model():
-            return self._worker.source.get().split(text)
+            return self._worker.embedder.split(text)
 
 
 def _newest(works: Sequence[Work]) -> list[Work]:

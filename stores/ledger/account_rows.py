@@ -4,8 +4,7 @@ import re
 
 from stores.errors import ValidationFailed
 from stores.ledger.account_tables import organizations, sessions, users
-from stores.ledger.codec import reader, to_values
-from stores.ledger.columns import columns_of
+from stores.ledger.columns import columns_of, reader, to_values
 from stores.ledger.encoding import address_key, check_id, check_keys, check_text
 from stores.ledger.rows import Values
 from stores.records import Organization, Session, User

@@ -12,8 +12,7 @@ from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.codec import reader, to_values
-from stores.ledger.columns import columns_of
+from stores.ledger.columns import columns_of, reader, to_values
 from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity

@@ -1,9 +1,18 @@
-"""Column types. Instants are microseconds since 1970 and JSON is text, on every database."""
+"""Column types, and conversion of dataclasses to rows and back.
 
+Instants are microseconds since 1970 and JSON is text, on every database.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any
+from datetime import datetime
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from sqlalchemy import BigInteger, Column, ForeignKey, MetaData, Table, Text
+
+from stores.ledger.encoding import dump_json, from_micros, load_object, load_strings, to_micros
 
 metadata = MetaData(
     naming_convention={
@@ -46,3 +55,53 @@ def field_names(record: type[Any]) -> tuple[str, ...]:
 
 def columns_of(table: Table, record: type[Any]) -> list[Column[Any]]:
     return [table.c[name] for name in field_names(record)]
+
+
+T = TypeVar("T")
+Codec = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+
+def to_values(record: object) -> dict[str, Any]:
+    """Return the columns of a record: instants are microseconds, collections JSON."""
+    names, codecs = _shape(type(record))  # type: ignore[arg-type]  # a class is hashable
+    cells = fields_of(record, names)
+    for name, (encode, _) in codecs:
+        if cells[name] is not None:
+            cells[name] = encode(cells[name])
+    return cells
+
+
+def reader(record: type[T]) -> Callable[[Sequence[Any]], T]:
+    """Return a function that makes a record of the first cells of a row, in the order of its fields."""
+    names, codecs = _shape(record)  # type: ignore[arg-type]  # as above
+
+    def read(row: Sequence[Any]) -> T:
+        cells = dict(zip(names, row, strict=False))
+        for name, (_, decode) in codecs:
+            if cells[name] is not None:
+                cells[name] = decode(cells[name])
+        return record(**cells)
+
+    return read
+
+
+def fields_of(record: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return dict(zip(names, _getter(names)(record), strict=True))
+
+
+_getter = cache(lambda names: attrgetter(*names))
+
+
+@cache
+def _shape(record: type[Any]) -> tuple[tuple[str, ...], list[tuple[str, Codec]]]:
+    hints = get_type_hints(record)
+    names = field_names(record)
+    return names, [(name, codec) for name in names if (codec := _codec(hints[name])) is not None]
+
+
+def _codec(hint: object) -> Codec | None:
+    kinds = {hint, *(get_args(hint) if type(None) in get_args(hint) else ())}
+    origins = {get_origin(kind) for kind in kinds}
+    if datetime in kinds:
+        return to_micros, from_micros
+    return (dump_json, load_object) if dict in origins else (dump_json, load_strings) if tuple in origins else None

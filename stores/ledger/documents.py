@@ -9,8 +9,7 @@ from sqlalchemy import bindparam, select, update
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.codec import reader, to_values
-from stores.ledger.columns import columns_of
+from stores.ledger.columns import columns_of, reader, to_values
 from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import KEY_BYTES, check_id, check_text, cut, fold, key_of, load_object
 from stores.ledger.engine import in_chunks

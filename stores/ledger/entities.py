@@ -10,8 +10,7 @@ from sqlalchemy import BigInteger, Select, and_, bindparam, delete, func, insert
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.codec import fields_of
-from stores.ledger.columns import field_names
+from stores.ledger.columns import field_names, fields_of
 from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks

@@ -6,8 +6,7 @@ from stores.errors import Conflict, NotFound
 from stores.ledger.account_rows import USER_COLUMNS, to_user
 from stores.ledger.account_tables import external_identities, users
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.codec import reader, to_values
-from stores.ledger.columns import columns_of
+from stores.ledger.columns import columns_of, reader, to_values
 from stores.ledger.encoding import address_key, check_id, check_text
 from stores.ledger.reclaiming import lock_account, reclaim
 from stores.ledger.store import Store, clashing

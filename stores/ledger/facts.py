@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, and_, bindparam, or_, select, update
 
 from stores.ledger import schema
-from stores.ledger.codec import fields_of, to_values
-from stores.ledger.columns import field_names
+from stores.ledger.columns import field_names, fields_of, to_values
 from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, check_text, to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry

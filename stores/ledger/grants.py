@@ -9,8 +9,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, sel
 from stores.errors import NotFound
 from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.codec import reader, to_values
-from stores.ledger.columns import columns_of
+from stores.ledger.columns import columns_of, reader, to_values
 from stores.ledger.encoding import check_id, check_text, dump_json, from_micros, load_strings, to_micros
 from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
 from stores.ledger.store import Store, clashing

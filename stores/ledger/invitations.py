@@ -8,8 +8,7 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.codec import reader, to_values
-from stores.ledger.columns import columns_of
+from stores.ledger.columns import columns_of, reader, to_values
 from stores.ledger.encoding import address_key, check_id, check_keys, check_text, to_micros
 from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
 from stores.ledger.permits import Act

@@ -7,8 +7,7 @@ from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
 from stores.language.wording import plain
-from stores.ledger.codec import to_values
-from stores.ledger.columns import field_names
+from stores.ledger.columns import field_names, to_values
 from stores.ledger.damage import DAMAGE, damaged
 from stores.ledger.encoding import ID_BYTES, check_keys, check_text, cut, from_micros, key_of, load_object, load_strings
 from stores.records import Entity, JsonObject, source_ids

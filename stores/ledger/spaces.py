@@ -11,8 +11,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, insert, or_, selec
 from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger.account_tables import memory_space_members, memory_spaces
 from stores.ledger.audit import append_audit
-from stores.ledger.codec import reader, to_values
-from stores.ledger.columns import columns_of
+from stores.ledger.columns import columns_of, reader, to_values
 from stores.ledger.encoding import check_id, check_keys, check_text
 from stores.ledger.engine import in_chunks, upsert
 from stores.ledger.organizations import OrganizationStore, require_member

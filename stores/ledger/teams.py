@@ -11,8 +11,7 @@ from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, check_slug, to_user
 from stores.ledger.account_tables import team_members, team_projects, teams
 from stores.ledger.audit import append_audit, detailed
-from stores.ledger.codec import reader, to_values
-from stores.ledger.columns import columns_of
+from stores.ledger.columns import columns_of, reader, to_values
 from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.organizations import OrganizationStore, require_member

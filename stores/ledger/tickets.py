@@ -10,8 +10,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from stores.errors import NotFound
 from stores.ledger.account_tables import device_logins, memberships, tickets
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.codec import reader, to_values
-from stores.ledger.columns import columns_of
+from stores.ledger.columns import columns_of, reader, to_values
 from stores.ledger.encoding import check_id, dump_json, load_object, to_micros
 from stores.ledger.sessions import insert_session
 from stores.ledger.store import Store, clashing

@@ -1,6 +1,7 @@
 """Vector index of one organization: in LanceDB, searched in memory if it fits."""
 
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from stores.records import IndexFilter
+from stores.room import REST_SHARE, Room
 from stores.tokens import TokenStore
 from stores.vectors.catalog import Catalog
 from stores.vectors.matrix import Matrix, Snapshot, row_bytes
@@ -16,10 +18,13 @@ from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorSta
 if TYPE_CHECKING:
     from stores.vectors.table import PassageTable, Written
 
+MEMORY_MB = 512
 INDEX_FROM = 100_000
 """Passages from which an index above the memory budget is approximate."""
 # A search that waits longer than this to load the vectors asks LanceDB.
 _LOAD_WAIT_S = 0.2
+# Before vectors that made room for others are loaded again.
+_LEAST_REST_S = 1.0
 # LanceDB reads replaced rows too, and every commit is one more file.
 _MOST_REPLACED = 1_000
 
@@ -29,24 +34,25 @@ class VectorIndex:
 
     name = "vectors"
 
-    def __init__(self, table: "PassageTable", dimension: int, budget_bytes: int, index_from: int) -> None:
+    def __init__(self, table: "PassageTable", dimension: int, room: Room, index_from: int) -> None:
         self._table = table
         self._dimension = dimension
-        self._budget_bytes = budget_bytes
+        self._room = room
         self._index_from = index_from
         self._writing = threading.RLock()
         self._catalog: Catalog = table.catalog()
         self._validity = self._catalog.validity()
         self._matrix: Matrix | None = None
         self._dropped = False
+        self._load_s = self._not_before = 0.0
         self.tokens: TokenStore | None = None
         """Closed with the index."""
 
     @classmethod
     def open(
-        cls, folder: Path, *, model: str, dimension: int, memory_budget_mb: int = 512, index_from: int = INDEX_FROM
+        cls, folder: Path, *, model: str, dimension: int, room: Room | None = None, index_from: int = INDEX_FROM
     ) -> Self:
-        """Open or create the index in a folder; the first call takes seconds.
+        """Open or create the index in a folder; the first call takes seconds. Indexes share a room.
 
         Raises:
             ModelChanged: The folder holds vectors of another model.
@@ -54,7 +60,7 @@ class VectorIndex:
         from stores.vectors.table import PassageTable  # noqa: PLC0415 - the engine takes seconds to import
 
         table = PassageTable.open(folder, model=model, dimension=dimension)
-        return cls(table, dimension, memory_budget_mb * 1_000_000, index_from)
+        return cls(table, dimension, room or Room(MEMORY_MB * 1_000_000), index_from)
 
     def state(self) -> VectorState | None:
         state = self._catalog.state
@@ -79,7 +85,7 @@ class VectorIndex:
             text = state.to_json()
             written = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
             self._take_in(written, latest, text)
-            if self._dropped and len(self._catalog.superseded) > _MOST_REPLACED:
+            if (self._dropped or not self._fits()) and len(self._catalog.superseded) > _MOST_REPLACED:
                 self._erase()
 
     def search(self, vector: Vector, *, filter: IndexFilter, limit: int) -> DenseHits:
@@ -127,18 +133,11 @@ class VectorIndex:
         held = self._catalog.records.get(record_id)
         return self._table.spans(held.passage_rows) if held is not None and held.passage_rows else []
 
-    def memory_bytes(self) -> int:
-        matrix = self._matrix
-        return matrix.bytes if matrix else 0
-
-    def drop_matrix(self) -> None:
-        """Free the memory; LanceDB answers until `load_matrix`."""
+    def drop(self) -> None:
+        """Free the memory; LanceDB answers until a search loads it again."""
+        self._not_before = time.monotonic() + max(_LEAST_REST_S, REST_SHARE * self._load_s)
         self._dropped, self._matrix = True, None
-
-    def load_matrix(self) -> bool:
-        """Search in memory again, now or at the next search; False above the budget."""
-        self._dropped = not self._fits()
-        return not self._dropped and self._snapshot(wait_s=0) is not None
+        self._room.leave(self)
 
     @property
     def erasable(self) -> int:
@@ -158,7 +157,7 @@ class VectorIndex:
 
     def close(self) -> None:
         with self._writing:
-            self._matrix = None
+            self.drop()
             if self.tokens is not None:
                 self.tokens.close()
             self._table.close()
@@ -182,38 +181,39 @@ class VectorIndex:
             matrix.append(record)
         matrix.publish()
         if not self._fits():
-            self.drop_matrix()
-        elif matrix.wasteful:
-            self._install(self._load())
+            self.drop()
+        elif matrix.wasteful or not self._room.take(self, matrix.bytes):
+            self._load()
 
-    def _snapshot(self, wait_s: float = _LOAD_WAIT_S) -> Snapshot | None:
-        matrix = self._matrix
-        if matrix is None and not self._dropped and self._writing.acquire(timeout=wait_s):
+    def _snapshot(self) -> Snapshot | None:
+        if (matrix := self._matrix) is not None:
+            self._room.use(self)
+        elif self._fits() and time.monotonic() >= self._not_before and self._writing.acquire(timeout=_LOAD_WAIT_S):
             try:
-                if self._fits():
-                    self._install(self._matrix or self._load())
-                else:
-                    self._dropped = True
+                matrix = self._matrix or self._load()
             finally:
                 self._writing.release()
-            matrix = self._matrix
-        return matrix.snapshot if matrix else None
+        return matrix.snapshot if matrix is not None else None
 
-    def _install(self, matrix: Matrix) -> None:
-        # The matrix may be dropped at any moment, also while it is loaded.
-        self._matrix = matrix
-        if self._dropped:
-            self._matrix = None
+    @property
+    def _live_bytes(self) -> int:
+        return self._catalog.passages * row_bytes(self._dimension)
 
     def _fits(self) -> bool:
-        return self._catalog.passages * row_bytes(self._dimension) <= self._budget_bytes
+        return self._live_bytes <= self._room.budget
 
     def _load(self) -> Matrix:
+        begin, self._dropped = time.monotonic(), False
+        self._room.take(self, self._live_bytes)
         matrix = Matrix(self._dimension)
         valid = [row for held in self._catalog.records.values() for row in held.passage_rows]
         for columns in self._table.load(np.array(valid, np.int64)):
             matrix.append_columns(columns)
         matrix.publish()
+        self._load_s = time.monotonic() - begin
+        self._matrix = matrix
+        if self._dropped:  # by others, while it was loaded
+            self._matrix = None
         return matrix
 
     def _erase(self) -> None:

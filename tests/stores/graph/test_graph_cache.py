@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from stores.graph import GraphIndex, Room, graph_cache
+from stores.graph import GraphIndex, graph_cache
+from stores.room import Room
 from tests.stores.graph.drafts import ENGINE, EVERYTHING, NOW, batch, entities, entity, relation
 
 SECRET = "private:somebody"

@@ -124,7 +124,6 @@ class World:
         self.url = url or new_ledger(folder)
         self.clock = Clock()
         self.embedder: HashEmbedder | None = HashEmbedder()
-        self.make_embedder: Callable[[], HashEmbedder] | None = None
         self.late: LetterTokens | None = None
         self.options = IndexerOptions(gather_s=0, gather_deferred_s=0, retry_first_s=0.02, poll_s=0.1)
         self.ledger = self.open_ledger()
@@ -162,12 +161,7 @@ class World:
     def start(self, **options: object) -> Indexer:
         self.options = replace(self.options, **options)  # type: ignore[arg-type]
         indexer = Indexer(
-            self.ledger,
-            self.indexes,
-            embedder=self.make_embedder or self.embedder,
-            options=self.options,
-            clock=self.clock,
-            late=self.late,
+            self.ledger, self.indexes, embedder=self.embedder, options=self.options, clock=self.clock, late=self.late
         )
         self.ledger.on_commit.append(indexer.notify)
         self.ledger.people.on_delete.append(indexer.forget)

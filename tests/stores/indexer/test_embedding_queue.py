@@ -73,17 +73,17 @@ def test_an_import_beyond_the_limit_stays_in_the_feed_and_does_not_hide_what_com
     assert done == [f"e{at}" for at in range(1, 31)]
 
 
-def test_a_refused_record_rests_unless_a_newer_change_of_it_waits() -> None:
+def test_a_refused_record_is_left_out_until_it_changes() -> None:
     works = queue()
     works.scan([change(1, "a")])
     take(works)
     (work,) = works.collect()
-    assert works.refuse(work, "no reason", lambda _: 99.0)
+    assert works.refuse(work, "no reason")
     assert works.failing == {"a": "no reason"}
     assert works.awaited() == {"a"}
     works.scan([change(2, "a")])
     assert works.failing == {}
-    assert not works.refuse(work, "no reason", lambda _: 99.0)
+    assert not works.refuse(work, "no reason")
     take(works)
     assert finish(works) == Progress(2, frozenset())
     assert works.idle
@@ -108,8 +108,9 @@ def test_whatever_the_order_nothing_is_lost_and_nothing_counts_before_it_is_done
                 seen_at[work.record_id] = read
         if action >= 2:
             done = works.collect()
-            if done and data.draw(st.booleans()):
-                works.refuse(done.pop(), "no reason", lambda _: 0.0)
+            if done and len(feed) < len(drawn) + 3 and data.draw(st.booleans()):
+                refused = done.pop()
+                feed += [change(len(feed) + 1, refused.record_id)] * works.refuse(refused, "no reason")
             assert finish(works, done).prefix == works.sequence
             works.wake_rested()
         for each in feed[:read]:

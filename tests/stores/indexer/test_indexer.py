@@ -3,6 +3,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from stores.embedding import Passage
 from stores.index import IndexBatch
 from stores.indexer import IndexStatus
 from stores.indexer.vector_cache import LONGEST
@@ -121,16 +122,18 @@ def test_a_record_that_the_model_refuses_holds_nobody_up_and_is_named(world: Wor
     assert world.indexer.degraded(ORG) == {}
 
 
+class Unready(HashEmbedder):
+    failures = 2
+
+    def split(self, text: str) -> list[Passage]:
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("the file is damaged")
+        return super().split(text)
+
+
 def test_a_model_that_cannot_be_loaded_at_first_is_asked_for_again(world: World) -> None:
-    made = HashEmbedder()
-    failures = [RuntimeError("the file is damaged"), RuntimeError("the file is damaged")]
-
-    def load() -> HashEmbedder:
-        if failures:
-            raise failures.pop()
-        return made
-
-    world.make_embedder, world.embedder = load, made
+    world.embedder = Unready()
     sequence = world.write(draft("a", "the kestrel hovers"))
     world.start(retry_first_s=0.2)
     assert world.indexer.wait_applied(ORG, sequence, ["a"], PATIENCE_S) in ([], ["vectors"])

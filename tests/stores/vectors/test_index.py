@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stores.records import ORGANIZATION, Facet, IndexFilter, Position
+from stores.room import Room
 from stores.vectors import DenseHit, EmbeddedPassage, EmbeddedRecord, ModelChanged, VectorIndex, VectorState
+from stores.vectors.matrix import row_bytes
 from stores.vectors.passages import Vector
 from tests.stores.disk import killed, on_disk
 
@@ -37,8 +39,8 @@ def state(sequence: int, *applied: int) -> VectorState:
     return VectorState(Position("epoch", sequence, f"batch-{sequence}"), frozenset(applied))
 
 
-def opened(folder: Path, model: str = "m@1", **options: int) -> VectorIndex:
-    return VectorIndex.open(folder / "vectors", model=model, dimension=DIMENSION, **options)
+def opened(folder: Path, model: str = "m@1", **options: int | Room) -> VectorIndex:
+    return VectorIndex.open(folder / "vectors", model=model, dimension=DIMENSION, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -50,9 +52,7 @@ def index(tmp_path: Path) -> Iterator[VectorIndex]:
 
 @pytest.fixture(params=["in memory", "in LanceDB"])
 def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorIndex]:
-    fresh = opened(tmp_path)
-    if request.param == "in LanceDB":
-        fresh.drop_matrix()
+    fresh = opened(tmp_path, room=Room(0 if request.param == "in LanceDB" else 10**9))
     yield fresh
     fresh.close()
 
@@ -140,7 +140,7 @@ def test_a_record_replaced_thousands_of_times_takes_no_more_memory(tmp_path: Pat
     find(index, 1)
     for number in range(2, 12):
         index.replace([record("a", *range(1_000), revision=number)], [], state(number))
-    assert index.memory_bytes() < 7_000 * 300
+    assert index._matrix.bytes < 7_000 * 300
     assert index.search(unit(999), filter=EVERYONE, limit=2) == [DenseHit("a", 1.0, 9_990, 9_999)]
     index.close()
 
@@ -170,19 +170,30 @@ def test_deleted_vectors_leave_the_disk_when_compacted(tmp_path: Path) -> None:
     again.close()
 
 
-def test_memory_can_be_given_back_and_taken_again(index: VectorIndex) -> None:
-    index.replace([record(f"r{number}", number) for number in range(50)], [], state(1))
-    assert index.memory_bytes() == 0
-    before = index.search(unit(3), filter=EVERYONE, limit=10)
-    assert index.memory_bytes() > 50 * DIMENSION * 4
-    index.drop_matrix()
-    assert index.memory_bytes() == 0
-    without = index.search(unit(3), filter=EVERYONE, limit=10)
+def test_the_vectors_searched_last_stay_in_memory(tmp_path: Path) -> None:
+    room = Room(60 * row_bytes(DIMENSION))
+    one, other = opened(tmp_path / "one", room=room), opened(tmp_path / "other", room=room)
+    for index in (one, other):
+        index.replace([record(f"r{number}", number) for number in range(50)], [], state(1))
+        assert index._matrix is None
+    before = one.search(unit(3), filter=EVERYONE, limit=10)
+    assert one._matrix is not None
+    find(other, 3)
+    assert (one._matrix is None, other._matrix is None) == (True, False)
+    without = one.search(unit(3), filter=EVERYONE, limit=10)
     assert [(hit.record_id, hit.start) for hit in without] == [(hit.record_id, hit.start) for hit in before]
     assert [hit.score for hit in without] == pytest.approx([hit.score for hit in before], abs=2e-6)
-    assert index.memory_bytes() == 0
-    assert index.load_matrix()
-    assert index.search(unit(3), filter=EVERYONE, limit=10) == before
+    one._not_before = 0.0
+    assert one.search(unit(3), filter=EVERYONE, limit=10) == before
+    assert (one._matrix is None, other._matrix is None) == (False, True)
+    one.replace([record(f"new{number}", number) for number in range(20)], [], state(2))
+    assert one._matrix is None, "it has outgrown the room"
+    other._not_before = 0.0
+    find(other, 3)
+    assert other._matrix is not None
+    for index in (one, other):
+        index.close()
+    assert not room._sizes
 
 
 def test_a_search_does_not_wait_for_a_busy_writer(index: VectorIndex) -> None:
@@ -198,20 +209,20 @@ def test_a_search_does_not_wait_for_a_busy_writer(index: VectorIndex) -> None:
     writer.start()
     assert held.wait(30)
     assert find(index, 1) == ["a"]
-    assert not index.load_matrix()
-    index.drop_matrix()
+    assert index._matrix is None
     done.set()
     writer.join()
-    assert index.load_matrix()
+    assert find(index, 1) == ["a"]
+    assert index._matrix is not None
 
 
 def test_memory_that_outgrows_the_budget_is_given_back(tmp_path: Path) -> None:
-    index = opened(tmp_path, memory_budget_mb=1)
+    index = opened(tmp_path, room=Room(1_000_000))
     index.replace([record("a", 1)], [], state(1))
     assert find(index, 1) == ["a"]
-    assert index.memory_bytes() > 0
+    assert index._matrix is not None
     index.replace([record(f"r{number}", *[number] * 100) for number in range(110)], [], state(2))
-    assert index.memory_bytes() == 0
+    assert index._matrix is None
     assert len(find(index, 1, limit=200)) == 111
     index.close()
 
@@ -226,8 +237,7 @@ def test_vectors_of_records_are_those_of_their_first_passages(either: VectorInde
 
 
 def test_many_replacements_while_dropped_are_erased_on_the_way(tmp_path: Path) -> None:
-    index = opened(tmp_path)
-    index.drop_matrix()
+    index = opened(tmp_path, room=Room(0))
     for revision in range(1, 5):
         index.replace([record(f"r{n}", n, revision=revision) for n in range(400)], [], state(revision))
     assert set(index.contents().values()) == {4}
@@ -236,14 +246,13 @@ def test_many_replacements_while_dropped_are_erased_on_the_way(tmp_path: Path) -
 
 
 def test_a_large_index_outside_memory_is_searched_approximately(tmp_path: Path) -> None:
-    index = opened(tmp_path, memory_budget_mb=0, index_from=500)
+    index = opened(tmp_path, room=Room(0), index_from=500)
     index.replace([record(f"r{number}", number) for number in range(1_000)], [], state(1))
     index.replace([], ["r1"], state(2))
     find(index, 1)
     index.compact()
     assert index._table._indexed()
-    assert not index.load_matrix()
-    assert index.memory_bytes() == 0
+    assert index._matrix is None
     index.replace([record("late", 5_000), record("r2", 5_001, revision=2)], [], state(3))
     assert find(index, 77, limit=1) == ["r77"]
     assert find(index, 5_000, limit=1) == ["late"]
@@ -280,7 +289,7 @@ TYPES = st.sampled_from(["task", "note", "task note"])
 RECORD = st.tuples(st.integers(0, 7), st.lists(st.integers(0, 40), max_size=3), KEYS, TYPES)
 STEP = st.one_of(
     st.tuples(st.just("replace"), st.lists(RECORD, max_size=4), st.lists(st.integers(0, 7), max_size=2)),
-    st.tuples(st.sampled_from(["compact", "reopen", "drop", "load"]), st.just([]), st.just([])),
+    st.tuples(st.sampled_from(["compact", "reopen", "drop"]), st.just([]), st.just([])),
 )
 Model = dict[str, EmbeddedRecord]
 
@@ -324,7 +333,7 @@ def test_any_history_finds_what_brute_force_finds(
             index.close()
             index = opened(folder)
         else:
-            {"compact": index.compact, "drop": index.drop_matrix, "load": index.load_matrix}[verb]()
+            {"compact": index.compact, "drop": index.drop}[verb]()
         accepted = IndexFilter(frozenset(visible), {"entity_type": frozenset({"task"})})
         expected = nearest(model, unit(seed), accepted)[:limit]
         hits = index.search(unit(seed), filter=accepted, limit=limit)
@@ -367,5 +376,5 @@ def test_any_record_is_measured_as_a_search_that_reaches_it_would(index: VectorI
     assert {hit.record_id: hit for hit in measured} == {each: found[each] for each in wanted if each in found}
     assert [hit.score for hit in measured] == sorted((hit.score for hit in measured), reverse=True)
     assert index.measure(unit(7), []) == []
-    index.drop_matrix()
+    index.drop()
     assert index.measure(unit(7), wanted) == []
