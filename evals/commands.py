@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from evals.comparison import compare
+from evals.comparison import compare, judge
 from evals.comparison import markdown as compared
 from evals.datasets import check_file
 from evals.datasets.own import SHOWN
-from evals.gate import judge
 from evals.markdown import table
 from evals.runs import CASES, baseline_lines, default_runs, list_runs, read_run
 from evals.suites import NOTHING_TO_MEASURE, Say, markdown

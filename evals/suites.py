@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from evals import report
-from evals.gate import missed
+from evals.comparison import missed
 from evals.harness.run import prepare as prepare_retrieval
 from evals.history.run import prepare as prepare_history
 from evals.options import NAMES, Options
 from evals.packs.world import prepare as prepare_packs
+from evals.reflection.run import details as reflection_details
 from evals.reflection.run import prepare as prepare_reflection
-from evals.reflection.scoring import details as reflection_details
 from evals.release_notes.run import prepare as prepare_release_notes
 from evals.results import Case
 from evals.runs import Journal, Prepared, Run, default_runs, new_record

@@ -112,10 +112,11 @@ class McpMount:
             return
         scope[PRINCIPAL] = as_agent(principal)
         scope["user"] = session_owner(principal)
-        serve: ASGIApp = self.serve
+        send = enveloping(scope, receive, send)
         if scope["method"] == "GET" and credential is not None:
-            serve = Revocable(serve, holding(self.authenticate, credential.token))
-        await serve(scope, receive, enveloping(scope, receive, send))
+            await serve_while(holding(self.authenticate, credential.token), self.serve, scope, receive, send)
+        else:
+            await self.serve(scope, receive, send)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve in the session; a POST without one, or whose session is lost, is served alone."""
@@ -306,49 +307,32 @@ def holding(authenticate: Authenticate, token: str) -> Holds:
     return holds
 
 
-class Revocable:
-    """Serve a request while its credential is valid; then disconnect."""
+async def serve_while(holds: Holds, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve a request while its credential is valid; then end the answer."""
+    is_open = is_over = False
+    failure: Exception | None = None
 
-    def __init__(self, app: ASGIApp, holds: Holds) -> None:
-        self.app = app
-        self.holds = holds
-        self.over = anyio.Event()
-        self.is_open = False
+    async def watched(message: Message) -> None:
+        nonlocal is_open
+        is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+        await send(message)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def watched(message: Message) -> None:
-            self.is_open = message["type"] == "http.response.start" or message.get("more_body", False)
-            await send(message)
-
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch)
-            try:
-                await self.app(scope, lambda: self._heard(receive), watched)
-            except Exception as error:  # noqa: BLE001 - raised again, outside of the group
-                failure = error
-            tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
-        if self.is_open and self.over.is_set():
-            with suppress(OSError):
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _watch(self) -> None:
-        while await self.holds():  # noqa: ASYNC110 - nobody tells
+    async def watch() -> None:
+        nonlocal is_over
+        while await holds():  # noqa: ASYNC110 - nobody tells
             await anyio.sleep(RECHECK_S)
-        self.over.set()
+        is_over = True
+        tasks.cancel_scope.cancel()
 
-    async def _heard(self, receive: Receive) -> Message:
-        heard: Message = {"type": "http.disconnect"}
-
-        async def hear() -> None:
-            nonlocal heard
-            heard = await receive()
-            tasks.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(hear)
-            await self.over.wait()
-            tasks.cancel_scope.cancel()
-        return heard
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        try:
+            await app(scope, receive, watched)
+        except Exception as error:  # noqa: BLE001 - raised again, outside of the group
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    if is_open and is_over:
+        with suppress(OSError):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 
 from auth.external.addresses import is_safe_to_call
 from auth.external.attempts import Attempt
-from auth.external.outbound import AuthMethod, Credentials, Exchange, Outbound, bearer_of
+from auth.external.outbound import AuthMethod, Credentials, Exchange, bearer_of, exchange_with
 from auth.external.provider import OidcProvider
 from stores.errors import AuthenticationRequired, EngrainError
 
@@ -89,9 +89,6 @@ def refused(why: str) -> AuthenticationRequired:
     )
 
 
-if TYPE_CHECKING:
-    from joserfc.jwk import KeySet
-
 DOCUMENTS_KEPT_S = 3600.0
 """Seconds for which discovery document and keys are cached."""
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
@@ -112,9 +109,8 @@ class Published:
 
 
 class OidcClient:
-    def __init__(self, provider: OidcProvider, outbound: Outbound, clock: Callable[[], datetime]) -> None:
+    def __init__(self, provider: OidcProvider, clock: Callable[[], datetime]) -> None:
         self.provider = provider
-        self._outbound = outbound
         self._clock = clock
         self._published: Published | None = None
         self._keys: tuple[KeySet, float] | None = None
@@ -124,7 +120,7 @@ class OidcClient:
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
         """Return the sign-in URL, with `prompt=none` for a silent refresh."""
-        async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
+        async with exchange_with(self.provider.name, self._credentials()) as exchange:
             published = await self._discover(exchange)
             silent = {"prompt": "none"} if attempt.session_id is not None else {}
             return exchange.authorize_url(
@@ -138,7 +134,7 @@ class OidcClient:
 
     async def claims(self, attempt: Attempt, code: str, wanted: frozenset[str]) -> dict[str, Any]:
         """Exchange a code for verified claims; ask userinfo for missing ones."""
-        async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
+        async with exchange_with(self.provider.name, self._credentials()) as exchange:
             published = await self._discover(exchange)
             tokens = await exchange.token(published.token_url, attempt, code, published.auth_method)
             if isinstance(tokens, str):
@@ -161,7 +157,7 @@ class OidcClient:
     async def require_sender(self, issuer: str | None) -> None:
         """Refuse an answer of another provider (RFC 9207)."""
         if issuer is None:
-            async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
+            async with exchange_with(self.provider.name, self._credentials()) as exchange:
                 if not (await self._discover(exchange)).names_itself:
                     return
         if issuer is None or not hmac.compare_digest(issuer.encode(), self.provider.issuer.encode()):

@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from threading import Lock
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -34,51 +34,42 @@ class Credentials:
     client_secret: str = field(repr=False)
 
 
-class Outbound:
-    """Makes a client for each exchange; loads libraries once, in a thread."""
+@cache
+def load() -> "ssl.SSLContext":
+    """Load the libraries and the trusted certificates, once. Blocks."""
+    import httpx2  # noqa: PLC0415 - half a second that only servers with a provider have to spend
+    from authlib.integrations import httpx_client  # noqa: F401, PLC0415 - as above
+    from authlib.oidc import core  # noqa: F401, PLC0415 - as above
 
-    def __init__(self, *, deadline_s: float = DEADLINE_S) -> None:
-        self._deadline_s = deadline_s
-        self._lock = Lock()
-        self._tls: ssl.SSLContext | None = None
+    return httpx2.create_ssl_context()
 
-    def load(self) -> "ssl.SSLContext":
-        """Load the libraries and the trusted certificates. Blocks."""
-        import httpx2  # noqa: PLC0415 - half a second that only servers with a provider have to spend
-        from authlib.integrations import httpx_client  # noqa: F401, PLC0415 - as above
-        from authlib.oidc import core  # noqa: F401, PLC0415 - as above
 
-        with self._lock:
-            if self._tls is None:
-                self._tls = httpx2.create_ssl_context()
-            return self._tls
+@asynccontextmanager
+async def exchange_with(provider: str, credentials: Credentials) -> AsyncIterator["Exchange"]:
+    """Open an exchange with a provider; `provider` names it in messages.
 
-    @asynccontextmanager
-    async def exchange(self, provider: str, credentials: Credentials) -> AsyncIterator["Exchange"]:
-        """Open an exchange with a provider; `provider` names it in messages.
+    Raises:
+        Unavailable: It cannot be reached, is too slow, or answers 429 or 5xx.
+        BadGateway: Its answer is not valid.
+    """
+    tls = await anyio.to_thread.run_sync(load)
+    from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415 - loaded above
 
-        Raises:
-            Unavailable: It cannot be reached, is too slow, or answers 429 or 5xx.
-            BadGateway: Its answer is not valid.
-        """
-        tls = await anyio.to_thread.run_sync(self.load) if self._tls is None else self._tls
-        from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415 - loaded above
+    from auth.external.bounded import BoundedTransport  # noqa: PLC0415 - it needs httpx2
 
-        from auth.external.bounded import BoundedTransport  # noqa: PLC0415 - it needs httpx2
-
-        with _translated(provider):
-            async with AsyncOAuth2Client(
-                credentials.client_id,
-                credentials.client_secret,
-                code_challenge_method="S256",
-                transport=BoundedTransport(tls, LARGEST_ANSWER),
-                timeout=STEP_S,
-                follow_redirects=False,
-                trust_env=False,
-                headers={"User-Agent": "Engrain", "Accept-Encoding": "identity"},
-            ) as client:
-                with anyio.fail_after(self._deadline_s):
-                    yield Exchange(provider, client)
+    with _translated(provider):
+        async with AsyncOAuth2Client(
+            credentials.client_id,
+            credentials.client_secret,
+            code_challenge_method="S256",
+            transport=BoundedTransport(tls, LARGEST_ANSWER),
+            timeout=STEP_S,
+            follow_redirects=False,
+            trust_env=False,
+            headers={"User-Agent": "Engrain", "Accept-Encoding": "identity"},
+        ) as client:
+            with anyio.fail_after(DEADLINE_S):
+                yield Exchange(provider, client)
 
 
 class Exchange:

@@ -10,8 +10,7 @@ from typing import Any
 from evals.datasets.collection import digest_of, json_lines
 from evals.harness.asking import ask_part
 from evals.options import Options
-from evals.packs.labels import Goal, Person, Split, read_goals, read_records
-from evals.packs.world import World, settled
+from evals.packs.world import Goal, Person, Split, World, read_goals, read_records, settled
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
 from evals.runs import Journal, Prepared
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from evals.commands import judge_run
-from evals.comparison import compare, markdown
-from evals.gate import judge, missed
+from evals.comparison import compare, judge, markdown, missed
 from evals.report import HEADLINE
 from evals.results import Case, Part
 from evals.runs import Run, baseline_lines, read_baseline

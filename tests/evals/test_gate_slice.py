@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evals.commands import judge_run
-from evals.gate import judge
+from evals.comparison import judge
 from evals.options import Options
 from evals.runs import read_run
 from evals.suites import run_suite

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evals.options import Options
-from evals.packs.labels import FOLDER, SPLITS, read_goals
+from evals.packs.world import FOLDER, SPLITS, read_goals
 from evals.report import summaries
 from evals.runs import read_run
 from evals.suites import run_suite

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from evals.options import Options
-from evals.reflection.labels import SPLITS, Label, Note, read_notes
-from evals.reflection.scoring import NOTES, PAIRS, Score, note_case, overlap, tally
+from evals.reflection.run import NOTES, PAIRS, SPLITS, Label, Note, Score, note_case, overlap, read_notes, tally
 from evals.results import Case
 from evals.runs import read_run
 from evals.suites import run_suite

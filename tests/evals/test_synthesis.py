@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evals.options import Options
-from evals.packs.labels import SPLITS
+from evals.packs.world import SPLITS
 from evals.report import summaries
 from evals.runs import read_run
 from evals.suites import run_suite

@@ -13,11 +13,11 @@ from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Operation, Result, Route
 from tools.records.entity_models import Label
-from tools.reflecting.candidates import Candidate
 from tools.reflecting.promotion import AutoReview, AutoReviewRequest, Judgement, again, apply, judge, review_of
 from tools.reflecting.promotion_policy import (
     THRESHOLD,
     Action,
+    Candidate,
     ExceptionReason,
     Outcome,
     PromotionFields,

@@ -17,9 +17,8 @@ from tools.memory.captures import settle
 from tools.records.entity_models import EntityFields
 from tools.records.linking import Link, record, related
 from tools.records.storing import store_in
-from tools.reflecting.candidates import Candidate
 from tools.reflecting.duplicates import Comparison, Known, is_overtaken
-from tools.reflecting.promotion_policy import Considered, PromoteRequest, consider
+from tools.reflecting.promotion_policy import Candidate, Considered, PromoteRequest, consider
 from tools.reflecting.reflect_keeping import SURFACE, contradictions
 
 SPACES = ("shared", "delegated")

@@ -8,7 +8,7 @@ from auth.external.addresses import Destinations
 from auth.external.attempts import Attempts
 from auth.external.codehost import CodeHost, CodeHostSite
 from auth.external.oidc import OidcClient
-from auth.external.outbound import Outbound
+from auth.external.outbound import load
 from stores.ledger import Ledger
 from tools.runtime.settings import Settings
 
@@ -21,24 +21,21 @@ class Providers:
     oidc: Mapping[str, OidcClient]
     attempts: Attempts
     destinations: Destinations
-    outbound: Outbound
 
     def load(self) -> None:
         """Load the libraries of the first sign-in, if there is a provider. Blocks."""
         if self.codehost is not None or self.oidc:
-            self.outbound.load()
+            load()
 
 
 def build_providers(settings: Settings, ledger: Ledger, clock: Callable[[], datetime]) -> Providers:
-    outbound = Outbound()
     configured = settings.oidc.resolved() if settings.oidc else ()
     site = _site(settings)
     return Providers(
-        codehost=CodeHost(site, outbound) if site else None,
-        oidc={provider.name: OidcClient(provider, outbound, clock) for provider in configured},
+        codehost=CodeHost(site) if site else None,
+        oidc={provider.name: OidcClient(provider, clock) for provider in configured},
         attempts=Attempts(ledger, clock),
         destinations=Destinations(settings.frontend_url),
-        outbound=outbound,
     )
 
 

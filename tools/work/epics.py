@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from stores.records import Entity, JsonObject, ProjectRole
+from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.json_values import without_none
 from tools.frame.operation import WRITERS, Call, Operation, Route, Run, mutation
@@ -19,10 +19,8 @@ from tools.work.work_changes import (
     Priority,
     Reason,
     WorkChange,
-    apply_change,
-    epic_done,
+    change_epic,
     epic_route,
-    episode_of,
     learn,
     nonblank,
     nothing,
@@ -59,10 +57,7 @@ async def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicD
             raise nothing_to_change(UpdateEpicRequest, {"epic_id", "expected_revision"})
         return without_none(given)
 
-    done = await apply_change(
-        app, call, WorkChange("update_epic", "epic", request.epic_id, request.expected_revision, plan)
-    )
-    return epic_done(app, call, "update_epic", "Epic updated", done)
+    return await change_epic(app, call, WorkChange("update_epic", "Epic updated", request, plan))
 
 
 class StartEpicRequest(OnEpic):
@@ -71,8 +66,8 @@ class StartEpicRequest(OnEpic):
 
 async def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
     """Begin an epic: it is in progress. The start of one of its tasks does that, too."""
-    done = await apply_change(app, call, _move("start_epic", request, {"status": "in_progress"}))
-    return epic_done(app, call, "start_epic", "Epic started", done, started_at=done.entity.metadata.get("started_at"))
+    deed = WorkChange("start_epic", "Epic started", request, lambda _: {"metadata": {"status": "in_progress"}})
+    return await change_epic(app, call, replace(deed, shown=("started_at",)))
 
 
 class CompleteEpicRequest(OnEpic):
@@ -87,11 +82,10 @@ async def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> E
     """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
     learnings = nonblank(request.learnings)
     metadata: JsonObject = {"status": "completed", **({} if learnings is None else {"learnings": learnings})}
-    deed = _move("complete_epic", request, metadata, "project_maintainer")
-    done = await apply_change(app, call, replace(deed, beside=learn if learnings else nothing))
-    known = done.entity.metadata
-    data: JsonObject = {key: known.get(key) for key in ("completed_at", "learnings")}
-    return epic_done(app, call, "complete_epic", "Epic completed", done, **data, episode_id=episode_of(done))
+    shown = ("completed_at", "learnings")
+    deed = WorkChange("complete_epic", "Epic completed", request, lambda _: {"metadata": metadata}, shown)
+    beside = learn if learnings else nothing
+    return await change_epic(app, call, replace(deed, beside=beside, least="project_maintainer"))
 
 
 class ArchiveEpicRequest(OnEpic):
@@ -103,16 +97,9 @@ class ArchiveEpicRequest(OnEpic):
 async def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
     """Put an epic away for good; for maintainers. Its tasks stay as they are."""
     reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
-    done = await apply_change(
-        app, call, _move("archive_epic", request, {"status": "archived", **reason}, "project_maintainer")
-    )
-    return epic_done(app, call, "archive_epic", "Epic archived", done, reason=request.reason)
-
-
-def _move(action: str, request: OnEpic, metadata: JsonObject, least: ProjectRole = "project_contributor") -> WorkChange:
-    return WorkChange(
-        action, "epic", request.epic_id, request.expected_revision, lambda _: {"metadata": metadata}, least=least
-    )
+    metadata = {"status": "archived", **reason}
+    deed = WorkChange("archive_epic", "Epic archived", request, lambda _: {"metadata": metadata})
+    return await change_epic(app, call, replace(deed, least="project_maintainer"), reason=request.reason)
 
 
 def _operation(route: Route, run: Run, *more_events: str) -> Operation:

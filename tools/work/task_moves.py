@@ -21,12 +21,11 @@ from tools.work.work_changes import (
     OnTask,
     Reason,
     TaskDone,
+    WorkChange,
     change_task,
     cite,
-    episode_of,
     learn,
     nonblank,
-    task_done,
     task_route,
 )
 
@@ -51,10 +50,8 @@ async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDon
         known = [each for each in _listed(task.metadata.get("assignees")) if isinstance(each, str) and each.strip()]
         return {"metadata": {"status": "doing", "assignees": [*known, assignee]}}
 
-    done = await change_task(app, call, "start_task", request, plan)
-    known = done.entity.metadata
-    data: JsonObject = {key: known.get(key) for key in ("branch_name", "assignees", "started_at")}
-    return task_done(app, call, "start_task", "Task started", done, **data)
+    shown = ("branch_name", "assignees", "started_at")
+    return await change_task(app, call, WorkChange("start_task", "Task started", request, plan, shown))
 
 
 def _name_of(caller: Principal) -> str:
@@ -74,8 +71,7 @@ async def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDon
         reasons = [*_listed(task.metadata.get("blockers_encountered")), request.reason]
         return {"metadata": {"status": "blocked", "blockers_encountered": reasons}}
 
-    done = await change_task(app, call, "block_task", request, plan)
-    return task_done(app, call, "block_task", "Task blocked", done, reason=request.reason)
+    return await change_task(app, call, WorkChange("block_task", "Task blocked", request, plan), reason=request.reason)
 
 
 class UnblockTaskRequest(OnTask):
@@ -84,8 +80,8 @@ class UnblockTaskRequest(OnTask):
 
 async def unblock_task(app: App, call: Call, request: UnblockTaskRequest) -> TaskDone:
     """Say that a task can go on: it is `doing` again."""
-    done = await change_task(app, call, "unblock_task", request, lambda _: {"metadata": {"status": "doing"}})
-    return task_done(app, call, "unblock_task", "Task unblocked", done)
+    deed = WorkChange("unblock_task", "Task unblocked", request, lambda _: {"metadata": {"status": "doing"}})
+    return await change_task(app, call, deed)
 
 
 class SubmitReviewRequest(OnTask):
@@ -106,10 +102,8 @@ async def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> T
             given["commit_shas"] = joined(task.metadata.get("commit_shas"), request.commit_shas)
         return {"metadata": without_none(given)}
 
-    done = await change_task(app, call, "submit_review", request, plan)
-    known = done.entity.metadata
-    data: JsonObject = {key: known.get(key) for key in ("pr_url", "commit_shas", "reviewed_at")}
-    return task_done(app, call, "submit_review", "Task submitted for review", done, **data)
+    shown = ("pr_url", "commit_shas", "reviewed_at")
+    return await change_task(app, call, WorkChange("submit_review", "Task submitted for review", request, plan, shown))
 
 
 class CompleteTaskRequest(OnTask):
@@ -141,12 +135,11 @@ async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> T
             counted.append(count(tx, call, cited, "task", session_key))
         return learn(tx, caller, before, task) if learnings else []
 
-    done = await change_task(app, call, "complete_task", request, plan, beside)
+    shown = ("completed_at", "actual_hours", "learnings")
+    done = await change_task(app, call, WorkChange("complete_task", "Task completed", request, plan, shown, beside))
     for found in counted:
         await in_thread(announce, app, call, found, "task", session_key)
-    known = done.entity.metadata
-    data: JsonObject = {key: known.get(key) for key in ("completed_at", "actual_hours", "learnings")}
-    return task_done(app, call, "complete_task", "Task completed", done, **data, episode_id=episode_of(done))
+    return done
 
 
 class ArchiveTaskRequest(OnTask):
@@ -159,8 +152,8 @@ async def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> Tas
     """Put a task away for good: lists hide it, and it moves to no other status any more."""
     reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
     metadata = {"status": "archived", **reason}
-    done = await change_task(app, call, "archive_task", request, lambda _: {"metadata": metadata})
-    return task_done(app, call, "archive_task", "Task archived", done, reason=request.reason)
+    deed = WorkChange("archive_task", "Task archived", request, lambda _: {"metadata": metadata})
+    return await change_task(app, call, deed, reason=request.reason)
 
 
 def _move(route: str, run: Run, *more_events: str) -> Operation:

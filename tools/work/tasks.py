@@ -24,7 +24,8 @@ from tools.work.work_changes import (
     OnTask,
     Priority,
     TaskDone,
-    change_task,
+    WorkChange,
+    apply_change,
     naming_fields_of,
     task_done,
 )
@@ -98,7 +99,9 @@ async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskD
     A change of status has the side effects of that move's own route, except that it assigns nobody.
     """
     with naming_fields_of(request):
-        done = await change_task(app, call, "update_task", request, lambda task: _changes(request, task))
+        done = await apply_change(
+            app, call, WorkChange("update_task", "", request, lambda task: _changes(request, task))
+        )
     if not request.sync:
         return task_done(app, call, "update_task", "Update queued", done)
     jobs = await until_visible(app, call.caller, done.sequence, [done.entity.id])

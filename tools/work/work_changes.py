@@ -1,6 +1,6 @@
 """Changes of tasks and epics: one transaction each, with its checks and side effects."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -82,10 +82,11 @@ class WorkChange:
     """A change of one task or epic."""
 
     action: str
-    kind: Kind
-    entity_id: str
-    expected_revision: int | None
+    message: str
+    request: OnTask | OnEpic
     plan: Plan
+    shown: Sequence[str] = ()
+    """Fields of its metadata that the answer tells."""
     beside: Beside = nothing
     least: ProjectRole = "project_contributor"
 
@@ -101,14 +102,18 @@ class Done:
 
 async def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
     """Apply a change in one transaction."""
+    request = deed.request
 
     def write() -> Done:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            found = present(tx, caller, deed.kind, deed.entity_id)
+            if isinstance(request, OnTask):
+                found = present(tx, caller, "task", request.task_id)
+            else:
+                found = present(tx, caller, "epic", request.epic_id)
             require_work(caller, found, deed.least)
             change = UpdateEntityRequest(
-                entity_id=found.id, expected_revision=deed.expected_revision, **deed.plan(found)
+                entity_id=found.id, expected_revision=request.expected_revision, **deed.plan(found)
             )
             entity, *followed = revise(call, tx, change, action=deed.action)
             followed += deed.beside(tx, caller, found, entity)
@@ -117,11 +122,26 @@ async def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
     return await in_thread(write)
 
 
-async def change_task(app: App, call: Call, action: str, request: OnTask, plan: Plan, beside: Beside = nothing) -> Done:
-    """Apply a change to a task, as `apply_change` does."""
-    return await apply_change(
-        app, call, WorkChange(action, "task", request.task_id, request.expected_revision, plan, beside)
+async def change_task(app: App, call: Call, deed: WorkChange, **data: Any) -> TaskDone:
+    done = await apply_change(app, call, deed)
+    return task_done(app, call, deed.action, deed.message, done, **_told(deed, done), **data)
+
+
+async def change_epic(app: App, call: Call, deed: WorkChange, **data: Any) -> EpicDone:
+    done = await apply_change(app, call, deed)
+    return EpicDone(
+        action=deed.action,
+        epic_id=done.entity.id,
+        message=deed.message,
+        data=shown(done, {**_told(deed, done), **data}),
+        mutation_receipt=receipt(app, call, [done.entity], done.followed),
     )
+
+
+def _told(deed: WorkChange, done: Done) -> JsonObject:
+    found: JsonObject = {key: done.entity.metadata.get(key) for key in deed.shown}
+    episode = next((entity.id for entity in done.followed if entity.entity_type == "episode"), None)
+    return found if episode is None else {**found, "episode_id": episode}
 
 
 @contextmanager
@@ -156,16 +176,6 @@ def task_done(app: App, call: Call, action: str, message: str, done: Done, **dat
     return TaskDone(
         action=action,
         task_id=done.entity.id,
-        message=message,
-        data=shown(done, data),
-        mutation_receipt=receipt(app, call, [done.entity], done.followed),
-    )
-
-
-def epic_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> EpicDone:
-    return EpicDone(
-        action=action,
-        epic_id=done.entity.id,
         message=message,
         data=shown(done, data),
         mutation_receipt=receipt(app, call, [done.entity], done.followed),
@@ -217,10 +227,6 @@ def store_beside(
     if entity.project_id is not None and tx.records.entity(entity.project_id) is not None:
         contain(tx, caller, None, entity)
     return entity
-
-
-def episode_of(done: Done) -> str | None:
-    return next((entity.id for entity in done.followed if entity.entity_type == "episode"), None)
 
 
 def of_project(subject: Entity) -> JsonObject:
