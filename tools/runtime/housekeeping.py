@@ -59,8 +59,7 @@ async def keep_house(ledger: Ledger, *, every_s: float = EVERY_S) -> None:
 def plan_tidying(ledger: Ledger) -> None:
     """Queue the job that tidies, unless it is there: one for all servers, which the server's first admin sees."""
     admin = ledger.people.first_admin()
-    organization = None if admin is None else ledger.people.default_organization(admin.id)
-    if admin is None or organization is None:
+    if admin is None or (organization := ledger.people.default_organization(admin.id)) is None:
         return
     job = ledger.jobs.find(organization.id, [TIDYING]).get(TIDYING)
     if job is None or job.due_at is None:

@@ -76,9 +76,8 @@ class Mailer:
                 return "kept"
             self._deliver(self._settings.smtp_host, message, letter.to)
         except Exception as error:  # noqa: BLE001 - any fault of a mail server
-            # No traceback and no cause: they may show a token of the letter.
-            log.error("mail_failed", error=type(error).__name__)  # noqa: TRY400
-            raise BadGateway("The mail could not be delivered.") from None
+            # No cause: it may show a token of the letter.
+            raise BadGateway(f"The mail could not be delivered: {type(error).__name__}.") from None
         return "sent"
 
     def _message(self, letter: Letter) -> EmailMessage:
@@ -121,6 +120,5 @@ class Mailer:
 
 
 def _log_failure(done: "Future[T]") -> None:
-    error = done.exception()
-    if error is not None and not isinstance(error, BadGateway):
-        log.error("mail_failed", error=type(error).__name__)
+    if (error := done.exception()) is not None:
+        log.error("mail_failed", error=str(error) if isinstance(error, BadGateway) else type(error).__name__)
