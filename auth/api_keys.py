@@ -111,9 +111,8 @@ def present_rights(ledger: Ledger, clock: Callable[[], datetime], job: Job, gran
     if job.api_key_id is not None:
         return Keys(ledger, "", clock).renewed(job.organization_id, job.actor_id, job.api_key_id)
     found = ledger.people.caller(job.actor_id, job.organization_id, None)
-    if grant_id is not None and all(each.id != grant_id for each in ledger.grants.of_user(job.actor_id)):
-        return None
-    return None if found is None else principal_of(*found)
+    is_over = grant_id is not None and all(each.id != grant_id for each in ledger.grants.of_user(job.actor_id))
+    return None if found is None or is_over else principal_of(*found)
 
 
 def is_api_key(credential: str) -> bool:

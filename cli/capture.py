@@ -105,7 +105,8 @@ class _Run:
 
         # Ctrl-C reaches the command, too, which answers it; what it said until then is kept.
         before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
-        before |= {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
+        stops = (each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL)
+        before |= {number: signal.signal(number, pass_on) for number in stops}
         try:
             outputs = {"stdout": _Output(process.stdout, sys.stdout), "stderr": _Output(process.stderr, sys.stderr)}
             status = process.wait()

@@ -22,8 +22,7 @@ from tools.runtime.settings import PREFIX, Settings
 
 JOBS = 10_000
 ASKED = 64
-STEPS, STEP_LENGTH = 200, 5_000
-"""Observations of a run, and characters of the evidence of each: 1 MB in all."""
+STEPS, STEP_LENGTH = 200, 5_000  # 1 MB of evidence
 
 
 def measure_jobs(measurement: Measurement, data: Path) -> None:
@@ -57,8 +56,8 @@ def _measure_runs(measurement: Measurement, client: Client) -> None:
         times.append(client.took_ms)
         client.until_indexed()
     note = f"while the server is at rest; fixed loop {pace_ms():.1f} ms"
-    name = f"experience of {STEPS} observations and 1 MB, acknowledged"
-    measurement.figures.append(Figure.of(name, spread(times), target=Target(400, 400), note=note))
+    figure = Figure.of("experience of 1 MB, acknowledged", spread(times), target=Target(400, 400), note=note)
+    measurement.figures.append(figure)
 
 
 async def _drain(host: JobHost, count: int) -> list[Figure]:

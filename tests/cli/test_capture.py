@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.cli.client.conftest import SECRET, Shell, bearer, server, signed_up
+from tests.cli.client.conftest import Shell, bearer, server, signed_up
 from tools.runtime.launch import ServerProcess, server_process
 from tools.text.credentials import redacted
 
@@ -101,28 +101,24 @@ def test_a_run_is_shown_and_kept(tmp_path: Path, server: ServerProcess) -> None:
 
 @pytest.mark.slow
 def test_a_run_whose_server_is_gone_is_sent_by_the_next(tmp_path: Path) -> None:
-    environ = {"ENGRAIN_EMBEDDING_PROVIDER": "none", "ENGRAIN_JWT_SECRET": SECRET}
-    shell, data, words = Shell(tmp_path), tmp_path / "data", ("-p", "Lighthouse", "--source-id")
+    environ, shell, data = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}, Shell(tmp_path), tmp_path / "data"
     with server_process(data, environ=environ) as running:
         with httpx2.Client(base_url=running.address, trust_env=False, timeout=30) as http:
             ada = signed_up(http, "ada")
             body = {"name": "Lighthouse", "entity_type": "project"}
-            http.post("/api/entities", json=body, params={"sync": True}, headers=bearer(ada)).raise_for_status()
+            http.post("/api/entities", json=body, headers=bearer(ada)).raise_for_status()
         shell.environ |= {"ENGRAIN_URL": running.address, "ENGRAIN_TOKEN": ada["access_token"]}
-        with shell.start("capture-run", *words, "r1", "--", "sh", "-c", "echo begun; read x; exit 5") as process:
+        with shell.start("capture-run", "-p", "Lighthouse", "--", "sh", "-c", "echo begun; read x; exit 5") as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
-            running.process.terminate()
-            running.process.wait(20)
+            running.stop()
             said, _ = process.communicate("\n", timeout=60)
     assert (process.returncode, "the next `engrain capture-run` sends it" in said) == (5, True)
     (kept,) = tmp_path.rglob("runs/*/*.json")
     assert kept.stat().st_mode & 0o777 == 0o600
-    port = int(running.address.rpartition(":")[2])
-    with server_process(data, environ=environ, port=port):
-        code, said = shell.run("capture-run", *words, "r2", "--", "true")
-        assert (code, said.count("Kept as")) == (0, 2)
-    assert not kept.exists()
+    with server_process(data, environ=environ, port=int(running.address.rpartition(":")[2])):
+        code, said = shell.run("capture-run", "-p", "Lighthouse", "--", "true")
+        assert (code, said.count("Kept as"), kept.exists()) == (0, 2, False)
 
 
 def evidence(http: httpx2.Client, ada: dict[str, Any], **asked: Any) -> dict[str, Any]:

@@ -141,9 +141,9 @@ def keep(
 
 
 def _holding(tx: Transaction, place: Place, edges: Collection[Edge]) -> set[tuple[str, str, str]]:
-    sources = {name: [each.source_id for each in edges if each.name == name] for name in {each.name for each in edges}}
-    readers = frozenset({place.key})
-    return {(name, *pair) for name, found in sources.items() for pair in tx.relations.edges_from(found, name, readers)}
+    readers, sources = frozenset({place.key}), {each.source_id for each in edges}
+    names = {each.name for each in edges}
+    return {(name, *pair) for name in names for pair in tx.relations.edges_from(sources, name, readers)}
 
 
 def create_records(tx: Transaction, place: Place, records: Sequence[Projection]) -> None:

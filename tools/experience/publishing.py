@@ -68,8 +68,8 @@ def publish(ledger: Ledger, holder: str, home: str | None, call: Call, wanted: W
     hashed = content_hash(outline)
     lease = ledger.leases.acquire(caller.organization_id, f"source {manifest}", holder)
     try:
-        deferred = wanted.is_deferred
-        with ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
+        who, is_deferred = (caller.organization_id, caller.user_id), wanted.is_deferred
+        with ledger.transaction(*who, claim=call.claim, deferred=is_deferred) as tx:
             require_live(wanted.project_id, tx.records.entity(wanted.project_id))
             memory = bound_memory(tx, caller, manifest, wanted.project_id)
             before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)

@@ -17,8 +17,7 @@ FEED_KEPT = timedelta(days=7)
 SESSIONS_KEPT = timedelta(days=30)
 """Ended sessions are kept to recognise replayed refresh tokens."""
 EVERY_S = 60.0
-TIDYING, TIDYING_S = "tidy_ledger", 900.0
-"""Id and function of the job that tidies, and the time between two runs."""
+TIDYING, TIDYING_S = "tidy_ledger", 900.0  # id and function of the job, and the time between two runs
 RETURN_EVERY_S = 10.0
 
 log = structlog.get_logger("housekeeping")

@@ -89,8 +89,6 @@ async def test_indexes_are_rebuilt_on_request_of_an_admin(owner: Person, member:
 
 async def test_repeated_ids_count_once(owner: Person) -> None:
     assert set((await owner.call("job_status", job_ids=["a"] * 70 + ["b"]))["jobs"]) == {"a", "b"}
-    many = [f"{number}" for number in range(64)]
-    assert len((await owner.call("job_status", job_ids=many * 2))["jobs"]) == 64
 
 
 @pytest.mark.parametrize("job_ids", [[], [f"{number}" for number in range(65)], [""], ["x" * 401], [None]])

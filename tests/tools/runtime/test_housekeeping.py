@@ -13,7 +13,8 @@ from stores.records import ApiKey, Organization
 from tests.people import host_of, person, tokens_made
 from tests.stores.indexer.samples import draft
 from tools.app import open_app
-from tools.jobs.runner import Runner
+from tools.jobs.functions import NotYet
+from tools.jobs.status import keep_tidy
 from tools.runtime.housekeeping import FEED_KEPT, SESSIONS_KEPT, TIDYING, TIDYING_S, keep_house, plan_tidying, tidy
 from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
@@ -84,27 +85,18 @@ async def test_the_use_of_an_api_key_is_written_down_every_round(tmp_path: Path,
             second.close()
 
 
-async def test_tidying_is_a_job_that_comes_back_and_that_the_first_admin_sees(
-    tmp_path: Path, embedder: Embedder
-) -> None:
-    now = START
-    async with open_app(Settings(data_dir=tmp_path), logs=LogRing(), clock=lambda: now, embedder=embedder) as app:
+async def test_tidying_is_a_job_that_comes_back_for_the_first_admin_to_see(tmp_path: Path, embedder: Embedder) -> None:
+    async with open_app(Settings(data_dir=tmp_path), logs=LogRing(), embedder=embedder) as app:
         await in_thread(plan_tidying, app.ledger)
         owner = await person(app, "owner")
         other = await person(app, "other", of=owner)
         for _ in range(2):
             await in_thread(plan_tidying, app.ledger)
-        app.ledger.tickets.keep("oauth_state", "hash", {}, START + timedelta(minutes=1))
-        now = START + timedelta(seconds=TIDYING_S)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(Runner(host_of(app), "worker").run)
-            with anyio.fail_after(20):
-                while await in_thread(app.ledger.jobs.next_due, [TIDYING]) != now + timedelta(seconds=TIDYING_S):  # noqa: ASYNC110 - nobody tells
-                    await anyio.sleep(0.01)
-            tasks.cancel_scope.cancel()
-        (job,) = (await owner.call("list_jobs"))["jobs"]
-        assert (job["job_id"], job["status"], job["attempts"]) == (TIDYING, "deferred", 0)
-        assert app.ledger.people.prune_expired() == 0
+        (planned,) = (await owner.call("list_jobs"))["jobs"]
+        assert (planned["function"], planned["status"]) == (TIDYING, "deferred")
+        with pytest.raises(NotYet) as put_off:
+            await in_thread(keep_tidy, host_of(app), None)
+        assert put_off.value.delay_s == TIDYING_S
         assert (await other.call("list_jobs"))["jobs"] == []
 
 
