@@ -15,7 +15,7 @@ from tests.stores.indexer.samples import draft
 from tools.app import open_app
 from tools.jobs.functions import NotYet
 from tools.jobs.status import keep_tidy
-from tools.runtime.housekeeping import FEED_KEPT, SESSIONS_KEPT, TIDYING, TIDYING_S, keep_house, plan_tidying, tidy
+from tools.runtime.housekeeping import FEED_KEPT, SESSIONS_KEPT, TIDYING, keep_house, plan_tidying, tidy
 from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
@@ -65,7 +65,7 @@ async def test_expired_rows_and_rests_of_deleted_organizations_go(tmp_path: Path
         assert app.ledger.people.prune_expired() == 0
 
 
-async def test_the_use_of_an_api_key_is_written_down_every_round(tmp_path: Path, embedder: Embedder) -> None:
+async def test_every_round_writes_uses_of_api_keys_and_plans_tidying(tmp_path: Path, embedder: Embedder) -> None:
     async with open_app(Settings(data_dir=tmp_path), logs=LogRing(), clock=lambda: START, embedder=embedder) as app:
         owner = await person(app, "owner")
         key = ApiKey("k1", owner.organization_id, owner.user_id, "k", "sk_live_12345678", (), (), (), True, START)
@@ -81,23 +81,14 @@ async def test_the_use_of_an_api_key_is_written_down_every_round(tmp_path: Path,
                     tasks.cancel_scope.cancel()
             assert not patience.cancelled_caught
             assert used_at(second, key) == START
+            await in_thread(plan_tidying, app.ledger)
+            (planned,) = (await owner.call("list_jobs"))["jobs"]
+            assert (planned["function"], planned["status"]) == (TIDYING, "deferred")
+            with pytest.raises(NotYet):
+                await in_thread(keep_tidy, host_of(app), None)
+            assert (await (await person(app, "other", of=owner)).call("list_jobs"))["jobs"] == []
         finally:
             second.close()
-
-
-async def test_tidying_is_a_job_that_comes_back_for_the_first_admin_to_see(tmp_path: Path, embedder: Embedder) -> None:
-    async with open_app(Settings(data_dir=tmp_path), logs=LogRing(), embedder=embedder) as app:
-        await in_thread(plan_tidying, app.ledger)
-        owner = await person(app, "owner")
-        other = await person(app, "other", of=owner)
-        for _ in range(2):
-            await in_thread(plan_tidying, app.ledger)
-        (planned,) = (await owner.call("list_jobs"))["jobs"]
-        assert (planned["function"], planned["status"]) == (TIDYING, "deferred")
-        with pytest.raises(NotYet) as put_off:
-            await in_thread(keep_tidy, host_of(app), None)
-        assert put_off.value.delay_s == TIDYING_S
-        assert (await other.call("list_jobs"))["jobs"] == []
 
 
 def used_at(ledger: Ledger, key: ApiKey) -> datetime | None:
