@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import get_args
 
-from pydantic import JsonValue
-
 from auth.one_time import keyed_hash
 from auth.policy import narrowed_to, principal_of
 from auth.principal import Principal, Scope
@@ -108,14 +106,13 @@ class Keys:
         return keyed_hash(self.secret, _PURPOSE, text)
 
 
-def present_rights(ledger: Ledger, clock: Callable[[], datetime], job: Job, grant_id: JsonValue) -> Principal | None:
+def present_rights(ledger: Ledger, clock: Callable[[], datetime], job: Job, grant_id: object) -> Principal | None:
     """Return who asked for deferred work; None if the member has left, or the key or grant has ended. Blocks."""
     if job.api_key_id is not None:
         return Keys(ledger, "", clock).renewed(job.organization_id, job.actor_id, job.api_key_id)
     found = ledger.people.caller(job.actor_id, job.organization_id, None)
-    if grant_id is not None and all(each.id != grant_id for each in ledger.grants.of_user(job.actor_id)):
-        return None
-    return None if found is None else principal_of(*found)
+    is_over = grant_id is not None and all(each.id != grant_id for each in ledger.grants.of_user(job.actor_id))
+    return None if found is None or is_over else principal_of(*found)
 
 
 def is_api_key(credential: str) -> bool:

@@ -19,6 +19,7 @@ from typing import IO, TextIO
 from urllib.parse import quote
 
 import typer
+from platformdirs import user_state_dir
 
 from cli.client import Client, CommandFailed, guarded, open_client
 from cli.client.failure import understanding
@@ -49,7 +50,7 @@ def run_capture(environ: Mapping[str, str], options: Options) -> int:
         with open_client(environ, url=options.url) as client:
             # Before the run, which may take hours: the login holds, and the project is there.
             client.call("GET", f"/api/metrics/projects/{quote(options.project, safe='')}")
-            folder = _folder(client)
+            folder = Path(user_state_dir("engrain", appauthor=False)) / "runs" / quote(client.server.address, safe="")
             for path in folder.glob("*.json"):
                 guarded(partial(_send, client, json.loads(path.read_text()), path))
             run.carry_out(options.command)
@@ -65,13 +66,6 @@ def run_capture(environ: Mapping[str, str], options: Options) -> int:
 
     code = guarded(command)
     return run.status or code
-
-
-def _folder(client: Client) -> Path:
-    import platformdirs  # noqa: PLC0415 - not every command needs it
-
-    state = Path(platformdirs.user_state_dir("engrain", appauthor=False))
-    return state / "runs" / quote(client.server.address, safe="")
 
 
 def _send(client: Client, body: JsonObject, path: Path, hidden: int = 0) -> None:
@@ -111,7 +105,8 @@ class _Run:
 
         # Ctrl-C reaches the command, too, which answers it; what it said until then is kept.
         before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
-        before |= {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
+        stops = (each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL)
+        before |= {number: signal.signal(number, pass_on) for number in stops}
         try:
             outputs = {"stdout": _Output(process.stdout, sys.stdout), "stderr": _Output(process.stderr, sys.stderr)}
             status = process.wait()

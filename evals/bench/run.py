@@ -12,7 +12,7 @@ from evals.bench.figures import Figure, table
 from evals.bench.floors import Floors, floor_of, measure_floors
 from evals.bench.governance import measure_governance
 from evals.bench.graph import measure_graph
-from evals.bench.jobs import measure_experience, measure_jobs
+from evals.bench.jobs import measure_jobs
 from evals.bench.measurement import Measurement
 from evals.bench.memory import RECALL, measure_memory
 from evals.bench.models import bare_models
@@ -78,7 +78,6 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_remote_model(measurement, Path(folder) / "remote")
         measure_graph(measurement, Path(folder) / "graph")
         measure_jobs(measurement, Path(folder) / "jobs")
-        measure_experience(measurement, Path(folder) / "runs")
         measure_governance(measurement, Path(folder) / "governance")
         measure_release_notes(measurement, Path(folder) / "histories")
 

@@ -98,9 +98,7 @@ _resets = password_resets
 
 
 class Resets(Store):
-    def create_password_reset(
-        self, user_id: str, token_hash: str, expires_at: datetime, *, again: bool = False
-    ) -> bool:
+    def create_password_reset(self, user_id: str, token_hash: str, expires_at: datetime, again: bool = False) -> bool:
         """Store the hash of a reset token; return whether to mail it.
 
         False within `RESET_EVERY` of the last one, unless that mail is sent `again`. Earlier tokens stay valid: nobody

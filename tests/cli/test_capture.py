@@ -1,13 +1,16 @@
 """`engrain capture-run` at a real server, and the redaction of credentials."""
 
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.cli.client.conftest import SECRET, Shell, bearer, server, signed_up
-from tools.runtime.launch import ServerProcess, server_process
+from tests.cli.client.conftest import PASSWORD, Shell, bearer, server, signed_up
+from tools.runtime.launch import ServerProcess
 from tools.text.credentials import redacted
 
 __all__ = ["server"]
@@ -59,70 +62,74 @@ def test_other_text_stays(text: str) -> None:
     assert redacted(text) == (text, 0)
 
 
-@pytest.mark.slow
-def test_a_run_is_shown_and_kept(tmp_path: Path, server: ServerProcess) -> None:
+@dataclass
+class Place:
+    http: httpx2.Client
+    ada: dict[str, Any]
+    shell: Shell
+
+    def run(self, *command: str, project: str = "Lighthouse", **environ: str) -> tuple[int, str]:
+        return self.shell.run("capture-run", "-p", project, "--source-id", "r1", "--", *command, **environ)
+
+    def interrupted(self, script: str, deed: Callable[["subprocess.Popen[str]"], object]) -> tuple[int, str]:
+        words = ("-p", "Lighthouse", "--source-id", "r1", "--", "sh", "-c", f"echo begun; {script}")
+        with self.shell.start("capture-run", *words) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            deed(process)
+            said, _ = process.communicate("\n", timeout=60)
+        return process.returncode, said
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ServerProcess) -> Iterator[Place]:
     with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
-        ada = signed_up(http, "ada")
+        ada = signed_up(http, tmp_path.name)
         body = {"name": "Lighthouse", "entity_type": "project"}
         http.post("/api/entities", json=body, params={"sync": True}, headers=bearer(ada)).raise_for_status()
-        shell = Shell(tmp_path, {"ENGRAIN_URL": server.address, "ENGRAIN_TOKEN": ada["access_token"]})
-        script = f"echo lamp turns; echo 'password: hunter2x {TOKEN}' >&2; yes walrus | head -c 2000000; exit 3"
-        words = ("-p", "Lighthouse", "--source-id", "r1")
-        code, said = shell.run("capture-run", *words, "--", "sh", "-c", script)
-        assert code == 3
-        assert "lamp turns\n" in said
-        assert "hunter2x" in said, "what the command says is shown as it is"
-        assert ", without 4 that looked like credentials." in said
-        kept = evidence(http, ada, evidence_id="stdout", content_max_chars=1_000_000)
-        told = evidence(http, ada)["experience"]
-        step = told["observations"][0]
-        assert step["metadata"]["exit_code"] == 3
-        assert told["outcome"].startswith("exit code 3 after ")
-        assert kept["content"].startswith("lamp turns\nwalrus\n")
-        assert "… 1100011 bytes …" in kept["content"]
-        assert evidence(http, ada, evidence_id="stderr")["content"] == "password: [redacted] [redacted]\n"
-        assert "hunter2x" not in str(step["action"])
-        assert shell.run("capture-run", *words, "--", "true")[0] == 0
-        assert evidence(http, ada, evidence_id="status")["content"].startswith("exit code 0 after ")
-        mark = tmp_path / "mark"
-        assert shell.run("capture-run", "-p", "Nowhere", "--", "touch", str(mark))[0] == 1
-        assert shell.run("capture-run", *words, "--", "touch", str(mark), ENGRAIN_TOKEN="old")[0] == 3
-        assert not mark.exists()
-        assert shell.run("capture-run", *words, "--", "no-such-program")[0] == 127
-        assert shell.run("capture-run", *words, "--", str(tmp_path))[0] == 126
-        with shell.start("capture-run", *words, "--", "sh", "-c", "echo begun; sleep 60; echo ended") as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "begun\n"
-            process.terminate()
-            said, _ = process.communicate(timeout=60)
-        assert (process.returncode, "Kept as" in said) == (143, True)
-        assert evidence(http, ada, evidence_id="stdout")["content"] == "begun\n"
+        yield Place(http, ada, Shell(tmp_path, {"ENGRAIN_URL": server.address, "ENGRAIN_TOKEN": ada["access_token"]}))
 
 
 @pytest.mark.slow
-def test_a_run_whose_server_is_gone_is_sent_by_the_next(tmp_path: Path) -> None:
-    environ = {"ENGRAIN_EMBEDDING_PROVIDER": "none", "ENGRAIN_JWT_SECRET": SECRET}
-    shell, data, words = Shell(tmp_path), tmp_path / "data", ("-p", "Lighthouse", "--source-id")
-    with server_process(data, environ=environ) as running:
-        with httpx2.Client(base_url=running.address, trust_env=False, timeout=30) as http:
-            ada = signed_up(http, "ada")
-            body = {"name": "Lighthouse", "entity_type": "project"}
-            http.post("/api/entities", json=body, params={"sync": True}, headers=bearer(ada)).raise_for_status()
-        shell.environ |= {"ENGRAIN_URL": running.address, "ENGRAIN_TOKEN": ada["access_token"]}
-        with shell.start("capture-run", *words, "r1", "--", "sh", "-c", "echo begun; read x; exit 5") as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "begun\n"
-            running.process.terminate()
-            running.process.wait(20)
-            said, _ = process.communicate("\n", timeout=60)
-    assert (process.returncode, "the next `engrain capture-run` sends it" in said) == (5, True)
+def test_a_run_is_shown_and_kept(place: Place) -> None:
+    http, ada = place.http, place.ada
+    script = f"echo lamp turns; echo 'password: hunter2x {TOKEN}' >&2; yes walrus | head -c 2000000; exit 3"
+    code, said = place.run("sh", "-c", script)
+    assert code == 3
+    assert "lamp turns\n" in said
+    assert "hunter2x" in said, "what the command says is shown as it is"
+    assert ", without 4 that looked like credentials." in said
+    kept = evidence(http, ada, evidence_id="stdout", content_max_chars=1_000_000)
+    told = evidence(http, ada)["experience"]
+    step = told["observations"][0]
+    assert step["metadata"]["exit_code"] == 3
+    assert told["outcome"].startswith("exit code 3 after ")
+    assert kept["content"].startswith("lamp turns\nwalrus\n")
+    assert "… 1100011 bytes …" in kept["content"]
+    assert evidence(http, ada, evidence_id="stderr")["content"] == "password: [redacted] [redacted]\n"
+    assert "hunter2x" not in str(step["action"])
+    assert place.run("true")[0] == 0
+    assert evidence(http, ada, evidence_id="status")["content"].startswith("exit code 0 after ")
+    assert place.interrupted("sleep 60", lambda process: process.terminate())[0] == 143
+    assert evidence(http, ada, evidence_id="stdout")["content"] == "begun\n"
+
+
+@pytest.mark.slow
+def test_a_run_that_cannot_be_kept_is_not_begun_or_not_lost(place: Place, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    assert place.run("touch", str(mark), project="Nowhere")[0] == 1
+    assert place.run("touch", str(mark), ENGRAIN_TOKEN="old")[0] == 3
+    assert not mark.exists()
+    assert (place.run("no-such-program")[0], place.run(str(tmp_path))[0]) == (127, 126)
+    leave = {"headers": bearer(place.ada)}
+    code, said = place.interrupted("read x; exit 5", lambda _: place.http.post("/api/auth/logout", **leave))
+    assert (code, "the next `engrain capture-run` sends it" in said) == (5, True)
     (kept,) = tmp_path.rglob("runs/*/*.json")
     assert kept.stat().st_mode & 0o777 == 0o600
-    port = int(running.address.rpartition(":")[2])
-    with server_process(data, environ=environ, port=port):
-        code, said = shell.run("capture-run", *words, "r2", "--", "true")
-        assert (code, said.count("Kept as")) == (0, 2)
-    assert not kept.exists()
+    entry = {"email": place.ada["user"]["email"], "password": PASSWORD}
+    token = place.http.post("/api/auth/local/login", json=entry).json()["access_token"]
+    code, said = place.run("true", ENGRAIN_TOKEN=token)
+    assert (code, said.count("Kept as"), kept.exists()) == (0, 2, False)
 
 
 def evidence(http: httpx2.Client, ada: dict[str, Any], **asked: Any) -> dict[str, Any]:

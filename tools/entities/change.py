@@ -51,12 +51,9 @@ def cascade(tx: Transaction, caller: Principal, before: Entity, after: Entity) -
 def cascade_delete(tx: Transaction, caller: Principal, entity: Entity) -> None:
     """Delete the notes of a task that is about to be deleted."""
     if entity.entity_type == "task":
-        for note in _own_notes(tx, caller, entity):
-            tx.records.delete_entity(note.id)
-
-
-def _own_notes(tx: Transaction, caller: Principal, task: Entity) -> list[Entity]:
-    return [note for note in tx.records.notes_about(task.id) if _is_beside(caller, note, task)]
+        for note in tx.records.notes_about(entity.id):
+            if _is_beside(caller, note, entity):
+                tx.records.delete_entity(note.id)
 
 
 def _is_beside(caller: Principal, record: Entity, work: Entity) -> bool:

@@ -38,7 +38,7 @@ async def complete_embeddings(host: JobHost, running: RunningJob) -> JsonObject:
 
 
 def _complete(host: JobHost, running: RunningJob) -> JsonObject:
-    manifest = str(running.payload["manifest_id"])
+    manifest = str(running.job.payload["manifest_id"])
     with _current(host, running) as found:
         if found is None:
             return STALE
@@ -57,7 +57,7 @@ def _complete(host: JobHost, running: RunningJob) -> JsonObject:
 
 def distil_notes(host: JobHost, running: RunningJob) -> JsonObject:
     """Publish the notes of a revision; those that are there already are left."""
-    organization, manifest = running.job.organization_id, str(running.payload["manifest_id"])
+    organization, manifest = running.job.organization_id, str(running.job.payload["manifest_id"])
     memory_id, payloads = memory_id_of(manifest), host.ledger.payloads
     told = payloads.text(organization, memory_id, OUTLINE)
     if told is None or _latest(host, running) is None:
@@ -70,11 +70,9 @@ def distil_notes(host: JobHost, running: RunningJob) -> JsonObject:
         if found is None:
             return STALE
         tx, place, revision = found
-        if revision.notes:
-            return STALE | {"notes": len(revision.notes)}
         there = tx.records.outlines(revision.entities)
         wanted = (records, [each for each in edges if each.target_id in there])
-        kept = keeping.keep(tx, place, wanted, ({}, {}), revision.number)
+        kept = keeping.keep(tx, place, wanted, (revision.notes, revision.note_relations))
         revision.notes, revision.note_relations = kept.entities, kept.relations
         revision.unavailable = revision.with_unavailable(())
         keeping.write_revision(tx, place.memory_id, revision)
@@ -82,21 +80,22 @@ def distil_notes(host: JobHost, running: RunningJob) -> JsonObject:
 
 
 def _latest(host: JobHost, running: RunningJob) -> Revision | None:
-    memory_id = memory_id_of(str(running.payload["manifest_id"]))
+    memory_id = memory_id_of(str(running.job.payload["manifest_id"]))
     revision = Revision.read(host.ledger.payloads.text(running.job.organization_id, memory_id, REVISION))
-    return revision if revision is not None and revision.content_hash == running.payload["content_hash"] else None
+    return revision if revision is not None and revision.content_hash == running.job.payload["content_hash"] else None
 
 
 @contextmanager
 def _current(host: JobHost, running: RunningJob) -> Iterator[tuple[Transaction, Place, Revision] | None]:
     """Open a transaction for a job; yield None if its actor lost the right, or its revision is not the latest."""
-    job, manifest, project_id = running.job, str(running.payload["manifest_id"]), str(running.payload["project_id"])
+    job, payload = running.job, running.job.payload
+    manifest, project_id = str(payload["manifest_id"]), str(payload["project_id"])
     with host.ledger.transaction(job.organization_id, job.actor_id, deferred=True) as tx:
         tx.jobs.require(job)
-        caller = present_rights(host.ledger, host.clock, job, job.payload.get("grant_id"))
+        caller = present_rights(host.ledger, host.clock, job, payload.get("grant_id"))
         revision = keeping.read_revision(tx, memory_id_of(manifest))
         found = None
-        if caller is not None and revision is not None and revision.content_hash == running.payload["content_hash"]:
+        if caller is not None and revision is not None and revision.content_hash == payload["content_hash"]:
             try:
                 require_live(project_id, tx.records.entity(project_id))
                 place = place_of(caller, project_id, memory_id_of(manifest))

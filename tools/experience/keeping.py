@@ -1,8 +1,5 @@
 """Records of a source, kept in step with its latest revision: created, changed, or made unavailable."""
 
-import hashlib
-import json
-import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -108,24 +105,13 @@ def write_revision(tx: Transaction, memory_id: str, revision: Revision) -> None:
     tx.payloads.replace_text(memory_id, REVISION, revision.model_dump_json())
 
 
-def has_drifted(tx: Transaction, place: Place, published: Revision) -> bool:
-    """Tell whether somebody changed, erased or ended any of what a revision published."""
-    marks = published.entities | published.notes
-    there = tx.records.outlines(marks)
-    if not all(each in there and mark.endswith(f":{there[each].revision}") for each, mark in marks.items()):
-        return True
-    edges = {Edge(*key.split("|")) for key in (*published.relations, *published.note_relations)}
-    return not edges <= _holding(tx, place, edges)
-
-
 def keep(
     tx: Transaction,
     place: Place,
     wanted: tuple[Sequence[Projection], Sequence[Edge]],
     known: tuple[Mapping[str, str], Mapping[str, str]],
-    number: int,
 ) -> Kept:
-    """Bring records and relations from the `known` revision to the `wanted` one.
+    """Bring records and relations from the `known` revision to the `wanted` one, whatever others did to them.
 
     Omitted records stay, readable by nobody; omitted relations end. What is known and unchanged is not written.
     """
@@ -147,7 +133,7 @@ def keep(
     new = [each for each in edges if each.key not in known[1] or each not in holding]
     ended = sum(end_relation(tx, known[1][key]) for key in known[1].keys() - {edge.key for edge in edges})
     relations = {edge.key: known[1][edge.key] for edge in edges if edge.key in known[1]}
-    relations |= relate(tx, place, new, number)
+    relations |= relate(tx, place, new)
     retired = tuple(each for each in known[0] if each not in entities and each in there)
     for record_id in retired:
         retire(tx, place, record_id)
@@ -155,11 +141,9 @@ def keep(
 
 
 def _holding(tx: Transaction, place: Place, edges: Collection[Edge]) -> set[tuple[str, str, str]]:
-    sources: dict[str, list[str]] = {}
-    for edge in edges:
-        sources.setdefault(edge.name, []).append(edge.source_id)
-    readers = frozenset({place.key})
-    return {(name, *pair) for name, found in sources.items() for pair in tx.relations.edges_from(found, name, readers)}
+    readers, sources = frozenset({place.key}), {each.source_id for each in edges}
+    names = {each.name for each in edges}
+    return {(name, *pair) for name in names for pair in tx.relations.edges_from(sources, name, readers)}
 
 
 def create_records(tx: Transaction, place: Place, records: Sequence[Projection]) -> None:
@@ -180,12 +164,9 @@ def _update(tx: Transaction, record_id: str, change: Callable[[Entity], Entity])
     tx.relations.follow_visibility(before, tx.records.update_entity(record_id, change))
 
 
-def relate(tx: Transaction, place: Place, edges: Sequence[Edge], number: int) -> dict[str, str]:
-    """Record relations with ids that follow from source, ends and revision; return them by key."""
-    drafts = [
-        RelationDraft(*each, visibility=place.key, provenance=STATED, id=_relation_id(place, each, number))
-        for each in edges
-    ]
+def relate(tx: Transaction, place: Place, edges: Sequence[Edge]) -> dict[str, str]:
+    """Record relations; return their ids by key."""
+    drafts = [RelationDraft(*each, visibility=place.key, provenance=STATED) for each in edges]
     recorded = tx.relations.record_relations(drafts)
     return {edge.key: each.relation.id for edge, each in zip(edges, recorded, strict=True)}
 
@@ -211,8 +192,3 @@ def erase_made(tx: Transaction, record: Entity) -> str | None:
         tx.records.delete_entity(record_id)
     write_revision(tx, memory_id, Revision(content_hash="", number=revision.number))
     return memory_id
-
-
-def _relation_id(place: Place, edge: Edge, number: int) -> str:
-    named = json.dumps([place.memory_id, *edge, number])
-    return str(uuid.UUID(hex=hashlib.sha256(named.encode()).hexdigest()[:32]))

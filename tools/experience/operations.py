@@ -128,11 +128,9 @@ def _receipt(app: App, call: Call, done: Published) -> ExperienceReceipt:
         relationship_ids=[*revision.relations.values()],
         background_jobs=ExperienceJobs(
             embedding_backfill=EmbeddingBackfill(job_ids=[done.jobs[EMBED]], queued_entities=len(revision.entities)),
-            note_distillation=NoteDistillation(
-                status="skipped" if distilling is None else "queued",
-                job_ids=[] if distilling is None else [distilling],
-                queued_sources=int(distilling is not None),
-            ),
+            note_distillation=NoteDistillation(status="skipped", job_ids=[], queued_sources=0)
+            if distilling is None
+            else NoteDistillation(status="queued", job_ids=[distilling], queued_sources=1),
         ),
         mutation_receipt=capture_receipt(app, call, [done.memory.entity.id], [manifest]),
     )

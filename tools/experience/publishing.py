@@ -17,7 +17,6 @@ from tools.experience.keeping import (
     Place,
     Revision,
     end_relation,
-    has_drifted,
     keep,
     memory_id_of,
     place_of,
@@ -44,10 +43,6 @@ class Wanted:
     is_deferred: bool = True
     distils: bool = True
 
-    @property
-    def functions(self) -> tuple[str, ...]:
-        return (EMBED, DISTILL) if self.distils else (EMBED,)
-
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -69,28 +64,31 @@ def publish(ledger: Ledger, holder: str, home: str | None, call: Call, wanted: W
     caller, experience = call.caller, wanted.experience
     manifest = manifest_id(experience.source_id)
     place = place_of(caller, wanted.project_id, memory_id_of(manifest))
-    outline = experience.outline()
+    outline, records = experience.outline(), list(projections(experience))
     hashed = content_hash(outline)
     lease = ledger.leases.acquire(caller.organization_id, f"source {manifest}", holder)
     try:
-        deferred = wanted.is_deferred
-        with ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
+        who, is_deferred = (caller.organization_id, caller.user_id), wanted.is_deferred
+        with ledger.transaction(*who, claim=call.claim, deferred=is_deferred) as tx:
             require_live(wanted.project_id, tx.records.entity(wanted.project_id))
             memory = bound_memory(tx, caller, manifest, wanted.project_id)
-            revision = before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
-            kept = Kept(before.entities, before.relations)
-            if memory is None or before.content_hash != hashed or has_drifted(tx, place, before):
-                number = before.number + 1
-                records = list(projections(experience))
-                records[0] = _stamped(records[0], hashed, number)
+            before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
+            is_new = memory is None or before.content_hash != hashed
+            number = before.number + is_new
+            records[0] = _stamped(records[0], hashed, number)
+            if memory is None or is_new:
                 memory = keep_memory(tx, place, memory, wanted, (records[0], hashed))
                 keep_payload(tx, place, outline, experience)
-                known = (before.entities, before.relations)
-                kept = retire_notes(tx, place, before, keep(tx, place, (records, edges(experience)), known, number))
-                revision = _next(before, kept, hashed, number)
-                write_revision(tx, place.memory_id, revision)
+            kept = keep(tx, place, (records, edges(experience)), (before.entities, before.relations))
+            there = tx.records.outlines(before.notes)
+            if is_new or not all(k in there and v.endswith(f":{there[k].revision}") for k, v in before.notes.items()):
+                kept, before.notes, before.note_relations = retire_notes(tx, place, before, kept), {}, {}
+            revision = _next(before, kept, hashed, number)
+            write_revision(tx, place.memory_id, revision)
+            if kept.written_entities:
                 tx.audit(remember_entry(home, call, memory, tx.records.entity(manifest)))
-            jobs = enqueue(tx, caller, place, wanted.functions, (experience.source_id, hashed))
+            functions = (EMBED, DISTILL) if wanted.distils else (EMBED,)
+            jobs = enqueue(tx, caller, place, functions, (experience.source_id, hashed))
             tx.show_in_answer([place.memory_id, *revision.entities])
             tx.require_lease(lease)
     finally:
@@ -160,9 +158,8 @@ def enqueue(
     manifest, hashed = manifest_id(source[0]), source[1]
     named = hashlib.sha256(json.dumps([caller.organization_id, *source]).encode()).hexdigest()[:32]
     jobs = {each: f"{_PREFIXES[each]}:{named}" for each in functions}
-    payload: JsonObject = {
-        "manifest_id": manifest, "content_hash": hashed, "project_id": place.project_id, "grant_id": caller.grant_id,
-    }  # fmt: skip
+    payload: JsonObject = {"manifest_id": manifest, "content_hash": hashed, "project_id": place.project_id}
+    payload |= {"grant_id": caller.grant_id}
     for function, job_id in jobs.items():
         tx.jobs.enqueue(JobDraft(job_id, function, payload, place.key, caller.user_id, caller.key_id))
     return jobs
@@ -174,8 +171,7 @@ def _stamped(manifest: Projection, hashed: str, number: int) -> Projection:
 
 
 def _next(before: Revision, kept: Kept, hashed: str, number: int) -> Revision:
-    revision = Revision(
-        content_hash=hashed, number=number, state="embedding_pending", entities=kept.entities, relations=kept.relations
-    )
-    hidden = before.model_copy(update={"entities": kept.entities, "notes": {}}).with_unavailable(kept.retired_entities)
-    return revision.model_copy(update={"unavailable": hidden})
+    is_waiting = next(iter(kept.entities.values())) not in before.entities.values()
+    changes = {"content_hash": hashed, "number": number, "entities": kept.entities, "relations": kept.relations}
+    revision = before.model_copy(update=changes | ({"state": "embedding_pending"} if is_waiting else {}))
+    return revision.model_copy(update={"unavailable": revision.with_unavailable(kept.retired_entities)})

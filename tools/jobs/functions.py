@@ -30,10 +30,6 @@ class RunningJob:
     ledger: Ledger
     lease_s: float = JOB_LEASE_S
 
-    @property
-    def payload(self) -> JsonObject:
-        return self.job.payload
-
     def progress(self, done: int | None = None, total: int | None = None) -> None:
         """Renew the lease and store the progress; Conflict as in `Jobs.renew`. Blocks."""
         self.job = self.ledger.jobs.renew(self.job, done, total, lease_s=self.lease_s)

@@ -7,6 +7,6 @@ from tools.jobs import status
 from tools.jobs.functions import JobFunction
 from tools.people import sessions
 
-_ALL: tuple[JobFunction, ...] = (*experience.FUNCTIONS, *status.FUNCTIONS, *sessions.FUNCTIONS)
-
-FUNCTIONS: Mapping[str, JobFunction] = {function.name: function for function in _ALL}
+FUNCTIONS: Mapping[str, JobFunction] = {
+    each.name: each for module in (experience, status, sessions) for each in module.FUNCTIONS
+}

@@ -41,12 +41,9 @@ class Runner:
         self._host = host
         self._jobs = host.ledger.jobs
         self._holder = holder
-        takes_all, is_server = host.settings.jobs == "inside", host.app is not None
-        self._functions = {
-            name: each
-            for name, each in functions.items()
-            if (is_server if each.needs_server else takes_all or not is_server)
-        }
+        is_server = host.app is not None
+        takes = {True: is_server, False: not is_server or host.settings.jobs == "inside"}
+        self._functions = {name: each for name, each in functions.items() if takes[each.needs_server]}
         self._turns = anyio.CapacityLimiter(AT_ONCE)
         self._taken = 0
         self._bell = anyio.Event()

@@ -113,12 +113,12 @@ async def cancel_job(app: App, call: Call, request: JobRequest) -> JobView:
 async def reindex(app: App, call: Call, _request: MeRequest) -> JobView:
     """Rebuild the indexes of the organization from the ledger, one after the other; searches go on meanwhile."""
 
-    def enqueue() -> Job:
+    def enqueue() -> None:
         with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
             tx.jobs.enqueue(JobDraft(REINDEX, REINDEX))
-        return _present(app, call, REINDEX)
 
-    return _view(REINDEX, await in_thread(enqueue))
+    await in_thread(enqueue)
+    return await get_job(app, call, JobRequest(job_id=REINDEX))
 
 
 def rebuild(host: JobHost, running: RunningJob) -> JsonObject:

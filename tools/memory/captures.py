@@ -116,10 +116,7 @@ async def review_capture(app: App, call: Call, request: ReviewCaptureRequest) ->
 
 
 async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
-    """Erase a raw memory for good; the entity that was made of it stays, but nothing of an operational experience.
-
-    Its author may, and owners and admins.
-    """
+    """Erase a raw memory for good: an entity made of it stays, an experience goes. Its author and admins may."""
 
     def write() -> None:
         caller = call.caller

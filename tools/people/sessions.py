@@ -172,11 +172,9 @@ MAIL_RESET = "mail_password_reset"
 
 def _queue_reset(app: App, email: str) -> None:
     user = app.ledger.people.user_by_email(email.strip())
-    organization = None if user is None else app.ledger.people.default_organization(user.id)
-    if user is None or organization is None or user.password_hash is None:
-        return
-    with app.ledger.transaction(organization.id, user.id) as tx:
-        tx.jobs.enqueue(JobDraft(f"{MAIL_RESET}:{user.id}", MAIL_RESET, visibility=private_key(user.id)))
+    if user and user.password_hash and (organization := app.ledger.people.default_organization(user.id)):
+        with app.ledger.transaction(organization.id, user.id) as tx:
+            tx.jobs.enqueue(JobDraft(f"{MAIL_RESET}:{user.id}", MAIL_RESET, visibility=private_key(user.id)))
 
 
 def mail_reset(host: JobHost, running: RunningJob) -> JsonObject:
@@ -184,11 +182,10 @@ def mail_reset(host: JobHost, running: RunningJob) -> JsonObject:
     app: App = host.app
     user, (token, stored), until = app.ledger.people.user(running.job.actor_id), new_token(), app.clock() + LIFETIME
     again = running.job.attempts > 1
-    if user is None or not app.ledger.people.create_password_reset(user.id, stored, until, again=again):
+    if user is None or not app.ledger.people.create_password_reset(user.id, stored, until, again):
         return {}
-    return {
-        "mail": app.mailer.deliver(Letter(user.email, "Reset your Engrain password", _text(app, user.email, token)))
-    }
+    letter = Letter(user.email, "Reset your Engrain password", _text(app, user.email, token))
+    return {"mail": app.mailer.deliver(letter)}
 
 
 def _text(app: App, email: str, token: str) -> str:

@@ -17,8 +17,7 @@ FEED_KEPT = timedelta(days=7)
 SESSIONS_KEPT = timedelta(days=30)
 """Ended sessions are kept to recognise replayed refresh tokens."""
 EVERY_S = 60.0
-TIDYING, TIDYING_S = "tidy_ledger", 900.0
-"""Id and function of the job that tidies, and the time between two runs."""
+TIDYING, TIDYING_S = "tidy_ledger", 900.0  # id and function of the job, and the time between two runs
 RETURN_EVERY_S = 10.0
 
 log = structlog.get_logger("housekeeping")
@@ -59,8 +58,7 @@ async def keep_house(ledger: Ledger, *, every_s: float = EVERY_S) -> None:
 def plan_tidying(ledger: Ledger) -> None:
     """Queue the job that tidies, unless it is there: one for all servers, which the server's first admin sees."""
     admin = ledger.people.first_admin()
-    organization = None if admin is None else ledger.people.default_organization(admin.id)
-    if admin is None or organization is None:
+    if admin is None or (organization := ledger.people.default_organization(admin.id)) is None:
         return
     job = ledger.jobs.find(organization.id, [TIDYING]).get(TIDYING)
     if job is None or job.due_at is None:

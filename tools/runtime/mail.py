@@ -9,14 +9,13 @@ from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 import structlog
 
 from stores.errors import BadGateway
 from tools.runtime.settings import Settings
 
-T = TypeVar("T")
 TIMEOUT_S = 30.0
 PATIENCE_S = 10.0
 """Seconds that a request waits for the delivery."""
@@ -46,7 +45,7 @@ class Mailer:
         """Folder of letters without a mail server."""
         return self._settings.data_dir / "mail"
 
-    def post(self, work: Callable[[], T]) -> "Future[T]":
+    def post(self, work: Callable[[], Delivery | None]) -> "Future[Delivery | None]":
         """Do something in the background; failures are logged."""
         posted = self._worker.submit(work)
         posted.add_done_callback(_log_failure)
@@ -57,7 +56,7 @@ class Mailer:
         posted = self.post(lambda: self.deliver(letter))
         if posted in wait((posted,), PATIENCE_S).not_done:
             return "queued"
-        return "failed" if posted.exception() is not None else posted.result()
+        return "failed" if posted.exception() is not None else posted.result() or "failed"
 
     def wait(self) -> None:
         """Wait until everything posted before is sent."""
@@ -76,9 +75,8 @@ class Mailer:
                 return "kept"
             self._deliver(self._settings.smtp_host, message, letter.to)
         except Exception as error:  # noqa: BLE001 - any fault of a mail server
-            # No traceback and no cause: they may show a token of the letter.
-            log.error("mail_failed", error=type(error).__name__)  # noqa: TRY400
-            raise BadGateway("The mail could not be delivered.") from None
+            # No cause: it may show a token of the letter.
+            raise BadGateway(f"The mail could not be delivered: {type(error).__name__}.") from None
         return "sent"
 
     def _message(self, letter: Letter) -> EmailMessage:
@@ -120,7 +118,6 @@ class Mailer:
             server.send_message(message, to_addrs=[to])
 
 
-def _log_failure(done: "Future[T]") -> None:
-    error = done.exception()
-    if error is not None and not isinstance(error, BadGateway):
-        log.error("mail_failed", error=type(error).__name__)
+def _log_failure(done: "Future[Delivery | None]") -> None:
+    if (error := done.exception()) is not None:
+        log.error("mail_failed", error=str(error) if isinstance(error, BadGateway) else type(error).__name__)

@@ -22,7 +22,7 @@ _ORDINARY = (
     r"(?:an?|the|not|no|now|too|so|in|on|at|by|for|to|be|being|only|still|already|missing|empty|blank|null|none|unset"
     r"|set|reset|wrong|incorrect|invalid|bad|weak|strong|short|long|valid|correct|unknown|optional|out|safe|\w+ed)\b"
 )
-"""Words after `password is` that are no password."""
+"""Words after `the password is` that are no password."""
 _NAMED_VALUES = tuple(
     re.compile(f"(?P<name>{name}){value}", re.IGNORECASE)
     for name, value in (

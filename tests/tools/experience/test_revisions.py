@@ -232,23 +232,19 @@ class Publication(RuleBasedStateMachine):
 
 def test_two_servers_on_one_postgresql_publish_one_revision(postgres: PostgresServer) -> None:
     url = postgres.create_database()
-    with closing(populate(url)) as one, closing(Ledger.open(url)) as two:
+    with closing(populate(url)) as one, closing(Ledger.open(url)) as two, ThreadPoolExecutor() as pool:
         before, after = (experience(*(OBSERVATIONS[each] for each in chosen)) for chosen in ("ab", "ac"))
         send(one, ANN, before)
         old = one.jobs.take("one", [*FUNCTIONS], 9)
         assert not require_whole(two, before)
-        with ThreadPoolExecutor() as pool:
-            sent = [pool.submit(send, each, ANN, after).exception() for each in (one, two)]
-        assert None in sent
-        assert all(each is None or isinstance(each, Conflict) for each in sent)
+        sent = [pool.submit(send, each, ANN, after) for each in (one, two)]
+        assert {type(each.exception()) for each in sent} in ({type(None)}, {type(None), Conflict})
         assert not require_whole(one, after)
         assert [work(two, job)["published"] for job in old] == [0, 0]
         for job in two.jobs.take("two", [*FUNCTIONS], 9):
             two.jobs.finish(job, work(two, job))
         assert require_whole(one, after)
-        send(two, ANN, after)
-        revision = Revision.read(one.payloads.text(ORG, MEMORY, 0))
-        assert (revision and revision.number) == 2
+        assert json.loads(cast(str, one.payloads.text(ORG, MEMORY, 0)))["number"] == 2
     postgres.drop_database(url)
 
 

