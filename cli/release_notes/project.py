@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from cli.release_notes.facts import FactsRequest, Manifest, ReleaseFacts
-from cli.release_notes.ranges import End
+from cli.release_notes.facts import End, FactsRequest, Manifest, ReleaseFacts
 from cli.release_notes.repository import Repository
 from cli.release_notes.web import name_in
 
@@ -94,7 +93,6 @@ def read_manifest(path: str, text: str) -> Manifest | None:
 
 
 def read_manifests(repository: Repository, commit: str) -> tuple[Manifest, ...]:
-    """Return the manifests in the root of a commit and of its workspaces."""
     paths = repository.files(commit)
     found = _read(repository, commit, [path for path in paths if path in _READERS])
     members = [stripped for each in found for member in each.members if (stripped := member.strip("./"))]

@@ -1,5 +1,6 @@
 """Small words of the notes: lists, counts, sentences."""
 
+import re
 from collections.abc import Sequence
 
 _LOWER = frozenset(("npm", "pnpm", "yarn", "pip", "git", "curl", "ssh", "http", "json", "yaml", "css", "html", "gcc"))
@@ -22,10 +23,13 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:] if word.isalpha() and word.islower() and word not in _LOWER else text
 
 
+def letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
 def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."
 
 
 def bare(text: str) -> str:
-    """Strip the full stop of a single sentence."""
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text

@@ -8,6 +8,7 @@ from cli.release_notes.analysis.changelog import Item, Section, Version, markdow
 from cli.release_notes.analysis.message import BREAKING_TAG, is_nothing, take_prefix
 from cli.release_notes.analysis.wording import role
 from cli.release_notes.facts import ChangeKind
+from cli.release_notes.words import letters
 
 Reading = Callable[[str], str]
 """Path to text; empty if there is no file."""
@@ -53,10 +54,9 @@ _LABEL = re.compile(
     re.I,
 )
 _POINTER = re.compile(r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?`[^`]+`(?: and `[^`]+`)?(?: for [\w ]{4,20})?\.?$")
-"""Leads somewhere in the documentation alone."""
 _CHANGESET = re.compile(r"(?:^|/)\.changeset/(?!readme)[^/]+\.md$", re.I)
 _FRONT = re.compile(r"^---\s*\n(?P<front>.*?)\n---\s*\n(?P<body>.*)$", re.S)
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")
+SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _new_sections(
 def _key(text: str) -> str:
     # A candidate of a version says what the version says.
     text = re.sub(r"(?<=\d)-?(?:alpha|beta|rc)\b[.\d]*", "", _TRAILING.sub("", text))
-    return re.sub(r"[\W_]+", "", text).casefold()
+    return letters(text)
 
 
 def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
@@ -150,7 +150,7 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
     text = _bare(_LABEL.sub("", prefixed.text))
     named = None if prefixed.kind == "other" else prefixed.kind
     marked = prefixed.declared or bool(BREAKING_TAG.match(prefixed.scope or "") or _LABEL.search(item.text))
-    first, *rest = _SENTENCE_END.split(text, maxsplit=1)
+    first, *rest = SENTENCE_END.split(text, maxsplit=1)
     more = "\n\n".join(filter(None, map(_bare, (*rest, *item.more))))
     numbers = re.findall(r"(?:(?<![\w/])#|\bGH-|!)(\d{1,7})\b", whole)
     return Own(

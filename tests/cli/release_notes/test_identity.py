@@ -4,6 +4,7 @@ import pytest
 
 from cli.release_notes.web import web_address
 from tests.cli.release_notes.repositories import Built, begun
+from tests.cli.release_notes.test_kinds import notes
 
 
 @pytest.fixture
@@ -37,11 +38,10 @@ def test_a_remote_becomes_a_page_or_nothing(remote: str, web: str | None) -> Non
 def test_the_page_and_the_comparison_come_from_the_remote(built: Built) -> None:
     built.repository.remotes.create("backup", "/srv/backup.git")
     built.repository.remotes.create("origin", "git@github.com:weavers/loom.git")
-    found = built.facts()
-    assert found.remote_url == "https://github.com/weavers/loom"
-    assert found.compared == ("v1", found.to_sha)
+    head = built.facts().newer.sha
+    assert f"(https://github.com/weavers/loom/compare/v1...{head})" in notes(built)
     built.tag("v2")
-    assert built.facts().compared == ("v1", "v2")
+    assert "(https://github.com/weavers/loom/compare/v1...v2)" in notes(built)
 
 
 def test_the_version_is_the_given_one_then_the_tag_then_the_manifest(built: Built) -> None:

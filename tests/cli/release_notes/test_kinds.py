@@ -216,8 +216,7 @@ def test_people_are_counted_once_each_and_robots_are_none(built: Built) -> None:
     built.commit("Bump versions for release of 0.9.0", {"src/b.py": "x\n"}, author=("widgetreleaser", "h@example.org"))
     people = part(notes(built), "Contributors")
     assert people.startswith("Thanks to Ann (2 commits), Bob (2 commits) and Cy (2 commits), for ")
-    for robot in ("Claude Opus 4.5", "Robot Autofix powered by AI", "renovate", "widgetreleaser"):
-        assert robot in people.partition("Automated: ")[2]
+    assert not re.search("Claude|Robot|renovate|widgetreleaser", people)
 
 
 CHANGELOGS: dict[str, tuple[str, str, list[str]]] = {

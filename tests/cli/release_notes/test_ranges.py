@@ -119,7 +119,7 @@ def test_impossible_times_are_survived(tmp_path: Path, claim: str) -> None:
     raw = f"tree {tree}\nparent {built.head}\nauthor {who}\ncommitter {who}\n\nAdd thing\n".encode()
     made = built.repository.odb.write(pygit2.enums.ObjectType.COMMIT, raw)
     found = built.facts("v1", str(made))
-    assert found.released_at.tzinfo is not None
+    assert found.newer.at.tzinfo is not None
 
 
 def test_a_local_address_is_read_where_it_is(tmp_path: Path) -> None:
