@@ -66,7 +66,7 @@ def run_release_notes(
             project = Configuration() if request.url is not None else project_configuration(_here())
             plan = planned(flags, read_model_settings(environ), project, personal_configuration())
             facts, markdown = _made(request, plan, steps)
-        if flags.critic and plan.model is None:
+        if plan.critic and plan.model is None:
             steps.note("Note: the critic is skipped, as no language model wrote these notes.")
         _print(markdown, raw=raw, steps=steps)
         if update:
@@ -88,9 +88,7 @@ def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts
     named = f"{plan.model.provider}:{plan.model.model} (by {plan.model.provider_from})" if plan.model else "offline"
     steps("Settings", f"preset {plan.preset}, model {named}, critic {plan.critic}, file {plan.file}")
     facts = analyse(replace(request, interfaces=plan.preset is PresetName.TECHNICAL), steps)
-    steps(
-        "Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes, {facts.older.sha}..{facts.newer.sha}"
-    )
+    steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes")
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
     if plan.model is not None:
         from cli.release_notes.writing import with_model  # noqa: PLC0415 - an extra, and seconds to import

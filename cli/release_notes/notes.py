@@ -29,7 +29,7 @@ _FOLDED = {
     "documentation": "documentation change", "dependency": "dependency update", "internal": "internal change",
 }  # fmt: skip
 _STEP = re.compile(
-    r"^(?:[-*] )?(?:please |\w+ly )?(?:use|set) |\binstead\b|\b(?:users?|you) (?:must|need to|have to|should|can|who)\b",
+    r"^(?:[-*] )?(?:please |\w+ly )?(?:use|set) |\binstead\b|\b(?:users?|you) (?:must|need|have to|should|can|who)\b",
     re.I,
 )
 
@@ -49,8 +49,9 @@ def share_out(facts: ReleaseFacts, preset: Preset, focus: Focus) -> dict[str, li
     for each in focus.chosen(facts.changes):
         of["Breaking changes" if each.breaking else LISTS[each.kind]].append(each)
     worth = [*of["Features"], *of["Improvements"]]
-    # Where nobody said more than a line, what the project itself tells.
-    telling = list(filter(_is_described, worth)) or [each for each in of["Features"] if each.own]
+    # Where nobody said more than a line, the widest of many features that the project itself tells.
+    told = [each for each in of["Features"] if each.own]
+    telling = list(filter(_is_described, worth)) or (told if len(told) > preset.highlights else [])
     ranked = sorted(telling, key=lambda each: (each.kind != "feature", -len(each.paths)))
     of["Highlights"] = ranked[: preset.highlights]
     for name in ("Features", "Improvements"):

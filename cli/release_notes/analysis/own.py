@@ -54,6 +54,7 @@ _LABEL = re.compile(
     re.I,
 )
 _POINTER = re.compile(r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?`[^`]+`(?: and `[^`]+`)?(?: for [\w ]{4,20})?\.?$")
+_POINTERS = ("Full Changelog", "Updated dependencies")
 _CHANGESET = re.compile(r"(?:^|/)\.changeset/(?!readme)[^/]+\.md$", re.I)
 _FRONT = re.compile(r"^---\s*\n(?P<front>.*?)\n---\s*\n(?P<body>.*)$", re.S)
 SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")
@@ -114,7 +115,8 @@ def _new_sections(
     # The older version may be written down after its release. A file for each version is told from a page about
     # something else, and from fixes of an older line, by its number.
     later = {section.version for section in after if section.version and floor and section.version >= floor}
-    if floor and ((floor in later and len(later) > 1) or (not before and re.search(r"\d", path))):
+    is_past = floor in later and (len(later) > 1 or any(section.unreleased for section in after))
+    if floor and (is_past or (not before and re.search(r"\d", path))):
         highest = max(highest or floor, floor)
     for section in after:
         version = section.version
@@ -137,7 +139,7 @@ def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
     for item in section.items:
         own = _own(item, path, *_classify(above + item.group), f"{path} {section.title} / {item.group}")
         telling = own.purpose != "none" and (not item.prose or own.breaking or own.purpose != "change")
-        says = re.search(r"\w", own.text) and not is_nothing(item.text) and not own.text.startswith("Full Changelog")
+        says = re.search(r"\w", own.text) and not is_nothing(item.text) and not own.text.startswith(_POINTERS)
         if telling and says and _key(own.text) not in known:
             known.add(_key(own.text))
             yield own
