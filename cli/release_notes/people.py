@@ -12,8 +12,8 @@ _CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<
 _BOT_NAME = re.compile(
     r"\[bot\]|(?:^|[\s_-])(?:ro)?bots?(?:$|[\s_-])|\bauto-?fix\b|\bpowered by ai\b|releas(?:er|e-please)$"
     r"|^(?:dependabot|renovate|greenkeeper|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release|bors|homu"
-    r"|(?:hosted )?weblate|crowdin|all-?contributors|codecov|copybara|web-flow|scala steward|(?:github )?copilot"
-    r"|claude(?: code| opus.*| sonnet.*| haiku.*)|cursor ?agent|(?:openai )?codex|aider(?: \(.*\))?|gpt-\S+)$",
+    r"|(?:hosted )?weblate|crowdin|all-?contributors|codecov|copybara|web-flow|scala steward|aider(?: \(.*\))?|gpt-\S+"
+    r"|(?:github )?copilot|(?:openai )?codex)$|\bclaude (?:code|opus|sonnet|haiku)\b|\bcursor ?(?:agent|ai)\b",
     re.I,
 )
 """Not Claude or Jules alone: those may be people; their addresses identify the programs."""

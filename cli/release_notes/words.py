@@ -8,19 +8,21 @@ _LOWER = frozenset(("npm", "pnpm", "yarn", "pip", "git", "curl", "ssh", "http", 
 
 
 def joined(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """`1 fix`, `1,204 fixes`."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def capitalised(text: str) -> str:
     """Capitalise, unless the first word is code or has capitals."""
     word = text.split(" ", 1)[0].rstrip(",:;")
-    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() and word not in _LOWER else text
+    return (
+        text[:1].upper() + text[1:]
+        if word.replace("n't", "").isalpha() and word.islower() and word not in _LOWER
+        else text
+    )
 
 
 def letters(text: str) -> str:

@@ -15,7 +15,6 @@ from cli.release_notes.repository import Repository
 from cli.release_notes.words import letters
 
 HEAD_OF_CHANGELOG, ALIKE = 60_000, 40
-"""Characters that are searched, and letters at the beginning or end of an entry that must be there."""
 LITTLE, MOST, ALMOST_ALL = 0.25, 0.6, 0.9
 """Shares of words in common: with the commit that wrote the entry, with others, with others of another number."""
 

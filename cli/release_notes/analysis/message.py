@@ -9,7 +9,6 @@ from cli.release_notes.words import bare
 from tools.text.plain import one_line
 
 LONGEST_TEXT, LONGEST_DETAILS = 400, 4_000
-"""Characters kept of a subject and of its details."""
 _CONVENTIONAL = re.compile(
     r"^(?P<type>[A-Za-z][\w -]{0,20}?)\s?(?:\((?P<scope>(?:[^()]|\([^()]{0,60}\)){1,60})\))?(?P<bang>!)?\s?:\s+"
     r"(?P<text>\S.*)$"

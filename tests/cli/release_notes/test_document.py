@@ -60,20 +60,6 @@ def test_what_is_listed_or_cut_names_commits_and_what_is_counted_the_range(prese
     assert f"in 299 commits ({span})" in part(text, "Overview")
 
 
-@pytest.mark.parametrize(
-    ("address", "path"),
-    [("https://gitlab.example.org/a/b", "/-/commit/"), ("https://bitbucket.org/a/b", "/commits/"),
-     (None, None), ("https://example.org/x", None)],
-)  # fmt: skip
-def test_commits_are_linked_where_the_host_is_known_and_else_named(address: str | None, path: str | None) -> None:
-    fixes = part(notes(remote_url=address), "Fixes").splitlines()[0]
-    (fix,) = [change.commits[0] for change in facts().changes if change.kind == "fix"]
-    if path is None:
-        assert fixes == f"- Keep the thread when a card ends early (#15, `{fix[:7]}`)"
-    else:
-        assert f"({address}{path}{fix})" in fixes
-
-
 def test_instructions_choose_and_order_and_the_document_says_so() -> None:
     asked = notes(asked="Naming first, without fixes")
     assert asked.index("Keep cards from naming") < asked.index("Wind bobbins")

@@ -42,7 +42,8 @@ def test_a_list_in_a_squashed_pull_request_reverts_nothing(built: Built) -> None
     [("fix(cache): properly fix #4101", "**cache:** Properly fix #4101"),
      ("fix: crash on issue #77", "Crash on issue #77"),
      ("Move the codec to its module to fix #8", "Move the codec to its module to fix #8"),
-     ("fix: npm ci hangs", "npm ci hangs"), ("fix: `-V` prints (more)", "`-V` prints (more)"),
+     ("fix: npm ci hangs", "npm ci hangs"), ("fix: don't hang", "Don't hang"),
+     ("fix: `-V` prints (more)", "`-V` prints (more)"),
      ("Fix `-V` to print the version (#143)", "Fix `-V` to print the version"),
      ("支持二进制【data:image/png;base64,】的前缀 (#35)", "支持二进制【data:image/png;base64,】的前缀")],
 )  # fmt: skip
@@ -162,11 +163,9 @@ INSTALLS: dict[str, tuple[Files, str]] = {
         {"package.json": '{"private": true, "workspaces": ["a", "b"]}', "a/package.json": '{"name": "one"}',
          "b/package.json": '{"name": "two"}'}, NONE),
     "damaged TOML": ({"pyproject.toml": "[project"}, NONE),
-    "damaged JSON": ({"package.json": '{"name": ['}, NONE),
     "no name": ({"pyproject.toml": "[tool.ruff]\n"}, NONE),
     "a name that is a command": ({"package.json": '{"name": "x; rm -rf ~"}'}, NONE),
     "a name of a fence": ({"package.json": '{"name": "x\\n```\\n# Pwned"}'}, NONE),
-    "in a test": ({"tests/data/package.json": '{"name": "x"}'}, NONE),
 }  # fmt: skip
 
 
@@ -222,7 +221,7 @@ def test_people_are_counted_once_each_and_robots_are_none(built: Built) -> None:
     built.commit(
         "Bump x", {"uv.lock": "1"}, author=("renovate[bot]", "29139614+renovate[bot]@users.noreply.github.com")
     )
-    built.commit("Five\n\nCo-authored-by: Claude Opus 4.5 <noreply@anthropic.com>", {"src/f.py": "x"})
+    built.commit("Five\n\nCo-authored-by: Anthropic Claude Opus 4.5 <ai@example.org>", {"src/f.py": "x"})
     built.commit("fix: a\n\nCo-authored-by: Robot Autofix powered by AI <1+Robot@users.noreply.example>", SOURCE)
     built.commit("Bump versions for release of 0.9.0", {"src/b.py": "x\n"}, author=("widgetreleaser", "h@example.org"))
     people = part(notes(built), "Contributors")
@@ -270,7 +269,9 @@ def test_highlights_are_described_by_a_list_or_the_widest_of_many_that_the_proje
     assert items(built, "Highlights", "v2.0.0")[0] == "**Pool 7**"
     assert len(items(built, "Highlights", "v2.0.0")) == 5
     built.tag("v3.0.0")
-    built.commit("Write", {"CHANGELOG.md": f"## 4.0.0\n\n- Rework flags:\n\n  - one\n  - two\n\n{one}", **SOURCE})
+    built.commit(
+        "Write", {"CHANGELOG.md": f"## 4.0.0\n\n- Rework flags:\n\n  - one\n  - two\n  - see:\n\n{one}", **SOURCE}
+    )
     assert part(notes(built, "v3.0.0"), "Highlights").splitlines()[2:] == ["  - one", "  - two"]
 
 
