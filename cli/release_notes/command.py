@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -22,9 +21,6 @@ from tools.text.plain import one_line
 
 if TYPE_CHECKING:
     from rich.status import Status
-
-_WITHIN = re.compile(r"\[([^\[\]]+)\]\(#[\w-]+\)")
-"""Internal link, useless on a terminal."""
 
 
 class Steps:
@@ -61,7 +57,6 @@ class Steps:
 def run_release_notes(
     environ: Mapping[str, str], request: FactsRequest, flags: Configuration, *, raw: bool, update: bool, debug: bool
 ) -> int:
-    """Print the notes and write the file, if any. Return the exit code: 0 or 1."""
     spinner = not raw and environ.get("TERM") != "dumb"
     steps = Steps(sys.stderr or io.StringIO(), debug=debug, spinner=spinner)
     try:
@@ -71,7 +66,7 @@ def run_release_notes(
             project = Configuration() if request.url is not None else project_configuration(_here())
             plan = planned(flags, read_model_settings(environ), project, personal_configuration())
             facts, markdown = _made(request, plan, steps)
-        if flags.critic and plan.model is None:
+        if plan.critic and plan.model is None:
             steps.note("Note: the critic is skipped, as no language model wrote these notes.")
         _print(markdown, raw=raw, steps=steps)
         if update:
@@ -93,7 +88,7 @@ def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts
     named = f"{plan.model.provider}:{plan.model.model} (by {plan.model.provider_from})" if plan.model else "offline"
     steps("Settings", f"preset {plan.preset}, model {named}, critic {plan.critic}, file {plan.file}")
     facts = analyse(replace(request, interfaces=plan.preset is PresetName.TECHNICAL), steps)
-    steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes, {facts.from_sha}..{facts.to_sha}")
+    steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes")
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
     if plan.model is not None:
         from cli.release_notes.writing import with_model  # noqa: PLC0415 - an extra, and seconds to import
@@ -141,5 +136,5 @@ def _show(markdown: str, *, raw: bool) -> None:
                 raise BrokenPipeError
 
         reconfigure(errors="replace")  # a question mark for what the terminal's encoding lacks
-        Page(file=stream, emoji=False, highlight=False).print(Markdown(_WITHIN.sub(r"\1", markdown)))
+        Page(file=stream, emoji=False, highlight=False).print(Markdown(markdown))
     stream.flush()

@@ -67,14 +67,12 @@ class Plan:
 
 
 def personal_configuration() -> Configuration:
-    """Read the user's `config.toml`."""
     import platformdirs  # noqa: PLC0415 - the help does not need it
 
     return read_configuration(Path(platformdirs.user_config_dir("engrain", appauthor=False)) / "config.toml")
 
 
 def project_configuration(folder: Path) -> Configuration:
-    """Read the repository's `.engrain.toml`."""
     root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
     if root is None:
         return Configuration()
@@ -113,7 +111,6 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def planned(flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration) -> Plan:
-    """Decide between flags, environment and files."""
     places = (flags, project, personal)
     defaults = {"preset": PresetName.DEFAULT, "instructions": "", "critic": True, "file": DEFAULT_FILE}
     told = {name: _first(places, name, default) for name, default in defaults.items()}

@@ -30,6 +30,16 @@ class FactsRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """One end of the range; `at` is the date of its annotated tag, else of its commit."""
+
+    ref: str
+    sha: str
+    tag: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Person:
     name: str
     email: str
@@ -122,19 +132,14 @@ class ReleaseFacts:
     """
 
     version: str
-    released_at: datetime
-    from_ref: str
-    to_ref: str
-    from_sha: str
-    to_sha: str
+    older: End
+    newer: End
     commits: Mapping[str, Commit] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     steps: tuple[Change, ...] = ()
     known_issues: tuple[Change, ...] = ()
     contributors: tuple[Contributor, ...] = ()
-    bots: tuple[Contributor, ...] = ()
     project_name: str | None = None
     manifests: tuple[Manifest, ...] = ()
     remote_url: str | None = None
-    compared: tuple[str, str] = ("", "")
     remarks: tuple[str, ...] = ()

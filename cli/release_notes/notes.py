@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from textwrap import indent
 
 from cli.release_notes.analysis.changelog import markdown_blocks
-from cli.release_notes.facts import Change, ChangeKind, Contributor, ReleaseFacts
+from cli.release_notes.facts import Change, ChangeKind, ReleaseFacts
 from cli.release_notes.focus import Focus
 from cli.release_notes.presets import Preset
 from cli.release_notes.project import install_command
@@ -24,23 +24,20 @@ LISTS: Mapping[str, str] = {
     "removal": "Improvements", "other": "Improvements", "fix": "Fixes", "security": "Fixes",
     "documentation": "Also changed", "dependency": "Also changed", "internal": "Also changed",
 }  # fmt: skip
-"""Heading by kind."""
 _LEADS: Mapping[ChangeKind, str] = {"security": "Security", "deprecation": "Deprecated"}
 _FOLDED = {
     "documentation": "documentation change", "dependency": "dependency update", "internal": "internal change",
 }  # fmt: skip
 _STEP = re.compile(
-    r"^(?:[-*] )?(?:please |instead,? |to migrate,? )?(?:use|explicitly) |\binstead\b"
-    r"|\b(?:users?|you) (?:must|need to|have to|should|can|who)\b",
+    r"^(?:[-*] )?(?:please |\w+ly )?(?:use|set) |\binstead\b|\b(?:users?|you) (?:must|need|have to|should|can|who)\b",
     re.I,
 )
-"""Tells whoever upgrades what to do."""
 
 
 def write_notes(facts: ReleaseFacts, preset: Preset, focus: Focus) -> str:
     lists = share_out(facts, preset, focus)
     notes = _Notes(facts, preset, focus, Web.of(facts.remote_url, facts.commits))
-    lines = [f"# {inert(title(facts))}", f"**Release date:** {facts.released_at.date().isoformat()}"]
+    lines = [f"# {inert(title(facts))}", f"**Release date:** {facts.newer.at.date().isoformat()}"]
     for heading, blocks, empty in notes.sections(lists):
         lines += [heading, _set(blocks) or empty]
     return "\n\n".join(filter(None, lines)) + "\n"
@@ -52,9 +49,10 @@ def share_out(facts: ReleaseFacts, preset: Preset, focus: Focus) -> dict[str, li
     for each in focus.chosen(facts.changes):
         of["Breaking changes" if each.breaking else LISTS[each.kind]].append(each)
     worth = [*of["Features"], *of["Improvements"]]
-    # Where nobody said more than a line, what the project itself tells.
-    telling = list(filter(_is_described, worth)) or [each for each in of["Features"] if each.own]
-    ranked = sorted(telling, key=lambda each: (each.kind != "feature", -len(each.paths)))
+    # Where nobody said more than a line, the widest of many features that the project itself tells.
+    told = [each for each in of["Features"] if each.own]
+    telling = list(filter(_is_described, worth)) or (told if len(told) > preset.highlights else [])
+    ranked = sorted(telling, key=lambda each: (not each.own, each.kind != "feature", -len(each.paths)))
     of["Highlights"] = ranked[: preset.highlights]
     for name in ("Features", "Improvements"):
         of[name] = [each for each in of[name] if each not in of["Highlights"]]
@@ -124,14 +122,16 @@ class _Notes:
         if facts.version.casefold() == "unreleased":
             what = f"The next release of {inert(facts.project_name or 'the project')}"
         commits = f"{counted(len(facts.commits), 'commit')} ({self._span()})"
-        read = " Read [Breaking changes](#breaking-changes) before you upgrade." if broken else ""
-        yield f"{what} {brings}, in {commits}{people} since {code(shortened(facts.from_ref))}{span}.{read}"
+        read = " Read the breaking changes before you upgrade." if broken else ""
+        yield f"{what} {brings}, in {commits}{people} since {code(shortened(facts.older.ref))}{span}.{read}"
         if told := self.focus.told(facts.changes):
             yield told
 
     def _span(self) -> str:
-        ends = (self.facts.from_sha, self.facts.to_sha)
-        return self.web.comparison("..".join(sha[: self.web.short] for sha in ends), *self.facts.compared)
+        return self._compared("..".join(end.sha[: self.web.short] for end in (self.facts.older, self.facts.newer)))
+
+    def _compared(self, label: str) -> str:
+        return self.web.comparison(label, *(end.tag or end.sha for end in (self.facts.older, self.facts.newer)))
 
     def _listed(self, name: str, changes: Sequence[Change]) -> Iterator[str]:
         most = self.preset.other if name == "Also changed" else self.preset.listed
@@ -201,23 +201,25 @@ class _Notes:
     def _installation(self) -> Iterator[str]:
         if found := install_command(self.facts):
             manifest, command = found
-            yield _fenced(command, "sh")
+            yield _fenced(one_line(command), "sh")
             if manifest.needs and not self.preset.terse:
                 yield f"Needs {code(manifest.needs)}."
 
     def _contributors(self) -> Iterator[str]:
-        people, bots, preset = self.facts.contributors, self.facts.bots, self.preset
+        people, most = self.facts.contributors, self.preset.people
+        names = [inert(one_line(each.person.name, NAME_LIMIT)) or "somebody without a name" for each in people[:most]]
+        if not self.preset.terse:
+            names = [f"{name} ({counted(each.commits, 'commit')})" for name, each in zip(names, people, strict=False)]
+        names += [f"{len(people) - most:,} more"] if len(people) > most else []
         if people:
-            yield f"Thanks to {_named(people, preset.people, counts=not preset.terse)}, for {self._span()}."
-        if bots and not preset.terse:
-            yield f"Automated: {_named(bots, preset.people, counts=True)}."
+            yield f"Thanks to {joined(names)}, for {self._span()}."
 
     def _changelog(self) -> Iterator[str]:
         facts = self.facts
-        span = f"{shortened(facts.from_ref)}...{shortened(facts.to_ref)}"
-        where = f"{self.web.comparison(span, *facts.compared)}:"
+        older, newer = facts.older.ref, facts.newer.ref
+        where = f"{self._compared(f'{shortened(older)}...{shortened(newer)}')}:"
         if not self.web.base:
-            where = f"{code(f'git log {facts.from_ref}..{facts.to_ref}')} lists"
+            where = f"{code(f'git log {older}..{newer}')} lists"
         yield f"{where} all {counted(len(facts.commits), 'commit')}."
         yield from (sentence(inert(remark)) for remark in facts.remarks)
 
@@ -274,13 +276,6 @@ def _details(text: str) -> Iterator[str]:
 def _fenced(text: str, language: str = "") -> str:
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _named(people: Sequence[Contributor], most: int, *, counts: bool) -> str:
-    names = [inert(one_line(each.person.name, NAME_LIMIT)) or "somebody without a name" for each in people[:most]]
-    told = [f"{name} ({counted(each.commits, 'commit')})" for name, each in zip(names, people, strict=False)]
-    more = [f"{len(people) - most:,} more"] if len(people) > most else []
-    return joined([*(told if counts else names), *more])
 
 
 def shortened(ref: str) -> str:

@@ -12,16 +12,12 @@ _CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<
 _BOT_NAME = re.compile(
     r"\[bot\]|(?:^|[\s_-])(?:ro)?bots?(?:$|[\s_-])|\bauto-?fix\b|\bpowered by ai\b|releas(?:er|e-please)$"
     r"|^(?:dependabot|renovate|greenkeeper|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release|bors|homu"
-    r"|(?:hosted )?weblate|crowdin|all-?contributors|codecov|copybara|web-flow|scala steward|(?:github )?copilot"
-    r"|claude(?: code| opus.*| sonnet.*| haiku.*)|cursor ?agent|(?:openai )?codex|aider(?: \(.*\))?|gpt-\S+)$",
+    r"|(?:hosted )?weblate|crowdin|all-?contributors|codecov|copybara|web-flow|scala steward|aider(?: \(.*\))?|gpt-\S+"
+    r"|(?:github )?copilot|(?:openai )?codex)$|\bclaude (?:code|opus|sonnet|haiku)\b|\bcursor ?(?:agent|ai)\b",
     re.I,
 )
 """Not Claude or Jules alone: those may be people; their addresses identify the programs."""
-_BOT_EMAIL = re.compile(
-    r"\[bot\]@|^(?:bots?|noreply|no-reply|ci|build|actions?|support)@(?:anthropic|openai|cursor|devin|github|renovateapp"
-    r"|dependabot|mend|pre-commit|gitlab)\b|@(?:users\.noreply\.)?bots?\.|^cursoragent@|-bot@",
-    re.I,
-)
+_BOT_EMAIL = re.compile(r"\[bot\]@|^(?:bots?|no-?reply|cursoragent)@|@(?:users\.noreply\.)?bots?\.|-bot@", re.I)
 
 
 @lru_cache(maxsize=100_000)
@@ -35,10 +31,7 @@ def co_authors(message: str) -> list[tuple[str, str]]:
 
 
 def contributors(commits: Sequence[Commit]) -> tuple[Contributor, ...]:
-    """Return people and bots, most commits first.
-
-    A person is identified by address or name. Merges count for nobody.
-    """
+    """Return the people, by address or name, most commits first; programs are none, and merges count for nobody."""
     known: dict[str, Person] = {}
     counts: Counter[Person] = Counter()
     for commit in commits:
@@ -52,4 +45,4 @@ def contributors(commits: Sequence[Commit]) -> tuple[Contributor, ...]:
             counted.add(someone)
         counts.update(counted)
     found = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].name.lower(), pair[0].email))
-    return tuple(Contributor(*pair) for pair in found)
+    return tuple(Contributor(*pair) for pair in found if not pair[0].is_bot)

@@ -19,13 +19,7 @@ class PresetName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The shape of a document: the most of each, further commits, names and statements being counted.
-
-    Attributes:
-        manner: Style instruction for a language model.
-        details: Show the bodies of messages.
-        terse: Leave out scopes, second sentences and remarks.
-    """
+    """The most of each list; `terse` leaves out scopes, second sentences and remarks, `details` shows whole bodies."""
 
     highlights: int
     listed: int

@@ -9,15 +9,13 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from cli.release_notes.facts import FactsRequest, Manifest, ReleaseFacts
-from cli.release_notes.ranges import End
+from cli.release_notes.facts import End, FactsRequest, Manifest, ReleaseFacts
 from cli.release_notes.repository import Repository
 from cli.release_notes.web import name_in
 
 UNRELEASED = "Unreleased"
 MOST_MEMBERS, _LONGEST_FILE = 60, 200_000
 _PLATFORMS = {"pip": "Python", "npm": "Node.js", "cargo": "Rust", "go": "Go"}
-_REMOTES = {"remote.origin.url": 0, "remote.upstream.url": 1}
 _NAME = re.compile(r"@?[A-Za-z0-9][\w.-]*(?:[/:][\w.-]+)*")
 _VERSION = re.compile(r"v?\d[\w.+!-]{0,80}")
 _NEEDS = re.compile(r"[\w.<>=!~^*|, -]{1,80}")
@@ -94,7 +92,6 @@ def read_manifest(path: str, text: str) -> Manifest | None:
 
 
 def read_manifests(repository: Repository, commit: str) -> tuple[Manifest, ...]:
-    """Return the manifests in the root of a commit and of its workspaces."""
     paths = repository.files(commit)
     found = _read(repository, commit, [path for path in paths if path in _READERS])
     members = [stripped for each in found for member in each.members if (stripped := member.strip("./"))]
@@ -135,8 +132,8 @@ def remote_of(request: FactsRequest, repository: Repository) -> str | None:
     if request.url and name_in(request.url):
         return request.url
     told = repository.text("config", "--get-regexp", r"^remote\..*\.url$").splitlines()
-    remotes = sorted((line.split(" ", 1) for line in told if " " in line), key=lambda pair: _REMOTES.get(pair[0], 2))
-    return remotes[0][1] if remotes else None
+    remotes = {name: url for name, _, url in (line.partition(" ") for line in told)}
+    return remotes.get("remote.origin.url") or next(iter(remotes.values()), None)
 
 
 def version_of(request: FactsRequest, newer: End, before: Sequence[Manifest], after: Sequence[Manifest]) -> str:
@@ -187,6 +184,6 @@ def install_command(facts: ReleaseFacts) -> tuple[Manifest, str] | None:
 def _main(members: list[Manifest], facts: ReleaseFacts) -> Manifest | None:
     # Of a workspace, the one that is called like the project, or the only one outside of the project's scope.
     project = (facts.project_name or "").casefold()
-    called = [each for each in members if each.name.rpartition("/")[2].casefold() == project]
+    called = [each for each in members if project in (each.name.casefold(), each.name.rpartition("/")[2].casefold())]
     plain = [each for each in members if not each.name.startswith("@")]
     return next((found[0] for found in (called, plain, members) if len(found) == 1), None)

@@ -1,5 +1,6 @@
-"""Read a repository by the program `git`, which runs nothing that the repository configures."""
+"""Read a repository and its ranges by the program `git`, which runs nothing that the repository configures."""
 
+import difflib
 import os
 import re
 import shutil
@@ -12,15 +13,19 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from cli.release_notes.facts import Commit, FactsRequest, Progress, ReleaseNotesFailed
+from cli.release_notes.facts import Commit, End, FactsRequest, Progress, ReleaseNotesFailed
 from cli.release_notes.people import co_authors, person
 from cli.release_notes.web import without_credentials
 
+MOST_COMMITS = 50_000
+"""A longer range is cut at its old end, with a remark."""
+LONGEST_REF = 1_000
+_TAGGED = re.compile(r"(?:.*?[@/_-])?[vV]?\d")
 MOST_PATHS, BIGGEST_FILE = 400, 1_000_000
 LONGEST_SUBJECT, LONGEST_BODY, MOST_CO_AUTHORS = 2_000, 20_000, 100
 SILENCE_S = 60
 _FORMAT = "%H %P%x00%aN%x00%aE%x00%cd%x00%B%x00"
-_SETTINGS = ("log.showSignature=false", "core.fsmonitor=false", "credential.interactive=false")
+_SETTINGS = ("log.showSignature=false", "core.fsmonitor=false", "versionsort.suffix=-", "credential.interactive=false")
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
 _FOOTER = re.compile(r"(?<=[^\n])\n(BREAKING[ -]CHANGES?(?:\([^)]*\))?:)")
 _PROBLEMS = {
@@ -78,7 +83,6 @@ class Repository:
         return [_commit(record) for record in records]
 
     def files(self, commit: str) -> list[str]:
-        """Return the paths of all files of a commit."""
         return _paths(self.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit))
 
     def changed(self, older: str, newer: str) -> dict[str, str]:
@@ -156,7 +160,6 @@ def git_program() -> str:
 
 
 def reason_of(said: str) -> str:
-    """Return why Git failed, from what it wrote to standard error."""
     known = next((reason for mark, reason in _PROBLEMS.items() if re.search(mark, said, re.I)), None)
     lines = [line.partition(": ")[2] for line in said.splitlines() if line.startswith(("fatal:", "error:"))]
     return known or (lines[-1].rstrip(".") if lines else "")
@@ -201,3 +204,69 @@ def _clone(url: str, folder: Path) -> None:
         shown = without_credentials(url)
         reason = reason_of(done.stderr.decode(errors="replace").replace(url, shown))
         raise ReleaseNotesFailed(f"{shown} cannot be fetched: {reason if '@' not in reason else 'Git refused'}.")
+
+
+def resolve(repository: Repository, ref: str, option: str) -> End:
+    """Find the commit of a tag, branch, sha prefix or expression such as `HEAD~3`."""
+    if not ref.strip():
+        raise ReleaseNotesFailed(f"{option} needs a tag, a branch or a commit.")
+    fit = len(ref) <= LONGEST_REF and "\0" not in ref and not ref.startswith("-")
+    sha = repository.text("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") if fit else ""
+    if not sha:
+        raise _unknown(repository, ref, option, is_other=fit and bool(repository.text("rev-parse", "--verify", ref)))
+    at = repository.run("log", "-1", "--format=%cd", "--date=raw", "--no-color", sha, "--").decode(errors="replace")
+    tags = repository.text("tag", "--points-at", sha, "--sort=-version:refname").splitlines()
+    asked = ref.removeprefix("refs/").removeprefix("tags/")
+    tag = asked if asked in tags else next(filter(_TAGGED.match, tags), None)
+    tagged = repository.text("for-each-ref", "--format=%(taggerdate:raw)", f"refs/tags/{tag}") if tag else ""
+    return End(ref, sha, tag, moment(tagged or at))
+
+
+def _unknown(repository: Repository, ref: str, option: str, *, is_other: bool) -> ReleaseNotesFailed:
+    names = repository.text("for-each-ref", "--format=%(refname)").splitlines()
+    if not repository.text("rev-parse", "--verify", "--quiet", "HEAD") and (ref.startswith("HEAD") or not names):
+        return ReleaseNotesFailed("The repository has no commits yet, so there is nothing to write notes about.")
+    if is_other:
+        return ReleaseNotesFailed(f"{option} '{ref}' is not a commit, nor a tag of one.")
+    if ".." in ref:
+        return ReleaseNotesFailed(f"{option} '{ref}' is a range; give one end to --from and the other to --to.")
+    message = f"{option} '{ref[:LONGEST_REF]}' is no tag, branch or commit of this repository."
+    short = sorted({name.split("/", 2)[2] for name in names if name.count("/") >= 2})
+    near = difflib.get_close_matches(re.split(r"[~^:{@]", ref[:LONGEST_REF])[0], short[:20_000], n=3, cutoff=0.7)
+    if near:
+        named = " or ".join(f"'{name}'" for name in near)
+        message += f" Did you mean {named}?"
+    if repository.is_shallow:
+        message += " The clone is shallow and may lack it: `git fetch --unshallow --tags` fetches the rest."
+    return ReleaseNotesFailed(message)
+
+
+def range_between(repository: Repository, older: End, newer: End) -> tuple[list[Commit], list[str]]:
+    """Check two ends; return the commits between, newest first, and remarks on what may be missing."""
+    if older.sha == newer.sha:
+        raise ReleaseNotesFailed(
+            f"There is nothing between '{older.ref}' and '{newer.ref}': both are commit {older.sha[:10]}."
+        )
+    base = repository.text("merge-base", older.sha, newer.sha)
+    ahead = repository.text("rev-list", "--count", older.sha, f"^{newer.sha}")
+    ahead = "1 commit" if ahead == "1" else f"{int(ahead or 0):,} commits"
+    if base == newer.sha:
+        raise ReleaseNotesFailed(f"--from '{older.ref}' is newer than --to '{newer.ref}', by {ahead}; swap them.")
+    if not base and not repository.is_shallow:
+        raise ReleaseNotesFailed(
+            f"'{older.ref}' and '{newer.ref}' have no commit in common: their histories are unrelated."
+        )
+    commits = repository.commits(older.sha, newer.sha, MOST_COMMITS + 1)
+    remarks = []
+    if not base:
+        remarks.append(
+            f"The clone is shallow and lacks the commits that connect {older.ref} and {newer.ref}: some of the oldest"
+            " commits listed may belong to an earlier release, or be missing; `git fetch --unshallow` fetches them."
+        )
+    elif base != older.sha:
+        remarks.append(f"{older.ref} has {ahead} that {newer.ref} lacks; they are not part of these notes.")
+    if len(commits) > MOST_COMMITS:
+        remarks.append(f"Only the newest {MOST_COMMITS:,} of the commits were read.")
+    if base and repository.is_shallow and not all(commit.parents for commit in commits):
+        remarks.append("The clone is shallow and ends within the range: older commits of the range may be missing.")
+    return commits[:MOST_COMMITS], remarks

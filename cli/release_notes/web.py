@@ -79,7 +79,6 @@ class Web:
     base: str | None
     paths: tuple[str, str, str, str]
     short: int
-    """Length of an unambiguous sha."""
 
     @classmethod
     def of(cls, page: str | None, shas: Iterable[str]) -> "Web":

@@ -92,8 +92,6 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Asks a model about the changes of a release, and checks what it says."""
-
     facts: ReleaseFacts
     model: LanguageModel
     progress: Progress
@@ -144,7 +142,7 @@ class Writer:
         read = (change.text, change.details, change.breaking_note, change.pull_request, change.scope, *change.issues)
         said = plain("\n".join((*self.messages(change.commits), *filter(None, read))))
         facts = self.facts
-        text = f"{facts.project_name or ''} {facts.version} {facts.from_ref} {facts.to_ref}\n{said}"
+        text = f"{facts.project_name or ''} {facts.version} {facts.older.ref} {facts.newer.ref}\n{said}"
         if missing := [*numbers_missing(claim.text, text, (len(change.commits),)), *names_missing(claim.text, text)]:
             return f"its commits do not say {', '.join(missing[:3])}"
         stems = terms(claim.text).stems - _OF_ANY_CHANGE
@@ -152,7 +150,6 @@ class Writer:
         return "its commits speak of something else" if is_english and stems.isdisjoint(terms(said).stems) else ""
 
     async def claims(self, changes: Mapping[str, Change], plan: Plan) -> list[Claim]:
-        """Let the model word the changes."""
         facts, wish = self.facts, ""
         names = [name if name and _TOKEN.fullmatch(name) else "" for name in (facts.project_name, facts.version)]
         if plan.instructions:
@@ -174,7 +171,6 @@ class Writer:
         return [replace(claim, problem=self.problem(claim)) for claim in found]
 
     async def reviewed(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Let the model judge claims against their messages."""
         given = [
             {"id": each.id, "claim": each.text, "messages": self.fitting(each.change)}
             for each in claims

@@ -12,8 +12,7 @@ from cli.release_notes.analysis.wording import role
 from cli.release_notes.facts import Change, ChangeKind, FactsRequest, Progress, ReleaseFacts
 from cli.release_notes.people import contributors
 from cli.release_notes.project import project_name, raised_needs, read_manifests, remote_of, version_of
-from cli.release_notes.ranges import range_between, resolve
-from cli.release_notes.repository import opened
+from cli.release_notes.repository import opened, range_between, resolve
 from cli.release_notes.web import web_address
 
 _ORDER: tuple[ChangeKind, ...] = (
@@ -23,7 +22,6 @@ _ORDER: tuple[ChangeKind, ...] = (
 
 
 def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
-    """Analyse a range of commits; write nothing but a temporary clone."""
     with opened(request, progress) as repository:
         progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
         older, newer = resolve(repository, request.from_ref, "--from"), resolve(repository, request.to_ref, "--to")
@@ -45,26 +43,19 @@ def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
             from cli.release_notes.analysis.signatures import lost_parameters  # noqa: PLC0415 - few ask for it
 
             changes += list(_read_off(lost_parameters(changed, old, new), entries, changes))
-        progress("Counting contributors")
-        people = contributors(commits)
         remote = remote_of(request, repository)
         progress("Ranking changes", f"{len(changes):,}")
         return ReleaseFacts(
             version=version_of(request, newer, before, manifests),
-            released_at=newer.at,
-            from_ref=request.from_ref,
-            to_ref=request.to_ref,
-            from_sha=older.sha,
-            to_sha=newer.sha,
+            older=older,
+            newer=newer,
             commits={entry.sha: entry.commit for entry in entries},
             changes=_ordered(changes),
             steps=writers.told_apart(own, "migration"),
-            contributors=tuple(each for each in people if not each.person.is_bot),
-            bots=tuple(each for each in people if each.person.is_bot),
+            contributors=contributors(commits),
             project_name=project_name(manifests, request, repository, newer.tag),
             manifests=manifests,
             remote_url=web_address(remote) if remote else None,
-            compared=(older.tag or older.sha, newer.tag or newer.sha),
             known_issues=writers.told_apart(own, "known issue"),
             remarks=tuple(remarks),
         )

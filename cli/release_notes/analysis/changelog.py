@@ -22,7 +22,6 @@ _HEADED = re.compile(
     r"^(?P<over>([=\-~^\"'`*+#.])\2{2,} *\n)? ?(?P<title>[^\s.].*)\n(?P<under>([=\-~^\"'`*+#.])\5{2,}) *$", re.M
 )
 _HIDDEN = re.compile(r"^(?P<indent> *)(?:\.\. .*|\.\.|.*::) *\n(?:(?P=indent) +.*\n| *\n(?=\n*(?P=indent) ))*", re.M)
-"""Directives, comments and literal blocks."""
 _ROLES = (
     (re.compile(r":(?:issue|pr|pull|gh|bug|ghissue|ghpull):`#?(\d+)`"), r"(#\1)"),
     (re.compile(r":pep:`(\d+)`"), r"PEP \1"),

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cli.release_notes.analysis.breaking import drops_version, is_declared, note_in, removes_deprecated, says_so
-from cli.release_notes.analysis.message import listed_in, read_message
-from cli.release_notes.analysis.own import fragment
+from cli.release_notes.analysis.message import listed_in, read_message, without_pull
+from cli.release_notes.analysis.own import SENTENCE_END, fragment
 from cli.release_notes.analysis.wording import is_for_users, role
 from cli.release_notes.facts import Change, ChangeKind, Commit
 
@@ -28,12 +28,9 @@ _BACK = re.compile(
     re.I,
 )
 _LOG = re.compile(r"^(?:\* \S+:?$|conflicts?:|# conflicts|  +\S)", re.I)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 
 
 class Entry(NamedTuple):
-    """A commit with its parsed message."""
-
     commit: Commit
     message: Change
 
@@ -59,7 +56,7 @@ def read_merge(subject: str, body: str) -> tuple[str, str, str | None] | None:
     prose = [each for each in re.split(r"\n[ \t]*\n", body.strip()) if not _LOG.match(each) and len(each.split()) > 3]
     if _BACK.match(subject) or not prose:
         return None
-    title, *more = _SENTENCE_END.split(" ".join(prose[0].split()), maxsplit=1)
+    title, *more = SENTENCE_END.split(" ".join(prose[0].split()), maxsplit=1)
     return (title, "\n\n".join([*more, *prose[1:]]), None)
 
 
@@ -96,7 +93,6 @@ _SUBJECT = re.compile(
 )
 _SHA = re.compile(r"^\s*(?:this )?reverts? (?:commits? )?(?P<sha>[0-9a-f]{7,40})\b", re.I | re.M)
 _PARTLY = re.compile(r"\bpartial(?:ly)?\b|\bparts? of\b|\bin part\b", re.I)
-_PULL = re.compile(r"\s*\([#!]\d+\)$")
 
 
 def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> tuple[set[str], set[str]]:
@@ -109,7 +105,7 @@ def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) 
     places: dict[str, list[int]] = {}
     for place, entry in enumerate(entries):
         subject = entry.commit.subject.casefold()
-        for key in {entry.sha[:7], subject, _PULL.sub("", subject)}:
+        for key in {entry.sha[:7], subject, without_pull(subject)[0]}:
             places.setdefault(key, []).append(place)
     for place, entry in enumerate(entries):
         if is_revert(entry) and entry.sha not in cancelled:
@@ -123,7 +119,7 @@ def find_reverts(entries: Sequence[Entry], merged: Mapping[str, Sequence[str]]) 
 
 def _targets(entry: Entry) -> list[str]:
     sha, quoted = _SHA.search(entry.commit.body), reverted_subject(entry).casefold()
-    return list(filter(None, (sha["sha"][:7] if sha else "", quoted, _PULL.sub("", quoted))))
+    return list(filter(None, (sha["sha"][:7] if sha else "", quoted, without_pull(quoted)[0])))
 
 
 def is_revert(entry: Entry) -> bool:
@@ -134,17 +130,15 @@ def is_revert(entry: Entry) -> bool:
 
 
 def reverted_subject(entry: Entry) -> str:
-    match = _SUBJECT.match(_PULL.sub("", entry.commit.subject))
+    match = _SUBJECT.match(without_pull(entry.commit.subject)[0])
     return (match["quoted"] or match["plain"]) if match else entry.message.text
 
 
 _BUMP = re.compile(
-    r"^(?:bump|upgrade|update|pin|unpin|lock file|renovate)\w* (?!(?:the )?(?:msrv|version) )"
-    r"(?:(?:the|dependency|module|all|github|rust|docker"
-    r"|non-major|actions?"
-    r"|crate|tag) )*(?:dependenc(?:y|ies)|deps|lock ?files?|requirements|packages?$|\S+ (?:from \S+ )?to v?\^?\d"
-    r"|\S+ requirement from|\S+ (?:docker tag|action|digest)|the \S+ group)|^pre-commit autoupdate|^(?:update|upgrade"
-    r"|bump)\w* to (?:the )?latest \S+$|^bumps? the \S+ group",
+    r"^(?:bump|upgrade|update|pin|lock file)\w* (?!(?:the )?(?:msrv|version) )(?:(?:the|dependency|module|all|github"
+    r"|non-major|actions?|crate|tag) )*(?:dependenc(?:y|ies)|deps|lock ?files?|requirements|\S+ (?:from \S+ )?"
+    r"to v?\^?\d|\S+ requirement from|\S+ (?:docker tag|action|digest)|\S+ group|to (?:the )?latest \S+$)"
+    r"|^pre-commit autoupdate",
     re.I,
 )
 MOST_COMMITS = 60

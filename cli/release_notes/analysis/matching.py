@@ -8,22 +8,20 @@ from functools import cache, partial
 from cli.release_notes.analysis.breaking import drops_version, removes_deprecated, says_so
 from cli.release_notes.analysis.changes import Entry, change_of
 from cli.release_notes.analysis.message import read_message
-from cli.release_notes.analysis.own import Own, fragment
+from cli.release_notes.analysis.own import SENTENCE_END, Own, fragment
 from cli.release_notes.analysis.wording import kind_of, role
 from cli.release_notes.facts import Change, ChangeKind
 from cli.release_notes.repository import Repository
+from cli.release_notes.words import letters
 
 HEAD_OF_CHANGELOG, ALIKE = 60_000, 40
-"""Characters that are searched, and letters at the beginning or end of an entry that must be there."""
 LITTLE, MOST, ALMOST_ALL = 0.25, 0.6, 0.9
 """Shares of words in common: with the commit that wrote the entry, with others, with others of another number."""
 
 
 class Writers:
-    """Finds the commit that wrote an entry of a changelog."""
-
     def __init__(self, repository: Repository, entries: Sequence[Entry]) -> None:
-        self._text = cache(lambda sha, path: _letters(repository.content(sha, path)[:HEAD_OF_CHANGELOG]))
+        self._text = cache(lambda sha, path: letters(repository.content(sha, path)[:HEAD_OF_CHANGELOG]))
         self._by_path: dict[str, list[Entry]] = {}
         for entry in reversed(entries):
             for path in entry.commit.paths:
@@ -33,8 +31,8 @@ class Writers:
     def of(self, own: Own) -> list[Entry]:
         """Return the oldest commit of the range that has these words, else the newest that touched the file."""
         writers = self._by_path.get(own.path, [])
-        letters = _letters(own.text)
-        probes = (letters[:ALIKE], letters[-ALIKE:])
+        whole = letters(own.text)
+        probes = (whole[:ALIKE], whole[-ALIKE:])
         found = [entry for entry in writers if any(probe in self._text(entry.sha, own.path) for probe in probes)]
         return found[:1] or writers[-1:]
 
@@ -45,8 +43,6 @@ class Writers:
 
 
 class Index:
-    """Finds the changes that an entry is about, by their places."""
-
     def __init__(self, changes: Sequence[Change], writers: Writers) -> None:
         self._writers = writers
         self._changes = changes
@@ -55,14 +51,14 @@ class Index:
         for at, change in enumerate(changes):
             fragments = (named[2] for path in change.paths if (named := fragment(path)))
             numbers = filter(None, {change.pull_request, *change.issues, *fragments})
-            keys = (*numbers, *(sha[:7] for sha in change.commits), f"={_letters(change.text)}")
+            keys = (*numbers, *(sha[:7] for sha in change.commits), f"={letters(change.text)}")
             for key in keys:
                 self._by_key.setdefault(key, []).append(at)
 
     def about(self, own: Own) -> tuple[list[int], list[Entry]]:
         """Return the changes by commit, text, number, author or words; if there are none, who wrote the entry."""
         words = _words(own.text)
-        keys = [*(sha[:7] for sha in own.shas), f"={_letters(own.text)}"]
+        keys = [*(sha[:7] for sha in own.shas), f"={letters(own.text)}"]
         found = [at for key in keys for at in self._by_key.get(key, ())]
         if not found:
             numbered = [at for number in own.numbers for at in self._by_key.get(number, ())]
@@ -82,10 +78,6 @@ class Index:
         # Words in common with a change that is more than tidying.
         shares = (len(words & text) / max(3, min(len(words), len(text))) for text in self._words[at])
         return 0.0 if self._changes[at].noise else max(shares)
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def _words(text: str) -> set[str]:
@@ -139,7 +131,7 @@ def _telling(own: Own) -> str:
     if removes_deprecated(own.text) or drops_version(own.text):
         other = ("fix", "internal") if removes_deprecated(own.text) else ("deprecation",)
         return "" if own.kind in other else own.text
-    sentences = [own.text, *re.split(r"(?<=[.!])\s+", own.more)[:3]]
+    sentences = [own.text, *SENTENCE_END.split(own.more)[:3]]
     return next(filter(says_so, sentences), "") if own.kind in (None, "improvement", "removal") else ""
 
 

@@ -9,7 +9,6 @@ from cli.release_notes.words import bare
 from tools.text.plain import one_line
 
 LONGEST_TEXT, LONGEST_DETAILS = 400, 4_000
-"""Characters kept of a subject and of its details."""
 _CONVENTIONAL = re.compile(
     r"^(?P<type>[A-Za-z][\w -]{0,20}?)\s?(?:\((?P<scope>(?:[^()]|\([^()]{0,60}\)){1,60})\))?(?P<bang>!)?\s?:\s+"
     r"(?P<text>\S.*)$"
@@ -28,9 +27,8 @@ _CLOSES = re.compile(
 )
 _LISTED = re.compile(r"^[*-] (?P<subject>\S.*)$", re.M)
 _TRAILER = (
-    r"(?:(?i:signed-off-by|co-authored-by|(?:reviewed|acked|tested|reported|suggested|helped|merged|approved)[\w-]*|cc"
-    r"|closes?|fix(?:e[sd])?|resolves?|refs?|see-also|change-id|bug|issue|link|relates-to|part-of|pr-url|release-note"
-    r"|[a-z]+-session)\s*:|\(cherry picked from)"
+    r"(?:(?i:[a-z]+(?:-[a-z]+)?-by|cc|closes?|fix(?:e[sd])?|resolves?|refs?|see-also|change-id|bug|issue|link|part-of"
+    r"|pr-url|[a-z]+-session)\s*:|\(cherry picked from)"
 )
 _TRAILERS = re.compile(rf"^{_TRAILER}.*(?:\n[ \t]+\S.*)*\n?", re.M)
 _MIGRATION = re.compile(
@@ -44,14 +42,12 @@ _BREAKING = re.compile(
     re.M,
 )
 _NOTHING = re.compile(
-    r"^\W*(?:none|nope|nothing|no|n/?a|n\.a\.|not applicable|nil|false)\b"
-    r"(?:\W*$|[.,;:!)\u2013\u2014]| -|\W+(?:expected|known|whatsoever|at all|here|that|breaking|such|changes?)\b)",
-    re.I,
+    r"^\W*(?:none|nope|nothing|no|n/?a|false|not applicable)\b(?:\W*$|[.,;:!)]| -|\W+(?:known|that|breaking)\b)", re.I
 )
 _CHORES = re.compile(
-    r"^(?:[-=*_]{2,}|\[pre-commit\.ci\].*|for more information, see https?://\S+|🤖 generated with.*"
-    r"|generated with \[?claude.*|(?:(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|references|see|related to|part of"
-    r"|pr|issue)\b[:\s]*)+(?:(?:(?:[\w./-]+)?#\d+|https?://\S+)(?:[\s,]+(?:and )?)?)+\.?|[-*+]\s+\[[ xX]?\].*)$",
+    r"^(?:[-=*_]{2,}|\[pre-commit\.ci\].*|for more information, see https?://\S+|(?:🤖 )?generated with .*"
+    r"|(?:(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|see|related to|part of|pr|issue)\b[:\s]*)+"
+    r"(?:(?:(?:[\w./-]+)?#\d+|https?://\S+)(?:[\s,]+(?:and )?)?)+\.?|[-*+]\s+\[[ xX]?\].*)$",
     re.I,
 )
 _HEADING = re.compile(
@@ -60,11 +56,7 @@ _HEADING = re.compile(
     re.M,
 )
 """A fence of code, in which there is none, or a heading."""
-_BESIDE = re.compile(
-    r"test|check ?list|screenshot|review|how (?:to|was|has|did|can)|related|issue|link|type of change|todo|note to"
-    r"|cla\b",
-    re.I,
-)
+_BESIDE = re.compile(r"test|check ?list|screenshot|review|how (?:to|was|has)|related|issue|type of change|todo", re.I)
 _FIRST: dict[ChangeKind, tuple[ChangeKind, ...]] = {
     "fix": ("security", "documentation"), "dependency": ("security",), "internal": ("security",),
 }  # fmt: skip
@@ -72,7 +64,7 @@ _FIRST: dict[ChangeKind, tuple[ChangeKind, ...]] = {
 
 
 def read_message(subject: str, body: str) -> Change:
-    subject, pulls = _without_pull(" ".join(subject[:2_000].split()))
+    subject, pulls = without_pull(" ".join(subject[:2_000].split()))
     prefixed = take_prefix(subject)
     body = re.sub(r"<!--.*?-->", "", body[: 4 * LONGEST_DETAILS], flags=re.S)
     notes = [" ".join((match["note"] or "").split()) for match in _BREAKING.finditer(body)]
@@ -133,7 +125,7 @@ def is_nothing(value: str) -> bool:
     return not re.search(r"\w", value) or bool(_NOTHING.match(value))
 
 
-def _without_pull(subject: str) -> tuple[str, list[str]]:
+def without_pull(subject: str) -> tuple[str, list[str]]:
     found: list[str] = []
     while (match := _PULL.search(subject)) and match.start() > 0:
         found.insert(0, match["number"])

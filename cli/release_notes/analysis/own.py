@@ -3,14 +3,15 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from cli.release_notes.analysis.changelog import Item, Section, Version, markdown_blocks, read_changelog, version_of
 from cli.release_notes.analysis.message import BREAKING_TAG, is_nothing, take_prefix
 from cli.release_notes.analysis.wording import role
 from cli.release_notes.facts import ChangeKind
+from cli.release_notes.words import letters
 
 Reading = Callable[[str], str]
-"""Path to text; empty if there is no file."""
 _INTERNAL = r"internal|\bmisc|\bchore|refactor|packag|contrib(?:utors?)?\b|trivial|depend|\bci\b|\btest|vendor"
 _GROUPS: Mapping[ChangeKind, str] = {
     "deprecation": r"deprecat(?!.*\bremoved\b)",
@@ -36,7 +37,7 @@ _NUMBER = r"(?:(?:[\w.-]+/[\w.-]+)?#\d+|GH-\d+|!\d+|`?[0-9a-f]{7,40}`?|@[\w-]+|/
 _REFERENCE = rf"(?:(?:issues?|PRs?|closes|fix(?:es)?|refs?|see|by|thanks|via)\b:?\s*)*{_NUMBER}"
 _TRAILING = re.compile(
     rf"\s*(?:[(\[]{{1,3}}\s*{_REFERENCE}(?:(?:\s*(?:[,;&/]|and)\s*|\s+){_REFERENCE})*\s*[)\]]{{1,3}}"
-    rf"|,?\s+(?:closes|fixes|refs|by|thanks to|via)\s+{_NUMBER}(?:[\s,]+{_NUMBER})*|\s+--+\s+by .{{1,60}})[\s.\]]*$",
+    rf"|,?\s+(?:closes|fixes|refs|by|thanks to|via)\s+{_NUMBER}(?:[\s,]+{_NUMBER})*|(?:^|\s+)--+\s+by .{{1,60}})[\s.\]]*$",
     re.I,
 )
 _LEADING = re.compile(
@@ -53,20 +54,14 @@ _LABEL = re.compile(
     re.I,
 )
 _POINTER = re.compile(r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?`[^`]+`(?: and `[^`]+`)?(?: for [\w ]{4,20})?\.?$")
-"""Leads somewhere in the documentation alone."""
 _CHANGESET = re.compile(r"(?:^|/)\.changeset/(?!readme)[^/]+\.md$", re.I)
 _FRONT = re.compile(r"^---\s*\n(?P<front>.*?)\n---\s*\n(?P<body>.*)$", re.S)
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")
+SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """An entry that the project wrote.
-
-    Attributes:
-        place: Its file, version and headings.
-        purpose: `change`, `migration` or `known issue`.
-    """
+    """An entry that the project wrote, at a `place` of file, version and headings; a `purpose` is of `_PURPOSES`."""
 
     text: str
     more: str
@@ -114,7 +109,8 @@ def _new_sections(
     # The older version may be written down after its release. A file for each version is told from a page about
     # something else, and from fixes of an older line, by its number.
     later = {section.version for section in after if section.version and floor and section.version >= floor}
-    if floor and ((floor in later and len(later) > 1) or (not before and re.search(r"\d", path))):
+    is_past = floor in later and (len(later) > 1 or any(section.unreleased for section in after))
+    if floor and (is_past or (not before and re.search(r"\d", path))):
         highest = max(highest or floor, floor)
     for section in after:
         version = section.version
@@ -129,7 +125,7 @@ def _new_sections(
 def _key(text: str) -> str:
     # A candidate of a version says what the version says.
     text = re.sub(r"(?<=\d)-?(?:alpha|beta|rc)\b[.\d]*", "", _TRAILING.sub("", text))
-    return re.sub(r"[\W_]+", "", text).casefold()
+    return letters(text)
 
 
 def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
@@ -137,7 +133,11 @@ def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
     for item in section.items:
         own = _own(item, path, *_classify(above + item.group), f"{path} {section.title} / {item.group}")
         telling = own.purpose != "none" and (not item.prose or own.breaking or own.purpose != "change")
-        says = re.search(r"\w", own.text) and not is_nothing(item.text) and not own.text.startswith("Full Changelog")
+        says = (
+            re.search(r"\w", own.text)
+            and not is_nothing(item.text)
+            and not own.text.startswith(("Full Changelog", "Updated dependencies"))
+        )
         if telling and says and _key(own.text) not in known:
             known.add(_key(own.text))
             yield own
@@ -150,8 +150,11 @@ def _own(item: Item, path: str, kind: ChangeKind | None, breaking: bool, place: 
     text = _bare(_LABEL.sub("", prefixed.text))
     named = None if prefixed.kind == "other" else prefixed.kind
     marked = prefixed.declared or bool(BREAKING_TAG.match(prefixed.scope or "") or _LABEL.search(item.text))
-    first, *rest = _SENTENCE_END.split(text, maxsplit=1)
-    more = "\n\n".join(filter(None, map(_bare, (*rest, *item.more))))
+    first, *rest = SENTENCE_END.split(text, maxsplit=1)
+    parts = [*filter(None, map(_bare, (*rest, *item.more))), ""]
+    # What led to code, or to references alone, leads nowhere.
+    told = (part for part, below in pairwise(parts) if not part.endswith(":") or below.startswith("- "))
+    more = "\n\n".join(part for part in told if not part.startswith("-- by "))
     numbers = re.findall(r"(?:(?<![\w/])#|\bGH-|!)(\d{1,7})\b", whole)
     return Own(
         first if first.endswith("..") else first.rstrip(".:"), re.sub(r"\n\n(?=- )", "\n", more), named or kind,

@@ -30,7 +30,6 @@ _PATHS: Mapping[Role, str] = {
     r"|swift|cs|fs|exs?|erl|hs|ml|clj|dart|lua|sh|bash|zsh|ps1|sql|r|jl|pl|zig|nim|proto|graphql|tf|html|jinja2?|s?css)$",
 }
 _ROLES = {role: re.compile(pattern, re.I) for role, pattern in _PATHS.items()}
-"""In the order of their precedence."""
 _CONTRIBUTORS = re.compile(
     r"(?:^|/)(?:license|licence|authors|contributors?|contributing|security|code_of_conduct)", re.I
 )
@@ -127,5 +126,4 @@ def kind_of(text: str) -> ChangeKind:
 
 
 def is_noise(text: str) -> bool:
-    """Return whether a subject is about making the release, tests, tools or tidying."""
     return bool(_RELEASE.match(text) or _TIDYING.search(text))

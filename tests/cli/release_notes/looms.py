@@ -15,6 +15,7 @@ from cli.release_notes.facts import ReleaseFacts
 from tests.cli.release_notes.repositories import Built
 
 RANGE = ("--from", "v1.0.0", "--to", "v1.1.0")
+SKIPPED = "Note: the critic is skipped, as no language model wrote these notes.\n"
 
 PYPROJECT = """\
 [project]

@@ -91,8 +91,10 @@ class Built:
         return facts(self.folder, *ends, **more)
 
 
-def facts(folder: Path, older: str = "v1", newer: str = "HEAD", version: str | None = None) -> ReleaseFacts:
-    return analyse(FactsRequest(folder, None, older, newer, version), lambda *_: None)
+def facts(
+    folder: Path, older: str = "v1", newer: str = "HEAD", version: str | None = None, *, interfaces: bool = False
+) -> ReleaseFacts:
+    return analyse(FactsRequest(folder, None, older, newer, version, interfaces), lambda *_: None)
 
 
 def begun(folder: Path, files: Files | None = None) -> Built:

@@ -135,7 +135,7 @@ BREAKS = [
     "feat: x\n\n## Breaking changes\n\n- `y` is gone", "Backwards-incompatible change to pools",
     "Remove `Client.close()`", "Removed the --force flag", "Rename `a_b` to `c_d`",
     "The deprecated `app` argument has been removed", "New pool. This is a breaking change",
-    "Replaced the `A` exception with `B`", "upsert() now requires a key", "Remove support for plugins in `x.y`",
+    "upsert() now requires a key", "Remove support for plugins in `x.y`",
     "Drop support for Python 3.8 and 3.9", "Drop Node 18", "Update minimum Rust version to 1.78",
     "Require Node.js 22", "Raise the MSRV to 1.80", "Bump MSRV to 1.80", "Remove deprecated `app` argument",
     "Lift hooks deprecation warning to error",

@@ -1,13 +1,10 @@
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pygit2
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from cli.release_notes.analysis.analyse import analyse
 from cli.release_notes.facts import FactsRequest, ReleaseNotesFailed
@@ -119,7 +116,7 @@ def test_impossible_times_are_survived(tmp_path: Path, claim: str) -> None:
     raw = f"tree {tree}\nparent {built.head}\nauthor {who}\ncommitter {who}\n\nAdd thing\n".encode()
     made = built.repository.odb.write(pygit2.enums.ObjectType.COMMIT, raw)
     found = built.facts("v1", str(made))
-    assert found.released_at.tzinfo is not None
+    assert found.newer.at.tzinfo is not None
 
 
 def test_a_local_address_is_read_where_it_is(tmp_path: Path) -> None:
@@ -178,23 +175,3 @@ def test_nothing_that_a_repository_names_is_run_and_nothing_is_written_into_it(t
     assert len(facts(folder, "HEAD~2").commits) == 2
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     assert not (tmp_path / "ran").exists()
-
-
-@given(data=st.data())
-@settings(max_examples=25, deadline=None)
-def test_whatever_was_merged_each_commit_comes_with_one_merge_and_is_read_once(data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        built = begun(Path(folder))
-        shas = [str(built.head)]
-        for number in range(data.draw(st.integers(2, 12))):
-            count = data.draw(st.integers(1, 3))
-            parents = data.draw(st.lists(st.sampled_from(shas), min_size=1, max_size=count, unique=True))
-            shas.append(built.commit(f"Add part {number}", {f"a{number}.py": "x\n"}, parents=parents))
-        found = built.facts()
-        reach = {str(commit.id) for commit in built.repository.walk(built.head)} - {shas[0]}
-        assert set(found.commits) == reach
-        assert all(set(change.commits) <= reach for change in found.changes)
-        plain = {sha for sha in reach if len(found.commits[sha].parents) == 1}
-        told = [sha for change in found.changes for sha in change.commits]
-        assert plain <= set(told)
-        assert len(told) == len(set(told))
