@@ -125,7 +125,7 @@ class Call:
 
     @property
     def origin(self) -> Origin:
-        return Origin(self.request_id, self.client, self.user_agent, self.claim.fingerprint if self.claim else "")
+        return Origin(self.request_id, self.client, self.user_agent, self.claim.claim_id if self.claim else "")
 
 
 @dataclass(frozen=True, slots=True)
