@@ -139,18 +139,17 @@ class Accounts:
         self, session_id: str, organization_id: str, audit: AuditDraft | None = None, origin: Origin = NOWHERE
     ) -> SignedIn:
         """Move a session to another organization, and rotate both tokens."""
-        seen, fresh = (origin.address, origin.user_agent), _refresh_id(session_id, origin.fingerprint)
+        seen, fresh = (origin.address, origin.user_agent), _refresh_id(origin.claim_id)
         session = self.ledger.people.switch_session(session_id, organization_id, fresh, audit, seen=seen)
         identity = self.ledger.people.identity(session.user_id, organization_id, session.id) if session else None
         if session is None or identity is None:
             raise AuthenticationRequired("The session has ended.")
         return self.signed_in(identity, session)
 
-    def repeat(self, token: str, fingerprint: str) -> SignedIn | None:
-        """Sign in again by an access token that ended when its session moved, by the request that moved it last."""
-        claims = self.tokens.read(token, "access")
-        session = self.ledger.people.session(claims.session_id or "")
-        if session is None or session.refresh_id != _refresh_id(session.id, fingerprint):
+    def repeat(self, session_id: str, claim_id: str) -> SignedIn | None:
+        """Sign in again by the request that moved a session; None if its tokens were rotated since."""
+        session = self.ledger.people.session(session_id)
+        if session is None or session.refresh_id != _refresh_id(claim_id):
             return None
         identity = self.ledger.people.identity(session.user_id, session.organization_id, session.id)
         return None if identity is None else self.signed_in(identity, session)
@@ -269,8 +268,8 @@ class Accounts:
         )
 
 
-def _refresh_id(session_id: str, fingerprint: str) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{session_id} {fingerprint}") if fingerprint else uuid.uuid4())
+def _refresh_id(claim_id: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, claim_id) if claim_id else uuid.uuid4())
 
 
 def personal_organization(user_id: str, name: str, now: datetime) -> Organization:

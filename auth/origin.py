@@ -15,8 +15,8 @@ class Origin:
     request_id: str = ""
     address: str = ""
     user_agent: str = ""
-    fingerprint: str = ""
-    """The request's, if it has an idempotency key."""
+    claim_id: str = ""
+    """Of a request with an idempotency key."""
 
     def described(self) -> JsonObject:
         parts = {"request_id": self.request_id, "address": self.address, "user_agent": self.user_agent}

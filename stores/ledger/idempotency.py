@@ -59,8 +59,6 @@ class Claim:
     organization_id: str
     slot: str
     claim_id: str
-    fingerprint: str = ""
-    """The request's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +81,6 @@ class KeyedRequest:
     path: str
     key: str
     body_hash: str
-
-    @property
-    def fingerprint(self) -> str:
-        return dump_json([self.method.upper(), self.path, self.key, self.body_hash])
 
 
 class Idempotency(Store):
@@ -116,7 +110,15 @@ class Idempotency(Store):
                     _records.c.organization_id == request.organization_id, _records.c.slot == values["slot"]
                 )
             )
-        return Claim(request.organization_id, values["slot"], values["claim_id"], request.fingerprint)
+        return Claim(request.organization_id, values["slot"], values["claim_id"])
+
+    def unkept(self, request: KeyedRequest) -> str | None:
+        """Return the claim by which a request was carried out whose answer is not kept."""
+        row = self._first(_row, {"organization": request.organization_id, "of_slot": _slot(request)})
+        if row is None or row.expires_at <= to_micros(self._clock()):
+            return None
+        is_same = row.state == "unkept" and row.body_hash == request.body_hash
+        return str(row.claim_id) if is_same else None
 
     def finish(self, claim: Claim, status: int, body: JsonValue) -> None:
         with self._database.write() as connection:

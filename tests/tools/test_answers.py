@@ -170,6 +170,20 @@ async def test_what_is_not_there_is_said(owner: Person) -> None:
     assert "results: none" in text
 
 
+async def test_weak_hits_beside_a_strong_one_are_cut_for_agents_alone(owner: Person) -> None:
+    said = {"Boiler key": "The spare key hangs behind the boiler.", "Bakery": "The bakery sells rye bread at noon."}
+    for name, content in said.items():
+        await owner.call("create_entity", name=name, content=content, sync=True)
+    query = {"query": "Where does the spare key hang, behind the boiler?", "min_score": 0.0}
+    rest = await owner.call("search", **query)
+    assert [hit["name"] for hit in rest["results"]] == ["Boiler key", "Bakery"]
+    answer, _ = await asked(owner, "search", **query, limit=1)
+    assert answer["has_more"], "the page is full of strong hits"
+    answer, _ = await asked(owner, "search", **query)
+    assert [hit["name"] for hit in answer["results"]] == ["Boiler key"]
+    assert (answer["total"], answer["has_more"]) == (1, False)
+
+
 async def test_forgetting_what_was_remembered_forgets_its_words(owner: Person) -> None:
     for keep in (False, True):
         said = await owner.call("remember", title=f"Spare key {keep}", content=f"Behind the boiler {keep}.")

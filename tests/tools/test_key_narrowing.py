@@ -103,8 +103,9 @@ async def test_a_space_key_sees_only_its_space(
             made = await key.call("create_entity", name="x", metadata=metadata)
             assert written["memory_scope"] == made["metadata"]["memory_scope"] == scope
             continue
-        await key.refused("recall", Forbidden, query=WALRUS, **place)
-        await key.refused("store_raw_memory", Forbidden, raw_content="x", **place)
+        error = NotFound if place["memory_scope"] == "project" else Forbidden
+        await key.refused("recall", error, query=WALRUS, **place)
+        await key.refused("store_raw_memory", error, raw_content="x", **place)
         metadata = {"project_id": place["scope_key"]} if place["memory_scope"] == "project" else place
         await key.refused("create_entity", (Forbidden, NotFound), name="x", metadata=metadata)
         for operation, named in (

@@ -70,13 +70,8 @@ def _fetch(app: App, call: Call, request: SliceRequest) -> Slice:
         if pieces and used + len(text.content) > request.content_max_chars:
             break
         used += len(text.content)
-        piece = Piece(
-            id=chunk.id,
-            chunk_index=chunk.chunk_index,
-            heading_path=list(chunk.heading_path),
-            content=text.content[: request.content_max_chars],
-        )
-        pieces.append(piece)
+        cut = text.content[: request.content_max_chars]
+        pieces.append(Piece.of(chunk, heading_path=list(chunk.heading_path), content=cut))
     pieces.sort(key=lambda piece: piece.chunk_index)
     return Slice(
         entity_id=entity.id,

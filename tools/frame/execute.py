@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, JsonValue
 
+from auth.accounts import SignedIn
 from auth.one_time import keyed_hash
 from auth.policy import UNVERIFIED, MemoryDenied, NoProject, Visibility
 from auth.principal import Principal
@@ -124,21 +125,29 @@ async def repeated(
     app: App, operation: Operation, token: str, request: Request, key: tuple[str, str]
 ) -> Outcome | None:
     """Answer a write again whose answer was lost with the token that it ended; None if it was another one."""
-    if operation.again is None:
+
+    def look_up() -> SignedIn | None:
+        claims = app.accounts.tokens.read(token, "access")
+        whose = (claims.organization_id or "", claims.user_id)
+        claim_id = app.ledger.idempotency.unkept(_keyed(app, operation, whose, request, key))
+        return None if claim_id is None else app.accounts.repeat(claims.session_id or "", claim_id)
+
+    signed = await in_thread(look_up)
+    if signed is None or operation.again is None:
         return None
-    signed = await in_thread(app.accounts.repeat, token, _keyed(app, operation, None, request, key).fingerprint)
-    return None if signed is None else Outcome(_status(operation), operation.again(signed), replayed=True)
+    return Outcome(_status(operation), operation.again(signed), replayed=True)
 
 
 def _claim(app: App, operation: Operation, caller: Principal, request: Request, key: tuple[str, str]) -> Claim | Replay:
-    found = app.ledger.idempotency.claim(_keyed(app, operation, caller, request, key), app.process_id)
+    keyed = _keyed(app, operation, (caller.organization_id, caller.key_id or caller.user_id), request, key)
+    found = app.ledger.idempotency.claim(keyed, app.process_id)
     if isinstance(found, Replay):
         _require_readable(app, caller, found)
     return found
 
 
 def _keyed(
-    app: App, operation: Operation, caller: Principal | None, request: Request, key: tuple[str, str]
+    app: App, operation: Operation, whose: tuple[str, str], request: Request, key: tuple[str, str]
 ) -> KeyedRequest:
     text, path = key
     if not text or len(text) > KEY_LIMIT or not text.isprintable():
@@ -146,8 +155,8 @@ def _keyed(
             f"An Idempotency-Key has 1 to {KEY_LIMIT} visible characters.", remediation="Send a UUID, for example."
         )
     return KeyedRequest(
-        organization_id=caller.organization_id if caller else "",
-        principal=(caller.key_id or caller.user_id) if caller else "",
+        organization_id=whose[0],
+        principal=whose[1],
         method=operation.route.method if operation.route else "MCP",
         path=path or operation.name,
         key=text,

@@ -16,7 +16,6 @@ from stores.errors import AuthenticationRequired
 from stores.records import JsonObject, Role
 
 if TYPE_CHECKING:
-    from auth.accounts import SignedIn
     from stores.ledger import Claim
     from tools.app import App
 
@@ -126,7 +125,7 @@ class Call:
 
     @property
     def origin(self) -> Origin:
-        return Origin(self.request_id, self.client, self.user_agent, self.claim.fingerprint if self.claim else "")
+        return Origin(self.request_id, self.client, self.user_agent, self.claim.claim_id if self.claim else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +203,8 @@ class Operation:
     """Accept an Idempotency-Key: all writes that a repetition would apply twice."""
     secret: bool = False
     """The answer holds a credential: a repetition is refused, not replayed."""
-    again: "Callable[[SignedIn], Result] | None" = None
-    """Make the answer of a write that moved the caller's session, again for the token that it ended."""
+    again: Callable[[Any], Result] | None = None
+    """Make the answer of a write that moved the caller's session from a `SignedIn`, for the token that it ended."""
     events: tuple[str, ...] = ()
     role_refusal: str = ""
     """Code and message of the refusal of a role; default `forbidden`."""
@@ -239,7 +238,7 @@ def mutation(
     )
 
 
-def move(run: Run, route: Route, again: "Callable[[SignedIn], Result]", events: tuple[str, ...] = ()) -> Operation:
+def move(run: Run, route: Route, again: Callable[[Any], Result], events: tuple[str, ...] = ()) -> Operation:
     """Make the entry of a write that moves the caller's session to another organization."""
     route = replace(route, tag="organizations", cookies="set")
     return replace(mutation(run, route, events=events, secret=True), again=again)

@@ -132,9 +132,13 @@ async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothin
 
 def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawMemory:
     """Read a raw memory that the caller may read, in an open transaction."""
-    memory = tx.memories.memory(capture_id)
+    return _readable(caller, capture_id, tx.memories.memory(capture_id))
+
+
+def _readable(caller: Principal, capture_id: str, memory: RawMemory | None) -> RawMemory:
     if memory is None or not may_read_memory(caller, memory.entity.visibility):
-        raise _no_capture(capture_id)
+        remediation = "List yours with GET /api/entities/captures."
+        raise NotFound(f"There is no raw memory {capture_id}.", remediation=remediation)
     return memory
 
 
@@ -163,9 +167,7 @@ def settle(tx: Transaction, memory: RawMemory, state: ReviewState, *, entity_id:
 
 
 def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:
-    memory = app.ledger.memories.memory(caller.organization_id, capture_id)
-    if memory is None or not may_read_memory(caller, memory.entity.visibility):
-        raise _no_capture(capture_id)
+    memory = _readable(caller, capture_id, app.ledger.memories.memory(caller.organization_id, capture_id))
     made = entities_made(app, caller, [memory]).get(capture_id)
     kind = RAW_MEMORY if memory.capture.candidate is None else CANDIDATE
     entity = None if made is None else app.ledger.records.entity(caller.organization_id, made)
@@ -173,17 +175,11 @@ def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:
     return _view(memory, kind if entity is None else entity.entity_type, made, said)
 
 
-def _no_capture(capture_id: str) -> NotFound:
-    return NotFound(f"There is no raw memory {capture_id}.", remediation="List yours with GET /api/entities/captures.")
-
-
 def _views(app: App, caller: Principal, listed: list[ListedCapture]) -> list[CaptureView]:
     made = entities_made(app, caller, (each.memory for each in listed))
     said = proposals(app, caller, (each.memory for each in listed))
-    ids = [each.memory.entity.id for each in listed]
     return [
-        _view(each.memory, each.entity_type, made.get(memory_id), said.get(memory_id))
-        for each, memory_id in zip(listed, ids, strict=True)
+        _view(each.memory, each.entity_type, made.get(id_ := each.memory.entity.id), said.get(id_)) for each in listed
     ]
 
 
