@@ -16,7 +16,7 @@ class Origin:
     address: str = ""
     user_agent: str = ""
     claim_id: str = ""
-    """Of a request with an idempotency key."""
+    """Fingerprint of a request with an idempotency key."""
 
     def described(self) -> JsonObject:
         parts = {"request_id": self.request_id, "address": self.address, "user_agent": self.user_agent}
