@@ -62,7 +62,7 @@ def share_out(facts: ReleaseFacts, preset: Preset, focus: Focus) -> dict[str, li
 def shown(facts: ReleaseFacts, preset: Preset, focus: Focus) -> list[Change]:
     """Return the changes that the notes list, rather than count."""
     lists = share_out(facts, preset, focus)
-    most = {name: preset.other if name == "Also changed" else preset.listed for name in LISTS.values()}
+    most = dict.fromkeys(LISTS.values(), preset.listed) | {"Also changed": preset.other}
     return [change for name, changes in lists.items() for change in changes[: most.get(name)]]
 
 
@@ -169,10 +169,9 @@ class _Notes:
                 yield self._item(f"**{inert(said(change))}**", change, "", steps)
 
     def _lead(self, change: Change) -> str:
-        mark = None if change.breaking else _LEADS.get(change.kind)
-        marks = [mark] if mark and mark[:8].casefold() not in change.text.casefold() else []
+        mark = "" if change.breaking else _LEADS.get(change.kind, "")
         scope = "" if self.preset.terse else inert(one_line(change.scope or "", 40))
-        lead = ", ".join([*marks, *filter(None, [scope])])
+        lead = ", ".join(filter(None, ["" if mark[:8].casefold() in change.text.casefold() else mark, scope]))
         return f"**{lead}:** " if lead else ""
 
     def _item(self, text: str, change: Change, lead: str = "", more: str = "") -> str:
@@ -200,10 +199,9 @@ class _Notes:
 
     def _installation(self) -> Iterator[str]:
         if found := install_command(self.facts):
-            manifest, command = found
-            yield _fenced(one_line(command), "sh")
-            if manifest.needs and not self.preset.terse:
-                yield f"Needs {code(manifest.needs)}."
+            yield _fenced(one_line(found[1]), "sh")
+            if found[0].needs:
+                yield f"Needs {code(found[0].needs)}."
 
     def _contributors(self) -> Iterator[str]:
         people, most = self.facts.contributors, self.preset.people

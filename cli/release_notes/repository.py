@@ -233,9 +233,7 @@ def _unknown(repository: Repository, ref: str, option: str, *, is_other: bool) -
     message = f"{option} '{ref[:LONGEST_REF]}' is no tag, branch or commit of this repository."
     short = sorted({name.split("/", 2)[2] for name in names if name.count("/") >= 2})
     near = difflib.get_close_matches(re.split(r"[~^:{@]", ref[:LONGEST_REF])[0], short[:20_000], n=3, cutoff=0.7)
-    if near:
-        named = " or ".join(f"'{name}'" for name in near)
-        message += f" Did you mean {named}?"
+    message += f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     if repository.is_shallow:
         message += " The clone is shallow and may lack it: `git fetch --unshallow --tags` fetches the rest."
     return ReleaseNotesFailed(message)

@@ -68,8 +68,8 @@ def is_declared(subject: str, body: str) -> bool:
 
 
 def note_in(body: str) -> str | None:
-    note = re.sub(r"(?i)^yes\b[\s,.:;!\u2013\u2014-]*", "", _claim_in(body) or "")[:LONGEST_NOTE].strip()
-    return note if re.search(r"\w", note) and not is_nothing(note) else None
+    note = (_claim_in(body) or "")[:LONGEST_NOTE].strip()
+    return None if is_nothing(note) else note
 
 
 def _claim_in(body: str) -> str | None:

@@ -37,7 +37,7 @@ _NUMBER = r"(?:(?:[\w.-]+/[\w.-]+)?#\d+|GH-\d+|!\d+|`?[0-9a-f]{7,40}`?|@[\w-]+|/
 _REFERENCE = rf"(?:(?:issues?|PRs?|closes|fix(?:es)?|refs?|see|by|thanks|via)\b:?\s*)*{_NUMBER}"
 _TRAILING = re.compile(
     rf"\s*(?:[(\[]{{1,3}}\s*{_REFERENCE}(?:(?:\s*(?:[,;&/]|and)\s*|\s+){_REFERENCE})*\s*[)\]]{{1,3}}"
-    rf"|,?\s+(?:closes|fixes|refs|by|thanks to|via)\s+{_NUMBER}(?:[\s,]+{_NUMBER})*|(?:^|\s+)--+\s+by .{{1,60}})[\s.\]]*$",
+    rf"|,?\s+(?:closes|fixes|refs|by|thanks to|via)\s+{_NUMBER}(?:[\s,]+{_NUMBER})*|\s+--+\s+by .{{1,60}})[\s.\]]*$",
     re.I,
 )
 _LEADING = re.compile(
@@ -79,13 +79,12 @@ def own_words(paths: Mapping[str, str], old: Reading, new: Reading, floor: str |
     """Yield the entries for the newer end, once each; `paths` are files by status, `floor` is the older version."""
     changelogs = [path for path in sorted(paths, key=lambda path: (path.count("/"), path)) if role(path) == "changelog"]
     bases = {path: read_changelog(path, old(path)) for path in changelogs if paths[path] != "A"}
-    gone = [section for path, sections in bases.items() if paths[path] == "D" for section in sections]
     known = {_key(item.text) for sections in bases.values() for each in sections if each.version for item in each.items}
     for path in changelogs:
         if paths[path] != "D" and (named := fragment(path)):
             yield from _fragment(path, new(path), *named)
         elif paths[path] != "D":
-            before = bases.get(path, gone)
+            before = bases.get(path, [])
             for section in _new_sections(path, before, read_changelog(path, new(path)), known, version_of(floor or "")):
                 yield from _entries(section, path, known)
 
