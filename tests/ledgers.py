@@ -4,7 +4,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from stores.ledger import Ledger
+from sqlalchemy import select
+
+from stores.ledger import Ledger, schema
 
 FILE = "ledger.sqlite"
 
@@ -24,3 +26,7 @@ def _original() -> bytes:
         file = Path(folder) / FILE
         Ledger.open(f"sqlite:///{file}").close()
         return file.read_bytes()
+
+
+def user_count(ledger: Ledger) -> int:
+    return len(ledger.people._all(select(schema.users.c.id), {}))

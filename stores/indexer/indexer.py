@@ -122,16 +122,10 @@ class Indexer:
         marks = closing.watermarks if closing is not None else {}
         return all(name in marks and marks[name].contains(sequence) for name in self._supervisor.expected)
 
-    def wait_applied(
-        self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
-    ) -> list[str]:
-        """Block until every healthy index holds a write; return the names of the others."""
-        return asyncio.run(self.applied_within(organization_id, sequence, record_ids, timeout_s))
-
     async def applied_within(
         self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
     ) -> list[str]:
-        """`wait_applied` without a thread for each waiter."""
+        """Wait until every healthy index holds a write; return the names of the others."""
         organization = self._registry.hold_if_open(organization_id)
         if organization is None:
             if self._waiting_is_over:

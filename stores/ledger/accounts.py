@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from stores.errors import Conflict, NotFound
@@ -29,7 +29,6 @@ _first_admin = select(*USER_COLUMNS).where(_users.c.is_admin).order_by(_users.c.
 _other_admin = select(_users.c.id).where(_users.c.is_admin, _users.c.id != bindparam("user")).limit(1)
 _other_user = select(_users.c.id).where(_users.c.id != bindparam("user")).limit(1)
 _names = select(_users.c.id, _users.c.name).where(_users.c.id.in_(bindparam("users", expanding=True)))
-_user_count = select(func.count()).select_from(_users)
 _preferences = select(_users.c.preferences).where(_users.c.id == bindparam("user"))
 
 EMAIL_TAKEN = "Email is already in use"
@@ -81,10 +80,6 @@ class Accounts(Store):
     def first_admin(self) -> User | None:
         """Return the server's first admin."""
         return self._one(_first_admin, {}, to_user)
-
-    def user_count(self) -> int:
-        row = self._first(_user_count, {})
-        return 0 if row is None else row[0]
 
     def edit_user(self, user_id: str, edit: Callable[[User], User], audit: AuditDraft | None = None) -> User:
         """Edit a user's profile; changes of id, password, admin right and creation time are ignored.

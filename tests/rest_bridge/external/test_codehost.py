@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.ledgers import user_count
 from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.people import PASSWORD
 from tests.rest_bridge.external.conftest import FRONTEND
@@ -119,9 +120,9 @@ async def test_an_account_has_one_code_host_account(browser: Browser, provider: 
 )
 async def test_a_verified_address_is_needed(browser: Browser, provider: Provider, app: App, emails: list[Any]) -> None:
     provider.behave(**{**somebody(), "emails": emails})
-    before = app.ledger.people.user_count()
+    before = user_count(app.ledger)
     assert_envelope(await browser.sign_in(LOGIN), 403, "codehost_email_unverified")
-    assert app.ledger.people.user_count() == before
+    assert user_count(app.ledger) == before
 
 
 @pytest.mark.parametrize("number", [None, "4711", True, 0, -1, 2**63, 1.5], ids=str)

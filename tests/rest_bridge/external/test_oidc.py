@@ -11,6 +11,7 @@ import pytest
 
 from auth.principal import Principal
 from stores.ledger import AuditQuery
+from tests.ledgers import user_count
 from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.people import PASSWORD
 from tests.rest_bridge.external.conftest import FRONTEND, SESSION_MINUTES
@@ -113,9 +114,9 @@ async def test_the_claim_may_demote_the_last_owner(browser: Browser, provider: P
 async def test_no_role_means_no_account(browser: Browser, provider: Provider, app: App, roles: Any) -> None:
     claims = somebody(roles=roles)
     provider.behave(claims=claims)
-    before = app.ledger.people.user_count()
+    before = user_count(app.ledger)
     assert_envelope(await browser.sign_in(), 403, "oidc_missing_role")
-    assert app.ledger.people.user_count() == before
+    assert user_count(app.ledger) == before
     assert (await browser.me()).status_code == 401
 
 
@@ -323,7 +324,7 @@ async def test_many_first_sign_ins_at_once_make_one_account(browser: Browser, pr
     claims = somebody()
     provider.behave(claims=claims)
     links = [await browser.to_provider("/api/auth/oidc/acme/login") for _ in range(4)]
-    before, statuses = app.ledger.people.user_count(), []
+    before, statuses = user_count(app.ledger), []
 
     async def follow(link: str) -> None:
         statuses.append((await browser.get(link)).status_code)
@@ -332,7 +333,7 @@ async def test_many_first_sign_ins_at_once_make_one_account(browser: Browser, pr
         for link in links:
             tasks.start_soon(follow, link)
     assert statuses == [302] * 4
-    assert app.ledger.people.user_count() == before + 1
+    assert user_count(app.ledger) == before + 1
 
 
 async def test_all_providers_are_listed(browser: Browser, provider: Provider) -> None:

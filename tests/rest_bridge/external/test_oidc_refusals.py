@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 import pytest
 
+from tests.ledgers import user_count
 from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.oidc_provider.signing import FLAWS
 from tests.rest_bridge.external.conftest import FRONTEND
@@ -20,10 +21,10 @@ LOGIN = "/api/auth/oidc/acme/login"
 
 @pytest.fixture(autouse=True)
 async def _nobody_was_let_in(browser: Browser, app: App) -> Any:
-    before = app.ledger.people.user_count()
+    before = user_count(app.ledger)
     yield
     assert (await browser.me()).status_code == 401
-    assert app.ledger.people.user_count() == before
+    assert user_count(app.ledger) == before
 
 
 CLAIMS: list[dict[str, Any]] = [

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from auth.external.outbound import DEADLINE_S
+from tests.ledgers import user_count
 from tests.oidc_provider.harness import Browser, Provider
 from tests.rest_bridge.harness import assert_envelope
 from tools.app import App
@@ -20,12 +21,12 @@ LOGIN = "/api/auth/oidc/acme/login"
 
 @pytest.fixture(autouse=True)
 async def _nothing_is_stored(browser: Browser, app: App) -> Any:
-    before = app.ledger.people.user_count()
+    before = user_count(app.ledger)
     yield
     for client in app.providers.oidc.values():
         client.forget()
     assert (await browser.me()).status_code == 401
-    assert app.ledger.people.user_count() == before
+    assert user_count(app.ledger) == before
 
 
 @pytest.fixture

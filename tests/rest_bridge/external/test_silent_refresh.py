@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.ledgers import user_count
 from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.rest_bridge.external.conftest import FRONTEND
 from tests.rest_bridge.harness import assert_envelope
@@ -63,11 +64,11 @@ async def test_a_provider_that_would_have_to_ask_leads_to_the_page_for_signing_i
 async def test_another_person_gets_no_session(
     browser: Browser, provider: Provider, app: App, ada: dict[str, Any]
 ) -> None:
-    mine, count = await user_id(browser), app.ledger.people.user_count()
+    mine, count = await user_id(browser), user_count(app.ledger)
     provider.behave(claims={**ada, "sub": uuid.uuid4().hex, "email": "eve@acme.example"})
     answer = await browser.sign_in(REFRESH)
     assert parse_qs(urlsplit(answer.headers["location"]).query)["error"] == ["login_required"]
-    assert (await user_id(browser), app.ledger.people.user_count()) == (mine, count)
+    assert (await user_id(browser), user_count(app.ledger)) == (mine, count)
 
 
 async def test_a_session_that_was_ended_meanwhile_is_not_revived(

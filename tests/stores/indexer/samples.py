@@ -1,5 +1,6 @@
 """A world to index: a ledger, an embedder without a model, and an indexer that can be stopped and started."""
 
+import asyncio
 import hashlib
 import threading
 import time
@@ -206,11 +207,16 @@ class World:
         with self.ledger.transaction(org, ANN) as tx:
             return tx.relations.add_relation(RelationDraft("RELATED_TO", source, target, "fact", ORGANIZATION)).id
 
+    def wait_applied(
+        self, sequence: int, record_ids: Sequence[str], timeout_s: float = PATIENCE_S, org: str = ORG
+    ) -> list[str]:
+        return asyncio.run(self.indexer.applied_within(org, sequence, record_ids, timeout_s))
+
     def settle(self, org: str = ORG) -> None:
         head = self.ledger.feed.head(org).sequence
 
         def settled() -> bool:
-            missing = self.indexer.wait_applied(org, head, [], PATIENCE_S)
+            missing = self.wait_applied(head, [], org=org)
             lines = [line for line in self.indexer.status() if line.organization_id == org]
             return not missing and all(line.state == "ready" for line in lines)
 

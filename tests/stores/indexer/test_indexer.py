@@ -20,7 +20,7 @@ def test_a_write_is_found_by_words_by_meaning_and_in_the_graph_once_the_wait_is_
     world.start()
     sequence = world.write(draft("a", "the kestrel hovers"), draft("b", "a heron waits"))
     world.relate("a", "b")
-    assert world.indexer.wait_applied(ORG, sequence + 1, ["a", "b"], PATIENCE_S) == []
+    assert world.wait_applied(sequence + 1, ["a", "b"]) == []
     assert world.by_words("kestrel") == ["a"]
     assert world.by_meaning("a heron waits")[0] == "b"
     with world.indexer.indexes(ORG) as open_:
@@ -45,7 +45,7 @@ def test_an_update_of_metadata_alone_reaches_the_filters_and_embeds_nothing(worl
 def test_a_wait_that_runs_out_names_the_indexes_that_are_still_without_the_write(world: World) -> None:
     world.hold()
     sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], 0.5) == ["vectors"]
+    assert world.wait_applied(sequence, ["a"], 0.5) == ["vectors"]
     assert asyncio.run(world.indexer.applied_within(ORG, sequence, ["a"], 0.3)) == ["vectors"]
     assert world.by_words("kestrel") == ["a"]
     assert not world.indexer.applied(ORG, sequence)
@@ -73,7 +73,7 @@ def test_when_the_server_stops_waits_end_at_once_and_name_what_is_missing(world:
 
     async def stop_while_somebody_waits() -> tuple[list[str], list[str]]:
         waiting = asyncio.create_task(world.indexer.applied_within(ORG, sequence, ["a"], PATIENCE_S))
-        await asyncio.to_thread(until, lambda: world.indexer.wait_applied(ORG, sequence, ["a"], 0.2) == ["vectors"])
+        await asyncio.to_thread(until, lambda: world.wait_applied(sequence, ["a"], 0.2) == ["vectors"])
         world.indexer.end_waits()
         found = await asyncio.wait_for(waiting, 2)
         return found, await asyncio.wait_for(world.indexer.applied_within(ORG, sequence, ["a"], PATIENCE_S), 2)
@@ -85,7 +85,7 @@ def test_without_an_embedder_there_are_no_vectors_and_nobody_waits_for_them(worl
     world.embedder = None
     world.start()
     sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], PATIENCE_S) == []
+    assert world.wait_applied(sequence, ["a"]) == []
     assert world.indexer.applied(ORG, sequence)
     with world.indexer.indexes(ORG) as open_:
         assert open_.vectors is None
@@ -98,7 +98,7 @@ def test_a_model_that_fails_is_named_and_not_waited_for_and_catches_up_later(wor
     world.settle()
     world.embedder.failure = RuntimeError("no route to host")
     sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], PATIENCE_S) == ["vectors"]
+    assert world.wait_applied(sequence, ["a"]) == ["vectors"]
     assert "no route to host" in world.indexer.degraded(ORG)["vectors"]
     assert world.by_words("kestrel") == ["a"]
     until(lambda: world.indexer.applied(ORG, sequence))
@@ -115,7 +115,7 @@ def test_a_record_that_the_model_refuses_holds_nobody_up_and_is_named(world: Wor
     until(lambda: all(world.indexer.applied(ORG, each) for each in others))
     until(lambda: "1 record(s) cannot be embedded" in world.indexer.degraded(ORG).get("vectors", ""))
     last = world.write(draft("last", "heron"))
-    assert world.indexer.wait_applied(ORG, last, ["last"], PATIENCE_S) == []
+    assert world.wait_applied(last, ["last"]) == []
     assert not world.indexer.applied(ORG, poison)
     world.update("a", content="an antidote")
     world.settle()
@@ -136,7 +136,7 @@ def test_a_model_that_cannot_be_loaded_at_first_is_asked_for_again(world: World)
     world.embedder = Unready()
     sequence = world.write(draft("a", "the kestrel hovers"))
     world.start(retry_first_s=0.2)
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], PATIENCE_S) in ([], ["vectors"])
+    assert world.wait_applied(sequence, ["a"]) in ([], ["vectors"])
     assert world.by_words("kestrel") == ["a"]
     world.settle()
     assert world.by_meaning("kestrel") == ["a"]
@@ -170,7 +170,7 @@ def test_interactive_writes_are_embedded_before_bulk_writes_of_the_same_organiza
     sequence = world.write(draft("urgent", "urgent"))
     until(lambda: world.queued(interactive=True) == 1)
     world.embedder.gate.set()
-    assert world.indexer.wait_applied(ORG, sequence, ["urgent"], PATIENCE_S) == []
+    assert world.wait_applied(sequence, ["urgent"]) == []
     world.settle()
     order = [text.split("\n")[0] for text in world.embedder.texts]
     # Up to one turn was under way when the urgent one came.
@@ -187,7 +187,7 @@ def test_a_long_record_is_found_by_words_at_once_and_lets_others_through(world: 
     until(lambda: world.queued(interactive=True) == 1)
     assert not world.indexer.applied(ORG, long)
     world.embedder.gate.set()
-    assert world.indexer.wait_applied(ORG, short, ["short"], PATIENCE_S) == []
+    assert world.wait_applied(short, ["short"]) == []
     place = next(at for at, turn in enumerate(world.embedder.turns) if "short\nbrief" in turn)
     assert place <= 3, "the short record waited for the long one"
     world.settle()
@@ -296,7 +296,7 @@ def test_writes_and_searches_go_on_during_a_rebuild(world: World) -> None:
         rebuilding = pool.submit(world.indexer.reindex, ORG)
         for at in range(20):
             sequence = world.write(draft(f"new{at}", f"heron {at}"))
-            assert world.indexer.wait_applied(ORG, sequence, [f"new{at}"], PATIENCE_S) == []
+            assert world.wait_applied(sequence, [f"new{at}"]) == []
             assert f"new{at}" in world.by_words(f"new{at}")
         world.delete("old7")
         rebuilding.result(PATIENCE_S)

@@ -134,7 +134,7 @@ def test_what_the_vector_lane_had_not_done_is_resumed_and_nothing_twice(world: W
     urgent = world.write(draft("urgent"))
     until(lambda: world.queued(interactive=True) == 1)
     world.embedder.gate.set()
-    world.indexer.wait_applied(ORG, urgent, ["urgent"], PATIENCE_S)
+    world.wait_applied(urgent, ["urgent"])
     world.restart()
     world.settle()
     assert world.indexer.check(ORG) == []

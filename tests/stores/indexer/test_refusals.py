@@ -19,7 +19,7 @@ from stores.indexer import IndexName, IndexStatus
 from stores.indexer.feed import Feed
 from stores.indexer.refusals import MOST, Refusal, Refusals, admit, divide, is_of_the_machine
 from stores.lexical import LexicalIndex
-from tests.stores.indexer.samples import ORG, PATIENCE_S, HashEmbedder, Vectors, World, draft, until
+from tests.stores.indexer.samples import ORG, HashEmbedder, Vectors, World, draft, until
 
 FOLLOWERS: tuple[IndexName, ...] = ("lexical", "graph")
 
@@ -74,7 +74,7 @@ def test_a_record_that_cannot_be_indexed_holds_nobody_up_and_is_named(world: Wor
     assert set(degraded) == {"lexical", "graph", "vectors"}
     assert "bad" not in str(degraded)
     later = world.write(draft("later", "heron"))
-    assert world.indexer.wait_applied(ORG, later, ["later"], PATIENCE_S) == []
+    assert world.wait_applied(later, ["later"]) == []
     assert world.by_words("heron") == ["later"]
     assert world.by_words("bittern") == []
     assert len(world.by_words("kestrel")) == 10
@@ -252,7 +252,7 @@ def test_a_record_whose_vectors_the_index_refuses_is_left_out_until_it_changes(w
     until(lambda: refused(world).get("vectors") == 1)
     until(lambda: len(world.by_meaning("kestrel", limit=30)) == 20)
     last = world.write(draft("last", "heron"))
-    assert world.indexer.wait_applied(ORG, last, ["last"], PATIENCE_S) == []
+    assert world.wait_applied(last, ["last"]) == []
     embedder.spoilt = None
     world.update("a", content="cured")
     world.settle()

@@ -103,7 +103,7 @@ def test_the_bulk_import_of_one_organization_does_not_delay_the_write_of_another
     until(lambda: two.queued(interactive=True, org="small") == 1)
     before = len(two.embedder.turns)
     two.embedder.gate.set()
-    assert two.indexer.wait_applied("small", sequence, ["urgent"], PATIENCE_S) == []
+    assert two.wait_applied(sequence, ["urgent"], org="small") == []
     place = next(at for at, turn in enumerate(two.embedder.turns) if "urgent" in turn)
     assert place <= before + 1, "at most the turn that was under way goes first"
     two.settle("big")

@@ -9,7 +9,6 @@ from stores.tokens.store import FILE
 from tests.stores.indexer.samples import (
     ORG,
     PASSAGE_WORDS,
-    PATIENCE_S,
     LetterTokens,
     World,
     draft,
@@ -23,7 +22,7 @@ from tests.stores.indexer.samples import (
 def test_records_are_found_before_they_have_token_vectors(world: World, late: LetterTokens) -> None:
     late.gate.clear()
     sequence = world.write(draft("a", "the kestrel hovers"), draft("b", "a heron"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a", "b"], PATIENCE_S) == []
+    assert world.wait_applied(sequence, ["a", "b"]) == []
     assert world.by_meaning("a heron")[:1] == ["b"]
     assert world.tokens("a", "b") == {}
     assert waiting(world) == 2
@@ -77,7 +76,7 @@ def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(wo
     world.restart(retry_at_most_s=2.0)
     late.failure = EmbeddingFailed("not today")
     sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
+    assert world.wait_applied(sequence, ["a"], 60) == []
     until(lambda: "token vectors" in vectors_of(world).detail)
     assert vectors_of(world).detail == "token vectors are missing: EmbeddingFailed: not today"
     assert world.indexer.degraded(ORG) == {}
@@ -90,7 +89,7 @@ def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(wo
 def test_a_record_that_cannot_be_encoded_is_named_until_it_changes(world: World, late: LetterTokens) -> None:
     late.refused = "nettle"
     sequence = world.write(draft("bad", "a nettle"), draft("good", "a heron"))
-    assert world.indexer.wait_applied(ORG, sequence, ["bad", "good"], 60) == []
+    assert world.wait_applied(sequence, ["bad", "good"], 60) == []
     level(world)
     line = vectors_of(world)
     assert (line.state, line.pending, line.refused) == ("ready", 0, 1)

@@ -109,7 +109,7 @@ def test_without_a_place_for_the_file_meaning_goes_on(world: World, late: Letter
     file.mkdir()
     world.start()
     sequence = world.write(draft("b", "a heron"))
-    assert world.indexer.wait_applied(ORG, sequence, ["b"], 60) == []
+    assert world.wait_applied(sequence, ["b"], 60) == []
     assert world.by_meaning("a heron")[:1] == ["b"]
     world.stop()
     file.rmdir()

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from stores.ledger.writing import Entry
-from tests.stores.indexer.samples import ORG, PATIENCE_S, LetterTokens, World, draft, until
+from tests.stores.indexer.samples import ORG, LetterTokens, World, draft, until
 from tests.stores.indexer.test_refusals import caught_up, held
 
 WHOLE = "{}"
@@ -29,7 +29,7 @@ def write_torn(world: World) -> None:
 
 def take_no_notice(world: World) -> None:
     later = world.write(draft("later", "heron"))
-    assert world.indexer.wait_applied(ORG, later, ["later"], PATIENCE_S) == []
+    assert world.wait_applied(later, ["later"]) == []
     assert world.by_words("heron") == ["later"]
     assert world.by_meaning("later heron", limit=1) == ["later"]
     assert world.by_words("bittern") == []

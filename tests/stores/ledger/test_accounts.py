@@ -6,6 +6,7 @@ import pytest
 from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Ledger
 from stores.records import ExternalIdentity
+from tests.ledgers import user_count
 from tests.stores.ledger.samples import (
     ANN,
     BOB,
@@ -28,7 +29,7 @@ def test_the_first_user_of_a_ledger_is_its_admin(ledger: Ledger) -> None:
     ann, bob = ledger.people.user(ANN), ledger.people.user(BOB)
     assert ann == replace(person(ANN), is_admin=True)
     assert bob == person(BOB)
-    assert ledger.people.user_count() == 2
+    assert user_count(ledger) == 2
 
 
 def test_of_many_first_users_at_once_one_becomes_admin(url: str) -> None:
