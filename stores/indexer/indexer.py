@@ -122,6 +122,12 @@ class Indexer:
         marks = closing.watermarks if closing is not None else {}
         return all(name in marks and marks[name].contains(sequence) for name in self._supervisor.expected)
 
+    def wait_applied(
+        self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
+    ) -> list[str]:
+        """Block until every healthy index holds a write; return the names of the others."""
+        return asyncio.run(self.applied_within(organization_id, sequence, record_ids, timeout_s))
+
     async def applied_within(
         self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
     ) -> list[str]:
@@ -234,6 +240,12 @@ class Indexer:
         if self._waiting_is_over:  # It may have been opened since.
             organization.waits.end()
         return organization.wait(sequence, record_ids)
+
+    def is_tidying(self, organization_id: str) -> bool:
+        """Tell whether files of an index still hold removed records."""
+        with self._held(organization_id) as organization:
+            marks = [lane.recorded for lane in organization.lanes]
+        return any(mark is None or mark.erasable for mark in marks)
 
     def is_settled(self, organization_id: str) -> bool:
         organization = self._registry.hold_if_open(organization_id)

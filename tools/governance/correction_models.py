@@ -98,9 +98,10 @@ class CorrectionView(Result):
     policy_reasons: list[str]
     metadata: JsonObject
     revision: int | None = Field(None, description="Revision of the memory now; null once it is erased.")
-    erasure: Literal["pending", "done"] | None = Field(
-        None, description="Whether the words are in no index any more; null where nothing is erased."
+    erasure: Literal["pending"] | None = Field(
+        None, description="Words are gone from every read; files follow. Null where nothing is erased."
     )
+    erasure_job_id: str | None = Field(None, description="The job that is complete once no file holds the words.")
     mutation_receipt: MutationReceipt | None = None
 
 

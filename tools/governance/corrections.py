@@ -21,6 +21,7 @@ from tools.governance.correction_models import (
     lifecycle_view,
 )
 from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
+from tools.governance.erasing import erasure_of
 from tools.governance.lifecycle import RULES, Lifecycle, Step, is_withheld, placed
 from tools.memory.spaces import INSUFFICIENT
 from tools.records.receipts import receipt_for
@@ -79,8 +80,8 @@ async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> Co
     if request.action not in ERASING or not view.applied:
         return view
     ids = [done.memory.entity.id, *(each.before.id for each in done.effects)]
-    pending = await until_visible(app, call.caller, done.sequence, ids)
-    return view.model_copy(update={"erasure": "pending" if pending.pending_indexes else "done"})
+    await until_visible(app, call.caller, done.sequence, ids)
+    return view.model_copy(update={"erasure": "pending", "erasure_job_id": erasure_of(done.memory).id})
 
 
 def store_correction(app: App, call: Call, tx: Transaction, request: CorrectionRequest) -> Corrected:
@@ -202,6 +203,8 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
         replace_record(tx, each.before, each.after)
     if request.action in ("restore", "delete"):
         tx.rejections.admit(memory.id)
+    if request.action in ERASING:
+        tx.jobs.enqueue(erasure_of(done.memory))
     if request.action == "mark_wrong":
         withheld = [each.after for each in done.effects if each.after is not None and is_withheld(each.after)]
         quoting = [
