@@ -198,7 +198,8 @@ class Grants(Store):
                 return "ended"
             successor = connection.execute(_by_hash, {"token": tokens.refresh_hash}).first()
             spent = [each.spent_at for each in (found, successor) if each is not None and each.spent_at is not None]
-            if spent and min(spent) <= to_micros(self._clock() - REFRESH_GRACE):
+            is_other = found.spent_at is not None and successor is None
+            if is_other or (spent and min(spent) <= to_micros(self._clock() - REFRESH_GRACE)):
                 return _revoke_reused(connection, self._clock(), found.id, request)
             if found.spent_at is None:
                 connection.execute(update(_tokens).where(_tokens.c.token_hash == refresh_hash).values(spent_at=now))

@@ -22,7 +22,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 SETS = list(chain.from_iterable(combinations(SCOPES, size) for size in (1, 2, 3)))
 READ_LIKE = {
     *("search", "context", "explore", "temporal", "recall"),
-    *("preview_memory_space_access", "preview_promotion", "job_status"),
+    *("preview_memory_space_access", "preview_promotion", "preview_correction", "preview_share", "job_status"),
 }
 """Operations that read although they are sent with POST."""
 

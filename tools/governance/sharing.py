@@ -64,7 +64,7 @@ class SharePreview(Result):
     metadata: JsonObject
 
 
-class Promotion(Result):
+class SharedMemory(Result):
     """One shared memory."""
 
     source_id: str
@@ -83,7 +83,7 @@ class Shared(Result):
     promoted_ids: list[str]
     audit_event_ids: list[str]
     preview: SharePreview
-    promotions: list[Promotion]
+    promotions: list[SharedMemory]
     mutation_receipt: MutationReceipt | None = None
 
 
@@ -122,7 +122,7 @@ async def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
     Corrections of a memory reach its copies. Its author may share it, and owners and admins what they may read.
     """
 
-    def write() -> tuple[_Judged, list[Promotion], list[str]]:
+    def write() -> tuple[_Judged, list[SharedMemory], list[str]]:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             judged = _judged(tx, caller, request)
@@ -190,11 +190,11 @@ def _denial(caller: Principal, memory: RawMemory, place: Visibility | None) -> s
 
 def _copied(
     tx: Transaction, caller: Principal, request: ShareRequest, place: Visibility, memory: RawMemory
-) -> Promotion:
+) -> SharedMemory:
     entity = memory.entity
     known = tx.memories.same_memory(place.key, entity.content)
     if known is not None:
-        return Promotion(source_id=entity.id, promoted_id=known.entity.id, reason="already_shared")
+        return SharedMemory(source_id=entity.id, promoted_id=known.entity.id, reason="already_shared")
     fields = RawMemoryFields(
         raw_content=entity.content,
         title=entity.name,
@@ -208,7 +208,7 @@ def _copied(
         capture_surface=SURFACE,
     )
     copy = tx.memories.create_memory(*memory_draft(tx, caller, fields))
-    return Promotion(source_id=entity.id, promoted_id=copy.entity.id, reason="shared")
+    return SharedMemory(source_id=entity.id, promoted_id=copy.entity.id, reason="shared")
 
 
 def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged) -> list[str]:
