@@ -88,11 +88,6 @@ class Lifecycle(BaseModel):
         return self.steps[-1] if self.steps else None
 
     @property
-    def is_rejected(self) -> bool:
-        """Return True if its words were marked wrong."""
-        return self.state == "contested" and any(each.action == "mark_wrong" for each in self.since_restored)
-
-    @property
     def since_restored(self) -> list[Step]:
         """Return the corrections that a restoration would undo."""
         restored = [place for place, each in enumerate(self.steps) if each.action == "restore"]
