@@ -221,7 +221,7 @@ def _responses(operation: Operation, route: Route, placement: Placement, models:
     if issubclass(operation.result, Redirect):
         headers |= _REDIRECT
     elif issubclass(operation.result, Download):
-        success["content"] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        success["content"] = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
     elif route.status != HTTPStatus.NO_CONTENT:
         success["content"] = {"application/json": {"schema": models[operation.result, "serialization"]}}
     errors = sorted(_statuses(operation, route, placement))

@@ -26,7 +26,7 @@ from tools.frame.operation import Request, Tool
 
 R = TypeVar("R", bound=Request)
 Names = Collection[str]
-MOST_NAMED = 10
+MOST_NAMED = 20
 """Wrong fields that one message names."""
 
 _EXPECTED = {"missing": "a value: it is required", "extra_forbidden": "no such field"}
@@ -151,9 +151,11 @@ def refusal(
     # Unknown names first: they are often misspellings of a missing field.
     ordered = sorted(errors, key=lambda each: each["type"] != "extra_forbidden")
     found = {".".join([where, *_place(each, names)]): each for each in reversed(ordered)}
-    said = [_sentence(each, path, free, fields_at(model, each["loc"][:-1])) for path, each in reversed(found.items())]
-    named = [{"field": path, "expected": _expected(each)} for path, each in reversed(found.items())]
-    message = said[0] if len(said) == 1 else f"{len(said)} fields are wrong. {' '.join(said[:MOST_NAMED])}"
+    # Each sentence looks for a similar name; one body can hold many thousands of wrong ones.
+    first = list(reversed(found.items()))[:MOST_NAMED]
+    said = [_sentence(each, path, free, fields_at(model, each["loc"][:-1])) for path, each in first]
+    named = [{"field": path, "expected": _expected(each)} for path, each in first]
+    message = said[0] if len(found) == 1 else f"{len(found)} fields are wrong. {' '.join(said)}"
     if known and any(each.endswith("is not an argument.") for each in said):
         message += f" Arguments are {', '.join(known)}."
     wrong = {each["loc"][0] for each in errors if each["loc"] and each["type"] != NO_DATE}

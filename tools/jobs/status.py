@@ -166,6 +166,6 @@ OPERATIONS = (
     Operation(get_job, roles=WRITERS, route=Route("GET", "/api/jobs/{job_id}", tag="jobs", errors=(404,))),
     _ending("cancel_job", "POST", "/api/jobs/{job_id}/cancel"),
     _ending("delete_job", "DELETE", "/api/jobs/{job_id}"),
-    mutation(reindex, Route("POST", "/api/jobs/reindex", status=202, tag="jobs"), roles=ADMINS),
+    mutation(reindex, Route("POST", "/api/admin/reindex", status=202, tag="jobs"), roles=ADMINS),
 )
 FUNCTIONS = (JobFunction(REINDEX, rebuild, needs_server=True), JobFunction(TIDYING, keep_tidy, needs_server=True))
