@@ -180,6 +180,7 @@ class Ledger:
             self._notices.close()
         with suppress(Unavailable):
             self.api_keys.write_uses()
+        self.audit.close()
         self._database.close()
 
 

@@ -212,7 +212,7 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
     exposed(app, call, "recall", shown)
     home = app.accounts.home_of(caller.user_id)
-    app.ledger.audit.append(recall_entry(home, call, place, [each.id for each in memories]))
+    app.ledger.audit.append_soon(recall_entry(home, call, place, [each.id for each in memories]))
     return Recalled(
         query=request.query,
         limit=request.limit,

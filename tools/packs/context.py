@@ -32,6 +32,7 @@ from tools.packs.options import also_known, nearest, options_of
 from tools.packs.reasons import reason
 from tools.packs.selection import DOUBTFUL, GONE, UNRELATED, Chosen, Option, relevant, select
 from tools.records.readers import authors
+from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import details
 from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
 from tools.retrieval.plan import Plan
@@ -49,7 +50,7 @@ RESERVED = 4
 """One in so many places of the evidence is for distilled notes."""
 LEAN = (
     "author", "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path",
-    "document_id",
+    "document_id", TRUST,
 )  # fmt: skip
 """Metadata of an item without `audit`."""
 HINT = "Read one whole by its id with get_entity, and cite the ids of what you used."
@@ -313,7 +314,8 @@ def _content(entity: Entity, hit: "Candidate | None") -> str:
 
 def _entry(item: PackItem, entity: Entity) -> Entry:
     path, author, status = (item.metadata.get(name) for name in ("heading_path", "author", "status"))
-    marks = [item.type, *([status] if isinstance(status, str) else []), *([f"by {author}"] if author else [])]
+    states = [each for each in (status, trust_of(entity.metadata)) if isinstance(each, str)]
+    marks = [item.type, *states, *([f"by {author}"] if author else [])]
     marks.append(recent_at(entity).date().isoformat())
     marks += [f"score {item.score:.2f}"] if item.score else []
     return Entry(

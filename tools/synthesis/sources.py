@@ -11,6 +11,7 @@ from tools.packs.context_models import PackItem
 from tools.packs.excerpts import excerpt
 from tools.packs.facets import FACETS, SHELVES, Facet
 from tools.packs.selection import DONE
+from tools.records.trust import TRUST
 from tools.reflecting.reflection.finding import sensitivity_flags
 from tools.search.distinct import ORIGINS, Origin
 from tools.synthesis.models import SourceView
@@ -139,7 +140,7 @@ def _metadata(entity: Entity, item: PackItem | None, tie: Tie | None, *, is_pinn
     shown: JsonObject = dict(item.metadata) if item is not None else {}
     if item is not None:
         shown |= {"facet": item.facet, "reason": item.reason}
-    for key in ("status", "priority"):
+    for key in ("status", "priority", TRUST):
         if isinstance(value := entity.metadata.get(key), str):
             shown.setdefault(key, value)
     shown |= {"project_id": entity.project_id} if entity.project_id else {}
