@@ -10,7 +10,6 @@ from typer.core import TyperGroup
 DEFAULT = "retrieval"
 SUITES = {
     DEFAULT: "Measure searches and recalls on labelled sets, over REST, against a server that is started for it.",
-    "history": "Measure the gain and the cost of relations and recency, in the logs of public projects.",
     "packs": "Measure context packs against the records that must and must not be in them.",
     "reflection": "Measure the findings of reflection in labelled notes.",
     "release-notes": "Measure what release notes of public repositories call breaking.",

@@ -3,37 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from evals.client import Client
-from evals.datasets.collection import json_lines
-from evals.options import Options, default_data
 from tools.records.entity_models import BULK_LIMIT, EntityFields
-
-_BEGINNING, _SUFFIX = "gitlog_", ".jsonl.gz"
-PATTERN = f"{_BEGINNING}*{_SUFFIX}"
-
-
-def log_folder(options: Options) -> Path | None:
-    data = options.data or default_data()
-    return data / "corpora" if data is not None and (data / "corpora").is_dir() else data
-
-
-def project_of(log: Path) -> str:
-    return log.name.removeprefix(_BEGINNING).removesuffix(_SUFFIX)
-
-
-def oldest_first(log: Path) -> list[dict[str, Any]]:
-    """Return distinct rows; a file has its ranges oldest first, each newest first."""
-    ranges: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in json_lines(log):
-        ranges.setdefault((row["from"], row["to"]), []).append(row)
-    found: dict[str, dict[str, Any]] = {}
-    for rows in ranges.values():
-        for row in reversed(rows):
-            found.setdefault(row["sha"], row)
-    return list(found.values())
 
 
 @dataclass(slots=True)

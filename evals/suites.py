@@ -7,7 +7,6 @@ from typing import Any
 from evals import report
 from evals.comparison import missed
 from evals.harness.run import prepare as prepare_retrieval
-from evals.history.run import prepare as prepare_history
 from evals.options import NAMES, Options
 from evals.packs.world import prepare as prepare_packs
 from evals.reflection.run import details as reflection_details
@@ -34,7 +33,6 @@ class Suite:
 COMMON = frozenset({"runs", "name"})
 SUITES: Mapping[str, Suite] = {
     "retrieval": Suite(prepare_retrieval, NAMES),
-    "history": Suite(prepare_history, COMMON | {"data", "server"}),
     "packs": Suite(prepare_packs, COMMON | {"server"}),
     "reflection": Suite(prepare_reflection, COMMON | {"server"}, reflection_details),
     "release-notes": Suite(prepare_release_notes, COMMON | {"data"}),
