@@ -8,14 +8,12 @@ from evals import report
 from evals.comparison import missed
 from evals.harness.run import prepare as prepare_retrieval
 from evals.options import NAMES, Options
-from evals.packs.world import prepare as prepare_packs
 from evals.reflection.run import details as reflection_details
 from evals.reflection.run import prepare as prepare_reflection
 from evals.release_notes.run import prepare as prepare_release_notes
 from evals.results import Case
 from evals.runs import Journal, Prepared, Run, default_runs, new_record
 from evals.stopping import stoppable
-from evals.synthesis.run import prepare as prepare_synthesis
 from stores.errors import EngrainError
 
 FELL_SHORT, NOTHING_TO_MEASURE, INTERRUPTED = 1, 2, 130
@@ -33,10 +31,8 @@ class Suite:
 COMMON = frozenset({"runs", "name"})
 SUITES: Mapping[str, Suite] = {
     "retrieval": Suite(prepare_retrieval, NAMES),
-    "packs": Suite(prepare_packs, COMMON | {"server"}),
     "reflection": Suite(prepare_reflection, COMMON | {"server"}, reflection_details),
     "release-notes": Suite(prepare_release_notes, COMMON | {"data"}),
-    "synthesis": Suite(prepare_synthesis, COMMON | {"limit", "server"}),
 }
 """`cli/evaluation.py` has their commands."""
 
