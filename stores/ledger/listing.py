@@ -73,7 +73,7 @@ def _labelled_among(dialect: str) -> Select[Any]:
 class StatusReads(EntityReads):
     def __init__(self, database: Database, clock: Clock, feed: FeedReads) -> None:
         super().__init__(database, clock)
-        self._rows = RowCache(feed, database.commits, self._read_rows)
+        self._rows = RowCache(feed, database.version, self._read_rows)
 
     def statuses(
         self,
