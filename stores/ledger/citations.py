@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BindParameter, Select, bindparam, func, select
 
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.json_sql import as_json
@@ -19,7 +20,7 @@ MOST_CITED = 50_000
 _table = schema.citations
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
 _there = select(schema.entities.c.id, schema.entities.c.visibility).where(
-    schema.entities.c.organization_id == bindparam("organization"), schema.entities.c.id.in_(_ids)
+    here(schema.entities), schema.entities.c.id.in_(_ids)
 )
 
 
@@ -59,7 +60,7 @@ def _cited(dialect: str, *, some: bool) -> Select[Any]:
     last = func.max(_table.c.cited_at)
     grouped = (
         select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), last.label("last_us"))
-        .where(_table.c.organization_id == bindparam("organization"))
+        .where(here(_table))
         .group_by(_table.c.record_id, _table.c.user_id, _table.c.visibility)
     )
     if some:

@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
+from stores.ledger.columns import among, here
 from stores.ledger.encoding import dump_json, from_micros, optional_micros, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.relation_history import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
@@ -18,21 +19,17 @@ from stores.records import ChangeOperation, JsonObject, Relation
 
 _table = schema.relations
 _ends = schema.relation_ends
-_of_organization = _table.c.organization_id == bindparam("organization")
-_by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_of_organization = here(_table)
+_by_ids = select(*relation_columns()).where(_of_organization, among(_table.c.id))
 _entities = schema.entities
 ever_from = select(*relation_columns()).where(
-    _of_organization,
-    _table.c.source_id.in_(bindparam("sources", expanding=True)),
-    _table.c.name.in_(bindparam("names", expanding=True)),
+    _of_organization, among(_table.c.source_id, "sources"), among(_table.c.name, "names")
 )
 _types = select(_entities.c.id, _entities.c.entity_type, _entities.c.visibility).where(
-    _entities.c.organization_id == bindparam("organization"), _entities.c.id.in_(bindparam("ids", expanding=True))
+    here(_entities), among(_entities.c.id)
 )
 _end = update(_table).where(_of_organization, _table.c.id == bindparam("relation"))
-_last_change = select(func.max(_ends.c.known_to)).where(
-    _ends.c.organization_id == bindparam("organization"), _ends.c.relation_id == bindparam("relation")
-)
+_last_change = select(func.max(_ends.c.known_to)).where(here(_ends), _ends.c.relation_id == bindparam("relation"))
 _remember = insert(_ends)
 ENDED, WITHDRAWN = "ended", "withdrawn"
 """Provenance keys: who ended or withdrew a fact, and why."""

@@ -6,11 +6,11 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Select, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import BigInteger, Select, bindparam, delete, func, insert, select, update
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.columns import field_names, fields_of
+from stores.ledger.columns import among, beside, field_names, fields_of, here
 from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks
@@ -32,10 +32,10 @@ from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
 _table = schema.entities
 _past = schema.entity_revisions
 _labels = schema.entity_labels
-_of_organization = _table.c.organization_id == bindparam("organization")
+_of_organization = here(_table)
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
-_by_ids = select(*entity_columns(_table)).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_by_ids = select(*entity_columns(_table)).where(_of_organization, among(_table.c.id))
 _same = (
     select(*entity_columns(_table))
     .where(
@@ -51,22 +51,17 @@ _same = (
 )
 _unchanged_since = _by_ids.where(_table.c.updated_at <= bindparam("at"))
 _past_at = select(*entity_columns(_past)).where(
-    _past.c.organization_id == bindparam("organization"),
-    _past.c.id.in_(bindparam("ids", expanding=True)),
-    _past.c.valid_from <= bindparam("at"),
-    _past.c.valid_to > bindparam("at"),
+    here(_past), among(_past.c.id), _past.c.valid_from <= bindparam("at"), _past.c.valid_to > bindparam("at")
 )
 _revision = select(*entity_columns(_past)).where(
-    _past.c.organization_id == bindparam("organization"),
-    _past.c.id == bindparam("id"),
-    _past.c.revision == bindparam("revision"),
+    here(_past), _past.c.id == bindparam("id"), _past.c.revision == bindparam("revision")
 )
 _replaced_since = (
     select(*entity_columns(_past))
-    .join(_table, and_(_table.c.organization_id == _past.c.organization_id, _table.c.id == _past.c.id))
+    .join(_table, beside(_table.c.id, _past.c.id))
     .where(
-        _table.c.visibility.in_(bindparam("visibility", expanding=True)),
-        _past.c.organization_id == bindparam("organization"),
+        among(_table.c.visibility, "visibility"),
+        here(_past),
         _past.c.valid_from <= bindparam("at"),
         _past.c.valid_to > bindparam("at"),
     )
@@ -77,12 +72,12 @@ _changes = schema.changes
 _written_since = (
     select(_changes.c.record_id)
     .where(
-        _changes.c.organization_id == bindparam("organization"),
+        here(_changes),
         _changes.c.sequence > bindparam("after"),
         _changes.c.kind == "entity",
         _changes.c.operation.in_(("create", "update")),
-        _changes.c.entity_type.in_(bindparam("types", expanding=True)),
-        _changes.c.visibility.in_(bindparam("visibility", expanding=True)),
+        among(_changes.c.entity_type, "types"),
+        among(_changes.c.visibility, "visibility"),
     )
     .order_by(_changes.c.sequence.desc())
     .limit(bindparam("limit"))
@@ -93,7 +88,7 @@ _by_prefix = (
         _of_organization,
         _table.c.id >= bindparam("first"),
         _table.c.id < bindparam("end"),
-        _table.c.visibility.in_(bindparam("visibility", expanding=True)),
+        among(_table.c.visibility, "visibility"),
     )
     .order_by(_table.c.id)
     .limit(bindparam("limit"))
@@ -105,7 +100,7 @@ FEW = 20
 """More are fetched as JSON."""
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
 _counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
-_counts_visible = _counts.where(_table.c.visibility.in_(bindparam("visibility", expanding=True)))
+_counts_visible = _counts.where(among(_table.c.visibility, "visibility"))
 
 _archive = insert(_past).from_select(
     [*ENTITY_COLUMNS, "valid_from", "valid_to"],
@@ -113,12 +108,8 @@ _archive = insert(_past).from_select(
         _of_organization, _table.c.id == bindparam("entity")
     ),
 )
-_change = update(_table).where(
-    _table.c.organization_id == bindparam("of_organization"), _table.c.id == bindparam("of_entity")
-)
-_unlabel = delete(_labels).where(
-    _labels.c.organization_id == bindparam("organization"), _labels.c.entity_id == bindparam("entity")
-)
+_change = update(_table).where(here(_table, "of_organization"), _table.c.id == bindparam("of_entity"))
+_unlabel = delete(_labels).where(here(_labels), _labels.c.entity_id == bindparam("entity"))
 
 
 @cache

@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, and_, bindparam, or_, select, update
+from sqlalchemy import BigInteger, bindparam, or_, select, update
 
 from stores.ledger import schema
-from stores.ledger.columns import field_names, fields_of, to_values
+from stores.ledger.columns import among, beside, field_names, fields_of, here, to_values
 from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, check_text, to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry
@@ -30,7 +30,7 @@ from stores.records import Entity, JsonObject, Relation
 
 _table = schema.relations
 _entities = schema.entities
-_of_organization = _table.c.organization_id == bindparam("organization")
+_of_organization = here(_table)
 _source, _target = _entities.alias("source"), _entities.alias("target")
 _stated = (
     select(
@@ -38,8 +38,8 @@ _stated = (
         _source.c.visibility.label("of_source"),
         _target.c.visibility.label("of_target"),
     )
-    .join(_source, and_(_source.c.organization_id == _table.c.organization_id, _source.c.id == _table.c.source_id))
-    .join(_target, and_(_target.c.organization_id == _table.c.organization_id, _target.c.id == _table.c.target_id))
+    .join(_source, beside(_source.c.id, _table.c.source_id))
+    .join(_target, beside(_target.c.id, _table.c.target_id))
     .where(
         _of_organization,
         or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity")),
@@ -47,14 +47,14 @@ _stated = (
     )
     .order_by(_table.c.id)
 )
-_show = update(_table).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_show = update(_table).where(_of_organization, among(_table.c.id))
 _unended = ever_from.where(_table.c.expired_at.is_(None))
-_unended_to = _unended.where(_table.c.target_id.in_(bindparam("targets", expanding=True)))
+_unended_to = _unended.where(among(_table.c.target_id, "targets"))
 _edges = select(_table.c.source_id, _table.c.target_id).where(
     _of_organization,
-    _table.c.source_id.in_(bindparam("ids", expanding=True)),
+    among(_table.c.source_id),
     _table.c.name == bindparam("name"),
-    _table.c.visibility.in_(bindparam("visibility", expanding=True)),
+    among(_table.c.visibility, "visibility"),
     _table.c.expired_at.is_(None),
     or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > bindparam("at", type_=BigInteger)),
     readable_end(_table.c.target_id),

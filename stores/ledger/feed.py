@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Select, Table, bindparam, case, delete, func,
 from stores.clock import Clock
 from stores.errors import NotFound, RecordUnreadable
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.damage import DAMAGE, sound
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database
@@ -26,7 +27,7 @@ from stores.records import Change, Entity, Position, Relation
 PAGE = 500
 
 _changes = schema.changes
-_of_organization = _changes.c.organization_id == bindparam("organization")
+_of_organization = here(_changes)
 _organization = schema.organizations.c.id == bindparam("organization")
 _head = select(schema.organizations.c.seq, schema.organizations.c.batch).where(
     _organization, schema.organizations.c.deleted_at.is_(None)
@@ -56,12 +57,7 @@ _prune = (
 
 
 def _page_of(table: Table, columns: list[Any]) -> Select[Any]:
-    return (
-        select(*columns)
-        .where(table.c.organization_id == bindparam("organization"), table.c.id > bindparam("after"))
-        .order_by(table.c.id)
-        .limit(PAGE)
-    )
+    return select(*columns).where(here(table), table.c.id > bindparam("after")).order_by(table.c.id).limit(PAGE)
 
 
 _entity_page = _page_of(schema.entities, entity_columns(schema.entities))

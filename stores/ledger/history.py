@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, optional_instant, to_micros
 from stores.ledger.json_sql import as_json, listed
@@ -59,10 +60,7 @@ _known = bindparam("known", type_=BigInteger)
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 _invalid_then, _expired_then = invalid_then(_known), expired_then(_known)
 _ended_then = select(_ends.c.relation_id).where(
-    _ends.c.organization_id == bindparam("organization"),
-    _ends.c.known_from <= _known,
-    _ends.c.known_to > _known,
-    _ends.c.known_invalid_at <= _at,
+    here(_ends), _ends.c.known_from <= _known, _ends.c.known_to > _known, _ends.c.known_invalid_at <= _at
 )
 _changed = exists().where(believed(_known, _ends.alias("former")))
 _today = (_table.c.expired_at.label("expired_today"), _table.c.invalid_at.label("invalid_today"))
@@ -131,7 +129,7 @@ def _names(dialect: str, is_past: bool) -> Select[Any]:
     )
     name = func.coalesce(then, entities.c.name) if is_past else entities.c.name
     return select(as_json(dialect, [entities.c.id, name])).where(
-        entities.c.organization_id == bindparam("organization"), entities.c.id.in_(listed(dialect, "ids"))
+        here(entities), entities.c.id.in_(listed(dialect, "ids"))
     )
 
 
@@ -202,7 +200,7 @@ def _withdrawn() -> Select[Any]:
 
 def _readable(*, is_past: bool) -> list[ColumnElement[bool]]:
     ends = (_table.c.source_id, _table.c.target_id)
-    own = (_table.c.organization_id == bindparam("organization"), _table.c.visibility.in_(_visible))
+    own = (here(_table), _table.c.visibility.in_(_visible))
     return [*own, *(_readable_end(end, is_past=is_past) for end in ends)]
 
 
@@ -211,7 +209,7 @@ def _readable_end(end: Column[str], *, is_past: bool) -> ColumnElement[bool]:
     if not is_past:
         return now
     hidden = exists().where(
-        _revisions.c.organization_id == bindparam("organization"),
+        here(_revisions),
         _revisions.c.id == end,
         _revisions.c.valid_from <= _at,
         _revisions.c.valid_to > _at,

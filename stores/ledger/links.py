@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Select, and_, bindparam, literal, select, union_all
 
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.filters import EntityQuery
 from stores.ledger.json_sql import as_json, listed
@@ -86,7 +87,7 @@ def _towards(dialect: str, way: Way) -> Select[Any]:
     latest = (
         select(_facts.c.id)
         .where(
-            _facts.c.organization_id == bindparam("organization"),
+            here(_facts),
             near == origin,
             far != origin,
             _facts.c.visibility.in_(listed(dialect, "visibility")),
@@ -98,7 +99,7 @@ def _towards(dialect: str, way: Way) -> Select[Any]:
         .correlate(origins)
     )
     other = _shown.c.target_id if way == "outgoing" else _shown.c.source_id
-    of_organization = _shown.c.organization_id == bindparam("organization")
+    of_organization = here(_shown)
     # An outer join fixes the order for SQLite, which would else read all relations first.
     return (
         select(

@@ -5,14 +5,14 @@ from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, column, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, column, func, or_, select
 
 from stores.clock import Clock
 from stores.errors import ValidationFailed
 from stores.event_times import CAPTURED_AT, recent_at
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import KeyText
+from stores.ledger.columns import KeyText, here
 from stores.ledger.damage import DAMAGE
 from stores.ledger.encoding import check_text, dump_json, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import Database, in_chunks
@@ -36,16 +36,14 @@ def _by_ids(dialect: str) -> Select[Any]:
     # Hardly any metadata names a capture time, so it is rarely read.
     dated = case((_table.c.metadata.contains(f'"{CAPTURED_AT}"'), _table.c.metadata))
     columns: list[ColumnElement[Any]] = [*(_table.c[name] for name in _OWN), dated]
-    return select(as_json(dialect, columns)).where(
-        _table.c.organization_id == bindparam("organization"), _table.c.id.in_(listed(dialect, "ids"))
-    )
+    return select(as_json(dialect, columns)).where(here(_table), _table.c.id.in_(listed(dialect, "ids")))
 
 
 @cache
 def _retired(dialect: str, *, now: bool) -> Select[Any]:
     # A query of its own: within `_by_ids` it would run once per record, and hardly any record is retired.
     return select(_relations.c.target_id, _relations.c.source_id).where(
-        _relations.c.organization_id == bindparam("organization"),
+        here(_relations),
         _relations.c.target_id.in_(listed(dialect, "ids")),
         schema.SUPERSEDING,
         _relations.c.visibility.in_(listed(dialect, "visibility")),
@@ -106,9 +104,7 @@ class StatusReads(EntityReads):
     def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
         """Return those of the entities that a query lists on some page."""
         matching = select(_table.c.id).where(*conditions(organization_id, query))
-        return {
-            row.id for ids in in_chunks(entity_ids) for row in self._all(matching.where(_table.c.id.in_(ids)), {})
-        }
+        return {row.id for ids in in_chunks(entity_ids) for row in self._all(matching.where(_table.c.id.in_(ids)), {})}
 
     def tagged(self, organization_id: str, tags: Iterable[str]) -> set[str]:
         """Return the records with one of these tags, whoever may read them."""

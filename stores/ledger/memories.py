@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, inser
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.citations import CitationReads, CitationWrites
-from stores.ledger.columns import field_names
+from stores.ledger.columns import among, beside, field_names, here
 from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import check_keys, check_text, dump_json, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import in_chunks
@@ -31,11 +31,11 @@ _made = schema.entities.alias("made")
 _labels = schema.entity_labels
 _COLUMNS = field_names(Capture)
 _WIDTH = len(ENTITY_COLUMNS)
-_of_organization = _table.c.organization_id == bindparam("organization")
+_of_organization = here(_table)
 _joined = select(*entity_columns(_entities), *(_table.c[name] for name in _COLUMNS)).join(
-    _table, and_(_table.c.organization_id == _entities.c.organization_id, _table.c.id == _entities.c.id)
+    _table, beside(_table.c.id, _entities.c.id)
 )
-_by_ids = _joined.where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_by_ids = _joined.where(_of_organization, among(_table.c.id))
 _alike = _joined.where(
     _of_organization,
     _table.c.content_hash == bindparam("content_hash"),
@@ -47,7 +47,7 @@ _latest_by_content = _alike.order_by(_table.c.captured_at.desc(), _table.c.id.de
 _waiting = (
     _joined.where(
         _of_organization,
-        _table.c.content_hash.in_(bindparam("content_hashes", expanding=True)),
+        among(_table.c.content_hash, "content_hashes"),
         _table.c.candidate.is_not(None),
         _table.c.review_state.in_(("pending", "deferred")),
         _entities.c.visibility == bindparam("visibility"),
@@ -59,19 +59,13 @@ _from_source = _joined.where(_of_organization, _table.c.source_id == bindparam("
     _table.c.captured_at, _table.c.id
 )
 _made_of = select(*entity_columns(_entities)).where(
-    _entities.c.organization_id == bindparam("organization"),
+    here(_entities),
     _entities.c.id.in_(
-        select(_labels.c.entity_id).where(
-            _labels.c.organization_id == bindparam("organization"),
-            _labels.c.kind == SOURCE,
-            _labels.c.label.in_(bindparam("ids", expanding=True)),
-        )
+        select(_labels.c.entity_id).where(here(_labels), _labels.c.kind == SOURCE, among(_labels.c.label))
     ),
 )
 _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
-_settle = update(_table).where(
-    _table.c.organization_id == bindparam("of_organization"), _table.c.id == bindparam("of_id")
-)
+_settle = update(_table).where(here(_table, "of_organization"), _table.c.id == bindparam("of_id"))
 
 
 _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")

@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from sqlalchemy import bindparam, delete, insert, select
 
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.encoding import check_text
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.ledger.writing import Writes
 
 _table = schema.payload_texts
-_of_memory = (_table.c.organization_id == bindparam("organization"), _table.c.id == bindparam("of_id"))
+_of_memory = (here(_table), _table.c.id == bindparam("of_id"))
 _text = select(_table.c.content).where(*_of_memory, _table.c.place == bindparam("at"))
 _drop = delete(_table).where(*_of_memory)
 _drop_one = _drop.where(_table.c.place == bindparam("at"))

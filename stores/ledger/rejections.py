@@ -6,18 +6,15 @@ from collections.abc import Iterable
 from sqlalchemy import bindparam, delete, select
 
 from stores.ledger import schema
+from stores.ledger.columns import among, here
 from stores.ledger.encoding import fold
 from stores.ledger.engine import in_chunks
 from stores.ledger.writing import Writes
 
 _table = schema.rejections
-_of_memory = delete(_table).where(
-    _table.c.organization_id == bindparam("organization"), _table.c.memory_id == bindparam("memory")
-)
+_of_memory = delete(_table).where(here(_table), _table.c.memory_id == bindparam("memory"))
 _among = select(_table.c.text_hash, _table.c.memory_id).where(
-    _table.c.organization_id == bindparam("organization"),
-    _table.c.scope == bindparam("scope"),
-    _table.c.text_hash.in_(bindparam("hashes", expanding=True)),
+    here(_table), _table.c.scope == bindparam("scope"), among(_table.c.text_hash, "hashes")
 )
 
 

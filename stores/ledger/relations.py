@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
-from stores.ledger.columns import field_names
+from stores.ledger.columns import among, field_names, here
 from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import dump_json, from_micros, load_object, optional_instant, to_micros
 from stores.ledger.json_sql import as_json, listed
@@ -96,7 +96,7 @@ def present() -> ColumnElement[bool]:
     )
 
 
-_of_organization = _table.c.organization_id == bindparam("organization")
+_of_organization = here(_table)
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
@@ -145,11 +145,7 @@ def _packed_by_ids(dialect: str) -> Select[Any]:
 
 
 _ends = select(_table.c.source_id, _table.c.target_id).where(
-    _of_organization,
-    or_(
-        _table.c.source_id.in_(bindparam("ids", expanding=True)),
-        _table.c.target_id.in_(bindparam("ids", expanding=True)),
-    ),
+    _of_organization, or_(among(_table.c.source_id), among(_table.c.target_id))
 )
 _ids = select(_table.c.id).where(_of_organization)
 NO_LIMIT = 2**31 - 1
@@ -223,10 +219,7 @@ def _size(ways: Ways, *, named: bool, include_ended: bool) -> Select[Any]:
 @cache
 def _linked(dialect: str) -> Select[Any]:
     origin = listed(dialect, "ids").subquery().c.value
-    ends = (
-        exists().where(_table.c.organization_id == bindparam("organization"), end == origin)
-        for end in (_table.c.source_id, _table.c.target_id)
-    )
+    ends = (exists().where(here(_table), end == origin) for end in (_table.c.source_id, _table.c.target_id))
     return select(origin).where(or_(*ends))
 
 

@@ -9,6 +9,7 @@ from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.columns import here
 from stores.ledger.documents import DocumentWrites
 from stores.ledger.encoding import check_id, check_text
 from stores.ledger.engine import in_chunks
@@ -126,9 +127,7 @@ class Erasure(DocumentWrites):
 
 
 _access = schema.project_access
-_visibility = select(_access.c.visibility).where(
-    _access.c.organization_id == bindparam("organization"), _access.c.project_id == bindparam("project")
-)
+_visibility = select(_access.c.visibility).where(here(_access), _access.c.project_id == bindparam("project"))
 
 
 class RecordWrites(Erasure, WorkflowReads):
