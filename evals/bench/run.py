@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals.bench.figures import Figure, table
+from evals.bench.figures import table
 from evals.bench.governance import measure_governance
 from evals.bench.graph import measure_graph
 from evals.bench.jobs import measure_jobs

@@ -112,15 +112,10 @@ class DeviceLogins(Store):
         """Turn a waiting device away."""
         self._decide(user_code_hash, audit, state="denied")
 
-    def poll(self, device_hash: str) -> DeviceLogin | DeviceRefusal:
-        """Answer a polling device; hand out the approval once."""
-        with self._database.write() as connection:
-            return self._poll(connection, device_hash)
-
     def enter(
         self, device_hash: str, begin: Callable[[DeviceLogin], tuple[Session, AuditDraft]]
     ) -> Session | DeviceRefusal:
-        """Answer as `poll` and store the session in the same transaction.
+        """Answer a polling device; store the session of an approval in the same transaction, once.
 
         So ending the user's sign-ins ends this one, too. A former member gets `access_denied`.
         """
