@@ -11,9 +11,9 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, inser
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.citations import CitationReads, CitationWrites
-from stores.ledger.columns import among, beside, field_names, here
+from stores.ledger.columns import among, beside, columns_of, here, reader, to_values
 from stores.ledger.damage import DAMAGE, damaged, sound
-from stores.ledger.encoding import check_keys, check_text, dump_json, from_micros, key_of, load_object, to_micros
+from stores.ledger.encoding import check_keys, check_text, dump_json, key_of
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
 from stores.ledger.json_sql import as_json, listed
@@ -29,10 +29,10 @@ _table = schema.raw_memories
 _entities = schema.entities
 _made = schema.entities.alias("made")
 _labels = schema.entity_labels
-_COLUMNS = field_names(Capture)
+_read_capture = reader(Capture)
 _WIDTH = len(ENTITY_COLUMNS)
 _of_organization = here(_table)
-_joined = select(*entity_columns(_entities), *(_table.c[name] for name in _COLUMNS)).join(
+_joined = select(*entity_columns(_entities), *columns_of(_table, Capture)).join(
     _table, beside(_table.c.id, _entities.c.id)
 )
 _by_ids = _joined.where(_of_organization, among(_table.c.id))
@@ -255,32 +255,15 @@ def _values(memory_id: str, capture: Capture) -> Values:
     check_keys((capture.source_id,), SOURCE_BYTES)
     check_keys((capture.capture_surface, capture.agent_id, capture.entity_id))
     check_text((capture.source_id, capture.capture_surface, capture.agent_id))
-    return {
-        "id": memory_id,
-        "source_id": capture.source_id,
-        "capture_surface": capture.capture_surface,
-        "captured_at": to_micros(capture.captured_at),
-        "provenance": dump_json(capture.provenance),
-        "agent_id": capture.agent_id,
-        "content_hash": capture.content_hash,
-        "review_state": capture.review_state,
-        "entity_id": capture.entity_id,
-        "candidate": None if capture.candidate is None else dump_json(capture.candidate),
-        "lifecycle": None if capture.lifecycle is None else dump_json(capture.lifecycle),
-    }
+    return to_values(capture) | {"id": memory_id}
 
 
 def _to_memory(row: Sequence[Any]) -> RawMemory:
-    cells = dict(zip(_COLUMNS, row[_WIDTH:], strict=False))
     entity = to_entity(row)
     try:
-        cells["captured_at"] = from_micros(cells["captured_at"])
-        cells["provenance"] = load_object(cells["provenance"])
-        for name in ("candidate", "lifecycle"):
-            cells[name] = None if cells[name] is None else load_object(cells[name])
+        return RawMemory(entity, _read_capture(row[_WIDTH:]))
     except DAMAGE as error:
         raise damaged("raw memory", entity.id, entity.visibility, error) from error
-    return RawMemory(entity, Capture(**cells))
 
 
 def _listed(organization_id: str, query: CaptureQuery) -> Select[Any]:
