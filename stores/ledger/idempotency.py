@@ -139,10 +139,6 @@ class Idempotency(Store):
             connection.execute(update(_keys).where(of_holder, _keys.c.state == "applied").values(state="lost"))
             return connection.execute(delete(_keys).where(of_holder, _keys.c.state == "claimed")).rowcount
 
-    def prune_claims(self) -> int:
-        with self._database.write() as connection:
-            return connection.execute(delete(_keys).where(_keys.c.expires_at <= to_micros(self._clock()))).rowcount
-
     def _new_row(self, request: KeyedRequest, holder: str) -> Values:
         return {
             "organization_id": request.organization_id,
