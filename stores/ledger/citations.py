@@ -96,7 +96,7 @@ class CitationWrites(Writes):
         readable = {
             row.id: row.visibility
             for ids in in_chunks(distinct)
-            for row in self._run(_there, {"organization": self.organization_id, "ids": ids})
+            for row in self._run(_there, self._here | {"ids": ids})
             if row.visibility in citing.visible
         }
         known = [each for each in distinct if each in readable]

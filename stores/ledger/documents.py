@@ -125,7 +125,7 @@ class DocumentWrites(EntityWrites):
 
     def chunk_ids(self, source_id: str) -> list[str]:
         """Return the ids of a source's chunks, ordered."""
-        values = {"organization": self.organization_id, "source": source_id}
+        values = self._here | {"source": source_id}
         return sorted(row[0] for row in self._run(_chunks_of, values))
 
     def outdate_document(self, chunk_id: str) -> None:
@@ -146,8 +146,7 @@ class DocumentWrites(EntityWrites):
         return entity
 
     def _document(self, document_id: str) -> Document | None:
-        row = self._run(_document, {"organization": self.organization_id, "document": document_id}).first()
-        return None if row is None else Document(*row)
+        return self._one(_document, self._here | {"document": document_id}, lambda row: Document(*row))
 
 
 def _to_chunk(row: Sequence[Any]) -> Chunk:

@@ -37,8 +37,7 @@ ENDED, WITHDRAWN = "ended", "withdrawn"
 
 class EndWrites(Writes):
     def relation(self, relation_id: str) -> Relation | None:
-        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).first()
-        return None if row is None else to_relation(row)
+        return self._one(_by_ids, self._here | {"ids": [relation_id]}, to_relation)
 
     def end_relation(
         self,
@@ -100,7 +99,7 @@ class EndWrites(Writes):
     def _next_after(self, relation: Relation, may_end: MayEnd) -> datetime | None:
         if relation.name not in SINGLE_VALUED:
             return None
-        values = {"organization": self.organization_id, "sources": [relation.source_id], "names": [relation.name]}
+        values = self._here | {"sources": [relation.source_id], "names": [relation.name]}
         rivals = [to_relation(row) for row in self._run(ever_from, values)]
         there = self._ends_of([relation.source_id, *(each.target_id for each in rivals)])
         return succeeded_at(replace(relation, invalid_at=None), rivals, there, self.now, may_end)
@@ -110,7 +109,7 @@ class EndWrites(Writes):
         found = {
             row.id: End(row.entity_type, row.visibility)
             for ids in in_chunks(wanted)
-            for row in self._run(_types, {"organization": self.organization_id, "ids": ids})
+            for row in self._run(_types, self._here | {"ids": ids})
         }
         for entity_id in wanted:
             if entity_id not in found:
@@ -145,7 +144,7 @@ class EndWrites(Writes):
         why: JsonObject | None = None,
         fields: JsonObject | None = None,
     ) -> Relation:
-        identity = {"organization": self.organization_id, "relation": relation.id}
+        identity = self._here | {"relation": relation.id}
         before = self._run(_last_change, identity).scalar()
         known_from = max(relation.created_at, relation.expired_at or relation.created_at, from_micros(before or 0))
         known_to = max(self.now, known_from)
@@ -160,7 +159,7 @@ class EndWrites(Writes):
             values["provenance"] = dump_json(said)
         self._run(_end.values(values), identity)
         self._record(relation_entry(relation, "update", fields, revision=2))
-        return to_relation(self._run(_by_ids, {"organization": self.organization_id, "ids": [relation.id]}).one())
+        return to_relation(self._run(_by_ids, self._here | {"ids": [relation.id]}).one())
 
     def _remember_end(self, relation: Relation, known_from: datetime, known_to: datetime) -> None:
         said = relation.provenance

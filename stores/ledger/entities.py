@@ -203,46 +203,42 @@ class EntityReads(Store):
 class EntityWrites(Writes):
     def entity(self, entity_id: str) -> Entity | None:
         """Return the entity, or raise RecordUnreadable."""
-        row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
-        return None if row is None else to_entity(row)
+        return self._one(_by_id, self._here | {"id": entity_id}, to_entity)
 
     def revision(self, entity_id: str, number: int) -> Entity | None:
         """Return a replaced revision."""
-        values = {"organization": self.organization_id, "id": entity_id, "revision": number}
-        row = self._run(_revision, values).first()
-        return None if row is None else to_entity(row)
+        return self._one(_revision, self._here | {"id": entity_id, "revision": number}, to_entity)
 
     def remains(self, entity_id: str) -> Entity | None:
         """Return the entity, without its lists and metadata if they are damaged: erasing needs neither."""
         try:
             return self.entity(entity_id)
         except RecordUnreadable:
-            row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).one()
+            row = self._run(_by_id, self._here | {"id": entity_id}).one()
             return to_entity((*row[:7], "[]", "[]", "{}", *row[10:]))
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
         ids = list(dict.fromkeys(entity_ids))
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
-            values = {"organization": self.organization_id, "ids": dump_json(list[Any](ids))}
+            values = self._here | {"ids": dump_json(list[Any](ids))}
             rows = unpacked(self._run(_by_ids_json(self._connection.dialect.name, ENTITY_COLUMNS), values).first())
         else:
-            rows = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).all() if ids else ()
+            rows = self._run(_by_ids, self._here | {"ids": ids}).all() if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def written_since(self, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int) -> list[str]:
-        values = _since(after, types, visibility, limit) | {"organization": self.organization_id}
+        values = _since(after, types, visibility, limit) | self._here
         return list(dict.fromkeys(row.record_id for row in self._run(_written_since, values)))
 
     def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
-        values = {"organization": self.organization_id, "ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
+        values = self._here | {"ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
         rows = unpacked(self._run(_by_ids_json(self._connection.dialect.name, Outline._fields), values).first())
         return {row[0]: Outline._make(row) for row in rows}
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
         """Return the first equal entity since a time: type, name, content, visibility."""
-        values = {
-            "organization": self.organization_id,
+        values = self._here | {
             "name": key_of(draft.name),
             "type": key_of(draft.entity_type),
             "visibility": draft.visibility,
@@ -293,7 +289,7 @@ class EntityWrites(Writes):
 
     def _store_revision(self, current: Entity, changed: Entity) -> None:
         values = entity_values(changed)
-        identity = {"organization": self.organization_id, "entity": current.id}
+        identity = self._here | {"entity": current.id}
         self._run(_archive, identity | {"valid_to": values["updated_at"]})
         del values["organization_id"], values["id"], values["created_at"], values["source_id"]
         self._run(_change, values | {"of_organization": self.organization_id, "of_entity": current.id})

@@ -148,42 +148,32 @@ class RelationWrites(EndWrites):
         if before.visibility == after.visibility:
             return
         moved: defaultdict[str, list[Any]] = defaultdict(list)
-        for row in self._run(_stated, {"organization": self.organization_id, "entity": after.id}):
+        for row in self._run(_stated, self._here | {"entity": after.id}):
             followed = row.source_id == after.id or row.visibility == between(row.of_source, before.visibility)
             wanted = between(row.of_source, row.of_target)
             if followed and row.id not in left and row.visibility != wanted:
                 moved[wanted].append(row)
         for visibility, rows in moved.items():
             for ids in in_chunks(row.id for row in rows):
-                self._run(_show.values(visibility=visibility), {"organization": self.organization_id, "ids": ids})
+                self._run(_show.values(visibility=visibility), self._here | {"ids": ids})
             for row in rows:
                 revision = 1 if row.expired_at is None else 2
                 self._record(Entry("relation", row.id, "update", revision, row.name, visibility))
 
     def relations_of(self, entity_id: str) -> list[Relation]:
         """Return the relations of an entity that hold now."""
-        values = {
-            "organization": self.organization_id,
-            "entity": entity_id,
-            "limit": NO_LIMIT,
-            "at": to_micros(self.now),
-        }
+        values = self._here | {"entity": entity_id, "limit": NO_LIMIT, "at": to_micros(self.now)}
         return sound(self._run(touching_now, values), to_relation)
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
         """Return outgoing relations with these names that hold now or later."""
-        values = {"organization": self.organization_id, "sources": [source_id], "names": sorted(names)}
+        values = self._here | {"sources": [source_id], "names": sorted(names)}
         found = sound(self._run(_unended, values), to_relation)
         return [relation for relation in found if lasts(relation, self.now)]
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
         """Return source and target of visible relations that hold now or later."""
-        values = {
-            "organization": self.organization_id,
-            "name": name,
-            "visibility": sorted(visibility),
-            "at": to_micros(self.now),
-        }
+        values = self._here | {"name": name, "visibility": sorted(visibility), "at": to_micros(self.now)}
         return [
             (row.source_id, row.target_id)
             for ids in in_chunks(source_ids)
@@ -202,12 +192,7 @@ class RelationWrites(EndWrites):
             names, targets = {draft.name for draft in some}, {draft.target_id for draft in some}
             for sources in in_chunks(draft.source_id for draft in some):
                 for ends in in_chunks(targets) if some is several else ((),):
-                    values = {
-                        "organization": self.organization_id,
-                        "sources": sources,
-                        "names": sorted(names),
-                        "targets": ends,
-                    }
+                    values = self._here | {"sources": sources, "names": sorted(names), "targets": ends}
                     for relation in sound(self._run(statement, values), to_relation):
                         known[_place(relation)].append(relation)
         return known

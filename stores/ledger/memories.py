@@ -162,23 +162,22 @@ class MemoryWrites(CitationWrites):
         self._records = records
 
     def memory(self, memory_id: str) -> RawMemory | None:
-        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [memory_id]}).first()
-        return None if row is None else _to_memory(row)
+        return self._one(_by_ids, self._here | {"ids": [memory_id]}, _to_memory)
 
     def same_memory(self, visibility: str, text: str) -> RawMemory | None:
         """Return the first raw memory with this exact text."""
-        values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
+        values = self._here | {"visibility": visibility, "content_hash": content_hash(text)}
         return next(iter(sound(self._run(_by_content, values), _to_memory)), None)
 
     def same_memories(self, visibility: str, text: str, *, limit: int) -> list[RawMemory]:
         """Return equal raw memories, latest first."""
-        values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
+        values = self._here | {"visibility": visibility, "content_hash": content_hash(text)}
         return sound(self._run(_latest_by_content, values | {"limit": limit}), _to_memory)
 
     def waiting_candidates(self, visibility: str, texts: Iterable[str], *, limit: int) -> list[RawMemory]:
         """Return waiting candidates with one of the texts, earliest first."""
         hashes = [content_hash(text) for text in texts]
-        values = {"organization": self.organization_id, "visibility": visibility, "content_hashes": hashes}
+        values = self._here | {"visibility": visibility, "content_hashes": hashes}
         return sound(self._run(_waiting, values | {"limit": limit}), _to_memory)
 
     def made_of(self, record_ids: Iterable[str]) -> list[Entity]:
@@ -187,11 +186,11 @@ class MemoryWrites(CitationWrites):
         return sound(rows, to_entity)
 
     def memories_of(self, entity_id: str) -> list[RawMemory]:
-        values = {"organization": self.organization_id, "entity": entity_id}
+        values = self._here | {"entity": entity_id}
         return [_to_memory(row) for row in self._run(_of_entity, values)]
 
     def memories_from(self, source_id: str) -> list[RawMemory]:
-        values = {"organization": self.organization_id, "source": source_id}
+        values = self._here | {"source": source_id}
         return sound(self._run(_from_source, values), _to_memory)
 
     def create_memory(self, draft: EntityDraft, capture: Capture) -> RawMemory:

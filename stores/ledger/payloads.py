@@ -22,16 +22,15 @@ class PayloadReads(Store):
     """The caller checks permissions."""
 
     def text(self, organization_id: str, memory_id: str, place: int) -> str | None:
-        row = self._first(_text, {"organization": organization_id, "of_id": memory_id, "at": place})
-        return None if row is None else str(row[0])
+        values = {"organization": organization_id, "of_id": memory_id, "at": place}
+        return self._one(_text, values, lambda row: str(row[0]))
 
 
 class PayloadWrites(Writes):
     """Adds nothing to the feed. Erasing the raw memory erases its payload."""
 
     def text(self, memory_id: str, place: int) -> str | None:
-        row = self._run(_text, self._at(memory_id, place)).first()
-        return None if row is None else str(row[0])
+        return self._one(_text, self._at(memory_id, place), lambda row: str(row[0]))
 
     def replace_text(self, memory_id: str, place: int, text: str) -> None:
         self._run(_drop_one, self._at(memory_id, place))
@@ -39,7 +38,7 @@ class PayloadWrites(Writes):
 
     def replace_texts(self, memory_id: str, texts: Iterable[str]) -> None:
         """Store the texts from place 0 on, instead of all that were there."""
-        self._run(_drop, {"organization": self.organization_id, "of_id": memory_id})
+        self._run(_drop, self._here | {"of_id": memory_id})
         self._insert(memory_id, enumerate(texts))
 
     def _insert(self, memory_id: str, texts: Iterable[tuple[int, str]]) -> None:
@@ -51,4 +50,4 @@ class PayloadWrites(Writes):
         self._run(insert(_table), rows)
 
     def _at(self, memory_id: str, place: int) -> Values:
-        return {"organization": self.organization_id, "of_id": memory_id, "at": place}
+        return self._here | {"of_id": memory_id, "at": place}

@@ -29,14 +29,14 @@ class RejectionWrites(Writes):
 
     def admit(self, memory_id: str) -> None:
         """Forget what was rejected with a memory."""
-        self._run(_of_memory, {"organization": self.organization_id, "memory": memory_id})
+        self._run(_of_memory, self._here | {"memory": memory_id})
 
     def rejected(self, scope: str, texts: Iterable[str]) -> dict[str, str]:
         """Return the rejected ones of these texts, each with the id of the memory that was marked wrong."""
         hashes = {text: _hash(text) for text in texts if text.strip()}
         found: dict[str, str] = {}
         for chunk in in_chunks(dict.fromkeys(hashes.values())):
-            values = {"organization": self.organization_id, "scope": scope, "hashes": chunk}
+            values = self._here | {"scope": scope, "hashes": chunk}
             found |= {row.text_hash: row.memory_id for row in self._run(_among, values)}
         return {text: found[text_hash] for text, text_hash in hashes.items() if text_hash in found}
 

@@ -107,15 +107,15 @@ class WorkReads(Store):
 class WorkflowReads(Writes):
     def statuses_in_epic(self, epic_id: str, visibility: Collection[str]) -> set[str]:
         """Return the statuses of the visible tasks of an epic."""
-        values = {"organization": self.organization_id, "epic": epic_id, "visibility": sorted(visibility)}
+        values = self._here | {"epic": epic_id, "visibility": sorted(visibility)}
         return {row[0] for row in self._run(_statuses, values)}
 
     def notes_about(self, subject_id: str) -> list[Entity]:
         """Return every note about a record, latest first."""
-        values = {"organization": self.organization_id, "subject": subject_id, "at": to_micros(self.now)}
+        values = self._here | {"subject": subject_id, "at": to_micros(self.now)}
         return [to_entity(row) for row in self._run(_notes, values)]
 
     def learned_on(self, subject_id: str) -> list[Entity]:
         """Return every learned episode of a task or epic, latest first."""
-        values = {"organization": self.organization_id, "subject": subject_id, "at": to_micros(self.now)}
+        values = self._here | {"subject": subject_id, "at": to_micros(self.now)}
         return [to_entity(row) for row in self._run(_learnings, values)]
