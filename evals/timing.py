@@ -1,6 +1,7 @@
 """Times of calls and their percentiles."""
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -38,3 +39,15 @@ def timed_ms(action: Callable[[Item], object], items: Iterable[Item]) -> list[fl
         action(item)
         times.append((time.perf_counter() - start) * 1000)
     return times
+
+
+def pace_ms() -> float:
+    """Milliseconds of a fixed loop: a shared machine's pace varies twofold."""
+    return statistics.median(timed_ms(_loop, range(5)))
+
+
+def _loop(_: object) -> int:
+    total = 0
+    for number in range(200_000):
+        total += number
+    return total

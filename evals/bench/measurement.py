@@ -7,7 +7,7 @@ from typing import TypeVar
 from evals.bench.figures import Figure
 from evals.bench.texts import Record
 from evals.machine import processor_ms
-from evals.timing import Spread, spread, timed_ms
+from evals.timing import Spread, pace_ms, spread, timed_ms
 
 Item = TypeVar("Item")
 
@@ -26,13 +26,14 @@ class Measurement:
         return count // 10 if self.quick else count
 
     def calls(self, action: Callable[[Item], object], items: Sequence[Item]) -> tuple[Spread, str]:
-        """Time each call; note the server's processor time per call."""
-        before = processor_ms(self.pid)
+        """Time each call; note processor time per call and the machine's pace."""
+        before, pace = processor_ms(self.pid), pace_ms()
         times = spread(timed_ms(action, items))
-        after = processor_ms(self.pid)
+        pace, after = (pace + pace_ms()) / 2, processor_ms(self.pid)
+        note = f"fixed loop {pace:.1f} ms"
         if before is None or after is None:
-            return times, ""
-        return times, f"server's processor time {(after - before) / len(items):.1f} ms each"
+            return times, note
+        return times, f"server's processor time {(after - before) / len(items):.1f} ms each; {note}"
 
     def warmed_calls(self, action: Callable[[Item], object], items: Sequence[Item]) -> tuple[Spread, str]:
         """As `calls`, after 20 untimed ones."""

@@ -82,5 +82,7 @@ def _explanation(report: dict[str, object]) -> str:
         f"\n{report['entities']} entities in one organization, one client, {report['took_s']} s in all;"
         f" {report['machine']}.\n"
         f"The cheapest request (GET /api/health) takes {report['http_round_trip_ms']:.2f} ms; it is in every figure of"
-        " a request."
+        " a request.\n"
+        "`fixed loop`: time of 200,000 additions in the interpreter before and after that row. Compare only rows and"
+        " runs of the same pace."
     )
