@@ -167,13 +167,6 @@ class EntityReads(Store):
         values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
         return sound(self._all(_replaced_since, values | {"visibility": sorted(visibility)}), to_entity)
 
-    def written_since(
-        self, organization_id: str, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int
-    ) -> list[str]:
-        """Return ids of records changed after a sequence number, latest first."""
-        values = _since(after, types, visibility, limit) | {"organization": organization_id}
-        return list(dict.fromkeys(row.record_id for row in self._all(_written_since, values)))
-
     def readable_with_prefix(
         self, organization_id: str, prefixes: Iterable[str], *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:

@@ -111,11 +111,6 @@ def content_hash(text: str) -> str:
 class MemoryReads(CitationReads):
     """The caller checks permissions where no visibility keys are given."""
 
-    def made_of(self, organization_id: str, record_ids: Iterable[str]) -> list[Entity]:
-        """Return the records that name one of these as their source."""
-        rows = (row for ids in in_chunks(record_ids) for row in self._all(_made_of, _named(organization_id, ids)))
-        return sound(rows, to_entity)
-
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
         """Return the outcomes of archived or promoted raw memories."""
         ids = list(memory_ids)
@@ -140,11 +135,6 @@ class MemoryReads(CitationReads):
 
     def memories_from(self, organization_id: str, source_id: str) -> list[RawMemory]:
         return sound(self._all(_from_source, {"organization": organization_id, "source": source_id}), _to_memory)
-
-    def same_memory(self, organization_id: str, visibility: str, text: str) -> RawMemory | None:
-        """Return the first raw memory with this exact text."""
-        values = {"organization": organization_id, "visibility": visibility, "content_hash": content_hash(text)}
-        return next(iter(sound(self._all(_by_content, values), _to_memory)), None)
 
     def list_captures(self, organization_id: str, query: CaptureQuery) -> tuple[list[ListedCapture], int]:
         """Return one page, latest first, and the total."""

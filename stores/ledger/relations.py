@@ -132,8 +132,6 @@ def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Selec
     return found.select().order_by(found.c.created_at.desc(), found.c.id).limit(bindparam("limit"))
 
 
-_touching_ever = _touching()
-_touching_then = _touching(holds())
 touching_now = _touching(present())
 _readable_now = _touching(present(), readable=True)
 _readable_then = _touching(holds(), readable=True)
@@ -224,22 +222,6 @@ def _linked(dialect: str) -> Select[Any]:
 
 
 class RelationReads(Store):
-    def relations_of(
-        self,
-        organization_id: str,
-        entity_id: str,
-        *,
-        at: datetime | None = None,
-        history: bool = False,
-        limit: int = NO_LIMIT,
-    ) -> list[Relation]:
-        """Return relations that hold at a time (None: now) or ever (`history`), latest first; any visibility."""
-        values: Values = {"organization": organization_id, "entity": entity_id, "limit": limit}
-        if history:
-            return sound(self._all(_touching_ever, values), to_relation)
-        rows = self._all(touching_now if at is None else _touching_then, values | {"at": self._micros(at)})
-        return sound(rows, to_relation)
-
     def readable_relations_of(
         self,
         organization_id: str,
