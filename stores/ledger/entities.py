@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from sqlalchemy import BigInteger, Select, bindparam, delete, func, insert, select, update
@@ -14,7 +13,7 @@ from stores.ledger.columns import among, beside, field_names, fields_of, here
 from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.json_sql import as_json, insert_rows, listed
+from stores.ledger.json_sql import AsJson, insert_rows, listed
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     Brief,
@@ -112,11 +111,13 @@ _change = update(_table).where(here(_table, "of_organization"), _table.c.id == b
 _unlabel = delete(_labels).where(here(_labels), _labels.c.entity_id == bindparam("entity"))
 
 
-@cache
-def _by_ids_json(dialect: str, columns: tuple[str, ...]) -> Select[Any]:
-    return select(as_json(dialect, [_table.c[name] for name in columns])).where(
-        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
-    )
+def _packed_by_ids(columns: Sequence[str]) -> Select[Any]:
+    return select(AsJson(*(_table.c[name] for name in columns))).where(_of_organization, _table.c.id.in_(listed("ids")))
+
+
+_entities_by_ids, _briefs_by_ids, _outlines_by_ids = map(
+    _packed_by_ids, (ENTITY_COLUMNS, Brief._fields, Outline._fields)
+)
 
 
 class EntityReads(Store):
@@ -132,7 +133,7 @@ class EntityReads(Store):
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-            rows = self._packed(_by_ids_json(self._database.writer.dialect.name, ENTITY_COLUMNS), values)
+            rows = self._packed(_entities_by_ids, values)
         else:
             rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
         return {entity.id: entity for entity in sound(rows, to_entity)}
@@ -141,7 +142,7 @@ class EntityReads(Store):
         """Return the existing, readable entities by id, without their long texts."""
         ids = list(dict.fromkeys(entity_ids))
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        rows = self._packed(_by_ids_json(self._database.writer.dialect.name, Brief._fields), values) if ids else []
+        rows = self._packed(_briefs_by_ids, values) if ids else []
         return {brief.id: brief for brief in sound(rows, to_brief)}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
@@ -215,7 +216,7 @@ class EntityWrites(Writes):
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
             values = self._here | {"ids": dump_json(list[Any](ids))}
-            rows = unpacked(self._run(_by_ids_json(self._connection.dialect.name, ENTITY_COLUMNS), values).first())
+            rows = unpacked(self._run(_entities_by_ids, values).first())
         else:
             rows = self._run(_by_ids, self._here | {"ids": ids}).all() if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
@@ -226,7 +227,7 @@ class EntityWrites(Writes):
 
     def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
         values = self._here | {"ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
-        rows = unpacked(self._run(_by_ids_json(self._connection.dialect.name, Outline._fields), values).first())
+        rows = unpacked(self._run(_outlines_by_ids, values).first())
         return {row[0]: Outline._make(row) for row in rows}
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -18,7 +17,7 @@ from stores.ledger.columns import here
 from stores.ledger.damage import DAMAGE, sound
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.json_sql import as_json
+from stores.ledger.json_sql import AsJson
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store
@@ -44,11 +43,7 @@ _after = (
 _what_follows = select(func.count(), func.sum(case((_after.c.deferred, 1), else_=0)))
 
 
-@cache
-def _packed_after(dialect: str) -> Select[Any]:
-    return select(as_json(dialect, list(_after.c)))
-
-
+_packed_after = select(AsJson(*_after.c))
 _prune = (
     delete(_changes)
     .where(_of_organization, _changes.c.sequence < bindparam("watermark"), _changes.c.created_at < bindparam("before"))
@@ -111,7 +106,7 @@ class FeedReads(Store):
         Pruned rows are silently absent: ask `batch_at` first.
         """
         values = {"organization": organization_id, "after": after, "limit": limit}
-        changes = [_to_change(row) for row in self._packed(_packed_after(self._database.writer.dialect.name), values)]
+        changes = [_to_change(row) for row in self._packed(_packed_after, values)]
         return sorted(changes, key=attrgetter("sequence"))
 
     def follows(self, organization_id: str, after: int, limit: int) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, column, func, or_, select
@@ -19,7 +18,7 @@ from stores.ledger.engine import Database, in_chunks
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery
-from stores.ledger.json_sql import as_json, listed
+from stores.ledger.json_sql import AsJson, listed
 from stores.ledger.relations import holds, present, readable_end
 from stores.ledger.row_cache import RecordStatus, RowCache
 from stores.ledger.rows import Brief
@@ -31,25 +30,18 @@ _relations = schema.relations
 _OWN = ("id", "entity_type", "visibility", "updated_at", "created_at", "status_key", "project_id")
 
 
-@cache
-def _by_ids(dialect: str) -> Select[Any]:
-    # Hardly any metadata names a capture time, so it is rarely read.
-    dated = case((_table.c.metadata.contains(f'"{CAPTURED_AT}"'), _table.c.metadata))
-    columns: list[ColumnElement[Any]] = [*(_table.c[name] for name in _OWN), dated]
-    return select(as_json(dialect, columns)).where(here(_table), _table.c.id.in_(listed(dialect, "ids")))
-
-
-@cache
-def _retired(dialect: str, *, now: bool) -> Select[Any]:
-    # A query of its own: within `_by_ids` it would run once per record, and hardly any record is retired.
-    return select(_relations.c.target_id, _relations.c.source_id).where(
-        here(_relations),
-        _relations.c.target_id.in_(listed(dialect, "ids")),
-        schema.SUPERSEDING,
-        _relations.c.visibility.in_(listed(dialect, "visibility")),
-        present() if now else holds(),
-        readable_end(_relations.c.source_id, listed(dialect, "visibility")),
-    )
+# Hardly any metadata names a capture time, so it is rarely read.
+_dated = case((_table.c.metadata.contains(f'"{CAPTURED_AT}"'), _table.c.metadata))
+_by_ids = select(AsJson(*(_table.c[name] for name in _OWN), _dated)).where(here(_table), _table.c.id.in_(listed("ids")))
+# A query of its own: within `_by_ids` it would run once per record, and hardly any record is retired.
+_retired_ever = select(_relations.c.target_id, _relations.c.source_id).where(
+    here(_relations),
+    _relations.c.target_id.in_(listed("ids")),
+    schema.SUPERSEDING,
+    _relations.c.visibility.in_(listed("visibility")),
+    readable_end(_relations.c.source_id, listed("visibility")),
+)
+_retired_now, _retired_then = _retired_ever.where(present()), _retired_ever.where(holds())
 
 
 class StatusReads(EntityReads):
@@ -94,7 +86,7 @@ class StatusReads(EntityReads):
             "visibility": dump_json(list[Any](sorted(visibility))),
             "at": to_micros(self._clock() if as_of is None else as_of),
         }
-        found = self._all(_retired(self._database.writer.dialect.name, now=as_of is None), values)
+        found = self._all(_retired_now if as_of is None else _retired_then, values)
         if as_of is None or not found:
             return {row.target_id for row in found}
         then = self.entities_at(organization_id, {row.source_id for row in found}, as_of)
@@ -112,7 +104,7 @@ class StatusReads(EntityReads):
 
     def _read_rows(self, organization_id: str, ids: list[str]) -> list[RecordStatus]:
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        return [_status(row) for row in self._packed(_by_ids(self._database.writer.dialect.name), values)]
+        return [_status(row) for row in self._packed(_by_ids, values)]
 
 
 class _Times(NamedTuple):

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, insert, literal, or_, select, update
@@ -16,7 +15,7 @@ from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import check_keys, check_text, dump_json, key_of
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.json_sql import as_json, listed
+from stores.ledger.json_sql import AsJson, listed
 from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, Values, entity_columns, to_entity
 from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
@@ -71,11 +70,9 @@ _settle = update(_table).where(here(_table, "of_organization"), _table.c.id == b
 _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
 
 
-@cache
-def _outcomes(dialect: str) -> Select[Any]:
-    return select(as_json(dialect, [_table.c.id, _table.c.entity_id, _table.c.review_state])).where(
-        _of_organization, _is_decided, _table.c.id.in_(listed(dialect, "ids"))
-    )
+_outcomes = select(AsJson(_table.c.id, _table.c.entity_id, _table.c.review_state)).where(
+    _of_organization, _is_decided, _table.c.id.in_(listed("ids"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +114,7 @@ class MemoryReads(CitationReads):
         if not ids:
             return {}
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        found = self._packed(_outcomes(self._database.writer.dialect.name), values)
+        found = self._packed(_outcomes, values)
         return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
