@@ -40,8 +40,6 @@ Asker = Callable[[Client, Collection, Question], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way of asking."""
-
     name: str
     summary: str
     doors: Mapping[Door, Asker]

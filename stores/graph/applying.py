@@ -15,7 +15,6 @@ _WORTH_A_LIST = 8
 
 
 def write(session: Session, batch: IndexBatch) -> None:
-    """Write a batch and its position."""
     for entity in _known_entities(session, batch.entities):
         session.rows(schema.PUT_ENTITY, **schema.entity_values(entity))
     for entity_id in batch.deleted_entities:

@@ -37,8 +37,6 @@ class Rider(Protocol):
 
 
 class EmbeddingWorker:
-    """Worker for all organizations."""
-
     def __init__(self, embedder: Embedder, options: IndexerOptions, late: "LateEncoder | None" = None) -> None:
         self.embedder = embedder
         self.late = late

@@ -67,8 +67,6 @@ Place = tuple[str, str, str]
 
 
 class Recorded(NamedTuple):
-    """Outcome of recording one draft."""
-
     relation: Relation
     is_new: bool
     """False if the same fact was known."""

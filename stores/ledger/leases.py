@@ -35,8 +35,6 @@ class Lease:
 
 
 class Leases(Store):
-    """Named leases per organization."""
-
     def acquire(self, organization_id: str, name: str, holder: str, ttl_s: float = LEASE_S) -> Lease:
         """Take a free lease, or raise Conflict."""
         check_keys((organization_id, name, holder))

@@ -60,7 +60,6 @@ class Teams(OrganizationStore):
         return self._one(_team, _values(organization_id, team_id), _to_team)
 
     def edit(self, organization_id: str, team_id: str, edit: Callable[[Team], Team], **act: Unpack[Act]) -> Team:
-        """Change name, slug and description of a team."""
         with self._changing(organization_id, **act) as connection:
             before = _there(connection, organization_id, team_id)
             after = replace(
@@ -84,7 +83,6 @@ class Teams(OrganizationStore):
         return [Member(to_user(row), row[-2], from_micros(row[-1])) for row in rows]
 
     def add_member(self, organization_id: str, team_id: str, user_id: str, **act: Unpack[Act]) -> None:
-        """Add a member of the organization to a team."""
         with self._changing(organization_id, **act) as connection:
             _there(connection, organization_id, team_id)
             require_member(connection, organization_id, user_id)

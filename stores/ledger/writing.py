@@ -21,8 +21,6 @@ T = TypeVar("T")
 
 
 class Entry(NamedTuple):
-    """A future row of the feed."""
-
     kind: Kind
     record_id: str
     operation: ChangeOperation
@@ -125,8 +123,6 @@ class Writing:
 
 
 class Writes:
-    """Base of a transaction's repositories."""
-
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
         self._connection = writing.connection
