@@ -283,7 +283,7 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="1,000 entities and a tenth of the calls.")] = False,
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
 ) -> None:
-    """Measure speed against a real server on a temporary folder, beside what its engines cost alone."""
+    """Measure speed against a real server on a temporary folder."""
     from evals.bench import Options, run_bench  # noqa: PLC0415 - engines load only when they are used
 
     raise typer.Exit(run_bench(Options(entities, quick=quick, json_file=json), typer.echo))

@@ -14,8 +14,7 @@ class IndexerOptions:
     open_limit: int = 32
     """Above it, idle organizations are closed."""
     vector_budget_mb: int = 512
-    """Over all organizations, as the next."""
-    graph_budget_mb: int = 128
+    """Over all organizations."""
     gather_s: float = 0.005
     """Delay for single writes with a waiting caller, to form batches."""
     gather_unhurried_s: float = 0.1

@@ -44,13 +44,10 @@ class OpenIndexes:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Dependencies shared by all organizations."""
-
     ledger: Ledger
     options: IndexerOptions
     clock: Callable[[], datetime]
     builders: Executor
-    graph_room: Room
     vector_room: Room
     turns: EmbeddingWorker | None
     progressed: Callable[[str], None]
@@ -137,7 +134,7 @@ class OpenOrganization:
         )  # fmt: skip
         self.waits = Waits(self._missing)
         self.lexical = Lane(LexicalAdapter(), around)
-        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.graph_room), around)
+        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock), around)
         self.vectors = (
             Lane(VectorAdapter(shared.turns, shared.vector_room), around) if shared.turns is not None else None
         )

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import BindParameter, Select, bindparam, func, select
+from sqlalchemy import BindParameter, bindparam, func, select
 
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.json_sql import as_json
+from stores.ledger.json_sql import AsJson
 from stores.ledger.store import Store
 from stores.ledger.writing import Writes
 
@@ -19,7 +19,7 @@ MOST_CITED = 50_000
 _table = schema.citations
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
 _there = select(schema.entities.c.id, schema.entities.c.visibility).where(
-    schema.entities.c.organization_id == bindparam("organization"), schema.entities.c.id.in_(_ids)
+    here(schema.entities), schema.entities.c.id.in_(_ids)
 )
 
 
@@ -54,19 +54,19 @@ class Cited:
     """Absent or invisible."""
 
 
-@cache
-def _cited(dialect: str, *, some: bool) -> Select[Any]:
-    last = func.max(_table.c.cited_at)
-    grouped = (
-        select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), last.label("last_us"))
-        .where(_table.c.organization_id == bindparam("organization"))
-        .group_by(_table.c.record_id, _table.c.user_id, _table.c.visibility)
+_last = func.max(_table.c.cited_at)
+_grouped = (
+    select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), _last.label("last_us"))
+    .where(here(_table))
+    .group_by(_table.c.record_id, _table.c.user_id, _table.c.visibility)
+)
+_some, _latest = (
+    select(AsJson(*found.c)).select_from(found)
+    for found in (
+        _grouped.where(_table.c.record_id.in_(_ids)).subquery(),
+        _grouped.order_by(_last.desc()).limit(MOST_CITED).subquery(),
     )
-    if some:
-        found = grouped.where(_table.c.record_id.in_(_ids)).subquery()
-    else:
-        found = grouped.order_by(last.desc()).limit(MOST_CITED).subquery()
-    return select(as_json(dialect, list(found.c))).select_from(found)
+)
 
 
 class CitationReads(Store):
@@ -74,14 +74,13 @@ class CitationReads(Store):
 
     def citations(self, organization_id: str, record_ids: Iterable[str] | None = None) -> list[CitedBy]:
         """Count by record, citing user and visibility key, for these ids or all."""
-        dialect = self._database.writer.dialect.name
         if record_ids is None:
-            rows = self._packed(_cited(dialect, some=False), {"organization": organization_id})
+            rows = self._packed(_latest, {"organization": organization_id})
             return [CitedBy._make(row) for row in rows]
         return [
             CitedBy._make(row)
             for ids in in_chunks(record_ids)
-            for row in self._packed(_cited(dialect, some=True), {"organization": organization_id, "ids": ids})
+            for row in self._packed(_some, {"organization": organization_id, "ids": ids})
         ]
 
 
@@ -95,7 +94,7 @@ class CitationWrites(Writes):
         readable = {
             row.id: row.visibility
             for ids in in_chunks(distinct)
-            for row in self._run(_there, {"organization": self.organization_id, "ids": ids})
+            for row in self._run(_there, self._here | {"ids": ids})
             if row.visibility in citing.visible
         }
         known = [each for each in distinct if each in readable]

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, select, update
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import columns_of, reader, to_values
+from stores.ledger.columns import among, beside, columns_of, here, reader, to_values
 from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import KEY_BYTES, check_id, check_text, cut, fold, key_of, load_object
 from stores.ledger.engine import in_chunks
@@ -39,21 +39,15 @@ _read_chunk = reader(Chunk)
 
 _places = (
     select(*_chunk_columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
-    .join(
-        _documents,
-        (_documents.c.organization_id == _chunks.c.organization_id) & (_documents.c.id == _chunks.c.document_id),
-    )
-    .join(_sources, (_sources.c.organization_id == _chunks.c.organization_id) & (_sources.c.id == _chunks.c.source_id))
-    .where(_chunks.c.organization_id == bindparam("organization"), _chunks.c.id.in_(bindparam("ids", expanding=True)))
+    .join(_documents, beside(_documents.c.id, _chunks.c.document_id))
+    .join(_sources, beside(_sources.c.id, _chunks.c.source_id))
+    .where(here(_chunks), among(_chunks.c.id))
 )
 _slice = (
     select(*_chunk_columns, *entity_columns(schema.entities))
-    .join(
-        schema.entities,
-        (schema.entities.c.organization_id == _chunks.c.organization_id) & (schema.entities.c.id == _chunks.c.id),
-    )
+    .join(schema.entities, beside(schema.entities.c.id, _chunks.c.id))
     .where(
-        _chunks.c.organization_id == bindparam("organization"),
+        here(_chunks),
         _chunks.c.document_id == bindparam("document"),
         _chunks.c.chunk_index.between(bindparam("first"), bindparam("last")),
     )
@@ -61,28 +55,22 @@ _slice = (
 )
 _all_sources = (
     select(_sources.c.id, _sources.c.name)
-    .where(_sources.c.organization_id == bindparam("organization"), _sources.c.type_key == SOURCE)
+    .where(here(_sources), _sources.c.type_key == SOURCE)
     .order_by(_sources.c.name_key, _sources.c.id)
 )
 _documents_of = (
     select(*_document_columns)
-    .where(_documents.c.organization_id == bindparam("organization"), _documents.c.source_id == bindparam("source"))
+    .where(here(_documents), _documents.c.source_id == bindparam("source"))
     .order_by(_documents.c.id)
 )
-_chunks_of = select(_chunks.c.id).where(
-    _chunks.c.organization_id == bindparam("organization"), _chunks.c.source_id == bindparam("source")
-)
+_chunks_of = select(_chunks.c.id).where(here(_chunks), _chunks.c.source_id == bindparam("source"))
 _outdate = update(_documents).where(
-    _documents.c.organization_id == bindparam("of_organization"),
+    here(_documents, "of_organization"),
     _documents.c.id.in_(
-        select(_chunks.c.document_id).where(
-            _chunks.c.organization_id == bindparam("of_organization"), _chunks.c.id == bindparam("of_chunk")
-        )
+        select(_chunks.c.document_id).where(here(_chunks, "of_organization"), _chunks.c.id == bindparam("of_chunk"))
     ),
 )
-_document = select(*_document_columns).where(
-    _documents.c.organization_id == bindparam("organization"), _documents.c.id == bindparam("document")
-)
+_document = select(*_document_columns).where(here(_documents), _documents.c.id == bindparam("document"))
 
 
 class DocumentReads(Store):
@@ -137,7 +125,7 @@ class DocumentWrites(EntityWrites):
 
     def chunk_ids(self, source_id: str) -> list[str]:
         """Return the ids of a source's chunks, ordered."""
-        values = {"organization": self.organization_id, "source": source_id}
+        values = self._here | {"source": source_id}
         return sorted(row[0] for row in self._run(_chunks_of, values))
 
     def outdate_document(self, chunk_id: str) -> None:
@@ -158,8 +146,7 @@ class DocumentWrites(EntityWrites):
         return entity
 
     def _document(self, document_id: str) -> Document | None:
-        row = self._run(_document, {"organization": self.organization_id, "document": document_id}).first()
-        return None if row is None else Document(*row)
+        return self._one(_document, self._here | {"document": document_id}, lambda row: Document(*row))
 
 
 def _to_chunk(row: Sequence[Any]) -> Chunk:

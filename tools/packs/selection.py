@@ -10,7 +10,7 @@ DONE = frozenset({"done", "completed"})
 UNVERIFIED = "unverified"
 """Status of a procedure that was reported only: no evidence of success."""
 LEAST_NEAR: Mapping[Layer, float] = {"wake": 0.12, "recall": 0.12, "deep_search": 0.06}
-"""Least cosines to the goal, by `engrain eval packs`.
+"""Least cosines to the goal, as measured in `docs/experiments/packs.md`.
 
 Not scores: these depend on unreadable records, and the size of a pack must not reveal them.
 """

@@ -14,8 +14,6 @@ from stores.ledger import Ledger
 from tools.runtime.threads import in_thread
 
 FEED_KEPT = timedelta(days=7)
-SESSIONS_KEPT = timedelta(days=30)
-"""Ended sessions are kept to recognise replayed refresh tokens."""
 EVERY_S = 60.0
 TIDYING, TIDYING_S = "tidy_ledger", 900.0  # id and function of the job, and the time between two runs
 RETURN_EVERY_S = 10.0
@@ -26,9 +24,7 @@ log = structlog.get_logger("housekeeping")
 def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
     """Prune the ledger; feed rows only if every index has applied them."""
     ledger.feed.prune_feed(clock() - FEED_KEPT, indexer.watermarks())
-    ledger.idempotency.prune_claims()
     ledger.jobs.prune()
-    ledger.people.prune_sessions(clock() - SESSIONS_KEPT)
     ledger.tidy()
     ledger.checkpoint()
 

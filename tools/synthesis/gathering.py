@@ -37,7 +37,7 @@ SPARE = 2
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """Least cosines of a relevant record; chosen on `dev` of `engrain eval synthesis`.
+    """Least cosines of a relevant record; chosen on `dev` of `docs/experiments/documents.md`.
 
     Higher than those of context packs: off-topic text weighs more in a document.
     """

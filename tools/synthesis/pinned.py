@@ -111,7 +111,7 @@ def _read(app: App, caller: Principal, ids: Iterable[str]) -> _Usable:
     standings = app.ledger.records.statuses(organization, entities, visibility=caller.visible)
     lifecycles = {}
     for each, standing in standings.items():
-        status = standing.facets.status
+        status = standing.status
         lifecycles[each] = "superseded" if standing.superseded else status if status in GONE else ""
     memories = {
         each: memory
