@@ -61,7 +61,7 @@ def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> li
     shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
     room = most_each(limit, facets)
     open_ = list(facets)
-    for option in sorted(options, key=_place):
+    for option in sorted(options, key=lambda each: (not each.is_under_way, -each.score)):
         facet = next((each for each in open_ if takes(each, option)), None)
         if facet is not None:
             shelved[facet].append(option)
@@ -85,10 +85,6 @@ def takes(facet: Facet, option: Option) -> bool:
     if option.status == UNVERIFIED and facet == "verification":
         return False
     return facet != "prior_art" and option.entity_type in SHELVES[facet].types
-
-
-def _place(option: Option) -> tuple[bool, float]:
-    return not option.is_under_way, -option.score
 
 
 def _weight(option: Option, *, is_first: bool) -> float:

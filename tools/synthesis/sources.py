@@ -14,7 +14,6 @@ from tools.packs.selection import DONE
 from tools.records.trust import TRUST
 from tools.reflecting.reflection.finding import sensitivity_flags
 from tools.search.distinct import ORIGINS, Origin
-from tools.synthesis.models import SourceView
 from tools.synthesis.outline import Section
 from tools.text.plain import one_line, plain
 
@@ -48,19 +47,6 @@ class Source:
     is_redacted: bool = False
     claims: tuple[str, ...] = ()
     metadata: JsonObject = field(default_factory=dict)
-
-    def view(self) -> SourceView:
-        return SourceView(
-            id=self.id,
-            type=self.type,
-            name=self.name,
-            content_preview=self.text,
-            score=self.score,
-            source=self.document,
-            origin=self.origin,
-            relation=self.relation,
-            metadata=self.metadata,
-        )
 
 
 @dataclass(frozen=True, slots=True)
