@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from pydantic import JsonValue
 
 TrustState = Literal["proposed", "verified", "disputed"]
-"""What was rejected is withheld, so no read shows it."""
+"""Rejected records are withheld: no read shows them."""
 TRUST, DOUBTFUL, BEFORE = "trust_state", "disputed_sources", "undisputed_state"
 """Names in metadata, which callers cannot set: the state, the doubtful sources, and the state without the doubt."""
 _STATES = get_args(TrustState)

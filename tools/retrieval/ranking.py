@@ -21,7 +21,7 @@ class Candidate:
     cosine: float | None = None
     passage: tuple[int, int] | None = None
     ranks: Mapping[str, int] = field(default_factory=dict)
-    """By lane, from 1; lanes that did not find it are absent."""
+    """Ranks by lane, from 1; lanes that did not find it are absent."""
     matches_dates: bool = False
     fused: float = 0.0
     usage: float = 0.0

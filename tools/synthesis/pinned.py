@@ -72,7 +72,7 @@ def _home(sections: Sequence[Section], pin: Pin) -> str:
 
 
 _Usable = Mapping[str, Entity | RawMemory | str]
-"""By id: a record, a raw memory, or why a record is out of use."""
+"""Records and raw memories by id, or why a record is out of use."""
 
 
 def _pin(usable: _Usable, record_id: str, field: str) -> Pin:
