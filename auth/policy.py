@@ -26,7 +26,7 @@ from stores.space_access import LETTING_IN, NO_SPACES
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
 # Metadata keys that only the server writes.
-STAMPED = ("principal_id", "organization_id", "scope_key")
+STAMPED = ("principal_id", "organization_id", "scope_key", "crawl_settings")
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 ENDINGS = ("completed", "archived")

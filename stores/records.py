@@ -143,6 +143,8 @@ class Document:
     url: str
     title: str
     content_hash: str
+    fetched: JsonObject | None = None
+    """For the next crawl: `depth`, and once a crawl has ended `etag`, `modified` and its settings."""
 
 
 @dataclass(frozen=True, slots=True)
