@@ -16,7 +16,7 @@ from stores.ledger import Transaction
 from stores.records import Entity
 from tools.app import App
 from tools.crawling.addresses import page_address
-from tools.crawling.crawl import CRAWL, FUNCTIONS, SYNC
+from tools.crawling.crawl import CRAWL, SYNC
 from tools.crawling.settings import DEPTH, KEY, MOST_DEPTH, MOST_PAGES, PAGES, CrawlSettings, kind_of_start
 from tools.entities.documents import Url, source_draft
 from tools.entities.entities import readable
@@ -26,8 +26,6 @@ from tools.records.entity_models import NAME_LIMIT, EntityId, MutationReceipt, N
 from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
 from tools.runtime.threads import in_thread
-
-__all__ = ["FUNCTIONS", "OPERATIONS"]
 
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Patterns = Annotated[list[Pattern], Field(max_length=20)]

@@ -99,7 +99,10 @@ async def test_memories_are_corrected_and_reviewed(owner: Person, member: Person
 
 
 ADVICE = {"estimate", "prioritize", "suggest", "detect_cycles"}
-REVIEW = {"review": "list_review", **dict.fromkeys(("approve", "reject", "edit"), "decide_review")}
+REVIEW = {
+    "review": "list_review", **dict.fromkeys(("approve", "reject", "edit"), "decide_review"),
+    "crawl": "crawl_source", **dict.fromkeys(("sync", "refresh"), "sync_source"),
+}  # fmt: skip
 
 
 def test_every_action_is_an_operation_or_advice() -> None:
