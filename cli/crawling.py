@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -12,7 +12,7 @@ import anyio
 import typer
 
 from cli.client import Client, CommandFailed, guarded, open_client
-from cli.client.failure import ExitCode, Unreachable, shown, understanding
+from cli.client.failure import ExitCode, shown, understanding
 from cli.client.server import JsonObject
 from cli.folders import files_of
 from tools.crawling.apart import read_apart
@@ -21,9 +21,8 @@ from tools.crawling.texts import SUFFIXES, Unreadable
 DOCUMENTS, CHARACTERS = 64, 4_000_000
 """Of one request."""
 MOST_FILES, LARGEST = 5_000, 10 * 1024 * 1024
-POLL_S, PATIENCE = 1.0, 30
-"""Pause between two questions, and how many of them in a row may find no server."""
-INTERRUPTED = 130
+POLL_S = 0.5
+ENDED = ("complete", "failed", "cancelled", "not_found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,58 +35,33 @@ class Options:
     url: str | None
 
 
-def run_crawl(environ: Mapping[str, str], options: Options, pause: Callable[[float], None] = time.sleep) -> int:
+def run_crawl(environ: Mapping[str, str], options: Options) -> int:
     """Crawl a site or a folder, tell its progress on standard error and its result on standard output."""
-    stopped = list[int]()
 
     def command() -> None:
         with open_client(environ, url=options.url) as client:
-            if re.match(r"https?://", options.source, re.IGNORECASE):
-                result = _site(client, options, stopped, pause)
-            else:
-                result = _folder(client, options)
-            if result is not None:
-                _tell(result, options)
+            is_site = re.match(r"https?://", options.source, re.IGNORECASE)
+            _tell(_site(client, options) if is_site else _folder(client, options), options)
 
-    code = guarded(command)
-    return stopped[0] if stopped else code
+    return guarded(command)
 
 
-def _site(client: Client, options: Options, stopped: list[int], pause: Callable[[float], None]) -> JsonObject | None:
+def _site(client: Client, options: Options) -> JsonObject:
     body = {"url": options.source, "source_name": options.name, "project": options.project, **options.limits}
-    given = {name: value for name, value in body.items() if value is not None}
+    started = client.call(
+        "POST", "/api/sources/crawl", {name: value for name, value in body.items() if value is not None}
+    )
     with understanding(client.server.address):
-        started = client.call("POST", "/api/sources/crawl", given)
-        job_id = str(started["job_id"])
-    try:
-        return _followed(client, job_id, pause)
-    except KeyboardInterrupt:
-        stopped.append(INTERRUPTED)
-        typer.echo(f"\nThe crawl goes on. To cancel it: POST /api/jobs/{job_id}/cancel.", err=True)
-        return None
-
-
-def _followed(client: Client, job_id: str, pause: Callable[[float], None]) -> JsonObject:
-    told, lost = None, 0
-    while True:
-        pause(POLL_S)
-        try:
-            job = client.call("GET", f"/api/jobs/{quote(job_id, safe='')}")
-            lost = 0
-        except Unreachable:
-            lost += 1
-            if lost > PATIENCE:
-                raise
-            continue
-        with understanding(client.server.address):
-            state, progress = str(job["status"]), job["progress"]
-            if progress and progress != told:
+        path, told = f"/api/jobs/{quote(started['job_id'], safe='')}", None
+        typer.echo(f"{started['message']} Ctrl-C does not end it; POST {path}/cancel does.", err=True)
+        while (job := client.call("GET", path))["status"] not in ENDED:
+            if (progress := job["progress"]) and progress != told:
                 told = progress
                 typer.echo(f"{progress['done']} of {progress['total']} pages", err=True)
-            if state == "complete":
-                return dict(job["result"])
-        if state in ("failed", "cancelled"):
-            raise CommandFailed(f"The crawl {state}: {job['error']}" if job["error"] else f"The crawl was {state}.")
+            time.sleep(POLL_S)
+        if job["status"] != "complete":
+            raise CommandFailed(f"The crawl ended as {job['status']}: {job['error'] or 'nothing was said'}")
+        return dict(job["result"])
 
 
 def _folder(client: Client, options: Options) -> JsonObject:
@@ -143,6 +117,8 @@ def _batches(root: Path, paths: list[Path], failures: list[JsonObject]) -> Itera
             if path.stat().st_size > LARGEST:
                 raise Unreadable(f"has more than {LARGEST // 1024} KiB")
             found = anyio.run(read_apart, path.name, "", path.read_bytes())
+            if not found.text:
+                raise Unreadable("holds no text")
         except (Unreadable, OSError) as error:
             failures.append({"url": url, "reason": str(error)})
             continue

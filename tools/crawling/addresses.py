@@ -1,6 +1,7 @@
 """Addresses of pages: normal form, patterns, and which machines a server may call for a user."""
 
 import ipaddress
+import re
 import socket
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -18,10 +19,10 @@ _KEPT = "/?#[]@!$&'()*+,;=:%~-._"
 _GLOBAL_6 = IPv6Network("2000::/3")
 _METADATA = frozenset({"168.63.129.16"})
 """Services for machines of a cloud that have a public address."""
-_FILES = frozenset(
-    "7z avi bz2 css csv deb dmg doc docx eot epub exe gif gz ico iso jar jpeg jpg js json map mov mp3 mp4 mpg msi odt "
-    "ogg png ppt pptx ps rar rpm rss svg tar tgz tif tiff ttf wasm wav webm webp whl woff woff2 xls xlsx xml xz "
-    "zip".split()  # noqa: SIM905
+_FILES = re.compile(
+    r"\.([27]z|avi|bz2|css|csv|deb|dmg|docx?|eot|epub|exe|gif|gz|ico|iso|jar|jpe?g|js|json|map|mov|mp[34]|mpe?g|msi|odt|"
+    r"ogg|png|pptx?|ps|rar|rpm|rss|svg|tar|tgz|tiff?|ttf|wasm|wav|web[mp]|whl|woff2?|xlsx?|xml|xz|zip)$",
+    re.IGNORECASE,
 )
 
 Network = IPv4Network | IPv6Network
@@ -50,8 +51,7 @@ def origin(address: str) -> tuple[str, str | None, int]:
 
 def is_page(address: str) -> bool:
     """Return False where the suffix says that no text is there."""
-    _, dot, suffix = urlsplit(address).path.rpartition("/")[2].rpartition(".")
-    return not dot or suffix.lower() not in _FILES
+    return _FILES.search(urlsplit(address).path) is None
 
 
 def is_wanted(address: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
@@ -70,11 +70,11 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     return address.is_global and not is_special
 
 
-async def resolved(address: str, allowed: Sequence[Network]) -> tuple[list[str], bool]:
-    """Return the IP addresses of a URL's host, to connect to no other, and whether all are public.
+async def resolved(address: str, allowed: Sequence[Network]) -> tuple[str, bool]:
+    """Return an IP address of a URL's host, to connect to no other, and whether it is public.
 
     Raises:
-        Forbidden: One of them is neither public nor in an allowed network.
+        Forbidden: One of its addresses is neither public nor in an allowed network.
         Unavailable: The name is not known.
     """
     _, host, port = origin(address)
@@ -82,12 +82,12 @@ async def resolved(address: str, allowed: Sequence[Network]) -> tuple[list[str],
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise Unavailable(f"There is no host {host}, or its name cannot be resolved now.") from None
-    numbers = list(dict.fromkeys(str(each[4][0]) for each in found))
-    parsed = [ipaddress.ip_address(each) for each in numbers]
-    for each in parsed:
-        if not is_public(each) and not any(each in network for network in allowed):
-            raise Forbidden(
-                f"{host} is on a private network, which this server does not crawl.",
-                remediation="Ask the operator to name its network in ENGRAIN_CRAWL_NETWORKS.",
-            )
-    return numbers, all(map(is_public, parsed))
+    numbers = [ipaddress.ip_address(each[4][0]) for each in found]
+    if not all(is_public(each) or any(each in network for network in allowed) for each in numbers):
+        raise Forbidden(
+            f"{host} is on a private network, which this server does not crawl.",
+            remediation="Ask the operator to name its network in ENGRAIN_CRAWL_NETWORKS.",
+        )
+    # The first of IPv4, which more machines can reach.
+    number = min(numbers, key=lambda each: each.version)
+    return str(number), is_public(number)

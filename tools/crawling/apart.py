@@ -17,7 +17,7 @@ async def read_apart(name: str, content_type: str, data: bytes) -> PageText:
     """Return the title and text of a page, as `to_text` does; HTML and PDF are read in a process of their own.
 
     Raises:
-        Unreadable: It is no text, damaged, encrypted or empty, or takes too much time or memory.
+        Unreadable: As `to_text`, or it takes too much time or memory.
     """
     if kind_of(name, content_type) not in ("html", "pdf"):
         return to_text(name, content_type, data)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
+from typing import NamedTuple
 
 from auth.api_keys import present_rights
 from auth.policy import may_read, require_writable
@@ -27,10 +28,13 @@ from tools.records.projects import require_live
 from tools.runtime.threads import in_thread
 
 CRAWL, SYNC = "crawl_source", "sync_source"
+ATTEMPTS = 3
 BATCH, BATCH_CHARACTERS = 16, 1_000_000
 """Documents of a transaction; characters after which it does not wait for more."""
+VALIDATORS = ("etag", "modified")
 MOST_SEEN = 50_000
 """Addresses that are kept in memory."""
+COUNTED = ("pages", "new", "changed", "unchanged", "removed", "unread", "credentials")
 NAMED = 100
 """Pages that could not be read and are named in the result."""
 
@@ -68,6 +72,14 @@ def _writing(host: JobHost, running: RunningJob) -> Iterator[tuple[Transaction, 
         yield tx, source
 
 
+class _Visit(NamedTuple):
+    address: str
+    depth: int
+    parent: str = ""
+    """The page that names it."""
+    is_known: bool = False
+
+
 @dataclass(slots=True)
 class _Crawl:
     host: JobHost
@@ -77,73 +89,72 @@ class _Crawl:
     site: Site
     known: dict[str, Document]
     """By address: documents of earlier crawls."""
-    found: deque[tuple[str, int]] = field(default_factory=deque)
-    """Addresses and depths to visit, then those of `known`."""
+    found: deque[_Visit] = field(default_factory=deque)
+    """Pages to visit, before those of `known`."""
     seen: set[str] = field(default_factory=set)
     batch: list[Page] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     """Ids of documents to remove."""
     fetched: dict[str, JsonObject] = field(default_factory=dict)
     failures: list[JsonObject] = field(default_factory=list)
-    is_whole: bool = True
-    """No page failed that may be there at another time."""
-    counts: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("pages", "new", "changed", "unchanged", "removed", "unread", "credentials"), 0)
-    )
+    may_pass: bool = False
+    """A page failed that may be there at another time."""
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
 
     async def run(self) -> JsonObject:
-        settings, stamp = self.settings, self.settings.stamp
-        if settings.kind == "sitemap":
-            named = await pages_of(self.site, settings.pages)
-            self.found.extend((each, 0) for each in named if self._is_wanted(each))
-        else:
-            self.found.append((self.site.start, 0))
-        self.seen.update(each for each, _ in self.found)
-        by_depth = sorted(self.known.values(), key=_depth)
-        self.gone += [each.id for each in by_depth if _depth(each) > settings.depth or not self._is_wanted(each.url)]
-        waiting = deque((each.url, _depth(each)) for each in by_depth if each.id not in self.gone)
-        while (self.found or waiting) and self.counts["pages"] < settings.pages:
-            is_new = bool(self.found)
-            address, depth = (self.found or waiting).popleft()
-            if not is_new and address in self.seen:
+        waiting = await self._begin()
+        while (self.found or waiting) and self.counts["pages"] < self.settings.pages:
+            visit = (self.found or waiting).popleft()
+            if visit.is_known and visit.address in self.seen:
                 continue
-            self.seen.add(address)
-            await self._visit(address, depth, stamp)
+            self.seen.add(visit.address)
+            await self._visit(visit)
             self.counts["pages"] += 1
             if len(self.batch) >= BATCH or _size(self.batch) >= BATCH_CHARACTERS:
                 await in_thread(self._write)
-            total = min(settings.pages, self.counts["pages"] + len(self.found) + len(waiting))
+            total = min(self.settings.pages, self.counts["pages"] + len(self.found) + len(waiting))
             await in_thread(self.running.progress, self.counts["pages"], total)
         await in_thread(self._write)
         if self.counts["unread"] == self.counts["pages"] and not self.known:
             reason = str(self.failures[0]["reason"]) if self.failures else "names no page of this site"
-            raise (InvalidRequest if self.is_whole else Unavailable)(f"{self.site.start} {reason}.")
-        if self.is_whole:
-            await in_thread(self._keep_validators)
+            raise (Unavailable if self.may_pass else InvalidRequest)(f"{self.site.start} {reason}.")
+        await in_thread(self._keep_validators)
         more: JsonObject = {"failures": [*self.failures], "more_pages": bool(self.found)}
         return {"source_id": self.source.id, **self.counts, **more}
 
+    async def _begin(self) -> deque[_Visit]:
+        if self.settings.is_sitemap:
+            named = await pages_of(self.site, MOST_SEEN)
+            self.found.extend(_Visit(each, 0) for each in named if self._is_wanted(each))
+        else:
+            self.found.append(_Visit(self.site.start, 0))
+        self.seen.update(each.address for each in self.found)
+        by_depth = sorted(self.known.values(), key=_depth)
+        stale = {each.id for each in by_depth if _depth(each) > self.settings.depth or not self._is_wanted(each.url)}
+        self.gone += stale
+        return deque(_Visit(each.url, _depth(each), is_known=True) for each in by_depth if each.id not in stale)
+
     def _is_wanted(self, address: str) -> bool:
-        is_start = address == self.site.start and self.settings.kind == "site"
+        is_start = address == self.site.start and not self.settings.is_sitemap
         return is_start or is_wanted(address, self.settings.include, self.settings.exclude)
 
-    async def _visit(self, address: str, depth: int, stamp: str) -> None:
-        before = self.known.get(address)
-        # What changed the links of a page, other settings too, is read whole.
+    async def _visit(self, visit: _Visit) -> None:
+        before = self.known.get(visit.address)
         last: JsonObject = (before.fetched or {}) if before is not None else {}
-        validators = (str(last.get("etag", "")), str(last.get("modified", ""))) if last.get("of") == stamp else ("", "")
+        # With other settings, other links of a page count: it is read whole.
+        is_same = last.get("of") == self.settings.stamp
         try:
-            page = await self.site.get(address, *validators)
+            page = await self.site.get(visit.address, *(str(last.get(each, "")) for each in VALIDATORS if is_same))
             if page.status == 304:
                 self.counts["unchanged"] += 1
                 return
-            if page.url != address and (page := self._moved(page, before)) is None:
+            if page.url != visit.address and (page := self._moved(page, before)) is None:
                 return
             text = await read_apart(page.url, page.content_type, page.data)
-            self._follow(page.url, text, depth)
-            await self._take(page, text, {"depth": depth}, stamp)
+            self._follow(page.url, text, visit.depth)
+            await self._take(page, text, {"depth": visit.depth})
         except Unreadable as error:
-            self._note(address, error)
+            self._note(visit, error)
             if before is not None and isinstance(error, Gone):
                 self.gone.append(before.id)
 
@@ -156,7 +167,7 @@ class _Crawl:
         return page
 
     def _follow(self, address: str, text: PageText, depth: int) -> None:
-        if self.settings.kind == "sitemap" or depth >= self.settings.depth or len(self.seen) > MOST_SEEN:
+        if self.settings.is_sitemap or depth >= self.settings.depth or len(self.seen) > MOST_SEEN:
             return
         base = page_address(address, text.base) if text.base else None
         for link in text.links:
@@ -165,11 +176,14 @@ class _Crawl:
                 continue
             self.seen.add(found)
             if is_page(found) and self._is_wanted(found) and self.site.may_read(found):
-                self.found.append((found, depth + 1))
+                self.found.append(_Visit(found, depth + 1, address))
 
-    async def _take(self, page: Fetched, text: PageText, fetched: JsonObject, stamp: str) -> None:
+    async def _take(self, page: Fetched, text: PageText, fetched: JsonObject) -> None:
         before = self.known.get(page.url)
-        self.fetched[page.url] = fetched | {"etag": page.etag, "modified": page.modified, "of": stamp}
+        if not text.text:
+            raise Unreadable("holds no text")
+        validators: JsonObject = {"etag": page.etag, "modified": page.modified, "of": self.settings.stamp}
+        self.fetched.setdefault(page.url, fetched | validators)
         ready = await in_thread(self._prepared, page.url, text, fetched)
         if before is not None and before.content_hash == ready.digest:
             self.counts["unchanged"] += 1
@@ -188,11 +202,14 @@ class _Crawl:
         (kept,) = IngestRequest.model_validate(request).documents
         return prepared(kept, fetched)
 
-    def _note(self, address: str, error: Unreadable) -> None:
+    def _note(self, visit: _Visit, error: Unreadable) -> None:
         self.counts["unread"] += 1
-        self.is_whole = self.is_whole and not isinstance(error, Failing)
+        self.may_pass = self.may_pass or isinstance(error, Failing)
+        if visit.parent in self.fetched:
+            # Read whole the next time, it names this page again.
+            self.fetched[visit.parent] = {"depth": self.fetched[visit.parent]["depth"]}
         if len(self.failures) < NAMED:
-            self.failures.append({"url": address, "reason": str(error)[:300]})
+            self.failures.append({"url": visit.address, "reason": str(error)[:300]})
 
     def _write(self) -> None:
         if not self.batch and not self.gone:
@@ -225,4 +242,4 @@ def _size(batch: list[Page]) -> int:
     return sum(len(piece.content) for page in batch for piece in page.pieces)
 
 
-FUNCTIONS = (JobFunction(CRAWL, crawl), JobFunction(SYNC, crawl))
+FUNCTIONS = tuple(JobFunction(name, crawl, attempts=ATTEMPTS) for name in (CRAWL, SYNC))

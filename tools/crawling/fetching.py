@@ -2,13 +2,13 @@
 
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
 import anyio
@@ -29,8 +29,6 @@ STEP_S, PAGE_S = 10.0, 60.0
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
 """Between two pages of a public host; the longest that a robots.txt may ask for."""
 REDIRECTS = 5
-AT_ONCE = 3
-"""Addresses of a host that are tried."""
 AGENT = "Engrain"
 
 
@@ -49,10 +47,6 @@ class Gone(Unreadable):
     """The page is not there any more."""
 
 
-class Elsewhere(Unreadable):
-    """The page is on another site."""
-
-
 class Failing(Unreadable):
     """The page may be there at another time."""
 
@@ -64,7 +58,7 @@ class Site:
         self.start = start
         self._client = client
         self._allowed = allowed
-        self._robots = RobotFileParser()
+        self._robots: RobotFileParser | None = None
         self._pause_s = 0.0
         self._last = 0.0
 
@@ -75,21 +69,20 @@ class Site:
             Forbidden: The host is on a private network, or its robots.txt excludes the start.
             Unavailable: The site does not answer.
         """
-        scheme, netloc = urlsplit(self.start)[:2]
         try:
-            found = (await self._get(f"{scheme}://{netloc}/robots.txt", {}, lambda _: True)).data[:LARGEST_ROBOTS]
+            text = (await self._get(urljoin(self.start, "/robots.txt"), {})).data[:LARGEST_ROBOTS].decode("utf-8", "replace")
         except Failing as error:
-            raise Unavailable(f"{netloc} does not say what may be read: its robots.txt {error}.") from None
+            raise Unavailable(f"{self.start} does not say what may be read: its robots.txt {error}.") from None
         except Unreadable:  # RFC 9309: without one, everything may be read.
-            found = b""
-        self._robots.parse(found.decode("utf-8", "replace").splitlines())
-        asked_s = float(self._robots.crawl_delay(AGENT) or 0)
-        self._pause_s = min(max(asked_s, self._pause_s), LONGEST_PAUSE_S)
+            text = ""
+        self._robots = RobotFileParser()
+        self._robots.parse(text.splitlines())
+        self._pause_s = min(max(float(self._robots.crawl_delay(AGENT) or 0), self._pause_s), LONGEST_PAUSE_S)
         if not self.may_read(self.start):
-            raise Forbidden(f"The robots.txt of {netloc} does not let {AGENT} read {self.start}.")
+            raise Forbidden(f"The robots.txt of the site does not let {AGENT} read {self.start}.")
 
     def may_read(self, address: str) -> bool:
-        return self._robots.can_fetch(AGENT, address)
+        return self._robots is None or self._robots.can_fetch(AGENT, address)
 
     async def get(self, address: str, etag: str = "", modified: str = "") -> Fetched:
         """Return a page; status 304 where it has not changed.
@@ -100,77 +93,52 @@ class Site:
         conditions = {"If-None-Match": etag, "If-Modified-Since": modified}
         await anyio.sleep(self._last + self._pause_s - time.monotonic())
         try:
-            given = {name: value for name, value in conditions.items() if value}
-            return await self._get(address, given, self.may_read)
+            return await self._get(address, {name: value for name, value in conditions.items() if value})
         except EngrainError as error:  # Its name leads elsewhere now.
-            raise Failing(error.message) from None
+            raise Failing(f"cannot be reached: {error.message}") from None
         finally:
             self._last = time.monotonic()
 
-    async def _get(self, address: str, headers: dict[str, str], may_read: Callable[[str], bool]) -> Fetched:
+    async def _get(self, address: str, headers: dict[str, str]) -> Fetched:
+        import httpx2  # noqa: PLC0415 - a third of a command's start
+
         try:
             with anyio.fail_after(PAGE_S):
                 for _ in range(REDIRECTS + 1):
-                    if not may_read(address):
+                    if not self.may_read(address):
                         raise Unreadable("is excluded by robots.txt")
                     found = await self._once(address, headers)
                     if isinstance(found, Fetched):
                         return found
                     if origin(found) != origin(self.start):
-                        raise Elsewhere(f"redirects to another site, {found[:200]}")
+                        raise Unreadable(f"redirects to another site, {found[:200]}")
                     address = found
-        except TimeoutError:
-            raise Failing("took too long") from None
+        except httpx2.DecodingError as error:
+            raise Unreadable(f"cannot be read: {error}") from None
+        except (TimeoutError, httpx2.HTTPError) as error:
+            raise Failing(f"does not answer ({type(error).__name__})") from None
         raise Unreadable(f"redirects more than {REDIRECTS} times")
 
     async def _once(self, address: str, headers: dict[str, str]) -> Fetched | str:
-        import httpx2  # noqa: PLC0415 - a third of a command's start
-
-        numbers, is_public = await resolved(address, self._allowed)
-        self._pause_s = max(self._pause_s, PAUSE_S if is_public else 0)
-        for number in numbers[:AT_ONCE]:
-            try:
-                return await self._from(number, address, headers)
-            except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                continue
-            except httpx2.DecodingError as error:
-                raise Unreadable(f"cannot be read: {error}") from None
-            except httpx2.HTTPError as error:
-                raise Failing(f"does not answer ({type(error).__name__})") from None
-        raise Failing("does not answer: there is no connection to its host")
-
-    async def _from(self, number: str, address: str, headers: dict[str, str]) -> Fetched | str:
         import httpx2  # noqa: PLC0415 - as above
 
+        number, is_public = await resolved(address, self._allowed)
+        self._pause_s = max(self._pause_s, PAUSE_S if is_public else 0)
         parts = urlsplit(address)
-        # The checked address, so that the name cannot lead elsewhere a moment later.
+        # To the checked address, so that the name cannot lead elsewhere a moment later.
         target = httpx2.URL(address).copy_with(host=number)
-        request = self._client.build_request(
-            "GET",
-            target,
-            headers=headers | {"Host": parts.netloc},
-            extensions={"sni_hostname": parts.hostname or ""},
-        )
-        answer = await self._client.send(request, stream=True)
-        try:
+        named = {"headers": headers | {"Host": parts.netloc}, "extensions": {"sni_hostname": parts.hostname or ""}}
+        async with self._client.stream("GET", target, **named) as answer:
             return await _read(answer, address)
-        finally:
-            await answer.aclose()
 
 
 async def _read(answer: "httpx2.Response", address: str) -> Fetched | str:
     status, headers = answer.status_code, answer.headers
     if status in (301, 302, 303, 307, 308):
-        target = page_address(address, headers.get("location", ""))
-        if target is None:
-            raise Unreadable("redirects to no page")
-        return target
-    if status in (404, 410):
-        raise Gone(f"is not there ({status})")
-    if status == 429 or status >= 500:
-        raise Failing(f"answers {status}")
+        return page_address(address, headers.get("location", "")) or "no page"
     if status not in (200, 304):
-        raise Unreadable(f"answers {status}")
+        wrong = Gone if status in (404, 410) else Failing if status == 429 or status >= 500 else Unreadable
+        raise wrong(f"answers {status}")
     content_type = headers.get("content-type", "")[:200]
     if status == 200 and kind_of(address, content_type) is None and "xml" not in content_type:
         raise Unreadable(f"is of the type {content_type or 'unknown'}, which is not read")

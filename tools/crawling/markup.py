@@ -7,7 +7,7 @@ LINKS_LIMIT, LINK_LIMIT = 5_000, 2_000
 """Links of a page; characters of one."""
 DEPTH_LIMIT = 512
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
-_UNREAD = frozenset("script style noscript template svg nav button select iframe form math object".split())  # noqa: SIM905
+_UNREAD = frozenset("script style noscript template svg nav button select iframe math object".split())  # noqa: SIM905
 _FRAME = frozenset({"header", "footer", "aside"})
 """Unread outside of the main part of a page."""
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
@@ -45,11 +45,8 @@ class Markup(HTMLParser):
     @property
     def text(self) -> str:
         heaviest = max((weight for weight, _, _ in self._blocks), default=0)
-        found = ""
-        for weight, is_close, text in self._blocks:
-            if weight == heaviest:
-                found += f"{'' if not found else chr(10) if is_close else chr(10) * 2}{text}"
-        return found
+        kept = [(is_close, text) for weight, is_close, text in self._blocks if weight == heaviest]
+        return "".join(f"{chr(10) if is_close else chr(10) * 2}{text}" for is_close, text in kept).lstrip("\n")
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -79,7 +76,6 @@ class Markup(HTMLParser):
                 self._leave(self._open[-1])
             if self._skipped == len(self._open):
                 self._skipped = 0
-                self._line = []
             if self._main and self._main[-1][0] == len(self._open):
                 self._main.pop()
             if self._open.pop() == tag:
@@ -104,14 +100,19 @@ class Markup(HTMLParser):
         return is_frame and not self._main
 
     def _enter(self, tag: str, given: dict[str, str]) -> None:
+        if self._skipped:
+            return
         weight = 2 if tag == "main" or given.get("role") == "main" else 1 if tag == "article" else 0
-        if weight and not self._skipped:
+        if weight:
             self._main.append((len(self._open), max(weight, *(each for _, each in self._main), 0)))
         if tag in ("pre", "code", "div") and (found := _LANGUAGE.search(given.get("class", ""))):
             self._language = found[1]
         if tag == "code" and "pre" not in self._open:
             self._line.append("`")
-        elif tag == "tr":
+        elif tag in ("td", "th", "tr") and self._row is not None and "".join(self._line).strip():
+            self._row.append(self._cell())  # Its end tag was left out.
+        if tag == "tr":
+            self._end_row(self._row or [])
             self._row = []
         elif tag == "table":
             self._rows = 0
@@ -125,7 +126,7 @@ class Markup(HTMLParser):
         elif tag == "pre":
             self._end_code()
         elif tag in ("td", "th") and self._row is not None:
-            self._row.append(self._taken().replace("|", "\\|"))
+            self._row.append(self._cell())
         elif tag == "tr" and self._row is not None:
             self._end_row(self._row)
         elif "pre" not in self._open:
@@ -159,13 +160,17 @@ class Markup(HTMLParser):
         around = self._open[::-1]
         heading = next((_HEADINGS[tag] for tag in around if tag in _HEADINGS), "")
         if heading:
-            text = f"{heading} {text.rstrip('¶# ')}"
+            text = f"{heading} {text.rstrip('¶ ')}"
         elif "li" in around:
             depth = sum(tag in ("ul", "ol", "menu") for tag in around)
             text = f"{'  ' * max(depth - 1, 0)}- {text}"
         else:
-            text = _MISREAD.sub(r"\\", text, count=1) if _MISREAD.match(text) else text
-        self._keep(text, is_close="li" in around and bool(self._blocks) and "- " in self._blocks[-1][2][:40])
+            text = f"\\{text}" if _MISREAD.match(text) else text
+        follows = bool(self._blocks) and self._blocks[-1][2].lstrip().startswith("- ")
+        self._keep(text, is_close=follows and "li" in around)
+
+    def _cell(self) -> str:
+        return self._taken().replace("|", "\\|")
 
     def _taken(self) -> str:
         text, self._line = " ".join("".join(self._line).split()), []

@@ -2,10 +2,9 @@
 
 import hashlib
 from dataclasses import replace
-from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from auth.policy import may_read, require_writable, writable_visibility
 from auth.principal import Principal
@@ -17,8 +16,8 @@ from stores.records import Entity
 from tools.app import App
 from tools.crawling.addresses import page_address
 from tools.crawling.crawl import CRAWL, SYNC
-from tools.crawling.settings import DEPTH, KEY, MOST_DEPTH, MOST_PAGES, PAGES, CrawlSettings, kind_of_start
-from tools.entities.documents import Url, source_draft
+from tools.crawling.settings import KEY, CrawlSettings
+from tools.entities.documents import source_draft
 from tools.entities.entities import readable
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, mutation
 from tools.records.containment import contain
@@ -27,20 +26,11 @@ from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
 from tools.runtime.threads import in_thread
 
-Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Patterns = Annotated[list[Pattern], Field(max_length=20)]
-
-
-class CrawlRequest(Request):
+class CrawlRequest(CrawlSettings):
     """A site or sitemap, and how much of it."""
 
-    url: Url = Field(description="Address of the first page, or of a sitemap (`….xml`).")
     source_name: Name | None = Field(None, description="Name of a new source; its address when absent.")
     project: EntityId | None = Field(None, description="Id of the project that the source belongs to.")
-    depth: int = Field(DEPTH, ge=0, le=MOST_DEPTH, description="Links to follow from the first page.")
-    pages: int = Field(PAGES, ge=1, le=MOST_PAGES, description="Most pages to read.")
-    include: Patterns | None = Field(None, description="Only pages whose path fits one of these: `/guide/*`.")
-    exclude: Patterns | None = Field(None, description="No pages whose path fits one of these.")
 
 
 class SyncRequest(Request):
@@ -87,9 +77,7 @@ def _crawl(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
         raise InvalidRequest(
             f"{request.url[:200]!r} is no address of a page.", remediation="Write it as https://docs.example.org/guide."
         )
-    settings = CrawlSettings(
-        url, kind_of_start(url), request.depth, request.pages, (*(request.include or ()),), (*(request.exclude or ()),)
-    )
+    settings = CrawlSettings(**{**request.model_dump(exclude={"source_name", "project"}), "url": url}).model_dump()
     place = writable_visibility(caller, None, request.project)
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         if request.project is not None:
@@ -98,29 +86,28 @@ def _crawl(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
         if source is None:
             name = request.source_name or f"{urlsplit(url).netloc}{urlsplit(url).path}".rstrip("/")[:NAME_LIMIT]
             draft = source_draft(name, url, request.project, place, source_id)
-            draft = replace(draft, metadata=draft.metadata | {KEY: settings.kept()})
+            draft = replace(draft, metadata=draft.metadata | {KEY: settings})
             source = tx.records.create_entity(draft, fields={"mode": "async"})
             contain(tx, caller, None, source)
         else:
             _require_name(source, request.source_name)
-            if source.metadata.get(KEY) != settings.kept():
-                metadata = source.metadata | {KEY: settings.kept()}
+            if source.metadata.get(KEY) != settings:
+                metadata = source.metadata | {KEY: settings}
                 source = tx.records.update_entity(source.id, lambda each: replace(each, metadata=metadata))
         return _started(app, call, tx, source, CRAWL)
 
 
 def _found(tx: Transaction, caller: Principal, url: str, project: str | None) -> tuple[str, Entity | None]:
-    """Return the id of a source by its address, and the source if it is there."""
-    for key in ("", caller.user_id):
-        digits = hashlib.sha256("\n".join((url, project or "", key)).encode()).hexdigest()
-        source = tx.records.entity(source_id := f"source_{digits[:12]}")
-        if source is None:
-            return source_id, None
-        # One that was moved, or that the caller may not see, is another one.
-        if may_read(caller, source.visibility) and (source.source_file, source.project_id) == (url, project):
-            require_writable(caller, source)
-            return source_id, source
-    return new_id("source"), None
+    """Return the id for the source of an address in a project, and the source if it is there."""
+    source_id = f"source_{hashlib.sha256(f'{url} {project}'.encode()).hexdigest()[:12]}"
+    source = tx.records.entity(source_id)
+    if source is None:
+        return source_id, None
+    # One that was moved, or that the caller may not see, is another one.
+    if not may_read(caller, source.visibility) or (source.source_file, source.project_id) != (url, project):
+        return new_id("source"), None
+    require_writable(caller, source)
+    return source_id, source
 
 
 def _require_name(source: Entity, name: str | None) -> None:

@@ -65,14 +65,14 @@ def to_text(name: str, content_type: str, data: bytes) -> PageText:
     """Return the title and text of a page; `name` is its path or URL.
 
     Raises:
-        Unreadable: It is no text, damaged, encrypted or empty.
+        Unreadable: It is no text, damaged, encrypted, or without text and links.
     """
     kind = kind_of(name, content_type)
     if kind is None:
         raise Unreadable(f"is of the type {content_type.partition(';')[0] or 'unknown'}, which is not read")
     found = _from_pdf(data) if kind == "pdf" else _from_text(kind, content_type, data)
     text = found.text.replace("\0", "").strip()[:TEXT_LIMIT]
-    if not text:
+    if not text and not found.links:
         raise Unreadable("holds no text")
     title = " ".join((title_of(text) or found.title).split())[:200]
     return found._replace(title=title.replace("\0", ""), text=text)
