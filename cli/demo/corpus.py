@@ -67,7 +67,9 @@ def folder_corpus(folder: Path) -> Corpus:
     root = folder.expanduser().resolve()
     if not root.is_dir():
         raise EngrainError(f"{folder} is not a folder.")
-    corpus = _corpus(root.name or str(root), root, sorted(files_of(root, SUFFIXES), key=lambda path: (len(path.parts), path)))
+    corpus = _corpus(
+        root.name or str(root), root, sorted(files_of(root, SUFFIXES), key=lambda path: (len(path.parts), path))
+    )
     if not corpus.texts:
         raise EngrainError(f"{folder} holds no Markdown, reStructuredText or text file that could be read.")
     return corpus

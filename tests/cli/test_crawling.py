@@ -99,10 +99,14 @@ def test_a_site_is_crawled_with_its_progress(shell: Shell, pages: TestSite) -> N
 @pytest.mark.parametrize(
     ("words", "code", "answer"),
     [
-        (("nowhere",), 2, "is no folder"), ((".",), 1, "no file that can be read"), ((".", "--pages", "3"), 2, "--pages"),
-        (("https://x.invalid/", "--project", "Nowhere"), 1, "no project"), (("https://x.invalid/", "--pages", "0"), 2, "0"),
+        (("nowhere",), 2, "is no folder"),
+        ((".",), 1, "no file that can be read"),
+        ((".", "--pages", "3"), 2, "--pages"),
+        (("https://x.invalid/", "--project", "Nowhere"), 1, "no project"),
+        (("https://x.invalid/", "--pages", "0"), 2, "0"),
     ],
-)  # fmt: skip
+    ids=str,
+)
 def test_what_cannot_be_done_is_said(shell: Shell, words: tuple[str, ...], code: int, answer: str) -> None:
     (shell.home / "empty").mkdir()
     done, said = shell.run("crawl", *(str(shell.home / "empty") if word == "." else word for word in words))

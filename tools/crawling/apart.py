@@ -27,9 +27,7 @@ async def read_apart(name: str, content_type: str, data: bytes) -> PageText:
     command = [sys.executable, "-P", "-c", _COMMAND, name, content_type]
     try:
         with anyio.fail_after(PATIENCE_S):
-            done = await anyio.run_process(
-                command, input=data, env=environ, check=False, stderr=subprocess.DEVNULL
-            )
+            done = await anyio.run_process(command, input=data, env=environ, check=False, stderr=subprocess.DEVNULL)
         found = json.loads(done.stdout)
     except TimeoutError:
         raise Unreadable("takes too long to read") from None

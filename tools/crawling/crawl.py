@@ -148,7 +148,7 @@ class _Crawl:
             if page.status == 304:
                 self.counts["unchanged"] += 1
                 return
-            if page.url != visit.address and (page := self._moved(page, before)) is None:
+            if page.url != visit.address and not self._is_new_place(page, before):
                 return
             text = await read_apart(page.url, page.content_type, page.data)
             self._follow(page.url, text, visit.depth)
@@ -158,13 +158,12 @@ class _Crawl:
             if before is not None and isinstance(error, Gone):
                 self.gone.append(before.id)
 
-    def _moved(self, page: Fetched, before: Document | None) -> Fetched | None:
+    def _is_new_place(self, page: Fetched, before: Document | None) -> bool:
         if before is not None:
             self.gone.append(before.id)
-        if page.url in self.seen or not self._is_wanted(page.url):
-            return None
+        is_new = page.url not in self.seen and self._is_wanted(page.url)
         self.seen.add(page.url)
-        return page
+        return is_new
 
     def _follow(self, address: str, text: PageText, depth: int) -> None:
         if self.settings.is_sitemap or depth >= self.settings.depth or len(self.seen) > MOST_SEEN:

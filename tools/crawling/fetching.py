@@ -70,7 +70,11 @@ class Site:
             Unavailable: The site does not answer.
         """
         try:
-            text = (await self._get(urljoin(self.start, "/robots.txt"), {})).data[:LARGEST_ROBOTS].decode("utf-8", "replace")
+            text = (
+                (await self._get(urljoin(self.start, "/robots.txt"), {}))
+                .data[:LARGEST_ROBOTS]
+                .decode("utf-8", "replace")
+            )
         except Failing as error:
             raise Unavailable(f"{self.start} does not say what may be read: its robots.txt {error}.") from None
         except Unreadable:  # RFC 9309: without one, everything may be read.
@@ -91,7 +95,7 @@ class Site:
             Unreadable: It is on another site, not there, excluded, too large, or does not answer.
         """
         conditions = {"If-None-Match": etag, "If-Modified-Since": modified}
-        await anyio.sleep(self._last + self._pause_s - time.monotonic())
+        await anyio.sleep(max(self._last + self._pause_s - time.monotonic(), 0))
         try:
             return await self._get(address, {name: value for name, value in conditions.items() if value})
         except EngrainError as error:  # Its name leads elsewhere now.
@@ -127,8 +131,8 @@ class Site:
         parts = urlsplit(address)
         # To the checked address, so that the name cannot lead elsewhere a moment later.
         target = httpx2.URL(address).copy_with(host=number)
-        named = {"headers": headers | {"Host": parts.netloc}, "extensions": {"sni_hostname": parts.hostname or ""}}
-        async with self._client.stream("GET", target, **named) as answer:
+        named, secured = headers | {"Host": parts.netloc}, {"sni_hostname": parts.hostname or ""}
+        async with self._client.stream("GET", target, headers=named, extensions=secured) as answer:
             return await _read(answer, address)
 
 

@@ -11,10 +11,8 @@ _UNREAD = frozenset("script style noscript template svg nav button select iframe
 _FRAME = frozenset({"header", "footer", "aside"})
 """Unread outside of the main part of a page."""
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
-_INLINE = frozenset(
-    "a abbr b bdi bdo cite code data del dfn em font i ins kbd label mark q s samp small span strong sub sup time tt u "
-    "var wbr img".split()  # noqa: SIM905
-)
+_INLINE = frozenset("a abbr b bdi bdo cite code data del dfn em font i ins kbd label mark q s samp small".split())  # noqa: SIM905
+_INLINE |= frozenset("span strong sub sup time tt u var wbr img".split())  # noqa: SIM905
 _MISREAD = re.compile(r"(?=#{1,6}\s|```|~~~|[=\-~^\"'*+#]{3,}\s*$)")
 """What chunking takes for a heading or a fence."""
 _LANGUAGE = re.compile(r"\b(?:language|lang|highlight)-([\w+#-]{1,30})")

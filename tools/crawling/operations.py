@@ -26,6 +26,7 @@ from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
 from tools.runtime.threads import in_thread
 
+
 class CrawlRequest(CrawlSettings):
     """A site or sitemap, and how much of it."""
 

@@ -18,7 +18,8 @@ every <code>9 s</code>.<p>Second<br>line.
   <span>indented</span> &lt;b&gt;
 </code></pre>
 <table><thead><tr><th>Name</th><th>Value</th></tr></thead><tbody><tr><td>a|b</td><td><p>1</p></td></tr></tbody></table>
-<p># no heading</p><div hidden>Hidden</div></article></main><footer>Imprint <a href="next.html">n</a></footer></body></html>
+<p># no heading</p><div hidden>Hidden</div></article></main>
+<footer>Imprint <a href="next.html">n</a></footer></body></html>
 """
 TEXT = """# Lamps
 
@@ -61,7 +62,9 @@ def pdf(*pages: str) -> bytes:
         places.append(len(body))
         body += f"{number} 0 obj\n{each}\nendobj\n".encode()
     table = "".join(f"{place:010} 00000 n \n" for place in places)
-    tail = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>"
+    tail = (
+        f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>"
+    )
     return body + f"{tail}\nstartxref\n{len(body)}\n%%EOF\n".encode()
 
 
@@ -121,6 +124,11 @@ def test_links_have_one_form() -> None:
         ("//x.org", "https://x.org/"), ("javascript:x()", None), ("http://u:p@x.org", None), ("http://[::1", None),
     ):  # fmt: skip
         assert page_address(base, link) == found
-    assert [is_page(f"https://x.org/{each}") for each in ("a.PNG", "a.md", "v1.2", "a.b/c")] == [False, True, True, True]
+    assert [is_page(f"https://x.org/{each}") for each in ("a.PNG", "a.md", "v1.2", "a.b/c")] == [
+        False,
+        True,
+        True,
+        True,
+    ]
     assert is_wanted("https://x.org/a/b?x", ["/a/*"], [])
     assert not is_wanted("https://x.org/a/b", [], ["*b"])

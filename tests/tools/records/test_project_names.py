@@ -19,8 +19,8 @@ OWN: dict[str, type[EngrainError]] = {
 }  # fmt: skip
 REQUIRED: dict[str, Any] = {
     "query": "q", "goal": "g", "title": "t", "content": "c", "name": "n", "entity_id": "e", "entity_ids": ["e"],
-    "user_id": "u", "team_id": "t", "candidate_id": "c", "source_name": "s", "url": "https://x.invalid/", "raw_content": "r", "source_id": "s",
-    "source_ids": ["s"], "target_scope": "organization",
+    "user_id": "u", "team_id": "t", "candidate_id": "c", "source_name": "s", "raw_content": "r", "source_id": "s",
+    "url": "https://x.invalid/", "source_ids": ["s"], "target_scope": "organization",
     "documents": [{"content": "d", "title": "t", "url": "u"}], "role": "project_viewer",
 }  # fmt: skip
 
