@@ -85,6 +85,10 @@ class Markup(HTMLParser):
         elif not self._skipped:
             self._line.append(data)
 
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        # The parser of the standard library fails at sections that it does not know.
+        return self.rawdata.find(">", i) + 1 or -1
+
     def close(self) -> None:
         super().close()
         self._end_block()

@@ -206,7 +206,7 @@ async def test_rights_that_are_lost_meanwhile_end_it(owner: Person, pages: TestS
         await reached(owner, started["job_id"], "in_progress")
         if loss == "role":
             slug = (await owner.call("list_organizations"))["orgs"][0]["slug"]
-            await owner.call("change_member", slug=slug, user_id=member.user_id, role="viewer")
+            await owner.call("change_member", org_slug=slug, user_id=member.user_id, role="viewer")
         else:
             await owner.call("remove_project_member", project_id=project, user_id=member.user_id)
         gate = pages.pages["/"].gate
