@@ -54,11 +54,13 @@ def _site(client: Client, options: Options) -> JsonObject:
     with understanding(client.server.address):
         path, told = f"/api/jobs/{quote(started['job_id'], safe='')}", None
         typer.echo(f"{started['message']} Ctrl-C does not end it; POST {path}/cancel does.", err=True)
-        while (job := client.call("GET", path))["status"] not in ENDED:
+        job: JsonObject = {"status": ""}
+        while job["status"] not in ENDED:
+            time.sleep(POLL_S)
+            job = client.call("GET", path)
             if (progress := job["progress"]) and progress != told:
                 told = progress
                 typer.echo(f"{progress['done']} of {progress['total']} pages", err=True)
-            time.sleep(POLL_S)
         if job["status"] != "complete":
             raise CommandFailed(f"The crawl ended as {job['status']}: {job['error'] or 'nothing was said'}")
         return dict(job["result"])

@@ -103,7 +103,7 @@ def test_a_site_is_crawled_with_its_progress(shell: Shell, pages: TestSite) -> N
         ((".",), 1, "no file that can be read"),
         ((".", "--pages", "3"), 2, "--pages"),
         (("https://x.invalid/", "--project", "Nowhere"), 1, "no project"),
-        (("https://x.invalid/", "--pages", "0"), 2, "0"),
+        (("https://x.invalid/", "--pages", "0"), 2, "--pages"),
     ],
     ids=str,
 )

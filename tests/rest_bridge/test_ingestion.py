@@ -68,13 +68,13 @@ async def test_two_callers_who_ingest_the_same_addresses_leave_one_version_of_ea
 async def test_a_changed_section_rewrites_its_chunks_alone(app: App) -> None:
     ada = await person(app, "ada")
     sections = {name: f"## {name}\n\n" + f"{name} words. " * 200 for name in ("One", "Two", "Three")}
-    page = {"url": "a.md", "content": "# Title\n\n" + "\n\n".join(sections.values())}
+    page = {"url": "a.md", "content": "# Title\n\nIntro.\n\n" + "\n\n".join(sections.values())}
     async with client_of(build_asgi(app)) as client:
         made = (await client.post(PATH, json={"source_name": "S", "documents": [page]}, headers=bearer(ada))).json()
         body = {"source_id": made["source_id"]}
 
         async def send(*names: str, url: str = "a.md", **more: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-            text = "# Title\n\n" + "\n\n".join(sections[name] for name in names)
+            text = "# Title\n\nIntro.\n\n" + "\n\n".join(sections[name] for name in names)
             sent = {**body, "documents": [{"url": url, "content": text}], **more}
             answer = (await client.post(PATH, json=sent, headers=bearer(ada))).json()
             found = (await chunks_by_url(client, ada))[url]
@@ -92,6 +92,6 @@ async def test_a_changed_section_rewrites_its_chunks_alone(app: App) -> None:
         _, moved = await send("Three", "One")
         assert {each["id"] for each in moved} == {each["id"] for each in kept}
         assert [each["metadata"]["chunk_index"] for each in moved] == list(range(len(moved)))
-        assert moved[0]["metadata"]["heading_path"] == ["Title", "Three"]
+        assert moved[1]["metadata"]["heading_path"] == ["Title", "Three"]
         answer, _ = await send("One", url="b.md", only_urls=["b.md"])
         assert (answer["removed"], set(await chunks_by_url(client, ada))) == (1, {"b.md"})
