@@ -26,7 +26,10 @@ from stores.space_access import LETTING_IN, NO_SPACES
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
 # Metadata keys that only the server writes.
-STAMPED = (*("principal_id", "organization_id", "scope_key"), *("trust_state", "disputed_sources", "undisputed_state"))
+STAMPED = (
+    *("principal_id", "organization_id", "scope_key", "crawl_settings"),
+    *("trust_state", "disputed_sources", "undisputed_state"),
+)
 """Names in metadata that only the server sets."""
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})

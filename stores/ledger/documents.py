@@ -36,6 +36,7 @@ _sources = schema.entities
 _chunk_columns = columns_of(_chunks, Chunk)
 _document_columns = columns_of(_documents, Document)
 _read_chunk = reader(Chunk)
+_read_document = reader(Document)
 
 _places = (
     select(*_chunk_columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
@@ -70,6 +71,8 @@ _outdate = update(_documents).where(
         select(_chunks.c.document_id).where(here(_chunks, "of_organization"), _chunks.c.id == bindparam("of_chunk"))
     ),
 )
+_change = update(_documents).where(here(_documents, "of_organization"), _documents.c.id == bindparam("of_document"))
+_move = update(_chunks).where(here(_chunks, "of_organization"), _chunks.c.id == bindparam("of_chunk"))
 _document = select(*_document_columns).where(here(_documents), _documents.c.id == bindparam("document"))
 
 
@@ -110,7 +113,7 @@ class DocumentReads(Store):
 
     def documents(self, organization_id: str, source_id: str) -> list[Document]:
         rows = self._all(_documents_of, {"organization": organization_id, "source": source_id})
-        return [Document(*row) for row in rows]
+        return sound(rows, _to_document)
 
 
 class DocumentWrites(EntityWrites):
@@ -122,6 +125,18 @@ class DocumentWrites(EntityWrites):
             raise NotFound(f"Source {document.source_id} does not exist.")
         if not self._insert_new(_documents, to_values(document) | {"organization_id": self.organization_id}):
             raise Conflict(f"Document {document.id} exists already.")
+
+    def change_document(self, document: Document) -> None:
+        """Store the title, content hash and fetching of a document; its chunks stay."""
+        check_text((document.title, document.content_hash))
+        values = to_values(document)
+        changed = {name: values[name] for name in ("title", "content_hash", "fetched")}
+        self._run(_change.values(changed), {"of_organization": self.organization_id, "of_document": document.id})
+
+    def move_chunk(self, chunk_id: str, index: int) -> None:
+        """Change the place of a chunk within its document, which no index knows."""
+        values = {"of_organization": self.organization_id, "of_chunk": chunk_id}
+        self._run(_move.values(chunk_index=index), values)
 
     def chunk_ids(self, source_id: str) -> list[str]:
         """Return the ids of a source's chunks, ordered."""
@@ -146,7 +161,7 @@ class DocumentWrites(EntityWrites):
         return entity
 
     def _document(self, document_id: str) -> Document | None:
-        return self._one(_document, self._here | {"document": document_id}, lambda row: Document(*row))
+        return self._one(_document, self._here | {"document": document_id}, _read_document)
 
 
 def _to_chunk(row: Sequence[Any]) -> Chunk:
@@ -154,6 +169,13 @@ def _to_chunk(row: Sequence[Any]) -> Chunk:
         return _read_chunk(row)
     except DAMAGE as error:
         raise damaged("chunk", row[0], "", error) from error
+
+
+def _to_document(row: Sequence[Any]) -> Document:
+    try:
+        return _read_document(row)
+    except DAMAGE as error:
+        raise damaged("document", row[0], "", error) from error
 
 
 def _is_named(found: str, name: str | None, name_contains: str | None) -> bool:

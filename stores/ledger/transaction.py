@@ -1,6 +1,6 @@
 """One transaction: its repositories share a connection and commit together; erasure leaves no text behind."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, or_, select, update
@@ -107,11 +107,15 @@ class Erasure(DocumentWrites):
         self._run(_forget_answers, values | {"ids": [f"entity:{entity_id}"]})
 
     def remove_document(self, document_id: str) -> None:
+        self.remove_chunks(document_id, ())
+        self._run(_drop_document, self._here | {"document": document_id})
+
+    def remove_chunks(self, document_id: str, kept: Collection[str]) -> None:
+        """Erase the chunks of a document but for those that are kept."""
         if self._document(document_id) is None:
             raise NotFound(f"Document {document_id} does not exist.")
         document: Values = self._here | {"document": document_id}
-        self._erase([row[0] for row in self._run(_chunks_of_document, document)], {})
-        self._run(_drop_document, document)
+        self._erase([row[0] for row in self._run(_chunks_of_document, document) if row[0] not in kept], {})
 
     def _erase(self, entity_ids: Iterable[str], fields: JsonObject) -> None:
         for ids in in_chunks(entity_ids):
