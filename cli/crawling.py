@@ -19,7 +19,7 @@ from tools.crawling.apart import read_apart
 from tools.crawling.texts import SUFFIXES, Unreadable
 
 DOCUMENTS, CHARACTERS = 64, 4_000_000
-"""Of one request."""
+"""Limits of one request."""
 MOST_FILES, LARGEST = 5_000, 10 * 1024 * 1024
 POLL_S = 0.5
 ENDED = ("complete", "failed", "cancelled", "not_found")

@@ -14,7 +14,7 @@ _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _INLINE = frozenset("a abbr b bdi bdo cite code data del dfn em font i ins kbd label mark q s samp small".split())  # noqa: SIM905
 _INLINE |= frozenset("span strong sub sup time tt u var wbr img".split())  # noqa: SIM905
 _MISREAD = re.compile(r"(?=#{1,6}\s|```|~~~|[=\-~^\"'*+#]{3,}\s*$)")
-"""What chunking takes for a heading or a fence."""
+"""Lines that chunking takes for a heading or a fence."""
 _LANGUAGE = re.compile(r"\b(?:language|lang|highlight)-([\w+#-]{1,30})")
 _PERMALINKS = frozenset({"headerlink", "anchor", "hash-link", "header-anchor"})
 

@@ -1,4 +1,4 @@
-"""How a source is crawled; kept in its metadata, where only the server writes it."""
+"""Settings of a crawl; kept in the metadata of its source, where only the server writes them."""
 
 import hashlib
 from typing import Annotated
