@@ -144,7 +144,7 @@ class Document:
     title: str
     content_hash: str
     fetched: JsonObject | None = None
-    """For the next crawl: `depth`, and once a crawl has ended `etag`, `modified` and its settings."""
+    """`depth`, and once a crawl has ended, `etag`, `modified` and a stamp of its settings."""
 
 
 @dataclass(frozen=True, slots=True)

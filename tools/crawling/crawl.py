@@ -141,8 +141,8 @@ class _Crawl:
     async def _visit(self, visit: _Visit) -> None:
         before = self.known.get(visit.address)
         last: JsonObject = (before.fetched or {}) if before is not None else {}
-        # With other settings, other links of a page count: it is read whole.
-        is_same = last.get("of") == self.settings.stamp
+        # Read whole: with other settings, other links of it count; without a hash, its chunks were changed.
+        is_same = before is not None and before.content_hash != "" and last.get("of") == self.settings.stamp
         try:
             page = await self.site.get(visit.address, *(str(last.get(each, "")) for each in VALIDATORS if is_same))
             if page.status == 304:

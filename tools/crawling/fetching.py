@@ -70,17 +70,13 @@ class Site:
             Unavailable: The site does not answer.
         """
         try:
-            text = (
-                (await self._get(urljoin(self.start, "/robots.txt"), {}))
-                .data[:LARGEST_ROBOTS]
-                .decode("utf-8", "replace")
-            )
+            data = (await self._get(urljoin(self.start, "/robots.txt"), {})).data
         except Failing as error:
             raise Unavailable(f"{self.start} does not say what may be read: its robots.txt {error}.") from None
         except Unreadable:  # RFC 9309: without one, everything may be read.
-            text = ""
+            data = b""
         self._robots = RobotFileParser()
-        self._robots.parse(text.splitlines())
+        self._robots.parse(data[:LARGEST_ROBOTS].decode("utf-8", "replace").splitlines())
         self._pause_s = min(max(float(self._robots.crawl_delay(AGENT) or 0), self._pause_s), LONGEST_PAUSE_S)
         if not self.may_read(self.start):
             raise Forbidden(f"The robots.txt of the site does not let {AGENT} read {self.start}.")
@@ -117,7 +113,7 @@ class Site:
                     if origin(found) != origin(self.start):
                         raise Unreadable(f"redirects to another site, {found[:200]}")
                     address = found
-        except httpx2.DecodingError as error:
+        except (httpx2.DecodingError, httpx2.InvalidURL) as error:
             raise Unreadable(f"cannot be read: {error}") from None
         except (TimeoutError, httpx2.HTTPError) as error:
             raise Failing(f"does not answer ({type(error).__name__})") from None
@@ -146,7 +142,8 @@ async def _read(answer: "httpx2.Response", address: str) -> Fetched | str:
     content_type = headers.get("content-type", "")[:200]
     if status == 200 and kind_of(address, content_type) is None and "xml" not in content_type:
         raise Unreadable(f"is of the type {content_type or 'unknown'}, which is not read")
-    validators = (headers.get(name, "")[:200] for name in ("etag", "last-modified"))
+    given = (headers.get(name, "")[:200] for name in ("etag", "last-modified"))
+    validators = (each if each.isascii() and each.isprintable() else "" for each in given)
     return Fetched(address, status, content_type, await answer.aread(), *validators)
 
 

@@ -29,7 +29,7 @@ POLL_S = 1.0
 
 JOB_EVENTS = {"in_progress": "job_started", "complete": "job_completed", "deferred": "job_queued"}
 CRAWL_EVENTS = {"crawl_source": "crawl_complete", "sync_source": "crawl_sync_complete"}
-"""Events of the end of a job, by its function."""
+"""Event at the end, by job function."""
 OF_NOTES = {"entity_pending": "note_pending", "entity_created": "note_created"}
 
 log = structlog.get_logger("events")
