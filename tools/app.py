@@ -153,6 +153,7 @@ def open_stores(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
+            graph_budget_mb=settings.graph_memory_mb,
             passages_at_most=_embedding(settings).at_once,
         )
         organizations = folder.path / "organizations"

@@ -14,17 +14,21 @@ from stores.records import Entity, Relation
 _WORTH_A_LIST = 8
 
 
-def write(session: Session, batch: IndexBatch) -> None:
+def write(session: Session, batch: IndexBatch) -> set[str]:
+    """Write a batch and its position; return the ends of all changed edges."""
+    ends = {end for relation in batch.relations for end in (relation.source_id, relation.target_id)}
     for entity in _known_entities(session, batch.entities):
         session.rows(schema.PUT_ENTITY, **schema.entity_values(entity))
     for entity_id in batch.deleted_entities:
         session.rows(schema.BURY_ENTITY, id=entity_id)
     for relation in _known_relations(session, batch.relations):
-        _put_relation(session, relation)
+        ends.update(_put_relation(session, relation))
     for relation_id in batch.deleted_relations:
         for source_id, target_id in session.rows(schema.FIND_LINK, id=relation_id):
             session.rows(schema.BURY_EDGE, id=relation_id, source_id=source_id, target_id=target_id)
+            ends.update((source_id, target_id))
     session.rows(schema.PUT_POSITION, **schema.position_values(batch.position))
+    return ends
 
 
 def _known_entities(session: Session, entities: Sequence[Entity]) -> Sequence[Entity]:
@@ -56,7 +60,7 @@ def _existing(session: Session, entity_ids: Sequence[str]) -> set[str]:
     return {row[0] for row in session.rows(schema.FIND_ENTITIES, ids=list(entity_ids))}
 
 
-def _put_relation(session: Session, relation: Relation) -> None:
+def _put_relation(session: Session, relation: Relation) -> list[str]:
     ends = [relation.source_id, relation.target_id]
     values = schema.edge_values(relation)
     known = session.rows(schema.FIND_LINK, id=relation.id)
@@ -65,9 +69,10 @@ def _put_relation(session: Session, relation: Relation) -> None:
         session.rows(schema.BURY_EDGE, id=relation.id, source_id=left[0], target_id=left[1])
     if known and session.rows(schema.UPDATE_EDGE, **values):
         if not left:
-            return
+            return left
     elif not session.rows(schema.CREATE_EDGE, **values):
         for end in ends:
             session.rows(schema.PUT_STAND_IN, id=end)
         session.rows(schema.CREATE_EDGE, **values)
     session.rows(schema.PUT_LINK, id=relation.id, source_id=relation.source_id, target_id=relation.target_id)
+    return left

@@ -13,17 +13,20 @@ from stores.graph.applying import write
 from stores.graph.engine import MIB, Engine, Session
 from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
 from stores.graph.gate import Gate
+from stores.graph.graph_cache import GraphCache
 from stores.graph.neighbours import Edge, Neighbour, NeighbourQuery, hop
 from stores.graph.sessions import Sessions
 from stores.graph.walk import Walk, breadth_first
 from stores.index import IndexBatch
 from stores.records import Entity, Position, Relation
+from stores.room import Room
 
 _CHECKPOINT_TRANSACTIONS = 1_000
 _CHECKPOINT_RECORDS = 20_000
 _BURIED_SHARE = 0.1
 _BYTES_PER_RECORD = 1_024
 WALK_CAP = 500
+MEMORY_MB = 128
 
 
 def _utc_now() -> datetime:
@@ -35,7 +38,9 @@ class GraphIndex:
 
     name = "graph"
 
-    def __init__(self, folder: Path, engine: Engine, buffer_pool_mb: int, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, folder: Path, engine: Engine, buffer_pool_mb: int, clock: Callable[[], datetime], room: Room
+    ) -> None:
         self._folder = folder
         self._engine: Engine = engine
         self._clock = clock
@@ -47,6 +52,7 @@ class GraphIndex:
         folder.mkdir(parents=True, exist_ok=True)
         remove_strangers(folder, self._path)
         self._sessions = Sessions(self._path, engine, buffer_pool_mb)
+        self._cache = GraphCache(room, self._count, self._export)
 
     @classmethod
     def open(
@@ -56,10 +62,11 @@ class GraphIndex:
         engine: Engine = "ladybug",
         buffer_pool_mb: int = 64,
         clock: Callable[[], datetime] = _utc_now,
+        room: Room | None = None,
     ) -> "GraphIndex":
         """Open or create the graph in a folder of its own.
 
-        The buffer pool is a minimum. The clock decides which edges are current.
+        The buffer pool is a minimum. The clock decides which edges are current. Graphs share a room for copies.
 
         Raises:
             RuntimeError: The graph is open already, or the engine cannot read it.
@@ -67,7 +74,7 @@ class GraphIndex:
         """
         claim(folder)
         try:
-            return cls(folder, engine, buffer_pool_mb, clock)
+            return cls(folder, engine, buffer_pool_mb, clock, room or Room(MEMORY_MB * MIB))
         except BaseException:
             release(folder)
             raise
@@ -90,6 +97,11 @@ class GraphIndex:
         """Both ends are in the graph; expired relations included."""
         with self._reading() as session:
             return set(session.table(schema.RELATION_IDS)["id"].to_pylist())
+
+    def dangling(self) -> int:
+        """Count the relations with an absent end."""
+        with self._reading() as session:
+            return int(session.rows(schema.COUNT_DANGLING)[0][0])
 
     def neighbours(self, ids: Sequence[str], *, query: NeighbourQuery) -> list[Neighbour]:
         """Return the neighbours of each id, per id the latest `valid_at` first.
@@ -120,6 +132,7 @@ class GraphIndex:
         """
         if not 1 <= depth <= 3:
             raise ValueError("depth must be 1, 2 or 3")
+        copy = self._cache.get() if depth > 1 else None
         most = math.inf if most_around is None else most_around
         known: dict[str, Sequence[Neighbour]] = {}
 
@@ -128,10 +141,14 @@ class GraphIndex:
             shown = [neighbour.edge for id_ in ids for neighbour in known[id_][: query.limit_per_id]]
             return shown, any(len(known[id_]) > query.limit_per_id for id_ in ids)
 
-        return {
-            start: breadth_first(start, depth=depth, cap=cap, neighbours=around, most_around=most)
-            for start in entity_ids
-        }
+        def walked(start: str) -> Walk:
+            if copy is not None:
+                walk = copy.walk(start, query, self._clock(), depth=depth, cap=cap, most_around=most)
+                if walk is not None:
+                    return walk
+            return breadth_first(start, depth=depth, cap=cap, neighbours=around, most_around=most)
+
+        return {start: walked(start) for start in entity_ids}
 
     def _hop(self, ids: Iterable[str], query: NeighbourQuery) -> dict[str, list[Neighbour]]:
         origins = dict.fromkeys(ids)
@@ -146,7 +163,8 @@ class GraphIndex:
         with self._gate.shared():
             self._check_open()
             with self._transaction() as session:
-                write(session, batch)
+                ends = write(session, batch)
+            self._cache.follow(ends, batch)
         self._transactions += 1
         self._records += _size(batch)
         self._worth_counting = True
@@ -167,7 +185,7 @@ class GraphIndex:
         return 0
 
     def prepare(self) -> None:
-        """Do nothing: reads need no preparation."""
+        """Do nothing: a walk reads the graph into memory when it needs to."""
 
     def checkpoint(self) -> None:
         """Move the log into the graph file; blocks reads (a second at 200,000 edges)."""
@@ -192,6 +210,7 @@ class GraphIndex:
 
     def close(self) -> None:
         """Checkpoint and release the file. Idempotent."""
+        self._cache.close()
         with self._gate.exclusive():
             if self._closed:
                 return
@@ -201,9 +220,21 @@ class GraphIndex:
             finally:
                 release(self._folder)
 
-    def _is_wasteful(self) -> bool:
+    def _counts(self) -> list[list[Any]]:
         with self._reading() as session:
-            counts = [session.rows(statement)[0] for statement in (schema.COUNT_ENTITIES, schema.COUNT_EDGES)]
+            return [session.rows(statement)[0] for statement in (schema.COUNT_ENTITIES, schema.COUNT_EDGES)]
+
+    def _count(self) -> tuple[int, int]:
+        entities, edges = (int(count) for count, _ in self._counts())
+        return entities, edges
+
+    def _export(self) -> tuple[Any, Any]:
+        with self._reading() as session:
+            edges = session.table(schema.EXPORT_EDGES)  # First, so that every end of an edge is among the entities.
+            return session.table(schema.ALL_ENTITIES), edges
+
+    def _is_wasteful(self) -> bool:
+        counts = self._counts()
         records = sum(int(count) for count, _ in counts)
         buried = sum(int(buried or 0) for _, buried in counts)
         dead_space = self._path.stat().st_size > 16 * MIB + _BYTES_PER_RECORD * records
@@ -218,6 +249,7 @@ class GraphIndex:
             with self._gate.exclusive():
                 self._check_open()
                 self._sessions.reopen(lambda: replace_graph(building, self._path))
+                self._cache.drop()
         finally:
             bulk.discard(building)
         self._transactions = self._records = 0

@@ -73,10 +73,15 @@ CREATE_EDGES = (
 CONTENTS = f"MATCH (e:Entity) WHERE e.visibility <> '{BURIED}' RETURN e.id AS id, e.revision AS revision"
 _LIVE_EDGE = f"MATCH (a:Entity)-[r:Relation]->(b:Entity) WHERE r.visibility <> '{BURIED}'"
 RELATION_IDS = f"{_LIVE_EDGE} AND a.visibility <> '{BURIED}' AND b.visibility <> '{BURIED}' RETURN r.id AS id"
+COUNT_DANGLING = f"{_LIVE_EDGE} AND (a.visibility = '{BURIED}' OR b.visibility = '{BURIED}') RETURN count(*)"
 COUNT_ENTITIES = f"MATCH (e:Entity) RETURN count(*), sum(CASE WHEN e.visibility = '{BURIED}' THEN 1 ELSE 0 END)"
 COUNT_EDGES = (
     f"MATCH (:Entity)-[r:Relation]->(:Entity) "
     f"RETURN count(*), sum(CASE WHEN r.visibility = '{BURIED}' THEN 1 ELSE 0 END)"
+)
+ALL_ENTITIES = (
+    "MATCH (e:Entity) RETURN e.id AS id, e.entity_type AS entity_type, e.visibility AS visibility, "
+    "e.project_id AS project_id"
 )
 EXPORT_ENTITIES = (
     f"MATCH (e:Entity) WHERE e.visibility <> '{BURIED}' RETURN e.id AS id, e.entity_type AS entity_type, "

@@ -12,6 +12,7 @@ from stores.indexer.options import GraphEngine
 from stores.indexer.status import IndexName
 from stores.indexer.surroundings import Interrupted, Surroundings, describe, log
 from stores.lexical import LexicalIndex
+from stores.room import Room
 
 Row = TypeVar("Row")
 
@@ -36,15 +37,16 @@ class LexicalAdapter(FeedAdapter[LexicalIndex]):
 class GraphAdapter(FeedAdapter[GraphIndex]):
     name: IndexName = "graph"
 
-    def __init__(self, engine: GraphEngine, clock: Callable[[], datetime]) -> None:
+    def __init__(self, engine: GraphEngine, clock: Callable[[], datetime], room: Room) -> None:
         self._engine: GraphEngine = engine
         self._clock = clock
+        self._room = room
 
     def open_index(self, folder: Path, *, clean: bool) -> GraphIndex:
         """Open; after an unclean stop a child process tries first: opening may abort it."""
         if not clean and not probe(folder, self._engine):
             raise DamagedGraph("The graph cannot be opened after an unclean stop.")
-        return GraphIndex.open(folder, engine=self._engine, clock=self._clock)
+        return GraphIndex.open(folder, engine=self._engine, clock=self._clock, room=self._room)
 
     def load(self, index: GraphIndex, around: Surroundings, admit: Admit) -> None:
         """Load in bulk, or page by page where a record stops that."""

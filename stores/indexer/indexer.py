@@ -54,8 +54,8 @@ class Indexer:
         turns = EmbeddingWorker(embedder, options, late) if embedder is not None else None
         self._turns = turns
         self._builders = ThreadPoolExecutor(BUILDERS, "index-builder")
-        vectors = Room(options.vector_budget_mb * 1_000_000)
-        self._shared = Shared(ledger, options, clock, self._builders, vectors, turns, self._progressed)
+        graphs, vectors = Room(options.graph_budget_mb * 1_000_000), Room(options.vector_budget_mb * 1_000_000)
+        self._shared = Shared(ledger, options, clock, self._builders, graphs, vectors, turns, self._progressed)
         self._registry = Registry(self._make, options)
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
         self._waiting_is_over = False

@@ -14,7 +14,8 @@ class IndexerOptions:
     open_limit: int = 32
     """Above it, idle organizations are closed."""
     vector_budget_mb: int = 512
-    """Over all organizations."""
+    """Over all organizations, as the next."""
+    graph_budget_mb: int = 128
     gather_s: float = 0.005
     """Delay for single writes with a waiting caller, to form batches."""
     gather_unhurried_s: float = 0.1

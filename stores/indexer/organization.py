@@ -48,6 +48,7 @@ class Shared:
     options: IndexerOptions
     clock: Callable[[], datetime]
     builders: Executor
+    graph_room: Room
     vector_room: Room
     turns: EmbeddingWorker | None
     progressed: Callable[[str], None]
@@ -134,7 +135,7 @@ class OpenOrganization:
         )  # fmt: skip
         self.waits = Waits(self._missing)
         self.lexical = Lane(LexicalAdapter(), around)
-        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock), around)
+        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.graph_room), around)
         self.vectors = (
             Lane(VectorAdapter(shared.turns, shared.vector_room), around) if shared.turns is not None else None
         )

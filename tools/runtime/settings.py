@@ -69,6 +69,7 @@ class Settings(BaseModel):
     graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="Engine of the graph index.")
     open_organizations: int = Field(32, ge=1, le=4096, description="Organizations whose indexes stay open.")
     vector_memory_mb: int = Field(512, ge=16, description="Memory for exact vector search in all organizations, in MB.")
+    graph_memory_mb: int = Field(128, ge=0, description="Memory for graph traversal in all organizations, in MB.")
 
     embedding_provider: Literal["builtin", "openai", "ollama", "none"] = Field(
         "builtin", description="Source of embeddings: the model in the package, a remote endpoint, or none."

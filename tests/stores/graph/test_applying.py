@@ -22,7 +22,7 @@ def ring(*, until: datetime | None = None) -> list[Relation]:
 
 
 def shown(graph: GraphIndex) -> list[object]:
-    return [graph.contents(), graph.relation_ids(), graph.neighbours(IDS, query=EVERYTHING)]
+    return [graph.contents(), graph.relation_ids(), graph.dangling(), graph.neighbours(IDS, query=EVERYTHING)]
 
 
 def test_a_list_leaves_the_graph_as_single_records_do(graph: GraphIndex, tmp_path: Path) -> None:
@@ -50,6 +50,7 @@ def test_a_list_leaves_the_graph_as_single_records_do(graph: GraphIndex, tmp_pat
 def test_ends_that_are_not_there_yet_may_come_after_their_relations(graph: GraphIndex) -> None:
     graph.apply(batch(entities(IDS[:3]), ring()))
     assert graph.relation_ids() == {"re0", "re1"}
+    assert graph.dangling() == len(IDS) - 2
     graph.apply(batch(entities(IDS[3:])))
     assert len(graph.relation_ids()) == len(IDS)
 

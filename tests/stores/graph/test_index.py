@@ -95,6 +95,7 @@ def test_a_rebuild_replaces_the_graph(graph: GraphIndex, tmp_path: Path) -> None
     for look in ("at once", "after reopening"):
         assert graph.contents() == {"a": 1, "b": 1, "c": 1}, look
         assert graph.relation_ids() == {"r"}, look
+        assert graph.dangling() == 1, look
         assert graph.position() == Position("epoch", 9, "last"), look
         graph = reopened(graph, tmp_path / "graph")
     graph.apply(batch([entity("absent")], [relation("t", "b", "c")]))
@@ -117,6 +118,7 @@ def test_compaction_keeps_what_is_known_and_drops_what_was_deleted(graph: GraphI
     graph.compact()
     assert graph.contents() == {"a": 1, "b": 1}
     assert graph.relation_ids() == {"r"}
+    assert graph.dangling() == 1
     assert graph.position() == Position("epoch", 2, "batch 2")
     assert graph.neighbours(["a"], query=EVERYTHING) == before
     graph.close()

@@ -76,7 +76,7 @@ class Forget:
 Change = Entity | Relation | Forget
 FORGET = st.builds(Forget, st.sampled_from([*IDS, *(f"r{number}" for number in range(15))]))
 CHANGES = st.lists(st.one_of(ENTITIES, relations(), FORGET), min_size=1, max_size=12)
-PAUSE = st.sampled_from(["go on", "checkpoint", "compact", "reopen"])
+PAUSE = st.sampled_from(["go on", "learn", "learn", "checkpoint", "compact", "reopen"])
 HISTORY = st.lists(st.tuples(CHANGES, PAUSE), min_size=1, max_size=10)
 
 
@@ -157,6 +157,7 @@ def _batch(changes: Iterable[Change], sequence: int) -> IndexBatch:
 def _agree(graph: GraphIndex, model: Model, queries: Sequence[NeighbourQuery]) -> None:
     assert graph.contents() == {each.id: each.revision for each in model.entities.values()}
     assert graph.relation_ids() == {edge.id for edge in model.edges()}
+    assert graph.dangling() == len(model.relations) - len(model.edges())
     for query in queries:
         found = graph.neighbours(IDS, query=query)
         assert len(found) == len(set(found))
@@ -186,7 +187,9 @@ def test_any_history_gives_what_the_model_says(
             graph.apply(_batch(changes, sequence))
             for change in changes:
                 model.take(change)
-            if pause == "checkpoint":
+            if pause == "learn":
+                assert graph._cache.load()
+            elif pause == "checkpoint":
                 graph.checkpoint()
             elif pause == "compact":
                 graph.compact()
@@ -197,6 +200,7 @@ def test_any_history_gives_what_the_model_says(
         _agree(graph, model, queries)
         graph.close()
         with closing(_open(Path(folder, "graph"))) as graph:
+            assert graph._cache.load()
             _agree(graph, model, queries)
 
 
