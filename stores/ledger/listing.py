@@ -1,10 +1,13 @@
 """Entity lists: filtered, sorted and paged in the database; status of records by id."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, column, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, column, func, or_, select
 
 from stores.clock import Clock
 from stores.errors import ValidationFailed
@@ -14,25 +17,31 @@ from stores.ledger import schema
 from stores.ledger.columns import KeyText, here
 from stores.ledger.damage import DAMAGE
 from stores.ledger.encoding import check_text, dump_json, from_micros, key_of, load_object, to_micros
-from stores.ledger.engine import Database, in_chunks
+from stores.ledger.engine import Database
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
-from stores.ledger.filters import EntityQuery
+from stores.ledger.filters import EntityQuery, test_of
 from stores.ledger.json_sql import AsJson, listed
 from stores.ledger.relations import holds, present, readable_end
-from stores.ledger.row_cache import RecordStatus, RowCache
+from stores.ledger.row_cache import Facets, RecordStatus, RowCache
 from stores.ledger.rows import Brief
 from stores.records import Entity, JsonObject
 
 _table = schema.entities
 _labels = schema.entity_labels
 _relations = schema.relations
-_OWN = ("id", "entity_type", "visibility", "updated_at", "created_at", "status_key", "project_id")
+_OWN = ("id", "entity_type", "visibility", "updated_at", "created_at")
+_FACETS = (
+    "type_key", "status_key", "priority_key", "category_key", "complexity_key", "feature_key",
+    "epic_id", "project_id", "source_id",
+)  # fmt: skip
 
 
 # Hardly any metadata names a capture time, so it is rarely read.
 _dated = case((_table.c.metadata.contains(f'"{CAPTURED_AT}"'), _table.c.metadata))
-_by_ids = select(AsJson(*(_table.c[name] for name in _OWN), _dated)).where(here(_table), _table.c.id.in_(listed("ids")))
+_by_ids = select(AsJson(*(_table.c[name] for name in (*_OWN, *_FACETS)), _dated)).where(
+    here(_table), _table.c.id.in_(listed("ids"))
+)
 # A query of its own: within `_by_ids` it would run once per record, and hardly any record is retired.
 _retired_ever = select(_relations.c.target_id, _relations.c.source_id).where(
     here(_relations),
@@ -42,6 +51,14 @@ _retired_ever = select(_relations.c.target_id, _relations.c.source_id).where(
     readable_end(_relations.c.source_id, listed("visibility")),
 )
 _retired_now, _retired_then = _retired_ever.where(present()), _retired_ever.where(holds())
+
+
+_labelled_among = select(_labels.c.entity_id).where(
+    here(_labels),
+    _labels.c.entity_id.in_(listed("ids")),
+    _labels.c.kind == bindparam("kind"),
+    _labels.c.label.in_(listed("labels")),
+)
 
 
 class StatusReads(EntityReads):
@@ -94,13 +111,32 @@ class StatusReads(EntityReads):
         return {row.target_id for row in found if row.source_id in readable}
 
     def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
-        """Return those of the entities that a query lists on some page."""
-        matching = select(_table.c.id).where(*conditions(organization_id, query))
-        return {row.id for ids in in_chunks(entity_ids) for row in self._all(matching.where(_table.c.id.in_(ids)), {})}
+        """Return the entities that a query (without text, page) lists; O(ids)."""
+        rows = self._rows.rows(organization_id, entity_ids)
+        passes = cache(test_of(query))
+        found = {each for each, row in rows.items() if row.visibility in query.visibility and passes(row.facets)}
+        if query.epic is not None or query.no_epic:
+            named = {each: epic for each in found if (epic := rows[each].facets.epic_id)}
+            epics = self._rows.rows(organization_id, named.values()).values()
+            there = {each.id for each in epics if each.facets.type == "epic" and each.visibility in query.visibility}
+            found = {each for each in found if (named.get(each) in there) != query.no_epic}
+        for kind, words in (("tag", query.tags), ("language", query.languages)):
+            if words and found:
+                found = self._with_label(organization_id, found, kind, words)
+        return found
 
     def tagged(self, organization_id: str, tags: Iterable[str]) -> set[str]:
         """Return the records with one of these tags, whoever may read them."""
         return {row.entity_id for row in self._all(_labelled(organization_id, "tag", tags), {})}
+
+    def _with_label(self, organization_id: str, ids: Iterable[str], kind: str, words: Iterable[str]) -> set[str]:
+        values = {
+            "organization": organization_id,
+            "ids": dump_json(list[Any](sorted(ids))),
+            "kind": kind,
+            "labels": dump_json(list[Any](sorted({key_of(word) for word in words}))),
+        }
+        return {row.entity_id for row in self._all(_labelled_among, values)}
 
     def _read_rows(self, organization_id: str, ids: list[str]) -> list[RecordStatus]:
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
@@ -114,9 +150,9 @@ class _Times(NamedTuple):
 
 
 def _status(row: Sequence[Any]) -> RecordStatus:
-    id_, entity_type, visibility, updated_us, created_us, status, project_id, dated = row
+    id_, entity_type, visibility, updated_us, created_us, *facets, dated = row
     recent_us = updated_us if dated is None else _recent(dated, updated_us, created_us)
-    return RecordStatus(id_, entity_type, visibility, updated_us, created_us, recent_us, status, project_id)
+    return RecordStatus(id_, entity_type, visibility, updated_us, created_us, recent_us, Facets(*facets))
 
 
 def _recent(metadata: str, updated_us: int, created_us: int) -> int:
@@ -137,6 +173,8 @@ _SORT_COLUMNS = {
     "entity_type": _table.c.type_key,
 }
 
+
+_PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
 
 _FEW_ORDERS: Mapping[str, tuple[ColumnElement[Any], ...]] = {
     "asc": (column("place"), column("id")),
@@ -164,6 +202,8 @@ class Listing(StatusReads):
         return shown, total
 
     def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
+        if query.sort_by in _PLACES and not query.search and (found := self._labelled(organization_id, query)):
+            return found
         matching = and_(*conditions(organization_id, query))
         with self._database.read() as connection:
             if query.search:
@@ -172,6 +212,21 @@ class Listing(StatusReads):
             if query.offset >= total:
                 return [], total
             return (_few if total <= FEW else _page)(connection, query, matching), total
+
+    def _labelled(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int] | None:
+        for kind, words, others in (
+            ("tag", query.tags, replace(query, tags=())),
+            ("language", query.languages, replace(query, languages=())),
+        ):
+            if words:
+                labelled = self._all(_labelled(organization_id, kind, words).limit(FEW + 1), {})
+                if len(labelled) <= FEW:
+                    ids = self.matching_ids(organization_id, others, (row.entity_id for row in labelled))
+                    order = attrgetter(_PLACES[query.sort_by], "id")
+                    rows = sorted(self._rows.rows(organization_id, ids).values(), key=order)
+                    ordered = rows if query.sort_order == "asc" else rows[::-1]
+                    return [row.id for row in ordered[query.offset : query.offset + query.limit]], len(ordered)
+        return None
 
 
 def _few(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[str]:

@@ -17,6 +17,20 @@ MOST_CHANGES = 500
 """After more changes, all rows of the organization are dropped."""
 
 
+class Facets(NamedTuple):
+    """Values for filters, in lower case; "" or None where absent."""
+
+    type: str
+    status: str
+    priority: str
+    category: str
+    complexity: str
+    feature: str
+    epic_id: str | None
+    project_id: str | None
+    source_id: str | None
+
+
 class RecordStatus(NamedTuple):
     """A record without its text."""
 
@@ -28,9 +42,7 @@ class RecordStatus(NamedTuple):
     created_us: int
     recent_us: int
     """See `stores/event_times.py`."""
-    status: str
-    """In lower case; empty where absent."""
-    project_id: str | None
+    facets: Facets
     superseded: bool = False
     """Depends on the caller, so it is never cached."""
 

@@ -46,7 +46,7 @@ def in_force(app: App, caller: Principal, ids: Collection[str], readable: Collec
     return {
         each
         for each, standing in standings.items()
-        if not standing.superseded and standing.status not in GONE and standing.visibility in allowed
+        if not standing.superseded and standing.facets.status not in GONE and standing.visibility in allowed
     }
 
 

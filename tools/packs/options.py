@@ -27,8 +27,10 @@ def options_of(request: ContextRequest, ranking: "Ranking", leading: set[str]) -
     """Return what may be chosen for a pack, without what leads it."""
     for each in ranking.best:
         standing = ranking.standings[each.id]
-        if each.id not in leading and (request.project is None or standing.project_id in (None, request.project)):
-            near, status = _nearness(each, ranking), standing.status
+        if each.id not in leading and (
+            request.project is None or standing.facets.project_id in (None, request.project)
+        ):
+            near, status = _nearness(each, ranking), standing.facets.status
             yield Option(each.id, standing.entity_type, status, each.score, near, shares_words=each.coverage > 0)
 
 

@@ -91,7 +91,7 @@ def _read(app: App, caller: Principal, wanted: Collection[str]) -> _Usable:
     }
     standings = app.ledger.records.statuses(organization, usable, visibility=caller.visible)
     for each, standing in standings.items():
-        status = "superseded" if standing.superseded else standing.status
+        status = "superseded" if standing.superseded else standing.facets.status
         if status in GONE:
             usable[each] = status
     said = [each for each, entity in found.items() if entity.entity_type == RAW_MEMORY]

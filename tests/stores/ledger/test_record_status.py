@@ -5,6 +5,7 @@ import pytest
 
 from stores.ledger import Ledger, RecordStatus
 from stores.ledger.encoding import from_micros, to_micros
+from stores.ledger.row_cache import Facets
 from stores.records import Entity, JsonValue
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, delete, draft, relate, rename
 
@@ -29,15 +30,13 @@ def test_a_status_tells_who_may_read_a_record_and_whether_it_was_retired(ledger:
         "old": RecordStatus(
             *("old", "rule", "private:x", to_micros(old.updated_at), to_micros(old.created_at)),
             recent_us=to_micros(old.updated_at),
-            status="",
-            project_id=None,
+            facets=Facets("rule", "", "", "", "", "", None, None, None),
             superseded=True,
         ),
         "new": RecordStatus(
             *("new", "episode", "organization", to_micros(changed.updated_at), to_micros(changed.created_at)),
             recent_us=to_micros(changed.updated_at),
-            status="",
-            project_id=None,
+            facets=Facets("episode", "", "", "", "", "", None, None, None),
         ),
     }
     before = ledger.records.statuses(
