@@ -100,7 +100,7 @@ _SQLITE_PRAGMAS = (
     "PRAGMA secure_delete=ON",
     "PRAGMA foreign_keys=ON",
     f"PRAGMA busy_timeout={WAIT_S * 1000}",
-    "PRAGMA cache_size=-8000",
+    "PRAGMA cache_size=-4000",
     # Checkpoint every 32 MB of log, not 4: hot pages such as index nodes are written less often.
     "PRAGMA wal_autocheckpoint=8000",
     "PRAGMA temp_store=MEMORY",
