@@ -1,4 +1,4 @@
-"""Addresses of pages: normal form, patterns, and which machines a server may call for a user."""
+"""Addresses of pages, and which machines a server may call for a user."""
 
 import ipaddress
 import re

@@ -1,4 +1,4 @@
-"""Fetching of the pages of one site: robots.txt, checked and pinned addresses, limits of time and size."""
+"""Fetching of the pages of one site."""
 
 import ssl
 import time

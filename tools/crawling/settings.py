@@ -1,4 +1,4 @@
-"""Settings of a crawl; kept in the metadata of its source, where only the server writes them."""
+"""Settings of a crawl, kept in the metadata of its source."""
 
 import hashlib
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Text of files and pages: Markdown, reStructuredText, plain text, HTML and PDF, by one function."""
+"""Text of files and pages."""
 
 import codecs
 import io
