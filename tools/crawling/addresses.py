@@ -1,4 +1,4 @@
-"""Addresses of pages, and which machines a server may call for a user."""
+"""Addresses that a crawl may call."""
 
 import ipaddress
 import re

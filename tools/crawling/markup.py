@@ -1,4 +1,4 @@
-"""HTML to Markdown, without menus and footers, and the links of a page."""
+"""HTML to Markdown and links."""
 
 import re
 from html.parser import HTMLParser
