@@ -113,8 +113,8 @@ class Audit(Store):
     def append_soon(self, draft: AuditDraft) -> None:
         """Write an entry of a read without waiting for the disk; a kill may lose those of the last moment."""
         self._waiting.append((self._clock(), draft))
-        if len(self._waiting) == 1:
-            self._writer.submit(self._settle_later)
+        # Each time: whether somebody is writing already cannot be known without a lock.
+        self._writer.submit(self._settle_later)
 
     def settle(self) -> None:
         """Write what waits, in one transaction."""
