@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryScopeRequest, readable_memory, writable_memory
-from auth.policy import MemoryScope, Visibility
+from auth.policy import TRUST_NAMES, MemoryScope, Visibility
 from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import InvalidRequest, ValidationFailed
@@ -120,9 +120,9 @@ def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
 
 
 def _metadata(fields: RawMemoryFields) -> JsonObject:
+    given = {name: value for name, value in fields.metadata.items() if name not in TRUST_NAMES}
     said = fields.provenance.get(CAPTURED_AT)
-    is_told = fields.metadata.get(CAPTURED_AT) is not None
-    return fields.metadata if said is None or is_told else {**fields.metadata, CAPTURED_AT: said}
+    return given if said is None or given.get(CAPTURED_AT) is not None else {**given, CAPTURED_AT: said}
 
 
 def _capture(fields: RawMemoryFields, memory_id: str, now: datetime) -> Capture:

@@ -37,6 +37,8 @@ async def test_nobody_makes_a_record_trusted_by_saying_so(owner: Person) -> None
     await owner.call("update_entity", entity_id=entity["id"], metadata=forged)
     (hit,) = await hits(owner, "Which queue does Heron use?")
     assert "trust_state" not in hit["metadata"]
+    said = await owner.call("store_raw_memory", raw_content="Heron is fast.", metadata=forged | {"kept": 1})
+    assert said["metadata"] == {"kept": 1}
     made = await owner.call("decide_review", item_id=await proposed(owner), verb="edit", content="Heron uses Valkey.")
     shown = {hit["id"]: hit["metadata"].get("trust_state") for hit in await hits(owner, "What does Heron use?")}
     assert shown[made["entity_id"]] == "verified"
