@@ -14,8 +14,6 @@ from stores.ledger.json_sql import AsJson
 from stores.ledger.store import Store
 from stores.ledger.writing import Writes
 
-MOST_CITED = 50_000
-
 _table = schema.citations
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
 _there = select(schema.entities.c.id, schema.entities.c.visibility).where(
@@ -54,29 +52,21 @@ class Cited:
     """Absent or invisible."""
 
 
-_last = func.max(_table.c.cited_at)
+_last = func.max(_table.c.cited_at).label("last_us")
 _grouped = (
-    select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), _last.label("last_us"))
+    select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), _last)
     .where(here(_table))
     .group_by(_table.c.record_id, _table.c.user_id, _table.c.visibility)
 )
-_some, _latest = (
-    select(AsJson(*found.c)).select_from(found)
-    for found in (
-        _grouped.where(_table.c.record_id.in_(_ids)).subquery(),
-        _grouped.order_by(_last.desc()).limit(MOST_CITED).subquery(),
-    )
-)
+_counted = _grouped.where(_table.c.record_id.in_(_ids)).subquery()
+_some = select(AsJson(*_counted.c)).select_from(_counted)
 
 
 class CitationReads(Store):
     """Reads of citations. The caller checks permissions."""
 
-    def citations(self, organization_id: str, record_ids: Iterable[str] | None = None) -> list[CitedBy]:
-        """Count by record, citing user and visibility key, for these ids or all."""
-        if record_ids is None:
-            rows = self._packed(_latest, {"organization": organization_id})
-            return [CitedBy._make(row) for row in rows]
+    def citations(self, organization_id: str, record_ids: Iterable[str]) -> list[CitedBy]:
+        """Count by record, citing user and visibility key."""
         return [
             CitedBy._make(row)
             for ids in in_chunks(record_ids)
