@@ -12,6 +12,7 @@ import typer
 from cli.evaluation import group as evaluation
 from cli.governance import correct, review
 from cli.release_notes.presets import PROVIDERS, PresetName
+from cli.sources import import_source
 
 app = typer.Typer(
     name="engrain",
@@ -315,6 +316,7 @@ def bench(
 
 app.add_typer(evaluation)
 app.command()(correct)
+app.command("import")(import_source)
 app.command()(review)
 
 

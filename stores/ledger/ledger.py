@@ -37,6 +37,7 @@ from stores.ledger.reclaiming import Resets
 from stores.ledger.relation_history import EndReads
 from stores.ledger.relations import RelationReads
 from stores.ledger.sessions import Expiry, Sessions
+from stores.ledger.source_imports import SourceImportReads
 from stores.ledger.spaces import Spaces
 from stores.ledger.task_counts import RelationCountReads, TaskCountReads
 from stores.ledger.teams import Teams
@@ -76,6 +77,7 @@ class Ledger:
         self.payloads = PayloadReads(database, clock)
         self.people = People(database, clock)
         self.idempotency = Idempotency(database, clock)
+        self.source_imports = SourceImportReads(database, clock)
         self.leases = Leases(database, clock)
         self.audit = Audit(database, clock)
         self.api_keys = ApiKeys(database, clock)

@@ -63,6 +63,7 @@ CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.leases, "name"),
     (schema.jobs, "id"),
     (schema.rejections, "memory_id"),
+    (schema.source_imports, "id"),
     (schema.project_access, "project_id"),
 )
 """With the column by which the table is erased in pages."""

@@ -17,7 +17,7 @@ from stores.ledger.account_tables import memberships as memberships
 from stores.ledger.account_tables import organizations as organizations
 from stores.ledger.account_tables import sessions as sessions
 from stores.ledger.account_tables import users as users
-from stores.ledger.columns import KeyText, field_names, key, micros, words
+from stores.ledger.columns import KeyText, field_names, key, micros, of_user, words
 from stores.ledger.columns import metadata as metadata
 from stores.records import Entity
 
@@ -365,4 +365,24 @@ jobs = Table(
     micros("started_at", nullable=True),
     micros("finished_at", nullable=True),
     Index("ix_jobs_due", "due_at"),
+)
+
+source_imports = Table(
+    "source_imports",
+    metadata,
+    _organization(),
+    key("id", primary_key=True),
+    of_user(),
+    key("adapter"),
+    words("source"),
+    key("memory_scope"),
+    key("scope_key", nullable=True),
+    words("options"),
+    key("status"),
+    micros("created_at"),
+    micros("updated_at"),
+    micros("completed_at", nullable=True),
+    words("checkpoint"),
+    words("progress"),
+    words("listed"),
 )

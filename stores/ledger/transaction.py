@@ -22,6 +22,7 @@ from stores.ledger.memories import MemoryWrites
 from stores.ledger.payloads import PayloadWrites
 from stores.ledger.rejections import RejectionWrites
 from stores.ledger.rows import Values
+from stores.ledger.source_imports import SourceImportWrites
 from stores.ledger.workflow import WorkflowReads
 from stores.ledger.writing import Entry, Writes, Writing
 from stores.records import Access, Entity, Identity, JsonObject, ProjectAccess
@@ -183,6 +184,7 @@ class Transaction:
         self.rejections = RejectionWrites(writing)
         self.people = PeopleWrites(writing)
         self.jobs = JobWrites(writing)
+        self.source_imports = SourceImportWrites(writing)
 
     @property
     def wrote(self) -> bool:

@@ -17,7 +17,11 @@ from tools.text.plain import one_line
 R = TypeVar("R", bound=Request)
 FIELDS = ("project", "project_id", "project_ids")
 """Request fields that refer to projects, on every operation."""
-KEYS = {"scope_key": "memory_scope", "promote_to_scope_key": "promote_to_scope"}
+KEYS = {
+    "scope_key": ("memory_scope",),
+    "promote_to_scope_key": ("promote_to_scope",),
+    "target_scope_key": ("target_scope", "target_memory_scope"),
+}
 """Request fields that refer to a project if another field is `project`."""
 NAMING = frozenset({*FIELDS, *KEYS, "metadata", "entities"})
 MOST = 10_000
@@ -52,7 +56,7 @@ class ProjectNames:
             value = getattr(request, name)
             if name in FIELDS and value:
                 update[name] = self._ids(request, name, value)
-            elif name in KEYS and value and getattr(request, KEYS[name], None) == "project":
+            elif name in KEYS and value and any(getattr(request, each, None) == "project" for each in KEYS[name]):
                 update[name] = self.id_of(value) or value
             elif name == "metadata" and isinstance(value, dict) and isinstance(said := value.get("project_id"), str):
                 update[name] = {**value, "project_id": self.id_of(said) or said}

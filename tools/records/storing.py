@@ -67,7 +67,7 @@ def store_in(
     """
     caller = call.caller
     ids = NeighbouringIds()
-    drafts = [_draft(caller, fields, ids) for fields in requests]
+    drafts = [draft_of(caller, fields, ids) for fields in requests]
     for project_id in {draft.project_id for draft in drafts} - {None}:
         require_live(str(project_id), tx.records.entity(str(project_id)))
     require_not_rejected(tx, drafts)
@@ -117,7 +117,8 @@ async def until_visible(app: App, caller: Principal, sequence: int, ids: Sequenc
     return BackgroundJobs(pending_indexes=sorted(pending))
 
 
-def _draft(caller: Principal, fields: EntityFields, ids: NeighbouringIds) -> EntityDraft:
+def draft_of(caller: Principal, fields: EntityFields, ids: NeighbouringIds) -> EntityDraft:
+    """Draft an entity in the scope and project that its metadata names, if the caller may write there."""
     metadata = without_stamped(fields.metadata or {})
     scope = metadata.pop("memory_scope", None)
     project_id = project_named(metadata)

@@ -1,0 +1,33 @@
+"""`engrain import`."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.governance import JsonOption, UrlOption
+
+
+def import_source(  # noqa: PLR0913 - a parameter for each flag
+    source: Annotated[Path, typer.Argument(help="A file, a folder, or a zip archive.")],
+    format_name: Annotated[
+        str | None, typer.Option("--format", "-f", help="Its format; without it, Engrain looks.")
+    ] = None,
+    project: Annotated[str | None, typer.Option("--project", "-p", help="Project whose members may read it.")] = None,
+    scope: Annotated[
+        str | None, typer.Option(help="Who may read it, else: private (only you), organization, team, shared.")
+    ] = None,
+    scope_key: Annotated[str | None, typer.Option("--scope-key", help="Which team or memory space.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would come.")] = False,
+    as_json: JsonOption = False,
+    url: UrlOption = None,
+) -> None:
+    """Bring what other tools keep: transcripts, chats, notes, mail, a Git history. A second run adds what is new.
+
+    An interrupted import goes on where it stopped. Private unless a project or scope is named.
+    """
+    from cli.importing import ImportOptions, run_import  # noqa: PLC0415 - only commands that talk to a server need it
+
+    wanted = ImportOptions(source, format_name, project, scope, scope_key, dry_run, as_json, url)
+    raise typer.Exit(run_import(os.environ, wanted))

@@ -1,0 +1,123 @@
+"""Imports over the catalogue: what is new is kept once, what changed is revised, what is wrong is named."""
+
+from typing import Any
+
+import pytest
+
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
+from tests.people import Person, caught_up
+
+pytestmark = pytest.mark.anyio
+
+SOURCE = "file:///home/ada/notes.jsonl"
+
+
+def said(key: str, content: str, **more: Any) -> dict[str, Any]:
+    return {"key": key, "content": content, "origin": {"path": "notes.jsonl", "line": 1}} | more
+
+
+async def begun(who: Person, **more: Any) -> str:
+    started = await who.call("start_import", source_uri=SOURCE, adapter_name="jsonl", **more)
+    assert started["status"] == "running"
+    return str(started["import_id"])
+
+
+async def sent(who: Person, import_id: str, *records: dict[str, Any], **more: Any) -> Any:
+    return await who.call("keep_import_records", import_id=import_id, records=[*records], **more)
+
+
+async def test_a_second_run_adds_only_what_is_new_and_revises_what_changed(owner: Person) -> None:
+    import_id = await begun(owner)
+    turn = {"thread_id": "t1", "speaker": "Ada", "participants": ["Ada"], "captured_at": "2025-03-01T10:00:00Z"}
+    done = await sent(
+        owner, import_id, said("a", "The pager moved."), said("b", "Heron ships on Friday.", metadata=turn),
+        checkpoint={"file": "notes.jsonl", "items": 2}, completed=True,
+    )  # fmt: skip
+    assert (done["status"], done["progress"]["imported_count"], done["progress"]["raw_memory_count"]) == (
+        "completed", 2, 2,
+    )  # fmt: skip
+    assert await begun(owner) == import_id
+    again = await sent(owner, import_id, said("a", "The pager moved again."), said("b", "Heron ships on Friday."),
+                       said("c", "Redis is gone."), completed=True)  # fmt: skip
+    counts = again["progress"]
+    assert [counts[f"{name}_count"] for name in ("imported", "superseded", "dedupe")] == [1, 1, 1]
+    await caught_up(owner)
+    found = await owner.call("search", query="When does Heron ship?", participants=["ada"], thread_id="t1")
+    assert [hit["content"] for hit in found["results"]] == ["Heron ships on Friday."]
+    memory = await owner.call("get_capture", capture_id=found["results"][0]["id"])
+    assert memory["captured_at"].startswith("2025-03-01T10:00:00")
+    assert memory["provenance"].items() >= {"import_id": import_id, "source": SOURCE, "path": "notes.jsonl"}.items()
+    assert (memory["source_id"], memory["capture_surface"]) == ("b", "import:jsonl")
+
+
+async def test_an_interrupted_import_goes_on_after_its_checkpoint(owner: Person) -> None:
+    import_id = await begun(owner)
+    await sent(owner, import_id, said("a", "One."), checkpoint={"file": "notes.jsonl", "items": 1})
+    resumed = await owner.call("start_import", source_uri=SOURCE, adapter_name="jsonl")
+    assert (resumed["checkpoint"], resumed["progress"]["imported_count"]) == ({"file": "notes.jsonl", "items": 1}, 1)
+
+
+async def test_entities_carry_their_relations_and_an_unknown_type_keeps_its_name(owner: Person) -> None:
+    project = (await owner.call("create_entity", name="Heron", entity_type="project"))["id"]
+    import_id = await begun(owner, target_memory_scope="project", target_scope_key=project)
+    records = [said(key, f"About {key}.", name=key, entity_type="topic") for key in ("Valkey", "Queue")]
+    links = [
+        {"source": "Queue", "relationship": "depends_on", "target": "Valkey"},
+        {"source": "Valkey", "relationship": "adores", "target": "Queue"},
+        {"source": "Queue", "relationship": "mentions", "target": "Nowhere"},
+    ]
+    done = await sent(owner, import_id, *records, relations=links, completed=True)
+    assert (done["progress"]["imported_count"], done["progress"]["skipped_count"]) == (2, 1)
+    (queue,) = [
+        each for each in (await owner.call("list_entities", entity_type="topic"))["entities"] if each["name"] == "Queue"
+    ]
+    shown = await owner.call("get_entity", entity_id=queue["id"])
+    assert shown["metadata"]["project_id"] == project
+    assert {(each["relationship"], each["name"]) for each in shown["related"]} >= {
+        ("DEPENDS_ON", "Valkey"), ("RELATED_TO", "Valkey"),
+    }  # fmt: skip
+
+
+async def test_a_refused_record_is_named_and_the_others_are_kept(owner: Person) -> None:
+    import_id = await begun(owner)
+    bad = said("bad", "Whenever.", metadata={"captured_at": "soon"})
+    done = await sent(
+        owner, import_id, said("good", "Kept."), bad,
+        skipped=[{"origin": {"path": "notes.jsonl", "line": 3}, "reason": "It is no JSON."}],
+    )  # fmt: skip
+    assert (done["progress"]["imported_count"], done["progress"]["error_count"]) == (1, 1)
+    assert done["errors"][0]["key"] == "bad"
+    assert done["skipped_records"][0]["reason"] == "It is no JSON."
+
+
+async def test_what_people_corrected_or_marked_wrong_does_not_come_back(owner: Person) -> None:
+    import_id = await begun(owner)
+    done = await sent(owner, import_id, said("a", "The port is 80."), said("b", "The port is 81."))
+    first, second = done["raw_memory_ids"]
+    await owner.call("correct_memory", source_id=first, action="wrong")
+    await owner.call("correct_memory", source_id=second, action="revise", revised_content="The port is 8420.")
+    again = await sent(owner, import_id, said("a", "The port is 80."), said("b", "The port is 81!"),
+                       said("c", "The port is 80."), completed=True)  # fmt: skip
+    assert [each["key"] for each in again["errors"]] == ["b", "c"]
+    await caught_up(owner)
+    assert (await owner.call("recall", query="port 80"))["memories"][0]["raw_content"] == "The port is 8420."
+
+
+async def test_only_its_starter_sees_an_import_and_an_ended_one_takes_nothing(owner: Person, member: Person) -> None:
+    import_id = await begun(owner)
+    refusal = await member.refused("source_import", Forbidden, import_id=import_id)
+    assert refusal.code == "source_import_forbidden"
+    await member.refused("keep_import_records", Forbidden, import_id=import_id)
+    assert (await owner.refused("source_import", NotFound, import_id="import_x")).code == "source_import_not_found"
+    assert (await member.call("list_imports"))["imports"] == []
+    assert (await owner.call("cancel_import", import_id=import_id))["status"] == "canceled"
+    await owner.refused("keep_import_records", Conflict, import_id=import_id)
+    assert (await owner.call("resume_import", import_id=import_id))["status"] == "running"
+
+
+async def test_bad_starts_are_refused(owner: Person, stranger: Person) -> None:
+    await owner.refused("start_import", InvalidRequest, source_uri=SOURCE, adapter_name="fax")
+    project = (await owner.call("create_entity", name="Heron", entity_type="project"))["id"]
+    place = {"target_memory_scope": "project", "target_scope_key": project}
+    await stranger.refused("start_import", NotFound, source_uri=SOURCE, adapter_name="jsonl", **place)
+    await owner.refused("keep_import_records", ValidationFailed, import_id="x", records=[{"key": "a"}])

@@ -1,0 +1,79 @@
+"""Batches of a source's records, as the server takes them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+
+from stores.records import JsonObject
+from tools.imports.files import SourceFiles
+from tools.imports.records import Adapter, ImportedRecord, ImportedRelation, Item, Origin, SkippedRecord
+
+BYTES = 1_000_000
+
+
+@dataclass(slots=True)
+class Batch:
+    """Next part of a source. `checkpoint` is the place after it."""
+
+    records: list[JsonObject] = field(default_factory=list)
+    relations: list[JsonObject] = field(default_factory=list)
+    skipped: list[JsonObject] = field(default_factory=list)
+    checkpoint: JsonObject = field(default_factory=dict)
+    characters: int = 0
+    is_last: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.records) + len(self.relations) + len(self.skipped)
+
+    def add(self, item: Item) -> None:
+        if isinstance(item, ImportedRecord):
+            self.records.append(_without_empty(asdict(item) | {"origin": _place(item.origin)}))
+            self.characters += len(item.content)
+        elif isinstance(item, SkippedRecord):
+            self.skipped.append({"origin": _place(item.origin), "reason": item.reason})
+        elif isinstance(item, ImportedRelation):
+            self.relations.append({"source": item.source, "relationship": item.relationship, "target": item.target})
+
+    def body(self) -> JsonObject:
+        """Return it as the body of a request."""
+        lists: JsonObject = {"records": [*self.records], "relations": [*self.relations], "skipped": [*self.skipped]}
+        return lists | {"checkpoint": self.checkpoint}
+
+
+def batches(
+    adapter: Adapter, source: SourceFiles, options: Mapping[str, str], after: Mapping[str, object], *, most: int
+) -> Iterator[Batch]:
+    """Read a source from a checkpoint on; `after` is empty for all of it. Batches hold up to about 1 MB of text.
+
+    A checkpoint names the file and the number of its items that are stored.
+    """
+    batch, file_name, done = Batch(), str(after.get("file", "")), int(str(after.get("items", 0)))
+    is_reached = not file_name
+    for file in adapter.files(source):
+        skip = 0
+        if not is_reached:
+            if file.name != file_name:
+                continue
+            is_reached, skip = True, done
+        for number, item in enumerate(adapter.read(file, options), start=1):
+            if number <= skip:
+                continue
+            batch.add(item)
+            batch.checkpoint = {"file": file.name, "items": number}
+            if batch.size >= most or batch.characters >= BYTES:
+                yield batch
+                batch = Batch(checkpoint=batch.checkpoint)
+    if not is_reached:  # The file is gone: known records are recognised by their keys.
+        yield from batches(adapter, source, options, {}, most=most)
+    elif batch.size:
+        yield batch
+
+
+def _place(origin: Origin) -> JsonObject:
+    return _without_empty(asdict(origin))
+
+
+def _without_empty(fields: JsonObject) -> JsonObject:
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in fields.items() if value is not None
+    }

@@ -1,0 +1,179 @@
+"""Request and result models of imports."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.policy import MemoryScope
+from stores.records import JsonObject
+from stores.source_imports import ImportStatus, SourceImport
+from tools.frame.operation import Filters, Request, Result
+from tools.records.entity_models import EntityId, Labels
+from tools.records.entity_types import EntityType
+from tools.records.memory_models import MemoryTitle, RawContent
+
+AT_ONCE = 1_000
+BATCH = 100
+KEY_LIMIT = 400
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+Key = Annotated[str, StringConstraints(min_length=1, max_length=KEY_LIMIT)]
+ImportId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class StartImportRequest(Request):
+    """A source to import."""
+
+    source_uri: Text = Field(description="Address of the source, which identifies it.")
+    adapter_name: Annotated[str, StringConstraints(min_length=1, max_length=100)] = Field(
+        "mbox", description="Format of the source; GET /api/ingestion/import-adapters lists them."
+    )
+    target_memory_scope: MemoryScope = Field("private", description="Who may read what is imported.")
+    target_scope_key: EntityId | None = Field(
+        None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
+    )
+    options: JsonObject = Field({}, description="What the adapter takes.")
+    batch_size: int = Field(BATCH, ge=1, le=AT_ONCE, description="Most records in one transaction.")
+    promotion_preview_approved: bool = Field(False, description="Accepted and ignored: an import promotes nothing.")
+
+
+class ImportRequest(Request):
+    """One import."""
+
+    import_id: ImportId = Field(description="Id of the import.")
+
+
+class ListImportsRequest(Filters):
+    """Select the caller's imports."""
+
+    limit: int = Field(50, ge=1, le=200, description="Most imports.")
+    offset: int = Field(0, ge=0, le=100_000, description="Imports to skip.")
+
+
+class PlaceInSource(Request):
+    """Where something stands in the source."""
+
+    path: Text = Field(description="Path within the source.")
+    line: int | None = Field(None, ge=1, description="Line, from 1.")
+    begin: int | None = Field(None, ge=0, description="First byte.")
+    end: int | None = Field(None, ge=0, description="Byte after the last.")
+
+
+class RecordToImport(Request):
+    """One record of a source."""
+
+    key: Key = Field(description="Identity in the source; a known one is not imported twice.")
+    name: MemoryTitle = Field("", description="Title.")
+    content: RawContent = Field(description="Text, kept verbatim.")
+    entity_type: EntityType | Literal["raw_memory"] = Field("raw_memory", description="A raw memory, or which entity.")
+    tags: Labels = Field([], description="Labels to browse by.")
+    metadata: JsonObject = Field({}, description="`captured_at`, `thread_id`, `speaker`, `participants`, `labels`, …")
+    origin: PlaceInSource = Field(description="Where it stands in the source.")
+
+
+class RelationToImport(Request):
+    """A relation between two imported entities."""
+
+    source: Key = Field(description="Key of the record that it starts at.")
+    relationship: Annotated[str, StringConstraints(min_length=1, max_length=100)] = Field(description="Its type.")
+    target: Key = Field(description="Key of the record that it leads to.")
+
+
+class SkippedPart(Request):
+    """Part of a source that could not be read."""
+
+    origin: PlaceInSource = Field(description="Where it stands in the source.")
+    reason: Text = Field(description="Why it was left out.")
+
+
+class KeepRecordsRequest(ImportRequest):
+    """The next records of a running import."""
+
+    records: Annotated[list[RecordToImport], Field(max_length=AT_ONCE)] = Field([], description="Records, in order.")
+    relations: Annotated[list[RelationToImport], Field(max_length=AT_ONCE)] = Field(
+        [], description="Relations between records that were sent."
+    )
+    skipped: Annotated[list[SkippedPart], Field(max_length=AT_ONCE)] = Field([], description="What was left out.")
+    checkpoint: JsonObject = Field({}, description="Place after these records, to go on from after an interruption.")
+    completed: bool = Field(False, description="Whether these were the last.")
+
+
+class ImportProgress(Result):
+    """Counts of an import since it began."""
+
+    imported_count: int = Field(description="New records.")
+    skipped_count: int = Field(description="Parts that could not be read or kept.")
+    dedupe_count: int = Field(description="Records that were there already.")
+    superseded_count: int = Field(description="Records that got a new revision, because the source changed.")
+    error_count: int = Field(description="Records that were refused.")
+    attachment_count: int = Field(description="Attachments that were named and not kept.")
+    extraction_pending_count: int = 0
+    raw_memory_count: int = Field(description="Raw memories among the new records.")
+
+
+class SourceImportView(Result):
+    """One import. Lists hold the last 100."""
+
+    import_id: str
+    adapter_name: str
+    adapter_version: str | None = None
+    source_identity: str
+    source_version: str | None = None
+    status: ImportStatus
+    privacy_class: str | None = None
+    target_memory_scope: str
+    target_scope_key: str | None
+    checkpoint: JsonObject | None = Field(description="Place after the last stored batch.")
+    progress: ImportProgress
+    raw_memory_ids: list[str]
+    dedupe_keys: list[str] = Field(description="Keys of new records.")
+    duplicate_dedupe_keys: list[str] = Field(description="Keys of records that were there.")
+    skipped_records: list[JsonObject]
+    errors: list[JsonObject]
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+
+
+class ImportsView(Result):
+    """The caller's imports, those with the latest news first."""
+
+    imports: list[SourceImportView]
+    has_more: bool
+
+
+class AdapterView(Result):
+    """One format that can be imported."""
+
+    name: str
+    summary: str
+
+
+class AdaptersView(Result):
+    """Formats that can be imported."""
+
+    adapters: list[AdapterView]
+
+
+LISTS = ("raw_memory_ids", "dedupe_keys", "duplicate_dedupe_keys", "skipped_records", "errors")
+
+
+def import_view(found: SourceImport) -> SourceImportView:
+    fields: dict[str, object] = {name: found.listed.get(name, []) for name in LISTS}
+    return SourceImportView.model_validate(
+        fields
+        | {
+            "import_id": found.id,
+            "adapter_name": found.adapter,
+            "source_identity": found.source,
+            "status": found.status,
+            "target_memory_scope": found.memory_scope,
+            "target_scope_key": found.scope_key,
+            "checkpoint": found.checkpoint or None,
+            "progress": found.progress,
+            "created_at": found.created_at,
+            "updated_at": found.updated_at,
+            "completed_at": found.completed_at,
+        }
+    )

@@ -1,0 +1,214 @@
+"""Imports over REST: a client reads the source with an adapter and sends its records in batches."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+
+from auth.memory_policy import MemoryScopeRequest, writable_memory
+from auth.visibility import private_key
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from stores.ledger import Transaction
+from stores.records import JsonObject
+from stores.source_imports import ENDED, ImportStatus, SourceImport
+from tools.app import App
+from tools.frame.audit_entries import memory_entry
+from tools.frame.operation import WRITERS, Call, Operation, Request, Route, mutation
+from tools.imports.adapters import ADAPTERS
+from tools.imports.keeping import keep_records, place_of
+from tools.imports.models import (
+    AdaptersView,
+    AdapterView,
+    ImportRequest,
+    ImportsView,
+    KeepRecordsRequest,
+    ListImportsRequest,
+    SourceImportView,
+    StartImportRequest,
+    import_view,
+)
+from tools.runtime.events import Event
+from tools.runtime.threads import in_thread
+
+EVENT = "source_import_updated"
+
+
+async def list_import_adapters(_app: App, _call: Call, _request: Request) -> AdaptersView:
+    """List the formats that can be imported."""
+    return AdaptersView(adapters=[AdapterView(name=name, summary=each.summary) for name, each in ADAPTERS.items()])
+
+
+async def start_import(app: App, call: Call, request: StartImportRequest) -> SourceImportView:
+    """Begin an import, or go on with the one of the same source into the same scope.
+
+    One that was interrupted goes on after its `checkpoint`; an ended one begins anew and adds only what is new.
+    """
+    caller = call.caller
+    if request.adapter_name not in ADAPTERS:
+        raise InvalidRequest(
+            f"There is no import format {request.adapter_name}.",
+            remediation=f"Formats are {', '.join(ADAPTERS)}.",
+            details={"field": "body.adapter_name"},
+        )
+    place = writable_memory(caller, MemoryScopeRequest(request.target_memory_scope, request.target_scope_key))
+    named = "\0".join((caller.user_id, request.adapter_name, request.source_uri, place.key))
+    import_id = f"import_{hashlib.sha256(named.encode(errors='surrogatepass')).hexdigest()[:24]}"
+
+    def begin(tx: Transaction) -> SourceImport:
+        fresh = SourceImport(
+            id=import_id,
+            user_id=caller.user_id,
+            adapter=request.adapter_name,
+            source=request.source_uri,
+            memory_scope=place.memory_scope,
+            scope_key=place.scope_key if place.memory_scope != "private" else None,
+            options=request.options,
+            status="running",
+            created_at=tx.now,
+            updated_at=tx.now,
+        )
+        found = tx.source_imports.find(import_id)
+        if found is None or found.status in ENDED:
+            return fresh
+        return replace(found, status="running", updated_at=tx.now)
+
+    return await _written(app, call, begin)
+
+
+async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest) -> SourceImportView:
+    """Store the next records of a running import with its checkpoint, in one transaction.
+
+    Records with a known key are left as they are, or revised where the source changed. A record that is refused is
+    listed in `errors`, and the others are stored.
+    """
+    caller = call.caller
+    home = await in_thread(app.accounts.home_of, caller.user_id)
+
+    def keep(tx: Transaction) -> SourceImport:
+        target = _own(call, tx.source_imports.find(request.import_id), request.import_id)
+        _require_running(target)
+        status: ImportStatus = "completed" if request.completed else "running"
+        kept = keep_records(tx, caller, target, request)
+        place = place_of(caller, target)
+        details: JsonObject = {
+            "import_id": target.id,
+            "memory_scope": target.memory_scope,
+            "records": len(request.records),
+        }
+        tx.audit(memory_entry(home, call, "memory.import", place, details, {"scope_key": place.scope_key}))
+        return replace(
+            kept,
+            status=status,
+            checkpoint=request.checkpoint or kept.checkpoint,
+            updated_at=tx.now,
+            completed_at=tx.now if request.completed else None,
+        )
+
+    return await _written(app, call, keep, deferred=True)
+
+
+async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
+    """Go on with an import that failed, was paused or was cancelled, after its `checkpoint`."""
+
+    def resume(tx: Transaction) -> SourceImport:
+        found = _own(call, tx.source_imports.find(request.import_id), request.import_id)
+        if found.status == "completed":
+            raise Conflict("This import is complete.", remediation="Begin it anew to add what is new in the source.")
+        return replace(found, status="running", updated_at=tx.now, completed_at=None)
+
+    return await _written(app, call, resume)
+
+
+async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
+    """End an import; what it stored stays."""
+
+    def cancel(tx: Transaction) -> SourceImport:
+        found = _own(call, tx.source_imports.find(request.import_id), request.import_id)
+        if found.status in ENDED:
+            return found
+        return replace(found, status="canceled", updated_at=tx.now, completed_at=tx.now)
+
+    return await _written(app, call, cancel)
+
+
+async def source_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
+    """Return an import of the caller: counts, checkpoint, and what could not be kept."""
+    found = await in_thread(app.ledger.source_imports.find, call.caller.organization_id, request.import_id)
+    return import_view(_own(call, found, request.import_id))
+
+
+async def list_imports(app: App, call: Call, request: ListImportsRequest) -> ImportsView:
+    """List the caller's imports, those with the latest news first."""
+    caller, limit = call.caller, request.limit
+    found = await in_thread(
+        app.ledger.source_imports.of_user, caller.organization_id, caller.user_id, limit + 1, request.offset
+    )
+    return ImportsView(imports=[import_view(each) for each in found[:limit]], has_more=len(found) > limit)
+
+
+async def _written(
+    app: App, call: Call, change: Callable[[Transaction], SourceImport], *, deferred: bool = False
+) -> SourceImportView:
+    caller = call.caller
+
+    def write() -> SourceImport:
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
+            found = change(tx)
+            tx.source_imports.keep(found)
+        return found
+
+    found = await in_thread(write)
+    data: JsonObject = {"import_id": found.id, "status": found.status, "progress": found.progress}
+    event = Event(EVENT, data, app.clock())
+    await app.events.announce(caller.organization_id, [(event, private_key(caller.user_id))])
+    return import_view(found)
+
+
+def _own(call: Call, found: SourceImport | None, import_id: str) -> SourceImport:
+    if found is None:
+        raise NotFound(
+            f"There is no import {import_id}.",
+            code="source_import_not_found",
+            remediation="List yours with GET /api/ingestion/imports.",
+        )
+    if found.user_id != call.caller.user_id:
+        raise Forbidden(
+            "Only who started an import may see it.",
+            code="source_import_forbidden",
+            remediation="Ask them, or import the source yourself.",
+        )
+    return found
+
+
+def _require_running(found: SourceImport) -> None:
+    if found.status != "running":
+        raise Conflict(
+            f"This import is {found.status}.",
+            remediation=f"Go on with POST /api/ingestion/imports/{found.id}/resume, or begin it anew.",
+        )
+
+
+_PATH = "/api/ingestion/imports"
+_ONE = _PATH + "/{import_id}"
+
+OPERATIONS = (
+    Operation(list_import_adapters, route=Route("GET", "/api/ingestion/import-adapters", tag="imports")),
+    Operation(list_imports, roles=WRITERS, route=Route("GET", _PATH, tag="imports")),
+    Operation(
+        source_import, route=Route("GET", "/api/memory/source-imports/{import_id}", tag="imports", errors=(403, 404))
+    ),
+    mutation(
+        start_import, Route("POST", _PATH, status=201, tag="imports", errors=(400,)), roles=WRITERS, events=(EVENT,)
+    ),
+    mutation(
+        keep_import_records,
+        Route("POST", _ONE + "/records", tag="imports", errors=(404, 409), body_limit=64 * 1024 * 1024),
+        roles=WRITERS,
+        events=(EVENT, "raw_capture_changed", "entity_created"),
+    ),
+    mutation(
+        resume_import, Route("POST", _ONE + "/resume", tag="imports", errors=(404, 409)), roles=WRITERS, events=(EVENT,)
+    ),
+    mutation(
+        cancel_import, Route("POST", _ONE + "/cancel", tag="imports", errors=(404,)), roles=WRITERS, events=(EVENT,)
+    ),
+)
