@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, literal, or_, select, update
 
 from stores.errors import NotFound
 from stores.ledger import schema
@@ -15,7 +15,7 @@ from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import check_keys, check_text, dump_json, key_of
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.json_sql import AsJson, listed
+from stores.ledger.json_sql import AsJson, insert_rows, listed
 from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, Values, entity_columns, to_entity
 from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
@@ -151,6 +151,10 @@ class MemoryWrites(CitationWrites):
     def memory(self, memory_id: str) -> RawMemory | None:
         return self._one(_by_ids, self._here | {"ids": [memory_id]}, _to_memory)
 
+    def by_ids(self, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
+        rows = (row for ids in in_chunks(memory_ids) for row in self._run(_by_ids, self._here | {"ids": ids}))
+        return {memory.entity.id: memory for memory in sound(rows, _to_memory)}
+
     def same_memory(self, visibility: str, text: str) -> RawMemory | None:
         """Return the first raw memory with this exact text."""
         values = self._here | {"visibility": visibility, "content_hash": content_hash(text)}
@@ -181,10 +185,16 @@ class MemoryWrites(CitationWrites):
         return sound(self._run(_from_source, values), _to_memory)
 
     def create_memory(self, draft: EntityDraft, capture: Capture) -> RawMemory:
-        (entity,) = self._records.create_entities([(replace(draft, entity_type=RAW_MEMORY), None)])
-        self._run(insert(_table), _values(entity.id, capture) | {"organization_id": self.organization_id})
-        self._record_capture(memory := RawMemory(entity, capture), "create")
-        return memory
+        return self.create_memories([(draft, capture)])[0]
+
+    def create_memories(self, drafts: Sequence[tuple[EntityDraft, Capture]]) -> list[RawMemory]:
+        rows = [_values(draft.id, capture) | {"organization_id": self.organization_id} for draft, capture in drafts]
+        entities = self._records.create_entities([(replace(each, entity_type=RAW_MEMORY), None) for each, _ in drafts])
+        insert_rows(self._connection, _table, rows)
+        made = [RawMemory(entity, capture) for entity, (_, capture) in zip(entities, drafts, strict=True)]
+        for memory in made:
+            self._record_capture(memory, "create")
+        return made
 
     def revise_memory(self, changed: Entity, **said: Any) -> RawMemory:
         """Store the next revision of a raw memory that follows its source, with fields of its capture."""

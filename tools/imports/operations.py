@@ -14,7 +14,7 @@ from tools.app import App
 from tools.frame.audit_entries import memory_entry
 from tools.frame.operation import WRITERS, Call, Operation, Request, Route, mutation
 from tools.imports.adapters import ADAPTERS
-from tools.imports.keeping import keep_records, place_of
+from tools.imports.keeping import RecordRefused, keep_records, place_of
 from tools.imports.models import (
     AdaptersView,
     AdapterView,
@@ -82,13 +82,14 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
     """
     caller = call.caller
     home = await in_thread(app.accounts.home_of, caller.user_id)
+    wrong: dict[str, str] = {}
 
     def keep(tx: Transaction) -> SourceImport:
         target = _own(call, tx.source_imports.find(request.import_id), request.import_id)
         _require_running(target)
         status: ImportStatus = "completed" if request.completed else "running"
-        kept = keep_records(tx, caller, target, request)
-        place = place_of(caller, target)
+        kept = keep_records(tx, call, target, request, wrong)
+        place = place_of(call, target)
         details: JsonObject = {
             "import_id": target.id,
             "memory_scope": target.memory_scope,
@@ -103,7 +104,11 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
             completed_at=tx.now if request.completed else None,
         )
 
-    return await _written(app, call, keep, deferred=True)
+    while True:
+        try:
+            return await _written(app, call, keep, deferred=True)
+        except RecordRefused as refused:
+            wrong[refused.key or ""] = str(refused)
 
 
 async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:

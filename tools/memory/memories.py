@@ -66,12 +66,17 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
 
 def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) -> tuple[EntityDraft, Capture]:
     """Draft a raw memory for `Transaction.create_memory`."""
-    place = writable_memory(caller, scope_of(fields))
-    draft = _draft(fields, place)
+    draft, capture = unchecked_draft(fields, writable_memory(caller, scope_of(fields)), tx.now)
     require_not_rejected(tx, [draft])
     if draft.project_id is not None:
         require_live(draft.project_id, tx.records.entity(draft.project_id))
-    return draft, _capture(fields, draft.id, tx.now)
+    return draft, capture
+
+
+def unchecked_draft(fields: RawMemoryFields, place: Visibility, now: datetime) -> tuple[EntityDraft, Capture]:
+    """Draft a raw memory in a place that was checked, of words that are yet to be checked for rejected ones."""
+    draft = _draft(fields, place)
+    return draft, _capture(fields, draft.id, now)
 
 
 class ScopedFields(Filters):

@@ -30,10 +30,13 @@ def require_not_rejected(tx: Transaction, drafts: Iterable[EntityDraft]) -> None
     """Raise Conflict if one of the drafts states what was marked wrong."""
     found = rejected_among(tx, drafts)
     if found:
-        memory_id = next(iter(found.values()))
-        raise Conflict(
-            f"These words were marked wrong in this scope (memory {memory_id}), so they are not kept again.",
-            remediation="Write what is right; or, if they are right after all, have an owner or admin restore "
-            f"{memory_id} with POST /api/memory/inspect/{memory_id}/corrections.",
-            details={"rejected": memory_id},
-        )
+        raise rejection(next(iter(found.values())))
+
+
+def rejection(memory_id: str) -> Conflict:
+    return Conflict(
+        f"These words were marked wrong in this scope (memory {memory_id}), so they are not kept again.",
+        remediation="Write what is right; or, if they are right after all, have an owner or admin restore "
+        f"{memory_id} with POST /api/memory/inspect/{memory_id}/corrections.",
+        details={"rejected": memory_id},
+    )

@@ -51,7 +51,7 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
     return await in_thread(write)
 
 
-def store_in(
+def store_in(  # noqa: PLR0913 - three are for the derived, the trusted and the imported ones
     call: Call,
     tx: Transaction,
     requests: Sequence[EntityFields],
@@ -59,6 +59,7 @@ def store_in(
     sync: bool,
     made_of: Collection[Entity | Visibility] = (),
     trust: TrustState | None = None,
+    ids: NeighbouringIds | None = None,
 ) -> list[Entity]:
     """Write entities with their relations in an open transaction.
 
@@ -66,7 +67,7 @@ def store_in(
     may read the entities. A raw memory named by `metadata.raw_memory_id` counts too, and is linked.
     """
     caller = call.caller
-    ids = NeighbouringIds()
+    ids = ids or NeighbouringIds()
     drafts = [draft_of(caller, fields, ids) for fields in requests]
     for project_id in {draft.project_id for draft in drafts} - {None}:
         require_live(str(project_id), tx.records.entity(str(project_id)))

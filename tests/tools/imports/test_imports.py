@@ -81,12 +81,16 @@ async def test_entities_carry_their_relations_and_an_unknown_type_keeps_its_name
 async def test_a_refused_record_is_named_and_the_others_are_kept(owner: Person) -> None:
     import_id = await begun(owner)
     bad = said("bad", "Whenever.", metadata={"captured_at": "soon"})
+    unmade = said("unmade", "Of nothing.", entity_type="note", metadata={"raw_memory_id": "raw_memory_none"})
     done = await sent(
-        owner, import_id, said("good", "Kept."), bad,
+        owner, import_id, said("good", "Kept."), bad, said("good", "Kept."), unmade, said("fine", "A.", name="A",
+        entity_type="project"),
         skipped=[{"origin": {"path": "notes.jsonl", "line": 3}, "reason": "It is no JSON."}],
     )  # fmt: skip
-    assert (done["progress"]["imported_count"], done["progress"]["error_count"]) == (1, 1)
-    assert done["errors"][0]["key"] == "bad"
+    assert [done["progress"][f"{each}_count"] for each in ("imported", "dedupe", "error")] == [2, 1, 2]
+    assert {each["key"] for each in done["errors"]} == {"bad", "unmade"}
+    (project,) = (await owner.call("list_entities", entity_type="project"))["entities"]
+    assert (await owner.call("project_metrics", project_id=project["id"]))["metrics"]["project_name"] == "A"
     assert done["skipped_records"][0]["reason"] == "It is no JSON."
 
 
