@@ -81,7 +81,7 @@ async def test_entities_carry_their_relations_and_an_unknown_type_keeps_its_name
 async def test_a_refused_record_is_named_and_the_others_are_kept(owner: Person) -> None:
     import_id = await begun(owner)
     bad = said("bad", "Whenever.", metadata={"captured_at": "soon"})
-    unmade = said("unmade", "Of nothing.", entity_type="note", metadata={"raw_memory_id": "raw_memory_none"})
+    unmade = said("unmade", "Of nothing.", entity_type="task", metadata={"epic_id": "epic_none"})
     done = await sent(
         owner, import_id, said("good", "Kept."), bad, said("good", "Kept."), unmade, said("fine", "A.", name="A",
         entity_type="project"),
