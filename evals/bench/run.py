@@ -11,6 +11,7 @@ from pathlib import Path
 from evals.bench.figures import table
 from evals.bench.governance import measure_governance
 from evals.bench.graph import measure_graph
+from evals.bench.imports import measure_imports
 from evals.bench.jobs import measure_jobs
 from evals.bench.measurement import Measurement
 from evals.bench.memory import measure_memory
@@ -74,6 +75,7 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_graph(measurement, Path(folder) / "graph")
         measure_jobs(measurement, Path(folder) / "jobs")
         measure_governance(measurement, Path(folder) / "governance")
+        measure_imports(measurement, Path(folder) / "imports")
         measure_release_notes(measurement, Path(folder) / "histories")
 
 
