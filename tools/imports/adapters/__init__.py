@@ -1,0 +1,1 @@
+"""Adapters, one format each."""

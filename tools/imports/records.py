@@ -1,0 +1,75 @@
+"""Records that adapters read from other tools' files."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from stores.records import RAW_MEMORY, JsonObject
+from tools.imports.files import SourceFile, SourceFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Place of a record in its source."""
+
+    path: str
+    """Relative to the imported folder or archive; `/` between folders."""
+    line: int | None = None
+    """From 1."""
+    begin: int | None = None
+    end: int | None = None
+    """Bytes in the file, half-open."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRecord:
+    """One memory or entity, verbatim."""
+
+    key: str
+    """Identity that stays the same when the source is read again, at most 400 characters: a message id, a path."""
+    name: str
+    content: str
+    origin: Origin
+    entity_type: str = RAW_MEMORY
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+    """`captured_at` and `occurred_at` (ISO 8601), `thread_id`, `ordinal`, `speaker`, `participants`, `labels`, …"""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRelation:
+    """Relation between two records of the same import, by their keys; it comes after both."""
+
+    source: str
+    relationship: str
+    target: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRecord:
+    """Part of a source that could not be read."""
+
+    origin: Origin
+    reason: str
+
+
+Item = ImportedRecord | ImportedRelation | SkippedRecord
+
+
+class Adapter(Protocol):
+    """Reader of one format. It yields the same items in the same order each time, in bounded memory."""
+
+    name: str
+    """Stable, as users type it: `claude-code`, `mbox`."""
+    summary: str
+    is_global: bool
+    """Its keys are unique everywhere (message ids, hashes), not just within one folder."""
+
+    def files(self, source: SourceFiles) -> Iterable[SourceFile]:
+        """Return the files of this format, in a fixed order; empty if the source holds none."""
+        ...
+
+    def read(self, file: SourceFile, options: Mapping[str, str]) -> Iterator[Item]:
+        """Read one file; what is damaged becomes a SkippedRecord."""
+        ...
