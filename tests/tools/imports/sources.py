@@ -1,0 +1,41 @@
+"""Builds sources of imports in a folder, and reads them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from tools.imports.adapters import ADAPTERS
+from tools.imports.files import SourceFiles, open_source
+from tools.imports.records import ImportedRecord, ImportedRelation, Item, SkippedRecord
+
+Contents = Mapping[str, str | bytes]
+
+
+def made(folder: Path, files: Contents) -> SourceFiles:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return open_source(folder)
+
+
+def json_lines(*values: object) -> str:
+    return "".join(json.dumps(value) + "\n" for value in values)
+
+
+def items(adapter: str, source: SourceFiles) -> list[Item]:
+    reader = ADAPTERS[adapter]
+    return [item for file in reader.files(source) for item in reader.read(file, {})]
+
+
+def records(adapter: str, source: SourceFiles) -> list[ImportedRecord]:
+    return [item for item in items(adapter, source) if isinstance(item, ImportedRecord)]
+
+
+def relations(adapter: str, source: SourceFiles) -> list[tuple[str, str, str]]:
+    found = (item for item in items(adapter, source) if isinstance(item, ImportedRelation))
+    return [(item.source, item.relationship, item.target) for item in found]
+
+
+def skipped(adapter: str, source: SourceFiles) -> list[str]:
+    return [item.reason for item in items(adapter, source) if isinstance(item, SkippedRecord)]

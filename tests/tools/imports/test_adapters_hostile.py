@@ -1,0 +1,132 @@
+"""Hostile input, in every format."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.tools.imports.sources import items, json_lines, made, records, skipped
+from tools.imports.adapters import ADAPTERS, recognised
+from tools.imports.adapters.base import fitted, moment, split
+from tools.imports.files import open_source
+from tools.imports.records import ImportedRecord, Origin, SkippedRecord
+
+NAMES = ("conversations.json", "a.jsonl", "a.md", "CLAUDE.md", "a.mbox", "cur/1", "session-1.json", "opencode.db", ".git")
+DEEP = b'{"content": ' + b"[" * 100_000
+BAD = {
+    "empty": b"",
+    "binary": bytes(range(256)) * 50,
+    "truncated": b'[{"uuid": "1", "chat_messages": [{"uuid": "2", "sender": "human", "te',
+    "deep": DEEP,
+    "wide": "Grüße".encode("utf-16") * 100,
+    "numbers": b'{"content": "x", "captured_at": 1e999, "ordinal": NaN, "id": 9' + b"9" * 5_000 + b"}\n",
+    "mail": b"From x 10:00\nContent-Type: multipart/mixed; boundary=\nDate: \xff\nSubject: =?x?b?!?=\nTo: <<<>>,,;:\n\n--\n\nFrom x 10:01\n",
+    "front": b"---\n" + b"a" + b" " * 50_000 + b"b\n- x\n: y\n---\n[[a]]",
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_content_never_raises(tmp_path: Path, name: str, kind: str) -> None:
+    made(tmp_path, {name: BAD[kind]})
+    for source in (open_source(tmp_path), open_source(tmp_path / name)):
+        recognised(source)
+        for adapter in ADAPTERS:
+            assert items(adapter, source) == items(adapter, source)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("\ud800\0"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "parent", "role"]) | st.text(max_size=3), inner, max_size=4),
+    max_leaves=8,
+)
+FIELDS = {
+    "claude-code": ("type", "sessionId", "message", "uuid", "timestamp", "cwd", "summary"),
+    "codex": ("type", "payload", "role", "content", "id", "timestamp"),
+    "gemini-cli": ("id", "type", "content", "timestamp", "sessionId", "$set"),
+    "jsonl": ("content", "text", "id", "tags", "type", "metadata", "captured_at", "labels"),
+    "mcp-memory": ("type", "name", "entityType", "observations", "from", "to", "relationType"),
+}
+
+
+@pytest.mark.parametrize("adapter", FIELDS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_json_becomes_records_that_fit(tmp_path: Path, adapter: str, data: st.DataObject) -> None:
+    kinds = st.sampled_from(["user", "assistant", "message", "gemini", "entity", "relation"])
+    line = st.fixed_dictionaries({}, optional={name: kinds | JSON for name in FIELDS[adapter]})
+    made(tmp_path, {"a.jsonl": json_lines(*data.draw(st.lists(line, max_size=4)))})
+    _all_fit(adapter, tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("adapter", ["chatgpt", "claude-chat", "slack"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_export_becomes_records_that_fit(tmp_path: Path, adapter: str, data: st.DataObject) -> None:
+    node = st.fixed_dictionaries({}, optional={"message": JSON, "parent": st.sampled_from(["a", "b"]) | JSON})
+    fields = {"mapping": st.dictionaries(st.sampled_from(["a", "b"]), node | JSON), "chat_messages": st.lists(JSON), "ts": JSON, "files": JSON, "user": JSON}
+    talks = data.draw(st.lists(st.fixed_dictionaries({}, optional={name: value | JSON for name, value in fields.items()}), max_size=3))
+    text = json.dumps(talks)
+    made(tmp_path, {"users.json": text, "c/2026-01-01.json": text, "conversations.json": text})
+    _all_fit(adapter, tmp_path / "conversations.json")
+    _all_fit(adapter, tmp_path)
+
+
+def _all_fit(adapter: str, path: Path) -> None:
+    for item in items(adapter, open_source(path)):
+        if isinstance(item, ImportedRecord):
+            assert 0 < len(item.key) <= 400
+            assert item.content
+            json.dumps(item.metadata, allow_nan=False).encode()
+            (item.key + item.name + item.content + "".join(item.tags)).encode()
+
+
+def test_records_are_cut_to_the_limits_of_the_store() -> None:
+    origin = Origin("a.md")
+    content = "# One\n" + "x" * 30_000 + "\n# Two\n" + "y" * 60_000
+    parts = list(fitted(ImportedRecord("k", "n" * 900, content, origin, "note", ("t" * 900, "", "t"))))
+    assert "".join(part.content for part in parts) == content
+    assert [part.key for part in parts] == ["k", "k#2", "k#3"]
+    assert parts[1].content.startswith("# Two")
+    assert [part.name for part in parts] == ["n" * 200, "n" * 196 + " (2)", "n" * 196 + " (3)"]
+    assert parts[0].tags == ("t" * 200, "t")
+    (memory,) = fitted(ImportedRecord("k" * 900, "", "a\0\ud800b", origin, metadata={"memory_scope": "public", "x": float("nan")}))
+    assert (memory.name, memory.content, memory.metadata) == ("a.md", "a\ufffd\ufffdb", {"x": "nan"})
+    assert len(memory.key) <= 400
+
+
+@given(st.text(alphabet="ab #\n", max_size=300), st.integers(1, 40))
+def test_splitting_loses_nothing(text: str, limit: int) -> None:
+    parts = list(split(text, limit))
+    assert "".join(parts) == text
+    assert all(len(part) <= limit for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("value", "time"),
+    [
+        (0, "1970-01-01T00:00:00+00:00"), (1778148000000, "2026-05-07T10:00:00+00:00"), ("2099-12-31", "2099-12-31"),
+        ("7d", None), ("2026-99-99", None), (1e300, None), (float("nan"), None), (True, None), ([], None),
+    ],
+)  # fmt: skip
+def test_times(value: object, time: str | None) -> None:
+    assert moment(value) == time
+
+
+def test_a_key_counts_once_and_long_lines_are_skipped(tmp_path: Path) -> None:
+    text = json_lines({"id": "1", "content": "One"}, {"id": "1", "content": "Two"}, {"content": "x" * 17_000_000}, {"content": "Last"})
+    source = made(tmp_path, {"a.jsonl": text})
+    assert [each.content for each in records("jsonl", source)] == ["One", "Last"]
+    assert skipped("jsonl", source) == ["A second record has the key 1.", "The line is too long."]
+
+
+def test_members_of_an_archive_that_are_left_out_are_told(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("notes/a.md", "Text")
+        archive.writestr("../b.md", "Text")
+    source = open_source(tmp_path / "a.zip")
+    assert [item.origin.path for item in items("markdown", source)] == ["notes/a.md", "../b.md"]
+    assert isinstance(items("markdown", source)[1], SkippedRecord)
