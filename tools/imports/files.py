@@ -193,7 +193,9 @@ def _archive(path: Path, limits: Limits) -> SourceFiles:
         if info.is_dir() or _is_hidden(name.split("/")[:-1]):
             continue
         problem = _problem(info, name, limits)
-        if not problem and (name in found or len(found) >= limits.members or total + info.file_size > limits.total_bytes):
+        if not problem and (
+            name in found or len(found) >= limits.members or total + info.file_size > limits.total_bytes
+        ):
             problem = "The archive holds two of this name, or expands beyond the limit of an import."
         if problem:
             left_out.append(SourceFile(name.encode(errors="replace").decode(), info.file_size, problem=problem))

@@ -19,7 +19,11 @@ CHATGPT_TURN = {"author": {"role": "user"}, "content": {"content_type": "text", 
 
 
 def _claude_code() -> str:
-    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Done."}, {"type": "tool_use", "name": "x"}]
+    parts = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": "Done."},
+        {"type": "tool_use", "name": "x"},
+    ]
     result = [{"type": "tool_result", "content": "output"}]
     reminded = [{"type": "text", "text": "<system-reminder>x</system-reminder>"}, {"type": "text", "text": "Thanks"}]
     return json_lines(
@@ -90,7 +94,9 @@ def _opencode_database(path: Path) -> None:
         database.execute("INSERT INTO session VALUES ('ses_1', 'Imports', '/home/ann/shop')")
         for number, (role, text) in enumerate((("user", "Fix it"), ("assistant", "Done."))):
             data = json.dumps({"role": role})
-            database.execute("INSERT INTO message VALUES (?, 'ses_1', ?, ?)", (f"m{number}", 1778148000000 + number, data))
+            database.execute(
+                "INSERT INTO message VALUES (?, 'ses_1', ?, ?)", (f"m{number}", 1778148000000 + number, data)
+            )
             text_part, tool = json.dumps({"type": "text", "text": text}), json.dumps({"type": "tool", "text": "x"})
             database.execute("INSERT INTO part VALUES ('1', ?, ?)", (f"m{number}", text_part))
             database.execute("INSERT INTO part VALUES ('2', ?, ?)", (f"m{number}", tool))
@@ -143,7 +149,10 @@ def test_sessions_of_agents(tmp_path: Path, name: str, adapter: str, thread: str
 def test_chatgpt_follows_the_current_branch(tmp_path: Path) -> None:
     def node(parent: str | None, text: str, role: str = "user", **message: object) -> dict[str, object]:
         content = {"content_type": "text", "parts": [text]}
-        return {"parent": parent, "message": {**CHATGPT_TURN, "id": text, "author": {"role": role}, "content": content, **message}}
+        return {
+            "parent": parent,
+            "message": {**CHATGPT_TURN, "id": text, "author": {"role": role}, "content": content, **message},
+        }
 
     nodes: dict[str, object] = {
         "root": {"parent": None, "message": None},
@@ -179,7 +188,9 @@ def test_claude_chat(tmp_path: Path) -> None:
         {"uuid": "1", "sender": "human", "text": "Hi", "created_at": NOW, "attachments": [{"file_name": "a.txt"}]},
         {"uuid": "2", "sender": "assistant", "text": "hm Hello", "content": told, "created_at": NOW},
     ]
-    source = made(tmp_path, {"conversations.json": json.dumps([{"uuid": "t", "name": "Talk", "chat_messages": messages}])})
+    source = made(
+        tmp_path, {"conversations.json": json.dumps([{"uuid": "t", "name": "Talk", "chat_messages": messages}])}
+    )
     assert recognised(source) is ADAPTERS["claude-chat"]
     first, second = records("claude-chat", source)
     assert (first.content, first.metadata["attachments"], second.content) == ("Hi", ["a.txt"], "Hello")
@@ -205,11 +216,21 @@ def test_instructions_become_rules_and_guides(tmp_path: Path) -> None:
 def test_notes_of_a_vault(tmp_path: Path) -> None:
     front = "---\ntitle: \"The shop\"\ntags: [retail, '#web']\naliases:\n  - Store\ncreated: 2024-05-07\ntype: Decision\nmood: calm\n---\n"
     body = "We sell [[Sub/Tea#Green|tea]] and [coffee](Coffee%20beans.md#x). #goods/hot `#code` [[Nobody]] ![[tea]]\n"
-    files = {"Shop.md": front + body, "Sub/Tea.md": "# Tea\n\nSee [[shop]].", "Coffee beans.md": "Beans.", ".obsidian/app.json": "{}"}
+    files = {
+        "Shop.md": front + body,
+        "Sub/Tea.md": "# Tea\n\nSee [[shop]].",
+        "Coffee beans.md": "Beans.",
+        ".obsidian/app.json": "{}",
+    }
     source = made(tmp_path, files)
     assert recognised(source) is ADAPTERS["markdown"]
     coffee, shop, tea = records("markdown", source)
-    assert (shop.name, shop.entity_type, shop.tags, shop.content) == ("The shop", "decision", ("retail", "web", "goods/hot"), body)
+    assert (shop.name, shop.entity_type, shop.tags, shop.content) == (
+        "The shop",
+        "decision",
+        ("retail", "web", "goods/hot"),
+        body,
+    )
     assert shop.metadata == {"captured_at": "2024-05-07", "aliases": ["Store"], "front_matter": {"mood": "calm"}}
     assert [(each.name, each.entity_type) for each in (coffee, tea)] == [("Coffee beans", "note"), ("Tea", "note")]
     assert relations("markdown", source) == [
@@ -239,33 +260,50 @@ def test_mail(tmp_path: Path) -> None:
         _mail(5, References="<4@x>"),
     ]
     stamp = b"From ann@example.org Thu May  7 10:00:00 2026\n"
-    made(tmp_path, {"box/all.mbox": b"\n".join(stamp + mail.replace(b"\nFrom here", b"\n>From here") for mail in mails)})
+    made(
+        tmp_path, {"box/all.mbox": b"\n".join(stamp + mail.replace(b"\nFrom here", b"\n>From here") for mail in mails)}
+    )
     made(tmp_path, {f"dir/.Sent/cur/{number}": mail for number, mail in enumerate(mails)})
     for folder, adapter in (("box", "mbox"), ("dir", "maildir")):
         source = open_source(tmp_path / folder)
         assert recognised(source) is ADAPTERS[adapter]
         found = records(adapter, source)
         assert [each.key for each in found] == [f"<{number}@x>" for number in range(1, 6)]
-        assert [each.metadata["thread_id"] for each in found] == ["<1@x>", "<1@x>", "<1@x>", "<5@x>", "<4@x>"]
+        assert [each.metadata["thread_id"] for each in found] == ["<1@x>", "<1@x>", "<1@x>", "<5@x>", "<5@x>"]
         first = found[0]
         assert (first.name, first.content.rstrip()) == ("Grüße 1", "Hello\n\nFrom here on")
         assert first.metadata["speaker"] == "Ann Ö"
         assert first.metadata["participants"] == ["Ann Ö", "ann@example.org", "bob@example.org"]
         assert (first.metadata["labels"], first.metadata["attachments"]) == (["Inbox", "Grüße"], ["a.pdf"])
-        assert (first.metadata["captured_at"], found[1].metadata["labels"]) == ("2026-05-07T10:00:00+02:00", [{"mbox": "all", "maildir": "Sent"}[adapter]])
+        assert (first.metadata["captured_at"], found[1].metadata["labels"]) == (
+            "2026-05-07T10:00:00+02:00",
+            [{"mbox": "all", "maildir": "Sent"}[adapter]],
+        )
         assert found[2].content == "Some bold\n& more"
         assert "captured_at" not in found[2].metadata
 
 
 def test_slack(tmp_path: Path) -> None:
     messages = [
-        {"type": "message", "user": "U1", "ts": "1778148000.000100", "text": "Ask <@U2> &amp; <#C9|help>", "thread_ts": "1778148000.000100"},
+        {
+            "type": "message",
+            "user": "U1",
+            "ts": "1778148000.000100",
+            "text": "Ask <@U2> &amp; <#C9|help>",
+            "thread_ts": "1778148000.000100",
+        },
         {"type": "message", "user": "U2", "ts": "1778148001.000100", "text": "Yes", "thread_ts": "1778148000.000100"},
         {"type": "message", "subtype": "channel_join", "user": "U2", "ts": "1778148002.000100", "text": "joined"},
     ]
-    users = [{"id": "U1", "name": "ann", "profile": {"real_name": "Ann"}}, {"id": "U2", "name": "bob", "profile": {"display_name": "Bob"}}]
+    users = [
+        {"id": "U1", "name": "ann", "profile": {"real_name": "Ann"}},
+        {"id": "U2", "name": "bob", "profile": {"display_name": "Bob"}},
+    ]
     channels = json.dumps([{"id": "C1", "name": "general"}])
-    source = made(tmp_path, {"users.json": json.dumps(users), "channels.json": channels, "general/2026-05-07.json": json.dumps(messages)})
+    source = made(
+        tmp_path,
+        {"users.json": json.dumps(users), "channels.json": channels, "general/2026-05-07.json": json.dumps(messages)},
+    )
     assert recognised(source) is ADAPTERS["slack"]
     first, second = records("slack", source)
     assert (first.key, first.content) == ("C1:1778148000.000100", "Ask @Bob & #help")
@@ -276,8 +314,22 @@ def test_slack(tmp_path: Path) -> None:
 
 def test_json_lines(tmp_path: Path) -> None:
     text = json_lines(
-        {"id": 7, "content": "We use tea.", "name": "Tea", "type": "decision", "tags": ["x"], "captured_at": "2099-01-01", "metadata": {"a": 1}},
-        {"text": "Plain", "captured_at": "soon", "thread_id": "t", "speaker": "Ann", "metadata": {"memory_scope": "public"}},
+        {
+            "id": 7,
+            "content": "We use tea.",
+            "name": "Tea",
+            "type": "decision",
+            "tags": ["x"],
+            "captured_at": "2099-01-01",
+            "metadata": {"a": 1},
+        },
+        {
+            "text": "Plain",
+            "captured_at": "soon",
+            "thread_id": "t",
+            "speaker": "Ann",
+            "metadata": {"memory_scope": "public"},
+        },
         {"content": " "},
     )
     source = made(tmp_path, {"x.jsonl": text + "[]\n{\n"})
@@ -285,7 +337,11 @@ def test_json_lines(tmp_path: Path) -> None:
     first, second = records("jsonl", source)
     assert (first.key, first.name, first.entity_type, first.tags) == ("7", "Tea", "decision", ("x",))
     assert first.metadata == {"a": 1, "captured_at": "2099-01-01"}
-    assert (second.key, second.entity_type, second.metadata) == ("x.jsonl:2", "raw_memory", {"thread_id": "t", "speaker": "Ann"})
+    assert (second.key, second.entity_type, second.metadata) == (
+        "x.jsonl:2",
+        "raw_memory",
+        {"thread_id": "t", "speaker": "Ann"},
+    )
     assert (first.origin.line, first.origin.begin, first.origin.end) == (1, 0, text.index("\n") + 1)
     assert len(skipped("jsonl", source)) == 3
 
@@ -309,7 +365,11 @@ def test_the_file_of_the_mcp_memory_server(tmp_path: Path) -> None:
 def _commit(repository: pygit2.Repository, message: str, files: int, parents: list[pygit2.Oid]) -> pygit2.Oid:
     index = pygit2.Index()
     for number in range(files):
-        index.add(pygit2.IndexEntry(f"f{number:03}.txt", repository.create_blob(f"{message}".encode()), pygit2.enums.FileMode.BLOB))
+        index.add(
+            pygit2.IndexEntry(
+                f"f{number:03}.txt", repository.create_blob(f"{message}".encode()), pygit2.enums.FileMode.BLOB
+            )
+        )
     who = pygit2.Signature("Ann Ö", "ann@example.org", 1778148000, 120)
     return repository.create_commit(None, who, who, message, index.write_tree(repository), parents)
 

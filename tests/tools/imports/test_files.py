@@ -62,7 +62,9 @@ def test_archives_keep_to_their_limits(tmp_path: Path) -> None:
     path = _zipped(tmp_path / "a.zip", members)
     source = open_source(path, limits=Limits(member_bytes=10_000, total_bytes=9_000, ratio=100))
     assert _names(source) == ["good.txt"]
-    assert {file.name for file in source.left_out} == {*members} - {"good.txt", "__MACOSX/good.txt", "C:\\x.txt"} | {"C:/x.txt"}
+    assert {file.name for file in source.left_out} == {*members} - {"good.txt", "__MACOSX/good.txt", "C:\\x.txt"} | {
+        "C:/x.txt"
+    }
     assert all(file.problem for file in source.left_out)
     assert len(_names(open_source(path))) == 3
 

@@ -12,7 +12,19 @@ from typing import cast
 from urllib.parse import quote
 
 from tools.imports.adapters.base import (
-    Format, Object, Sniffed, Thread, at, json_head, json_items, json_keys, json_lines, labels, listed, said, text_at,
+    Format,
+    Object,
+    Sniffed,
+    Thread,
+    at,
+    json_head,
+    json_items,
+    json_keys,
+    json_lines,
+    labels,
+    listed,
+    said,
+    text_at,
 )  # fmt: skip
 from tools.imports.files import LINE_BYTES, SourceFile, SourceFiles
 from tools.imports.records import ImportedRecord, Item, Origin, SkippedRecord
@@ -88,7 +100,7 @@ def _codex(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
 def _is_gemini(file: SourceFile) -> bool:
     if file.name.lower().endswith(".jsonl"):
         return any("projectHash" in line and "sessionId" in line for line in json_head(file, 3))
-    return file.base.startswith("session-") and {"sessionId", "messages"} <= json_keys(file, "")
+    return file.base.startswith("session-") and {"sessionId", "messages"} <= json_keys(file)
 
 
 def _gemini(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
@@ -219,7 +231,12 @@ def _number(value: object) -> float:
 
 
 FORMATS = (
-    Format("claude-code", "Sessions of Claude Code (~/.claude/projects)", Sniffed(_is_claude_code, (".jsonl",)), _claude_code),
+    Format(
+        "claude-code",
+        "Sessions of Claude Code (~/.claude/projects)",
+        Sniffed(_is_claude_code, (".jsonl",)),
+        _claude_code,
+    ),
     Format("codex", "Sessions of Codex (~/.codex/sessions)", Sniffed(_is_codex, (".jsonl",)), _codex),
     Format("gemini-cli", "Chats of Gemini CLI (~/.gemini/tmp)", Sniffed(_is_gemini, (".json", ".jsonl")), _gemini),
     Format("opencode", "Sessions of OpenCode (~/.local/share/opencode)", _opencode_sessions, _opencode),

@@ -29,7 +29,7 @@ READ_ERRORS = (
     OSError, ValueError, LookupError, TypeError, RuntimeError, EOFError, MemoryError, zlib.error, lzma.LZMAError,
     zipfile.BadZipFile, sqlite3.Error, ijson.JSONError,
 )  # fmt: skip
-KEY_LENGTH, TITLE_LENGTH, TEXT_LENGTH, LIST_LENGTH, DEPTH = 380, 300, 10_000, 1_000, 8
+KEY_LENGTH, TITLE_LENGTH, TEXT_LENGTH, LIST_LENGTH, DEPTH, NESTED = 380, 300, 10_000, 1_000, 8, 200
 TYPES = frozenset(ENTITY_TYPES) - {"project", "task", "epic", "source", "document", "passage", "team", "community"}
 """Entity types that a source may choose: those without a workflow, and of which nothing else depends."""
 _SCOPING = frozenset(("memory_scope", "scope_key", "project_id", "raw_memory_id", "imported"))
@@ -130,7 +130,9 @@ def fitted(record: ImportedRecord) -> Iterator[ImportedRecord]:
     limit, longest = (RAW_CONTENT_LIMIT, TITLE_LENGTH) if is_memory else (CONTENT_LIMIT, NAME_LIMIT)
     key = _key(record.key)
     name = " ".join(clean(record.name)[: 4 * longest].split())[:longest] or record.origin.path[-longest:]
-    metadata = cast("JsonObject", _plain({name: each for name, each in record.metadata.items() if name not in _SCOPING}))
+    metadata = cast(
+        "JsonObject", _plain({name: each for name, each in record.metadata.items() if name not in _SCOPING})
+    )
     tags = labels(record.tags)
     for number, part in enumerate(split(clean(record.content) or name, limit), start=1):
         suffix = f" ({number})" if number > 1 else ""
@@ -229,7 +231,9 @@ def json_lines(file: SourceFile) -> Iterator[tuple[Origin, Object] | SkippedReco
                     value = json.loads(stripped.decode("utf-8", "replace"))
                 except (ValueError, RecursionError):
                     value = None
-                yield (origin, value) if isinstance(value, dict) else SkippedRecord(origin, "The line is no JSON object.")
+                yield (
+                    (origin, value) if isinstance(value, dict) else SkippedRecord(origin, "The line is no JSON object.")
+                )
 
 
 def json_head(file: SourceFile, most: int = 20) -> list[Object]:
@@ -239,16 +243,46 @@ def json_head(file: SourceFile, most: int = 20) -> list[Object]:
 
 
 def json_items(file: SourceFile, prefix: str) -> Iterator[Any]:
-    """Stream the values at a prefix of a JSON document, such as `item` or `messages.item`."""
+    """Stream the values at a place in a JSON document, such as `item` or `messages.item`."""
+    wanted, builder = prefix.split("."), None
     with file.open() as stream:
-        yield from ijson.items(cast("BinaryIO", Utf8(stream)), prefix, use_float=True)
+        for place, event, value in _json_events(stream):
+            if builder is not None:
+                builder.event(event, value)
+                if event.startswith("end_") and place == wanted:
+                    yield builder.value
+                    builder = None
+            elif place == wanted and event.startswith("start_"):
+                builder = ijson.ObjectBuilder()
+                builder.event(event, value)
+            elif place == wanted and event not in ("map_key", "end_map", "end_array"):
+                yield value
 
 
-def json_keys(file: SourceFile, prefix: str) -> set[str]:
-    """Return names of members at a prefix, from the first thousand tokens."""
+def json_keys(file: SourceFile, prefix: str = "") -> set[str]:
+    """Return names of members at a place, from the first thousand tokens."""
+    wanted = prefix.split(".") if prefix else []
     with file.open() as stream:
-        events = islice(ijson.parse(cast("BinaryIO", Utf8(stream))), 1_000)
-        return {value for place, event, value in events if event == "map_key" and place == prefix}
+        events = islice(_json_events(stream), 1_000)
+        return {value for place, event, value in events if event == "map_key" and place == wanted}
+
+
+def _json_events(stream: BinaryIO) -> Iterator[tuple[list[str], str, Any]]:
+    # Like `ijson.parse`, whose places are texts, which take quadratic time and memory in a deeply nested document.
+    place: list[str] = []
+    for event, value in ijson.basic_parse(Utf8(stream), use_float=True):
+        if event == "map_key":
+            yield place[:-1], event, value
+            place[-1] = value
+        elif event.startswith("end_"):
+            place.pop()
+            yield place, event, value
+        else:
+            yield place, event, value
+            if event.startswith("start_"):
+                place.append("item")
+        if len(place) > NESTED:
+            raise ValueError("It is nested too deeply.")
 
 
 def _plain(value: object, depth: int = 0) -> JsonValue:
@@ -261,6 +295,12 @@ def _plain(value: object, depth: int = 0) -> JsonValue:
     if depth >= DEPTH:
         return "\u2026"
     if isinstance(value, dict):
-        inner = {clean(str(name))[:LABEL_LIMIT]: _plain(each, depth + 1) for name, each in islice(value.items(), LIST_LENGTH)}
+        inner = {
+            clean(str(name))[:LABEL_LIMIT]: _plain(each, depth + 1) for name, each in islice(value.items(), LIST_LENGTH)
+        }
         return {name: each for name, each in inner.items() if each not in (None, "", [], {})}
-    return [_plain(each, depth + 1) for each in islice(value, LIST_LENGTH)] if isinstance(value, (list, tuple)) else str(value)[:LABEL_LIMIT]
+    return (
+        [_plain(each, depth + 1) for each in islice(value, LIST_LENGTH)]
+        if isinstance(value, (list, tuple))
+        else str(value)[:LABEL_LIMIT]
+    )

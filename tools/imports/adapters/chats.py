@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 
-from tools.imports.adapters.base import Format, Object, Sniffed, Thread, at, json_items, json_keys, listed, said, text_at
+from tools.imports.adapters.base import (
+    Format,
+    Object,
+    Sniffed,
+    Thread,
+    at,
+    json_items,
+    json_keys,
+    listed,
+    said,
+    text_at,
+)
 from tools.imports.files import SourceFile
 from tools.imports.records import Item, Origin, SkippedRecord
 
@@ -21,7 +32,9 @@ def _chatgpt(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
         for key, message in _branch(nodes, text_at(talk, "current_node")):
             role, kind = text_at(message, "author", "role"), text_at(message, "content", "content_type")
             text = said(listed(message, "content", "parts"))
-            is_shown = kind in ("text", "multimodal_text", "") and not at(message, "metadata", "is_visually_hidden_from_conversation")
+            is_shown = kind in ("text", "multimodal_text", "") and not at(
+                message, "metadata", "is_visually_hidden_from_conversation"
+            )
             if role in ("user", "assistant") and text and is_shown:
                 made = at(message, "create_time")
                 yield thread.turn(text_at(message, "id") or key, role, text, made, Origin(file.name))
@@ -58,5 +71,7 @@ def _claude_chat(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item
 
 FORMATS = (
     Format("chatgpt", "Export of ChatGPT (conversations.json or the archive)", _has("mapping"), _chatgpt),
-    Format("claude-chat", "Export of claude.ai (conversations.json or the archive)", _has("chat_messages"), _claude_chat),
+    Format(
+        "claude-chat", "Export of claude.ai (conversations.json or the archive)", _has("chat_messages"), _claude_chat
+    ),
 )

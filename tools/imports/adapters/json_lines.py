@@ -4,7 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 
 from stores.records import RAW_MEMORY, JsonObject
-from tools.imports.adapters.base import TYPES, Format, Object, Sniffed, first_line, json_head, json_lines, listed, moment, text_at
+from tools.imports.adapters.base import (
+    TYPES,
+    Format,
+    Object,
+    Sniffed,
+    first_line,
+    json_head,
+    json_lines,
+    listed,
+    moment,
+    text_at,
+)
 from tools.imports.files import SourceFile
 from tools.imports.records import ImportedRecord, ImportedRelation, Item, Origin, SkippedRecord
 
@@ -26,7 +37,10 @@ def _jsonl(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
             yield SkippedRecord(origin, "It has no content.")
             continue
         given, kind = line.get("metadata"), line.get("type")
-        metadata: JsonObject = {**(given if isinstance(given, dict) else {}), **{name: line[name] for name in _KEPT if name in line}}
+        metadata: JsonObject = {
+            **(given if isinstance(given, dict) else {}),
+            **{name: line[name] for name in _KEPT if name in line},
+        }
         for name in ("captured_at", "occurred_at"):
             metadata[name] = moment(line.get(name, metadata.get(name)))
         identity = line.get("id")
@@ -79,6 +93,18 @@ def _key(name: str) -> str:
 
 
 FORMATS = (
-    Format("mcp-memory", "File of the MCP memory server (memory.json)", Sniffed(_is_graph, (".json", ".jsonl")), _graph, is_global=False),
-    Format("jsonl", "JSON Lines, one object with `content` a line", Sniffed(_is_jsonl, (".jsonl", ".ndjson")), _jsonl, is_global=False),
+    Format(
+        "mcp-memory",
+        "File of the MCP memory server (memory.json)",
+        Sniffed(_is_graph, (".json", ".jsonl")),
+        _graph,
+        is_global=False,
+    ),
+    Format(
+        "jsonl",
+        "JSON Lines, one object with `content` a line",
+        Sniffed(_is_jsonl, (".jsonl", ".ndjson")),
+        _jsonl,
+        is_global=False,
+    ),
 )

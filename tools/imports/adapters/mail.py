@@ -22,7 +22,10 @@ _FROM = re.compile(rb"From \S.*\d\d:\d\d")
 _QUOTED_FROM = re.compile(rb">+From ")
 _ID = re.compile(r"<[^<>\s]+>")
 _TAG = re.compile(r"(<[^<>]*>)")
-_UNSHOWN, _BREAKS = ("script", "style", "head", "title"), ("br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "table")
+_UNSHOWN, _BREAKS = (
+    ("script", "style", "head", "title"),
+    ("br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "table"),
+)
 # The parser of headers fails in many ways on what nobody would write.
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError)
 

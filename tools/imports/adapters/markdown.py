@@ -12,8 +12,6 @@ from tools.imports.files import LINE_BYTES, SourceFile, SourceFiles, decoded
 from tools.imports.records import ImportedRecord, ImportedRelation, Item, Origin, SkippedRecord
 from tools.records.entity_models import CONTENT_LIMIT
 
-Front = dict[str, str | list[str]]
-
 LINKS = "(links)"
 """Name of the file that stands for the links between all notes, which are read after them."""
 _FRONT = re.compile(r"---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -29,8 +27,8 @@ _INSTRUCTIONS = re.compile(
 # A rule says what to do, or an item of its list begins with what to do.
 _RULE = re.compile(
     r"\b(?:must|never|always|do not|don't|should|shall|avoid|prefer|ensure|make sure|required|forbidden)\b"
-    r"|^[ \t]*(?:[-*+]|\d+[.)])[ \t]+[*_`"']{0,3}(?:use|run|write|keep|add|make|follow|put|name|test|commit|check|read|do|update|"
-    r"include|return|raise|handle|start|ask|remove|document)\b",
+    r"|^[ \t]*(?:[-*+]|\d+[.)])[ \t]+[*_`]{0,3}(?:use|run|write|keep|add|make|follow|put|name|test|commit|check|read"
+    r"|do|update|include|return|raise|handle|start|ask|remove|document)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -66,10 +64,11 @@ def _note(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
     metadata: JsonObject = {
         "captured_at": moment(front.get("created") or front.get("date")),
         "aliases": [*_several(front.get("aliases"))],
-        "front_matter": {name: value if isinstance(value, str) else [*value] for name, value in front.items() if name not in _USED},
+        "front_matter": {name: value for name, value in front.items() if name not in _USED},
     }
     known = kind if kind in TYPES else "note"
-    yield ImportedRecord(file.name, title, body if body.strip() else title, Origin(file.name), known, labels(tags), metadata)
+    content = body if body.strip() else title
+    yield ImportedRecord(file.name, title, content, Origin(file.name), known, labels(tags), metadata)
 
 
 def _links(notes: tuple[SourceFile, ...]) -> Iterator[Item]:
@@ -101,10 +100,10 @@ def _text(file: SourceFile) -> str | SkippedRecord:
     return text
 
 
-def _front(text: str) -> tuple[Front, str]:
+def _front(text: str) -> tuple[JsonObject, str]:
     """Return the flat fields of the front matter, and what follows it."""
     match = _FRONT.match(text)
-    fields: Front = {}
+    fields: JsonObject = {}
     name = ""
     for line in (match[1] or "").splitlines() if match else ():
         if item := re.match(r"[ \t]*-[ \t]+(.*)", line):
@@ -114,13 +113,13 @@ def _front(text: str) -> tuple[Front, str]:
             name, value = (part.strip() for part in line.split(":", 1))
             name = name.lower()
             is_list = value.startswith("[") and value.endswith("]")
-            fields[name] = _several(value[1:-1]) if is_list else _bare(value)
+            fields[name] = [*_several(value[1:-1])] if is_list else _bare(value)
     return (fields, text[match.end() :]) if match and (fields or not match[1]) else ({}, text)
 
 
-def _several(value: str | list[str] | None) -> list[str]:
-    parts = value.split(",") if isinstance(value, str) else value or []
-    return [bare for part in parts if (bare := _bare(part))]
+def _several(value: object) -> list[str]:
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return [bare for part in parts if (bare := _bare(str(part)))]
 
 
 def _bare(value: str) -> str:
@@ -138,7 +137,6 @@ def _instructions(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Ite
         yield text
         return
     front, body = _front(text)
-    metadata: JsonObject = {"front_matter": {name: value if isinstance(value, str) else [*value] for name, value in front.items()}}
     keys: dict[str, int] = {}
     for piece in chunks(body, limit=CONTENT_LIMIT):
         title = " / ".join(piece.heading_path[1:] or piece.heading_path) or first_line(piece.content)
@@ -152,11 +150,13 @@ def _instructions(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Ite
             Origin(file.name),
             entity_type="rule" if is_rule else "guide",
             tags=(file.base,),
-            metadata={**metadata},
+            metadata={"front_matter": {**front}},
         )
 
 
 FORMATS = (
-    Format("instructions", "Instructions for coding agents (CLAUDE.md, AGENTS.md, …)", _instruction_files, _instructions, is_global=False),
-    Format("markdown", "Markdown notes, such as an Obsidian vault", _notes, _note, is_global=False),
+    Format(
+        "instructions", "Instructions for coding agents, such as CLAUDE.md", _instruction_files, _instructions, False
+    ),
+    Format("markdown", "Markdown notes, such as an Obsidian vault", _notes, _note, False),
 )

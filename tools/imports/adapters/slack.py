@@ -6,7 +6,16 @@ from html import unescape
 
 from stores.records import JsonObject
 from tools.imports.adapters.base import (
-    READ_ERRORS, Format, at, first_line, json_items, labels, listed, moment, text_at, unread,
+    READ_ERRORS,
+    Format,
+    at,
+    first_line,
+    json_items,
+    labels,
+    listed,
+    moment,
+    text_at,
+    unread,
 )  # fmt: skip
 from tools.imports.files import SourceFile, SourceFiles
 from tools.imports.records import ImportedRecord, Item, Origin, SkippedRecord
