@@ -197,7 +197,9 @@ def test_claude_chat(tmp_path: Path) -> None:
 
 
 def test_instructions_become_rules_and_guides(tmp_path: Path) -> None:
-    text = "# Shop\n\n## Layout\n\nThe code is in src.\n\n## Tests\n\n- Run `make test` first.\n\n## Tests\n\nNever skip them.\n"
+    text = (
+        "# Shop\n\n## Layout\n\nThe code is in src.\n\n## Tests\n\n- Run `make test`.\n\n## Tests\n\nNever skip them.\n"
+    )
     mdc = "---\ndescription: Style\nglobs: *.py\nalwaysApply: true\n---\nTabs.\n"
     source = made(tmp_path, {"CLAUDE.md": text, ".cursor/rules/style.mdc": mdc, "docs/other.md": "x"})
     assert recognised(source) is ADAPTERS["instructions"]
@@ -214,7 +216,8 @@ def test_instructions_become_rules_and_guides(tmp_path: Path) -> None:
 
 
 def test_notes_of_a_vault(tmp_path: Path) -> None:
-    front = "---\ntitle: \"The shop\"\ntags: [retail, '#web']\naliases:\n  - Store\ncreated: 2024-05-07\ntype: Decision\nmood: calm\n---\n"
+    fields = ["title: 'The shop'", "tags: [retail, '#web']", "aliases:", "  - Store", "created: 2024-05-07"]
+    front = "\n".join(["---", *fields, "type: Decision", "mood: calm", "---", ""])
     body = "We sell [[Sub/Tea#Green|tea]] and [coffee](Coffee%20beans.md#x). #goods/hot `#code` [[Nobody]] ![[tea]]\n"
     files = {
         "Shop.md": front + body,
@@ -234,8 +237,10 @@ def test_notes_of_a_vault(tmp_path: Path) -> None:
     assert shop.metadata == {"captured_at": "2024-05-07", "aliases": ["Store"], "front_matter": {"mood": "calm"}}
     assert [(each.name, each.entity_type) for each in (coffee, tea)] == [("Coffee beans", "note"), ("Tea", "note")]
     assert relations("markdown", source) == [
-        ("Shop.md", "RELATED_TO", "Sub/Tea.md"), ("Shop.md", "RELATED_TO", "Coffee beans.md"), ("Sub/Tea.md", "RELATED_TO", "Shop.md"),
-    ]  # fmt: skip
+        ("Shop.md", "RELATED_TO", "Sub/Tea.md"),
+        ("Shop.md", "RELATED_TO", "Coffee beans.md"),
+        ("Sub/Tea.md", "RELATED_TO", "Shop.md"),
+    ]
 
 
 def _mail(number: int, text: str | None = "Text", **headers: str) -> bytes:

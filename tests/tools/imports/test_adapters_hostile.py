@@ -33,7 +33,8 @@ BAD = {
     "deep": DEEP,
     "wide": "Grüße".encode("utf-16") * 100,
     "numbers": b'{"content": "x", "captured_at": 1e999, "ordinal": NaN, "id": 9' + b"9" * 5_000 + b"}\n",
-    "mail": b"From x 10:00\nContent-Type: multipart/mixed; boundary=\nDate: \xff\nSubject: =?x?b?!?=\nTo: <<<>>,,;:\n\n--\n\nFrom x 10:01\n",
+    "mail": b"From x 10:00\nContent-Type: multipart/mixed; boundary=\nDate: \xff\nSubject: =?x?b?!?=\n"
+    b"To: <<<>>,,;:\n\n--\n\nFrom x 10:01\n",
     "front": b"---\n" + b"a" + b" " * 50_000 + b"b\n- x\n: y\n---\n[[a]]",
 }
 

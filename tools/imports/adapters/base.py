@@ -41,7 +41,7 @@ Find = Callable[[SourceFiles], Iterable[SourceFile]]
 Parse = Callable[[SourceFile, Mapping[str, str]], Iterator[Item]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Format:
     """Adapter made of two functions: which files, and what is in one."""
 

@@ -24,6 +24,8 @@ def history(file: SourceFile) -> Iterator[Item]:
     except _ERRORS as error:
         yield SkippedRecord(Origin(file.name), f"Its history cannot be read: {error}.")
         return
+    if not line:
+        yield SkippedRecord(Origin(file.name), "HEAD has no commits.")
     for sha in reversed(line):
         try:
             yield _episode(repository, sha, tags.get(sha, []), Origin(file.name))
