@@ -3,8 +3,9 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from email import message_from_bytes, policy
+from email import message_from_bytes
 from email.message import EmailMessage
+from email.policy import EmailPolicy
 from html import unescape
 from typing import Any
 
@@ -15,7 +16,7 @@ from tools.imports.records import ImportedRecord, Item, Origin, SkippedRecord
 
 MAIL_BYTES = 32 * 2**20
 """Of a longer message the rest is left out: attachments."""
-HEADER_LENGTH = 10_000
+HEADER_LENGTH, PARAMETERS_LENGTH = 10_000, 2_000
 REPLIES = 200_000
 """Replies whose thread is remembered."""
 _FROM = re.compile(rb"From \S.*\d\d:\d\d")
@@ -28,6 +29,15 @@ _UNSHOWN, _BREAKS = (
 )
 # The parser of headers fails in many ways on what nobody would write.
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError)
+
+
+class _Policy(EmailPolicy):
+    """Bounds headers, whose parser takes quadratic time, and decodes those that are not encoded."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        most = PARAMETERS_LENGTH if name.lower().startswith("content-") else HEADER_LENGTH
+        return name, decoded(value[:most].encode("utf-8", "surrogateescape"))
 
 
 class _Threads:
@@ -45,6 +55,9 @@ class _Threads:
             del self._roots[next(iter(self._roots))]
         self._roots[own] = root
         return root
+
+
+_POLICY = _Policy()
 
 
 def _mbox(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
@@ -96,7 +109,7 @@ def _maildir(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
 
 def _mail(raw: bytes, origin: Origin, threads: _Threads, folder: str) -> Iterator[Item]:
     try:
-        message = message_from_bytes(raw, policy=policy.default)
+        message = message_from_bytes(raw, policy=_POLICY)
         text, attachments = _body(message)
     except _MALFORMED as error:
         yield SkippedRecord(origin, f"It is no readable message ({type(error).__name__}).")
@@ -118,10 +131,8 @@ def _mail(raw: bytes, origin: Origin, threads: _Threads, folder: str) -> Iterato
 
 
 def _header(message: EmailMessage, name: str) -> Any:
-    raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
     try:
-        text = decoded(str(raw)[:HEADER_LENGTH].encode("utf-8", "surrogateescape"))
-        return policy.default.header_fetch_parse(name, text)
+        return message[name] or ""
     except _MALFORMED:
         return ""
 

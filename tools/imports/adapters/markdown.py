@@ -14,6 +14,7 @@ from tools.records.entity_models import CONTENT_LIMIT
 
 LINKS = "(links)"
 """Name of the file that stands for the links between all notes, which are read after them."""
+INSTRUCTIONS_BYTES = 200_000
 _FRONT = re.compile(r"---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _CODE = re.compile(r"^(```|~~~).*?^\1[^\n]*|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _TAG = re.compile(r"(?<![\w/#&;(])#((?=[\w/-]*[^\W\d])[\w/-]{1,200})")
@@ -91,12 +92,12 @@ def _beside(file: SourceFile, path: str, paths: Mapping[str, str]) -> str | None
     return paths.get(posixpath.normpath(posixpath.join(file.folder, path))) or paths.get(path.lstrip("/"))
 
 
-def _text(file: SourceFile) -> str | SkippedRecord:
+def _text(file: SourceFile, most: int = LINE_BYTES) -> str | SkippedRecord:
     with file.open() as stream:
-        data = stream.read(LINE_BYTES + 1)
+        data = stream.read(most + 1)
     text = decoded(data)
-    if len(data) > LINE_BYTES or not text.strip() or "\0" in text[:8_000]:
-        return SkippedRecord(Origin(file.name), "It is empty, no text, or larger than 16 MiB.")
+    if len(data) > most or not text.strip() or "\0" in text[:8_000]:
+        return SkippedRecord(Origin(file.name), f"It is empty, no text, or larger than {most:,} bytes.")
     return text
 
 
@@ -132,7 +133,7 @@ def _instruction_files(source: SourceFiles) -> Iterator[SourceFile]:
 
 
 def _instructions(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
-    text = _text(file)
+    text = _text(file, INSTRUCTIONS_BYTES)
     if isinstance(text, SkippedRecord):
         yield text
         return
