@@ -156,7 +156,7 @@ class Accounts:
 
     def recall(self, token: str) -> Principal | None:
         """Return the cached caller of a token; never blocks."""
-        version = self.ledger.rights_version()
+        version = self.ledger.version()
         found = None if version is None else self.recent.get(token, version, self.clock().timestamp())
         if found is not None and found.key_id is not None:
             self.ledger.api_keys.note_use(found.key_id)
@@ -164,7 +164,7 @@ class Accounts:
 
     def authenticate(self, token: str) -> Principal:
         # Read first, so that a commit while the rest is read outdates the cached caller.
-        version = self.ledger.rights_version()
+        version = self.ledger.version()
         if is_client_token(token):
             principal, until = self.grants.authenticate(token)
         else:

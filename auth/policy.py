@@ -26,7 +26,9 @@ from stores.space_access import LETTING_IN, NO_SPACES
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
 # Metadata keys that only the server writes.
-STAMPED = ("principal_id", "organization_id", "scope_key")
+TRUST_NAMES = ("trust_state", "disputed_sources", "undisputed_state")
+STAMPED = ("principal_id", "organization_id", "scope_key", "crawl_settings", *TRUST_NAMES)
+"""Names in metadata that only the server sets."""
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 ENDINGS = ("completed", "archived")

@@ -75,7 +75,7 @@ MOST = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Caller of a token, for one version of the rights."""
+    """Caller of a token, for one version of the ledger."""
 
     principal: Principal
     version: int

@@ -10,11 +10,8 @@ from typer.core import TyperGroup
 DEFAULT = "retrieval"
 SUITES = {
     DEFAULT: "Measure searches and recalls on labelled sets, over REST, against a server that is started for it.",
-    "history": "Measure the gain and the cost of relations and recency, in the logs of public projects.",
-    "packs": "Measure context packs against the records that must and must not be in them.",
     "reflection": "Measure the findings of reflection in labelled notes.",
     "release-notes": "Measure what release notes of public repositories call breaking.",
-    "synthesis": "Measure the citations, the support and the reported gaps of documents.",
 }
 """Help by suite."""
 _FIXED = frozenset({"ENGRAIN_DATA_DIR", "ENGRAIN_HOST", "ENGRAIN_PORT"})

@@ -231,6 +231,30 @@ def capture_run(
     raise typer.Exit(run_capture(os.environ, Options(command, project, goal, source_id, url)))
 
 
+@app.command()
+def crawl(  # noqa: PLR0913 - a parameter for each flag
+    source: Annotated[str, typer.Argument(help="A folder, or the address of a site or sitemap.", show_default=False)],
+    project: Annotated[str | None, typer.Option("--project", "-p", help="Id or name of the project.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the source, if it is new.")] = None,
+    depth: Annotated[int | None, typer.Option(min=0, help="Links to follow from the first page; 3 by default.")] = None,
+    pages: Annotated[int | None, typer.Option(min=1, help="Most pages to read; 200 by default.")] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(help="Only pages whose path fits, such as '/guide/*'; repeatable.")
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="No pages whose path fits; repeatable.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    url: UrlOption = None,
+) -> None:
+    """Keep the pages of a site, or the files of a folder, as documents of a source; again, only what has changed.
+
+    The server reads a site; this command reads a folder: Markdown, reStructuredText, text, HTML and PDF files.
+    """
+    from cli.crawling import Options, run_crawl  # noqa: PLC0415 - only commands that talk to a server need it
+
+    limits = {"depth": depth, "pages": pages, "include": include, "exclude": exclude}
+    raise typer.Exit(run_crawl(os.environ, Options(source, project, name, limits, json, url)))
+
+
 OUTPUT_TYPES = (
     "documentation", "report", "briefing", "roadmap", "release_notes", "audit_packet", "custom", "handbook",
 )  # fmt: skip
@@ -283,7 +307,7 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="1,000 entities and a tenth of the calls.")] = False,
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
 ) -> None:
-    """Measure speed against a real server on a temporary folder, beside what its engines cost alone."""
+    """Measure speed against a real server on a temporary folder."""
     from evals.bench import Options, run_bench  # noqa: PLC0415 - engines load only when they are used
 
     raise typer.Exit(run_bench(Options(entities, quick=quick, json_file=json), typer.echo))

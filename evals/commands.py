@@ -8,8 +8,9 @@ from evals.comparison import markdown as compared
 from evals.datasets import check_file
 from evals.datasets.own import SHOWN
 from evals.markdown import table
+from evals.report import markdown
 from evals.runs import CASES, baseline_lines, default_runs, list_runs, read_run
-from evals.suites import NOTHING_TO_MEASURE, Say, markdown
+from evals.suites import NOTHING_TO_MEASURE, Say
 
 WORSE = 1
 

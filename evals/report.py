@@ -97,12 +97,11 @@ def digits(value: float) -> str:
     return f"{value:.3f}".removeprefix("0") if 0 <= value < 1 else f"{value:.2f}"
 
 
-def markdown(run: Run, details: str = "") -> str:
-    """Render a run; `details` is from its suite."""
+def markdown(run: Run) -> str:
     found = summaries(run)
     parts = [f"# Evaluation {run.name}", *([_facts(run.record)] if run.record else []), _targets(found)]
     parts += [_measures(name, found) for name in dict.fromkeys(each.part.set for each in found)]
-    return "\n\n".join([*parts, *filter(None, [details.strip()])])
+    return "\n\n".join(parts)
 
 
 def _summary(part: Part, cases: Sequence[Case]) -> Summary:

@@ -49,8 +49,6 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One set asked by one arm."""
-
     set: str
     arm: str
     unit: str

@@ -33,8 +33,6 @@ def default_runs() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Circumstances of a run."""
-
     suite: str
     command: Mapping[str, Any]
     """Sets, arms, limit and so on: identifies an interrupted run to resume."""

@@ -1,22 +1,17 @@
 """The suites, and how each is run, kept and reported."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evals import report
 from evals.comparison import missed
 from evals.harness.run import prepare as prepare_retrieval
-from evals.history.run import prepare as prepare_history
 from evals.options import NAMES, Options
-from evals.packs.world import prepare as prepare_packs
-from evals.reflection.run import details as reflection_details
 from evals.reflection.run import prepare as prepare_reflection
 from evals.release_notes.run import prepare as prepare_release_notes
-from evals.results import Case
+from evals.report import markdown
 from evals.runs import Journal, Prepared, Run, default_runs, new_record
 from evals.stopping import stoppable
-from evals.synthesis.run import prepare as prepare_synthesis
 from stores.errors import EngrainError
 
 FELL_SHORT, NOTHING_TO_MEASURE, INTERRUPTED = 1, 2, 130
@@ -28,17 +23,13 @@ Say = Callable[[str], None]
 class Suite:
     prepare: Callable[[Options], Prepared]
     takes: frozenset[str]
-    details: Callable[[Sequence[Case]], str] = lambda _: ""
 
 
 COMMON = frozenset({"runs", "name"})
 SUITES: Mapping[str, Suite] = {
     "retrieval": Suite(prepare_retrieval, NAMES),
-    "history": Suite(prepare_history, COMMON | {"data", "server"}),
-    "packs": Suite(prepare_packs, COMMON | {"server"}),
-    "reflection": Suite(prepare_reflection, COMMON | {"server"}, reflection_details),
+    "reflection": Suite(prepare_reflection, COMMON | {"server"}),
     "release-notes": Suite(prepare_release_notes, COMMON | {"data"}),
-    "synthesis": Suite(prepare_synthesis, COMMON | {"limit", "server"}),
 }
 """`cli/evaluation.py` has their commands."""
 
@@ -84,8 +75,3 @@ def measure(name: str, options: Options, say: Say) -> Run | None:
     except (EngrainError, OSError) as error:
         reason = error.message if isinstance(error, EngrainError) else f"{error}."
         raise EngrainError(f"{reason} {kept}") from error
-
-
-def markdown(run: Run) -> str:
-    details = SUITES[run.record.suite].details(run.cases) if run.record and run.record.suite in SUITES else ""
-    return report.markdown(run, details)

@@ -59,3 +59,6 @@ class JobNotice(NamedTuple):
     state: JobState
     visibility: str
     at: str
+    done: int | None = None
+    """Steps done of `total`, where it tells of progress within a state."""
+    total: int | None = None

@@ -143,6 +143,8 @@ class Document:
     url: str
     title: str
     content_hash: str
+    fetched: JsonObject | None = None
+    """`depth`, and once a crawl has ended, `etag`, `modified` and a stamp of its settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,13 +390,11 @@ def searchable_text(entity: Entity) -> str:
 
 def matches(entity: Entity, wanted: IndexFilter) -> bool:
     """Return whether an entity still passes a filter that an index applied."""
-    if entity.visibility not in wanted.visibility:
+    if entity.visibility not in wanted.visibility or (wanted.ids is not None and entity.id not in wanted.ids):
         return False
     if wanted.updated_since is not None and entity.updated_at < wanted.updated_since:
         return False
     if wanted.updated_until is not None and entity.updated_at > wanted.updated_until:
-        return False
-    if wanted.ids is not None and entity.id not in wanted.ids:
         return False
     found = facets(entity)
     return all(accepted.intersection(found.get(facet, ())) for facet, accepted in wanted.any_of.items())

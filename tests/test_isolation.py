@@ -167,6 +167,8 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
     "review_candidate": lambda hidden: [{"candidate_id": hidden}],
     "cancel_job": lambda hidden: [{"job_id": hidden}],
     "delete_job": lambda hidden: [{"job_id": hidden}],
+    "sync_source": lambda hidden: [{"source_id": hidden}],
+    "crawl_source": lambda hidden: [{"url": "https://x.invalid/", "project": hidden}],
     "ingest_documents": lambda hidden: [{"source_id": hidden, "documents": [{"url": "u", "content": "c"}]}],
 }
 """Writes that name a record, and fail where it is hidden."""

@@ -30,7 +30,6 @@ from stores.ledger import Ledger
 from stores.preload import Preload, import_engines, load_model, load_token_encoder
 from stores.processor import processors
 from tools.llm import LanguageModel, ModelSpec, build_language_model
-from tools.retrieval.usage import Usage
 from tools.runtime.events import EventHub
 from tools.runtime.housekeeping import return_memory
 from tools.runtime.mail import Mailer
@@ -62,7 +61,6 @@ class Stores:
 class App(Stores):
     settings: Settings
     exposures: Exposures
-    usage: Usage
     beside: Executor
     accounts: Accounts
     password_turns: anyio.CapacityLimiter
@@ -200,8 +198,6 @@ def _opened(
         exposures = Exposures(stores.ledger, stores.folder.path / EXPOSURES_FILE, clock, keep=keep)
         exposures.start()
         closing.callback(exposures.close)
-        usage = Usage(stores.ledger, clock)
-        stores.ledger.people.on_delete.append(usage.forget)
         preload = Preload(loads)
         closing.callback(preload.close)
         # First: pending imports compete with the indexes.
@@ -210,7 +206,6 @@ def _opened(
             **{each.name: getattr(stores, each.name) for each in fields(stores)},
             settings=settings,
             exposures=exposures,
-            usage=usage,
             beside=beside,
             accounts=accounts,
             password_turns=anyio.CapacityLimiter(WORKERS),

@@ -2,6 +2,7 @@
 
 from types import MappingProxyType
 
+from tools.crawling import operations as crawling
 from tools.entities import change, create, entities, ingest, slices
 from tools.experience import operations as experience
 from tools.frame.operation import Operation
@@ -32,8 +33,8 @@ from tools.work import epics, manage, notes, project_metrics, task_moves, tasks
 _MODULES = (
     account, api_keys, sessions, device, external, organizations, membership, invitations, teams, audit, search,
     context, citations, create, entities, change, tasks, task_moves, notes, epics, manage, explore, neighbors,
-    slices, project_metrics, relations, end_relation, temporal, ingest, reflect, synthesis, memories, remember,
-    promotion, promotion_drain, captures, experience, inspection, corrections,
+    slices, project_metrics, relations, end_relation, temporal, ingest, crawling, reflect, synthesis, memories,
+    remember, promotion, promotion_drain, captures, experience, inspection, corrections,
     sharing, memory_audit, audit_export, review, spaces, access_preview, status, logs,
 )  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = tuple(each for module in _MODULES for each in module.OPERATIONS)

@@ -1,11 +1,10 @@
 """Documents of the demo: this repository, the built-in handbook, or a folder."""
 
-import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cli.folders import files_of
 from stores.errors import EngrainError
 
 SUFFIXES = frozenset({".md", ".markdown", ".rst", ".txt"})
@@ -13,7 +12,6 @@ FILES_LIMIT = 1000
 FILE_BYTES_LIMIT = 400_000
 TOTAL_CHARACTERS_LIMIT = 2_000_000
 """About five minutes of indexing on two slow cores."""
-UNREAD_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 OWN_FILES = ("README.md", "CONTRIBUTING.md", "AGENTS.md")
 GENERATED = "reference"
 """Generated pages would double the time."""
@@ -69,18 +67,12 @@ def folder_corpus(folder: Path) -> Corpus:
     root = folder.expanduser().resolve()
     if not root.is_dir():
         raise EngrainError(f"{folder} is not a folder.")
-    corpus = _corpus(root.name or str(root), root, sorted(_files(root), key=lambda path: (len(path.parts), path)))
+    corpus = _corpus(
+        root.name or str(root), root, sorted(files_of(root, SUFFIXES), key=lambda path: (len(path.parts), path))
+    )
     if not corpus.texts:
         raise EngrainError(f"{folder} holds no Markdown, reStructuredText or text file that could be read.")
     return corpus
-
-
-def _files(root: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in UNREAD_FOLDERS]
-        for path in (Path(place, name) for name in names if not name.startswith(".")):
-            if path.suffix.lower() in SUFFIXES and not path.is_symlink():
-                yield path
 
 
 def _corpus(name: str, root: Path, files: list[Path]) -> Corpus:

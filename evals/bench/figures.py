@@ -25,7 +25,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One row; `value` is a median unless it is a rate, `floor` the cost of the engines alone."""
+    """One row; `value` is a median unless it is a rate."""
 
     name: str
     unit: str
@@ -34,14 +34,14 @@ class Figure:
     p95: float | None = None
     target: Target | None = None
     p95_target: Target | None = None
-    floor: float | None = None
     note: str = ""
 
     @classmethod
-    def of(cls, name: str, times: Spread, *, target: Target | None = None, p95_target: Target | None = None,
-           floor: float | None = None, note: str = "") -> "Figure":  # fmt: skip
+    def of(
+        cls, name: str, times: Spread, *, target: Target | None = None, p95_target: Target | None = None, note: str = ""
+    ) -> "Figure":
         """Make a row of milliseconds."""
-        return cls(name, "ms", times.p50, times.n, times.p95, target, p95_target, floor, note)
+        return cls(name, "ms", times.p50, times.n, times.p95, target, p95_target, note)
 
     @property
     def verdict(self) -> str:
@@ -53,7 +53,7 @@ class Figure:
 
 
 def table(figures: Sequence[Figure]) -> str:
-    columns = ("figure", "n", "p50", "p95", "passes / goal", "verdict", "engines alone", "ratio", "note")
+    columns = ("figure", "n", "p50", "p95", "passes / goal", "verdict", "note")
     return markdown.table(columns, [_cells(figure) for figure in figures])
 
 
@@ -66,8 +66,6 @@ def _cells(figure: Figure) -> tuple[str, ...]:
         _shown(figure.p95, figure.unit),
         ", ".join(word + _target(target) for target, word in targets if target),
         figure.verdict,
-        _shown(figure.floor, figure.unit),
-        "" if not figure.floor else f"{figure.value / figure.floor:.2f}",
         figure.note,
     )
 

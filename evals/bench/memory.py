@@ -19,7 +19,6 @@ WORDS = 25
 SENDERS = 4
 AGENTS = 50
 EVERY_S, LASTING_S, QUICK_S = 2.0, 60.0, 4.0
-RECALL = "recall, of raw memories"
 
 
 def measure_memory(measurement: Measurement, data: Path) -> None:
@@ -37,7 +36,7 @@ def measure_memory(measurement: Measurement, data: Path) -> None:
         recalled, cost = measurement.warmed_calls(lambda body: first.post("/api/memory/raw/recall", body), asked)
         measurement.figures += [
             Figure("raw memories stored until embedded", "memories/s", rate, count),
-            Figure.of(RECALL, recalled, target=Target(25, 25), note=cost),
+            Figure.of("recall, of raw memories", recalled, target=Target(25, 25), note=cost),
         ]
         _measure_agents(measurement, server, first)
 

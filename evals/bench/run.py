@@ -8,18 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals.bench.figures import Figure, table
-from evals.bench.floors import Floors, floor_of, measure_floors
+from evals.bench.figures import table
 from evals.bench.governance import measure_governance
 from evals.bench.graph import measure_graph
 from evals.bench.jobs import measure_jobs
 from evals.bench.measurement import Measurement
-from evals.bench.memory import RECALL, measure_memory
-from evals.bench.models import bare_models
+from evals.bench.memory import measure_memory
 from evals.bench.release_notes import measure_release_notes
 from evals.bench.remote_model import measure_remote_model
-from evals.bench.stages import ACKNOWLEDGED, GET, PACK, SEARCH, VISIBLE, measure_server, measure_starts
-from evals.bench.texts import questions, records
+from evals.bench.stages import measure_server, measure_starts
+from evals.bench.texts import records
 from evals.machine import library_versions, machine
 from stores.errors import EngrainError
 
@@ -47,20 +45,17 @@ def run_bench(options: Options, say: Callable[[str], None]) -> int:
     measurement = Measurement(records(count), options.quick, say)
     try:
         _serve_and_measure(measurement, options.starts or (3 if options.quick else 5))
-        floors = _floors(measurement)
     except EngrainError as error:
         say(f"The measurement ended early: {error.message}")
         return 1
-    figures = _complete(measurement.figures, floors)
     report = {
         "machine": {**machine(), **library_versions()},
         "entities": count,
         "took_s": round(time.perf_counter() - start, 1),
         "http_round_trip_ms": measurement.round_trip_ms,
-        "figures": [{**dataclasses.asdict(figure), "verdict": figure.verdict} for figure in figures],
-        "engines_alone_ms": {name: dataclasses.asdict(each) for name, each in floors.items()},
+        "figures": [{**dataclasses.asdict(figure), "verdict": figure.verdict} for figure in measurement.figures],
     }
-    say(table(figures))
+    say(table(measurement.figures))
     say(_explanation(report))
     if options.json_file is not None:
         options.json_file.write_text(json.dumps(report, indent=2), encoding="utf-8")
@@ -82,35 +77,12 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_release_notes(measurement, Path(folder) / "histories")
 
 
-def _floors(measurement: Measurement) -> Floors:
-    measurement.say("the engines alone …")
-    asked = questions(measurement.texts, measurement.times(300), seed=2)
-    fresh = records(measurement.times(200), seed=12)
-    with bare_models() as models:
-        return measure_floors(measurement.texts, fresh, asked, models)
-
-
-def _complete(figures: list[Figure], floors: Floors) -> list[Figure]:
-    first = {GET: "get", ACKNOWLEDGED: "acknowledged", VISIBLE: "visible", SEARCH: "search", PACK: "search"}
-    requests = {**first, RECALL: "recall"}
-    with_floors = [
-        dataclasses.replace(each, floor=floor_of(requests[each.name], floors)) if each.name in requests else each
-        for each in figures
-    ]
-    order = list(first)
-    return sorted(with_floors, key=lambda each: order.index(each.name) if each.name in first else len(order))
-
-
 def _explanation(report: dict[str, object]) -> str:
     return (
         f"\n{report['entities']} entities in one organization, one client, {report['took_s']} s in all;"
         f" {report['machine']}.\n"
-        "`engines alone`: our index classes called directly in this run, one after the other, on as many records: a"
-        " SQLite commit (WAL, synchronous=FULL); for sync=true also the text through the models and a commit in each"
-        " index; for a search or a pack the question through the models, 50 hits of each lane, ten one-hop reads and"
-        " ten rows.\n"
         f"The cheapest request (GET /api/health) takes {report['http_round_trip_ms']:.2f} ms; it is in every figure of"
-        " a request and in no floor.\n"
+        " a request.\n"
         "`fixed loop`: time of 200,000 additions in the interpreter before and after that row. Compare only rows and"
         " runs of the same pace."
     )

@@ -20,5 +20,3 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Collection]]] = {
     "locomo-plus": ("locomo-plus", read_locomo_plus),
 }
 """Subfolder and reader by name."""
-
-__all__ = ["READERS", "Aim", "Collection", "Question", "Text", "check_file", "read_own"]

@@ -26,8 +26,6 @@ DISTRACTORS_EACH = 20
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One memory or entity."""
-
     id: str
     """Never sent to a server."""
     haystack: str

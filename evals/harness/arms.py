@@ -40,8 +40,6 @@ Asker = Callable[[Client, Collection, Question], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way of asking."""
-
     name: str
     summary: str
     doors: Mapping[Door, Asker]
@@ -73,26 +71,24 @@ def _recall(client: Client, _: Collection, question: Question) -> Answer:
     return _answer(answer["memories"], "raw_content", client.took_ms, answer["degraded"])
 
 
-def searched(options: Mapping[str, Any] = _NOTHING, *, text: str = "content") -> Asker:
-    """Ask through search with these options; `text` is the field of a hit to keep."""
-
+def searched(options: Mapping[str, Any] = _NOTHING) -> Asker:
     def ask(client: Client, collection: Collection, question: Question) -> Answer:
         body = {"query": question.text, "limit": LIMIT, **_among(collection), **options}
-        return _found(client.post("/api/search", body), text, client.took_ms)
+        return _found(client.post("/api/search", body), client.took_ms)
 
     return ask
 
 
 def _mcp(client: Client, collection: Collection, question: Question) -> Answer:
     answer = client.tool("search", {"query": question.text, "limit": LIMIT, **_among(collection)})
-    return _found(answer, "content", client.took_ms)
+    return _found(answer, client.took_ms)
 
 
 def _naive(client: Client, collection: Collection, question: Question) -> Answer:
     types = ["raw_memory"] if collection.door == "recall" else [collection.entity_type]
     evidence = {"types": types, "limit": LIMIT, "retrieval_mode": "naive"}
     answer = client.post("/api/context/pack", {"goal": question.text, "limit": 1, "evidence": evidence})
-    return _found(answer["evidence"], "content", None)
+    return _found(answer["evidence"], None)
 
 
 def _dense(client: Client, collection: Collection, question: Question) -> Answer:
@@ -138,8 +134,8 @@ def _among(collection: Collection) -> dict[str, Any]:
     return {"types": ["raw_memory"]} if collection.door == "recall" else {}
 
 
-def _found(page: Mapping[str, Any], text: str, took_ms: float | None) -> Answer:
-    return _answer(page["results"], text, took_ms, _faults(page))
+def _found(page: Mapping[str, Any], took_ms: float | None) -> Answer:
+    return _answer(page["results"], "content", took_ms, _faults(page))
 
 
 def _faults(page: Mapping[str, Any]) -> Mapping[str, str]:

@@ -1,6 +1,6 @@
 """Have a server read labelled notes and judge pairs of sentences; match its findings with the labels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -9,7 +9,6 @@ from evals.client import Client
 from evals.datasets.collection import digest_of, json_lines
 from evals.harness.asking import ask_part
 from evals.harness.server import opened, served
-from evals.markdown import table
 from evals.options import Options
 from evals.results import Case, Part
 from evals.runs import Journal, Prepared
@@ -151,23 +150,6 @@ def tally(cases: Iterable[Case], kind: str = "") -> Score:
     return Score(right, wrong, missed)
 
 
-def details(cases: Sequence[Case]) -> str:
-    columns = ["kind", *(f"{split} {word}" for split in SPLITS for word in ("precision", "recall", "F1", "labels"))]
-    groups: Mapping[str, dict[str, Any]] = {
-        split: {
-            NOTES: [case for case in cases if case.set == NOTES and case.category == split],
-            PAIRS: [case for case in cases if case.set == PAIRS and case.category.startswith(split)],
-        }
-        for split in SPLITS
-    }
-    wanted = [(kind, NOTES) for kind in (*KINDS, "")] + [("duplicate", PAIRS), ("contradiction", PAIRS)]
-    rows = [
-        [kind or "all notes", *(cell for split in SPLITS for cell in _cells(tally(groups[split][name], kind)))]
-        for kind, name in wanted
-    ]
-    return f"## By kind, over all findings together\n\n{table(columns, rows)}"
-
-
 def overlap(one: tuple[int, int], other: tuple[int, int]) -> float:
     """Intersection over union."""
     shared = max(0, min(one[1], other[1]) - max(one[0], other[0]))
@@ -191,11 +173,6 @@ def _id(kind: str, start: int, end: int) -> str:
 
 def _text(note: Note, span: tuple[int, int]) -> str:
     return " ".join(note.notes[slice(*span)].split())[:_BEGINNING]
-
-
-def _cells(score: Score) -> list[str]:
-    shares = (f"{share:.2f}" for share in (score.precision, score.recall, score.f1))
-    return [*shares, str(score.right + score.missed)]
 
 
 LIMIT = 25

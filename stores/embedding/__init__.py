@@ -5,16 +5,6 @@ from stores.embedding.passages import split_passages
 from stores.embedding.watched import WatchedEmbedder
 from stores.embedding.workers import Workers
 
-__all__ = [
-    "Embedder",
-    "EmbeddingFailed",
-    "EmbeddingSpec",
-    "Passage",
-    "WatchedEmbedder",
-    "build_embedder",
-    "split_passages",
-]
-
 
 def build_embedder(spec: EmbeddingSpec, workers: Workers | None = None) -> Embedder | None:
     """Return an embedder, not yet loaded or connected; None for the provider `none`.

@@ -77,10 +77,7 @@ class Adjacency:
     def walk(
         self, start: str, query: NeighbourQuery, now: datetime, *, depth: int, cap: int, most_around: float
     ) -> Walk | None:
-        """Walk as `breadth_first` does, all edges of a step at once.
-
-        Returns None where the engine has to: too much to look at, a hub, or unknown or changed edges.
-        """
+        """Walk as `breadth_first` does; None where the engine has to: a hub, or unknown or changed edges."""
         if (place := self._places.get(start)) is None:
             return None
         visible = self._table(query.visibility)

@@ -59,8 +59,6 @@ class NeighbourQuery:
 
 
 class Neighbour(NamedTuple):
-    """Entity one edge away from an origin."""
-
     origin_id: str
     id: str
     relation_id: str

@@ -28,8 +28,6 @@ AT_ONCE = 16
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """Record on its way through the model."""
-
     record_id: str
     interactive: bool
     covers: int
@@ -66,8 +64,6 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Passages of one record in a turn."""
-
     work: Work
     texts: list[str]
 

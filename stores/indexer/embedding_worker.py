@@ -13,12 +13,13 @@ import structlog
 from stores.embedding import Embedder
 from stores.indexer.embedding_queue import EmbeddingQueue, Slice
 from stores.indexer.options import IndexerOptions
-from stores.indexer.token_queue import TokenEncoder, TokenQueue
+from stores.indexer.token_queue import TokenQueue
 from stores.indexer.vector_cache import VectorCache
 from stores.processor import yield_to_others
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
+    from stores.embedding.late import LateEncoder
 
 log = structlog.get_logger("indexer")
 
@@ -36,9 +37,7 @@ class Rider(Protocol):
 
 
 class EmbeddingWorker:
-    """Worker for all organizations."""
-
-    def __init__(self, embedder: Embedder, options: IndexerOptions, late: TokenEncoder | None = None) -> None:
+    def __init__(self, embedder: Embedder, options: IndexerOptions, late: "LateEncoder | None" = None) -> None:
         self.embedder = embedder
         self.late = late
         self._tokens_from = 0.0

@@ -1,6 +1,5 @@
 """Change feed of one organization, read as batches of current state."""
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal
@@ -12,8 +11,6 @@ from stores.records import Change, Entity, Kind, Position, Relation
 
 Urgency = Literal["none", "deferred", "interactive", "full"]
 
-KEPT_READS = 3
-"""Batches kept for the other index."""
 CHUNK = 64
 """Records per read; their size then decides whether the batch goes on."""
 
@@ -45,8 +42,6 @@ class Feed:
         self.organization_id = organization_id
         self._limit = batch_changes
         self._characters = batch_characters
-        self._lock = threading.Lock()
-        self._kept: dict[Position, IndexBatch] = {}
 
     def origin(self) -> Position:
         return Position(self._ledger.feed.epoch, 0, "")
@@ -116,18 +111,13 @@ class Feed:
     def read(self, after: Position) -> IndexBatch | None:
         """Return the current state of the records changed after a position, if any.
 
-        Two indexes share one read. A batch ends early when its text grows large.
+        A batch ends early when its text grows large.
 
         Raises:
             FeedGap: The next change is pruned.
         """
-        with self._lock:
-            batch = self._kept.pop(after, None)
-            if batch is None and (changes := self.changes(after, self._limit)):
-                batch = self._kept[after] = self._collect(after, changes)
-                if len(self._kept) > KEPT_READS:
-                    del self._kept[next(iter(self._kept))]
-            return batch
+        changes = self.changes(after, self._limit)
+        return self._collect(after, changes) if changes else None
 
     def entities(self, record_ids: Sequence[str]) -> dict[str, Entity]:
         """Return the records by id; those that the ledger cannot read are left out, as deleted ones."""

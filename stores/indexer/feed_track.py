@@ -20,8 +20,6 @@ PREPARE_AFTER_S = 1.0
 
 
 class FeedAdapter(ABC, Generic[T]):
-    """Adapter of an index that applies batches."""
-
     name: IndexName
     in_place = False
     outage = ""

@@ -42,8 +42,6 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Record of a clean stop."""
-
     epoch: str
     model: str
     watermarks: dict[str, Watermark]

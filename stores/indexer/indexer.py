@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -19,9 +20,11 @@ from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry
 from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
-from stores.indexer.token_queue import TokenEncoder
 from stores.ledger import Ledger
 from stores.room import Room
+
+if TYPE_CHECKING:
+    from stores.embedding.late import LateEncoder
 
 OPEN_TIMEOUT_S = 20.0
 FRESH_TIMEOUT_S = 2.0
@@ -44,7 +47,7 @@ class Indexer:
         embedder: Embedder | None,
         options: IndexerOptions,
         clock: Callable[[], datetime],
-        late: TokenEncoder | None = None,
+        late: "LateEncoder | None" = None,
     ) -> None:
         self._folder = folder.absolute()
         self._ledger = ledger

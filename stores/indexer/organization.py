@@ -44,8 +44,6 @@ class OpenIndexes:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Dependencies shared by all organizations."""
-
     ledger: Ledger
     options: IndexerOptions
     clock: Callable[[], datetime]

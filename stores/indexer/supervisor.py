@@ -24,8 +24,6 @@ log = structlog.get_logger("indexer")
 
 @dataclass(slots=True)
 class Known:
-    """Facts about an organization that may be closed."""
-
     head: int = 0
     closing: Closing | None = None
 

@@ -27,8 +27,6 @@ class ModelUnavailable(Exception):  # the model is at fault, no index is
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Dependencies of the lanes of one organization."""
-
     organization_id: str
     ledger: Ledger
     feed: Feed

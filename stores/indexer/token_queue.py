@@ -6,10 +6,10 @@ The embedding worker calls `turn` when no text waits. A long record takes severa
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from stores.embedding import Passage
 from stores.indexer.handle import Handle
@@ -20,6 +20,9 @@ from stores.records import Entity, searchable_text
 from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
 from stores.vectors import VectorIndex
 
+if TYPE_CHECKING:
+    from stores.embedding.late import LateEncoder
+
 PASSAGES_PER_TURN = 4
 """A write meanwhile waits for these: .7 s on a slow processor."""
 FURTHER_PASSAGES = 2
@@ -27,28 +30,6 @@ FURTHER_PASSAGES = 2
 
 
 PROBE = "A text of a few plain words."
-
-
-class TokenEncoder(Protocol):
-    """Late-interaction model, such as `LateEncoder`."""
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def width(self) -> int:
-        """Bytes of a token's vector."""
-
-    def split(self, text: str) -> list[Passage]: ...
-
-    def encode_passage(self, text: str) -> Tokens: ...
-
-    @property
-    def at_once(self) -> int:
-        """Passages encoded in parallel at present."""
-
-    def encode_passages(self, texts: Sequence[str]) -> list[Tokens | None]:
-        """Encode several, in order; None where it failed, or was not begun."""
 
 
 class Unencodable(Exception):  # the record is at fault, the model is not
@@ -70,10 +51,10 @@ class Encoding:
     def is_of(self, entity: Entity, text: str) -> bool:
         return entity.revision == self._revision and text == self._text
 
-    def texts(self, encoder: TokenEncoder, most: int) -> list[str]:
+    def texts(self, encoder: "LateEncoder", most: int) -> list[str]:
         return [self._text[each.start : each.end] for each in self._next(encoder, most)]
 
-    def advance(self, encoder: TokenEncoder, encoded: Mapping[str, Tokens]) -> bool:
+    def advance(self, encoder: "LateEncoder", encoded: Mapping[str, Tokens]) -> bool:
         """Add the next passage, from `encoded` or by the model; return whether the model was asked.
 
         Raises:
@@ -96,7 +77,7 @@ class Encoding:
     def record(self) -> TokenRecord:
         return TokenRecord(self.record_id, self._revision, digest_of(self._text), self._tokens)
 
-    def _advance(self, encoder: TokenEncoder, encoded: Mapping[str, Tokens]) -> bool:
+    def _advance(self, encoder: "LateEncoder", encoded: Mapping[str, Tokens]) -> bool:
         (each,) = self._next(encoder, 1)
         text = self._text[each.start : each.end]
         found = encoded.get(text)
@@ -104,7 +85,7 @@ class Encoding:
         self._tokens.append(PassageTokens(each.start, each.end, vectors))
         return found is None
 
-    def _next(self, encoder: TokenEncoder, most: int) -> list[Passage]:
+    def _next(self, encoder: "LateEncoder", most: int) -> list[Passage]:
         if self._passages is None:
             self._passages = encoder.split(self._text)
         first = len(self._tokens)
@@ -187,7 +168,7 @@ class TokenQueue:
         log.warning("token_vectors_failed", organization=self._around.organization_id, error=describe(error))
         self._around.progressed()
 
-    def turn(self, encoder: TokenEncoder) -> None:
+    def turn(self, encoder: "LateEncoder") -> None:
         """Encode the next few passages and store complete records."""
         handle, store, before = self._handle, self._store, len(self)
         if store is None or not handle.acquire():
@@ -200,7 +181,7 @@ class TokenQueue:
             if len(self) < before:
                 self._around.progressed()
 
-    def _encode(self, store: TokenStore, encoder: TokenEncoder) -> None:
+    def _encode(self, store: TokenStore, encoder: "LateEncoder") -> None:
         at_once = encoder.at_once
         left = PASSAGES_PER_TURN + FURTHER_PASSAGES * (at_once - 1)
         alone = PASSAGES_PER_TURN if at_once == 1 else 1
@@ -279,7 +260,7 @@ def _resumed(current: Encoding | None, entity: Entity, text: str) -> Encoding:
     return current if current is not None and is_same else Encoding(entity, text)
 
 
-def _together(encoder: TokenEncoder, batch: Iterable[Encoding], most: int) -> dict[str, Tokens]:
+def _together(encoder: "LateEncoder", batch: Iterable[Encoding], most: int) -> dict[str, Tokens]:
     found: dict[str, Tokens] = {}
     with suppress(Exception):  # each is tried alone afterwards
         texts = list(dict.fromkeys(text for each in batch for text in each.texts(encoder, most)))[:most]

@@ -1,7 +1,6 @@
 """The ledger: SQL behind one interface, on SQLite or PostgreSQL."""
 
-from stores.ledger.account_rows import SLUG_LENGTH, check_slug
-from stores.ledger.api_keys import KeyIdentity
+from stores.ledger.account_rows import SLUG_LENGTH
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery, SubjectRole
 from stores.ledger.citations import Cited, CitedBy, Citing
 from stores.ledger.documents import ChunkPlace
@@ -10,96 +9,20 @@ from stores.ledger.ending import ENDED, WITHDRAWN
 from stores.ledger.facts import Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.filters import EntityQuery, SortKey
-from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
+from stores.ledger.grants import AuthorizationCode, Grant, OAuthClient, TokenPair
 from stores.ledger.history import HistoryQuery, Recalled
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
-from stores.ledger.identities import greater_role
-from stores.ledger.jobs import JOB_LEASE_S, JobListener, Jobs
-from stores.ledger.leases import Lease, Leases
+from stores.ledger.jobs import JOB_LEASE_S, Jobs
 from stores.ledger.ledger import Ledger
 from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
-from stores.ledger.notices import CommitListener
-from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
+from stores.ledger.organizations import PERSONAL_SLUG
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
-from stores.ledger.relation_history import SINGLE_VALUED, EarlierEnd, End, MayEnd
+from stores.ledger.relation_history import End, MayEnd
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
-from stores.ledger.sessions import RotationRefusal
-from stores.ledger.task_counts import AssigneeTally, TaskTally
+from stores.ledger.task_counts import TaskTally
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
 from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES
-
-__all__ = [
-    "ABOUT",
-    "BESIDE",
-    "CANDIDATE",
-    "DEPENDS",
-    "DERIVED_FROM",
-    "ENDED",
-    "JOB_LEASE_S",
-    "PERSONAL_SLUG",
-    "PRECEDES",
-    "SINGLE_VALUED",
-    "SLUG_LENGTH",
-    "SUPERSEDES",
-    "WITHDRAWN",
-    "AssigneeTally",
-    "AuditDraft",
-    "AuditEntry",
-    "AuditQuery",
-    "AuthorizationCode",
-    "Brief",
-    "CaptureQuery",
-    "ChunkPlace",
-    "Cited",
-    "CitedBy",
-    "Citing",
-    "Claim",
-    "CommitListener",
-    "DeletionListener",
-    "DeviceLogin",
-    "DeviceRefusal",
-    "EarlierEnd",
-    "End",
-    "EntityQuery",
-    "Grant",
-    "GrantIdentity",
-    "GrantRefusal",
-    "HistoryQuery",
-    "Idempotency",
-    "JobListener",
-    "Jobs",
-    "KeyIdentity",
-    "KeyedRequest",
-    "Lease",
-    "Leases",
-    "Ledger",
-    "ListedCapture",
-    "MayEnd",
-    "NamedRelation",
-    "OAuthClient",
-    "Outline",
-    "Permit",
-    "ProjectPermit",
-    "Recalled",
-    "RecordStatus",
-    "Recorded",
-    "RelationDraft",
-    "RelationQuery",
-    "Replay",
-    "RotationRefusal",
-    "Snapshot",
-    "SortKey",
-    "SubjectRole",
-    "TaskTally",
-    "TokenPair",
-    "Transaction",
-    "address_key",
-    "between",
-    "check_slug",
-    "content_hash",
-    "greater_role",
-]

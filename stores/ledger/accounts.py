@@ -11,6 +11,7 @@ from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, organization_values, to_user, user_values
 from stores.ledger.account_tables import password_resets
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.columns import among
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
 from stores.ledger.external_identities import insert_link
 from stores.ledger.sessions import replace_password
@@ -28,7 +29,7 @@ _lock_user = _by_id.with_for_update()
 _first_admin = select(*USER_COLUMNS).where(_users.c.is_admin).order_by(_users.c.created_at, _users.c.id).limit(1)
 _other_admin = select(_users.c.id).where(_users.c.is_admin, _users.c.id != bindparam("user")).limit(1)
 _other_user = select(_users.c.id).where(_users.c.id != bindparam("user")).limit(1)
-_names = select(_users.c.id, _users.c.name).where(_users.c.id.in_(bindparam("users", expanding=True)))
+_names = select(_users.c.id, _users.c.name).where(among(_users.c.id, "users"))
 _preferences = select(_users.c.preferences).where(_users.c.id == bindparam("user"))
 
 EMAIL_TAKEN = "Email is already in use"

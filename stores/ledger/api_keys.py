@@ -12,7 +12,7 @@ from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import columns_of, reader, to_values
+from stores.ledger.columns import columns_of, here, reader, to_values
 from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
@@ -30,12 +30,8 @@ _by_prefix = identity_beside(_keys, *_columns, _keys.c.key_hash).where(
     _keys.c.revoked_at.is_(None),
     or_(_keys.c.expires_at.is_(None), _keys.c.expires_at > bindparam("now")),
 )
-_one = select(*_columns).where(_keys.c.organization_id == bindparam("organization"), _keys.c.id == bindparam("key"))
-_of_organization = (
-    select(*_columns)
-    .where(_keys.c.organization_id == bindparam("organization"))
-    .order_by(_keys.c.created_at.desc(), _keys.c.id)
-)
+_one = select(*_columns).where(here(_keys), _keys.c.id == bindparam("key"))
+_of_organization = select(*_columns).where(here(_keys)).order_by(_keys.c.created_at.desc(), _keys.c.id)
 _note = update(_keys).where(
     _keys.c.id == bindparam("of_key"), or_(_keys.c.last_used_at.is_(None), _keys.c.last_used_at < bindparam("at"))
 )

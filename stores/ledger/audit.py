@@ -1,17 +1,25 @@
 """Audit log: append-only, written in the transaction of the action, each entry chained to the one before."""
 
 import hashlib
+import threading
+import time
+from collections import deque
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import uuid4
 
+import structlog
 from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, insert, select, update
 
+from stores.clock import Clock
+from stores.errors import Unavailable
 from stores.ledger.account_tables import audit_entries, audit_heads, audit_subjects
 from stores.ledger.encoding import check_keys, dump_json, from_micros, load_object, to_micros
-from stores.ledger.engine import insert_or_skip
+from stores.ledger.engine import Database, insert_or_skip
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import JsonObject
@@ -19,6 +27,9 @@ from stores.records import JsonObject
 SubjectRole = Literal["resource", "source", "derived"]
 FIRST = "0" * 64
 PAGE = 1_000
+RETRIES_S = (0.1, 1.0, 10.0)
+
+log = structlog.get_logger("audit")
 
 _entries, _heads, _subjects = audit_entries, audit_heads, audit_subjects
 CHAINED = ("position", "id", "created_at", "organization_id", "actor_id", "action", "resource", "details", "request")
@@ -88,13 +99,50 @@ class AuditQuery:
 
 
 class Audit(Store):
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._waiting: deque[tuple[datetime, AuditDraft]] = deque()
+        self._writing = threading.Lock()
+        self._writer = ThreadPoolExecutor(1, "audit")
+
     def append(self, draft: AuditDraft) -> None:
         """Write an entry outside of a transaction."""
         with self._database.write() as connection:
             append_audit(connection, self._clock(), draft)
 
+    def append_soon(self, draft: AuditDraft) -> None:
+        """Write an entry of a read without waiting for the disk; a kill may lose those of the last moment."""
+        self._waiting.append((self._clock(), draft))
+        # Each time: whether somebody is writing already cannot be known without a lock.
+        self._writer.submit(self._settle_later)
+
+    def settle(self) -> None:
+        """Write what waits, in one transaction."""
+        with self._writing:
+            found = list(self._waiting)
+            if found:
+                with self._database.write() as connection:
+                    for now, draft in found:
+                        append_audit(connection, now, draft)
+            for _ in found:
+                self._waiting.popleft()
+
+    def close(self) -> None:
+        self._writer.shutdown(cancel_futures=True)
+        with suppress(Unavailable):
+            self.settle()
+
+    def _settle_later(self) -> None:
+        for wait_s in (0.0, *RETRIES_S):
+            time.sleep(wait_s)
+            with suppress(Unavailable):
+                return self.settle()
+        log.error("audit_entries_wait", count=len(self._waiting))
+        return None
+
     def entries(self, query: AuditQuery) -> list[AuditEntry]:
         """Return the matching entries, newest first."""
+        self.settle()
         statement = (
             select(*_columns)
             .where(*_conditions(query))
@@ -106,9 +154,10 @@ class Audit(Store):
 
     def faults(self, organization_id: str | None) -> list[str]:
         """Verify the chain of a log; return a sentence about its first fault, if there is one."""
-        log, last, position = organization_id or "", FIRST, 0
+        self.settle()
+        owner, last, position = organization_id or "", FIRST, 0
         while True:
-            page = select(*_columns).where(_entries.c.organization_id == log, _entries.c.position > position)
+            page = select(*_columns).where(_entries.c.organization_id == owner, _entries.c.position > position)
             rows = self._all(page.order_by(_entries.c.position).limit(PAGE), {})
             for row in rows:
                 position += 1
@@ -119,7 +168,7 @@ class Audit(Store):
                     return [f"entry {position} of the audit log ({row.id}) was altered"]
             if len(rows) < PAGE:
                 break
-        head = self._first(_head, {"log": log})
+        head = self._first(_head, {"log": owner})
         is_whole = position == 0 if head is None else tuple(head) == (position, last)
         return [] if is_whole else [f"entries of the audit log after {position} are missing"]
 

@@ -2,24 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import BindParameter, Select, bindparam, func, select
+from sqlalchemy import BindParameter, bindparam, func, select
 
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.json_sql import as_json
+from stores.ledger.json_sql import AsJson
 from stores.ledger.store import Store
 from stores.ledger.writing import Writes
-
-MOST_CITED = 50_000
 
 _table = schema.citations
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
 _there = select(schema.entities.c.id, schema.entities.c.visibility).where(
-    schema.entities.c.organization_id == bindparam("organization"), schema.entities.c.id.in_(_ids)
+    here(schema.entities), schema.entities.c.id.in_(_ids)
 )
 
 
@@ -54,34 +52,25 @@ class Cited:
     """Absent or invisible."""
 
 
-@cache
-def _cited(dialect: str, *, some: bool) -> Select[Any]:
-    last = func.max(_table.c.cited_at)
-    grouped = (
-        select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), last.label("last_us"))
-        .where(_table.c.organization_id == bindparam("organization"))
-        .group_by(_table.c.record_id, _table.c.user_id, _table.c.visibility)
-    )
-    if some:
-        found = grouped.where(_table.c.record_id.in_(_ids)).subquery()
-    else:
-        found = grouped.order_by(last.desc()).limit(MOST_CITED).subquery()
-    return select(as_json(dialect, list(found.c))).select_from(found)
+_last = func.max(_table.c.cited_at).label("last_us")
+_grouped = (
+    select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), _last)
+    .where(here(_table))
+    .group_by(_table.c.record_id, _table.c.user_id, _table.c.visibility)
+)
+_counted = _grouped.where(_table.c.record_id.in_(_ids)).subquery()
+_some = select(AsJson(*_counted.c)).select_from(_counted)
 
 
 class CitationReads(Store):
     """Reads of citations. The caller checks permissions."""
 
-    def citations(self, organization_id: str, record_ids: Iterable[str] | None = None) -> list[CitedBy]:
-        """Count by record, citing user and visibility key, for these ids or all."""
-        dialect = self._database.writer.dialect.name
-        if record_ids is None:
-            rows = self._packed(_cited(dialect, some=False), {"organization": organization_id})
-            return [CitedBy._make(row) for row in rows]
+    def citations(self, organization_id: str, record_ids: Iterable[str]) -> list[CitedBy]:
+        """Count by record, citing user and visibility key."""
         return [
             CitedBy._make(row)
             for ids in in_chunks(record_ids)
-            for row in self._packed(_cited(dialect, some=True), {"organization": organization_id, "ids": ids})
+            for row in self._packed(_some, {"organization": organization_id, "ids": ids})
         ]
 
 
@@ -95,7 +84,7 @@ class CitationWrites(Writes):
         readable = {
             row.id: row.visibility
             for ids in in_chunks(distinct)
-            for row in self._run(_there, {"organization": self.organization_id, "ids": ids})
+            for row in self._run(_there, self._here | {"ids": ids})
             if row.visibility in citing.visible
         }
         known = [each for each in distinct if each in readable]

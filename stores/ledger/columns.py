@@ -10,7 +10,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from sqlalchemy import BigInteger, Column, ForeignKey, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, ColumnElement, ForeignKey, FromClause, MetaData, Table, Text, and_, bindparam
 
 from stores.ledger.encoding import dump_json, from_micros, load_object, load_strings, to_micros
 
@@ -46,6 +46,21 @@ def of_user(*, nullable: bool = False) -> Column[str]:
 
 def of_organization(*, nullable: bool = False) -> Column[str]:
     return Column("organization_id", KeyText, ForeignKey("organizations.id"), nullable=nullable, index=True)
+
+
+def here(table: FromClause, parameter: str = "organization") -> ColumnElement[bool]:
+    """Return the SQL condition: a row of the organization in the parameter."""
+    return table.c.organization_id == bindparam(parameter)
+
+
+def among(column: ColumnElement[Any], parameter: str = "ids") -> ColumnElement[bool]:
+    """Return the SQL condition: the column has one of the parameter's values."""
+    return column.in_(bindparam(parameter, expanding=True))
+
+
+def beside(one: Column[Any], other: Column[Any]) -> ColumnElement[bool]:
+    """Return the SQL condition of a join: equal columns of rows of one organization."""
+    return and_(one.table.c.organization_id == other.table.c.organization_id, one == other)
 
 
 def field_names(record: type[Any]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.accounts import lock_accounts, require_other_admin
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.columns import here
 from stores.ledger.encoding import to_micros
 from stores.ledger.members import is_home, is_last_owner
 from stores.ledger.organizations import Organizations, close_organization, lock_organization
@@ -20,9 +21,7 @@ _of_user = (
     .order_by(_memberships.c.organization_id)
 )
 _other_member = (
-    select(_memberships.c.user_id)
-    .where(_memberships.c.organization_id == bindparam("organization"), _memberships.c.user_id != bindparam("user"))
-    .limit(1)
+    select(_memberships.c.user_id).where(here(_memberships), _memberships.c.user_id != bindparam("user")).limit(1)
 )
 _lock_user = select(schema.users.c.id).where(schema.users.c.id == bindparam("user")).with_for_update()
 

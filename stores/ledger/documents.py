@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, select, update
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import columns_of, reader, to_values
+from stores.ledger.columns import among, beside, columns_of, here, reader, to_values
 from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import KEY_BYTES, check_id, check_text, cut, fold, key_of, load_object
 from stores.ledger.engine import in_chunks
@@ -36,24 +36,19 @@ _sources = schema.entities
 _chunk_columns = columns_of(_chunks, Chunk)
 _document_columns = columns_of(_documents, Document)
 _read_chunk = reader(Chunk)
+_read_document = reader(Document)
 
 _places = (
     select(*_chunk_columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
-    .join(
-        _documents,
-        (_documents.c.organization_id == _chunks.c.organization_id) & (_documents.c.id == _chunks.c.document_id),
-    )
-    .join(_sources, (_sources.c.organization_id == _chunks.c.organization_id) & (_sources.c.id == _chunks.c.source_id))
-    .where(_chunks.c.organization_id == bindparam("organization"), _chunks.c.id.in_(bindparam("ids", expanding=True)))
+    .join(_documents, beside(_documents.c.id, _chunks.c.document_id))
+    .join(_sources, beside(_sources.c.id, _chunks.c.source_id))
+    .where(here(_chunks), among(_chunks.c.id))
 )
 _slice = (
     select(*_chunk_columns, *entity_columns(schema.entities))
-    .join(
-        schema.entities,
-        (schema.entities.c.organization_id == _chunks.c.organization_id) & (schema.entities.c.id == _chunks.c.id),
-    )
+    .join(schema.entities, beside(schema.entities.c.id, _chunks.c.id))
     .where(
-        _chunks.c.organization_id == bindparam("organization"),
+        here(_chunks),
         _chunks.c.document_id == bindparam("document"),
         _chunks.c.chunk_index.between(bindparam("first"), bindparam("last")),
     )
@@ -61,28 +56,24 @@ _slice = (
 )
 _all_sources = (
     select(_sources.c.id, _sources.c.name)
-    .where(_sources.c.organization_id == bindparam("organization"), _sources.c.type_key == SOURCE)
+    .where(here(_sources), _sources.c.type_key == SOURCE)
     .order_by(_sources.c.name_key, _sources.c.id)
 )
 _documents_of = (
     select(*_document_columns)
-    .where(_documents.c.organization_id == bindparam("organization"), _documents.c.source_id == bindparam("source"))
+    .where(here(_documents), _documents.c.source_id == bindparam("source"))
     .order_by(_documents.c.id)
 )
-_chunks_of = select(_chunks.c.id).where(
-    _chunks.c.organization_id == bindparam("organization"), _chunks.c.source_id == bindparam("source")
-)
+_chunks_of = select(_chunks.c.id).where(here(_chunks), _chunks.c.source_id == bindparam("source"))
 _outdate = update(_documents).where(
-    _documents.c.organization_id == bindparam("of_organization"),
+    here(_documents, "of_organization"),
     _documents.c.id.in_(
-        select(_chunks.c.document_id).where(
-            _chunks.c.organization_id == bindparam("of_organization"), _chunks.c.id == bindparam("of_chunk")
-        )
+        select(_chunks.c.document_id).where(here(_chunks, "of_organization"), _chunks.c.id == bindparam("of_chunk"))
     ),
 )
-_document = select(*_document_columns).where(
-    _documents.c.organization_id == bindparam("organization"), _documents.c.id == bindparam("document")
-)
+_change = update(_documents).where(here(_documents, "of_organization"), _documents.c.id == bindparam("of_document"))
+_move = update(_chunks).where(here(_chunks, "of_organization"), _chunks.c.id == bindparam("of_chunk"))
+_document = select(*_document_columns).where(here(_documents), _documents.c.id == bindparam("document"))
 
 
 class DocumentReads(Store):
@@ -122,7 +113,7 @@ class DocumentReads(Store):
 
     def documents(self, organization_id: str, source_id: str) -> list[Document]:
         rows = self._all(_documents_of, {"organization": organization_id, "source": source_id})
-        return [Document(*row) for row in rows]
+        return sound(rows, _to_document)
 
 
 class DocumentWrites(EntityWrites):
@@ -135,9 +126,21 @@ class DocumentWrites(EntityWrites):
         if not self._insert_new(_documents, to_values(document) | {"organization_id": self.organization_id}):
             raise Conflict(f"Document {document.id} exists already.")
 
+    def change_document(self, document: Document) -> None:
+        """Store the title, content hash and fetching of a document; its chunks stay."""
+        check_text((document.title, document.content_hash))
+        values = to_values(document)
+        changed = {name: values[name] for name in ("title", "content_hash", "fetched")}
+        self._run(_change.values(changed), {"of_organization": self.organization_id, "of_document": document.id})
+
+    def move_chunk(self, chunk_id: str, index: int) -> None:
+        """Change the place of a chunk within its document, which no index knows."""
+        values = {"of_organization": self.organization_id, "of_chunk": chunk_id}
+        self._run(_move.values(chunk_index=index), values)
+
     def chunk_ids(self, source_id: str) -> list[str]:
         """Return the ids of a source's chunks, ordered."""
-        values = {"organization": self.organization_id, "source": source_id}
+        values = self._here | {"source": source_id}
         return sorted(row[0] for row in self._run(_chunks_of, values))
 
     def outdate_document(self, chunk_id: str) -> None:
@@ -158,8 +161,7 @@ class DocumentWrites(EntityWrites):
         return entity
 
     def _document(self, document_id: str) -> Document | None:
-        row = self._run(_document, {"organization": self.organization_id, "document": document_id}).first()
-        return None if row is None else Document(*row)
+        return self._one(_document, self._here | {"document": document_id}, _read_document)
 
 
 def _to_chunk(row: Sequence[Any]) -> Chunk:
@@ -167,6 +169,13 @@ def _to_chunk(row: Sequence[Any]) -> Chunk:
         return _read_chunk(row)
     except DAMAGE as error:
         raise damaged("chunk", row[0], "", error) from error
+
+
+def _to_document(row: Sequence[Any]) -> Document:
+    try:
+        return _read_document(row)
+    except DAMAGE as error:
+        raise damaged("document", row[0], "", error) from error
 
 
 def _is_named(found: str, name: str | None, name_contains: str | None) -> bool:

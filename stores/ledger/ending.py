@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
+from stores.ledger.columns import among, here
 from stores.ledger.encoding import dump_json, from_micros, optional_micros, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.relation_history import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
@@ -18,21 +19,17 @@ from stores.records import ChangeOperation, JsonObject, Relation
 
 _table = schema.relations
 _ends = schema.relation_ends
-_of_organization = _table.c.organization_id == bindparam("organization")
-_by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_of_organization = here(_table)
+_by_ids = select(*relation_columns()).where(_of_organization, among(_table.c.id))
 _entities = schema.entities
 ever_from = select(*relation_columns()).where(
-    _of_organization,
-    _table.c.source_id.in_(bindparam("sources", expanding=True)),
-    _table.c.name.in_(bindparam("names", expanding=True)),
+    _of_organization, among(_table.c.source_id, "sources"), among(_table.c.name, "names")
 )
 _types = select(_entities.c.id, _entities.c.entity_type, _entities.c.visibility).where(
-    _entities.c.organization_id == bindparam("organization"), _entities.c.id.in_(bindparam("ids", expanding=True))
+    here(_entities), among(_entities.c.id)
 )
 _end = update(_table).where(_of_organization, _table.c.id == bindparam("relation"))
-_last_change = select(func.max(_ends.c.known_to)).where(
-    _ends.c.organization_id == bindparam("organization"), _ends.c.relation_id == bindparam("relation")
-)
+_last_change = select(func.max(_ends.c.known_to)).where(here(_ends), _ends.c.relation_id == bindparam("relation"))
 _remember = insert(_ends)
 ENDED, WITHDRAWN = "ended", "withdrawn"
 """Provenance keys: who ended or withdrew a fact, and why."""
@@ -40,8 +37,7 @@ ENDED, WITHDRAWN = "ended", "withdrawn"
 
 class EndWrites(Writes):
     def relation(self, relation_id: str) -> Relation | None:
-        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).first()
-        return None if row is None else to_relation(row)
+        return self._one(_by_ids, self._here | {"ids": [relation_id]}, to_relation)
 
     def end_relation(
         self,
@@ -103,7 +99,7 @@ class EndWrites(Writes):
     def _next_after(self, relation: Relation, may_end: MayEnd) -> datetime | None:
         if relation.name not in SINGLE_VALUED:
             return None
-        values = {"organization": self.organization_id, "sources": [relation.source_id], "names": [relation.name]}
+        values = self._here | {"sources": [relation.source_id], "names": [relation.name]}
         rivals = [to_relation(row) for row in self._run(ever_from, values)]
         there = self._ends_of([relation.source_id, *(each.target_id for each in rivals)])
         return succeeded_at(replace(relation, invalid_at=None), rivals, there, self.now, may_end)
@@ -113,7 +109,7 @@ class EndWrites(Writes):
         found = {
             row.id: End(row.entity_type, row.visibility)
             for ids in in_chunks(wanted)
-            for row in self._run(_types, {"organization": self.organization_id, "ids": ids})
+            for row in self._run(_types, self._here | {"ids": ids})
         }
         for entity_id in wanted:
             if entity_id not in found:
@@ -148,7 +144,7 @@ class EndWrites(Writes):
         why: JsonObject | None = None,
         fields: JsonObject | None = None,
     ) -> Relation:
-        identity = {"organization": self.organization_id, "relation": relation.id}
+        identity = self._here | {"relation": relation.id}
         before = self._run(_last_change, identity).scalar()
         known_from = max(relation.created_at, relation.expired_at or relation.created_at, from_micros(before or 0))
         known_to = max(self.now, known_from)
@@ -163,7 +159,7 @@ class EndWrites(Writes):
             values["provenance"] = dump_json(said)
         self._run(_end.values(values), identity)
         self._record(relation_entry(relation, "update", fields, revision=2))
-        return to_relation(self._run(_by_ids, {"organization": self.organization_id, "ids": [relation.id]}).one())
+        return to_relation(self._run(_by_ids, self._here | {"ids": [relation.id]}).one())
 
     def _remember_end(self, relation: Relation, known_from: datetime, known_to: datetime) -> None:
         said = relation.provenance

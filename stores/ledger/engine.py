@@ -20,7 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, Pool, QueuePool
 
 from stores.errors import Conflict, InvalidSetting, Unavailable, ValidationFailed
-from stores.ledger.version import RightsVersion
+from stores.ledger.version import CommitVersion
 
 
 class ReaderPool(Pool):
@@ -100,7 +100,7 @@ _SQLITE_PRAGMAS = (
     "PRAGMA secure_delete=ON",
     "PRAGMA foreign_keys=ON",
     f"PRAGMA busy_timeout={WAIT_S * 1000}",
-    "PRAGMA cache_size=-8000",
+    "PRAGMA cache_size=-4000",
     # Checkpoint every 32 MB of log, not 4: hot pages such as index nodes are written less often.
     "PRAGMA wal_autocheckpoint=8000",
     "PRAGMA temp_store=MEMORY",
@@ -113,7 +113,7 @@ class Database:
 
     writer: Engine
     reader: Engine
-    watch: RightsVersion | None = None
+    watch: CommitVersion | None = None
 
     @property
     def is_sqlite(self) -> bool:
@@ -147,13 +147,9 @@ class Database:
                 with steady.begin():
                     yield steady
 
-    def rights_version(self) -> int | None:
-        """Return `RightsVersion.current`; None on PostgreSQL."""
+    def version(self) -> int | None:
+        """Return a number that changes with each commit; None on PostgreSQL."""
         return None if self.watch is None else self.watch.current()
-
-    def commits(self) -> int | None:
-        """Return `RightsVersion.commits`; None on PostgreSQL."""
-        return None if self.watch is None else self.watch.commits()
 
     def checkpoint(self) -> None:
         """Truncate SQLite's write-ahead log, so that deleted text leaves the disk."""
@@ -229,7 +225,7 @@ def _open_sqlite(url: URL) -> Database:
     event.listen(writer, "connect", _prepare_writer)
     event.listen(writer, "begin", _begin_immediate)
     event.listen(reader, "connect", _prepare_reader)
-    return Database(writer, reader, RightsVersion(Path(url.database)))
+    return Database(writer, reader, CommitVersion(Path(url.database)))
 
 
 _SHARED_BY_THREADS = {"check_same_thread": False}

@@ -3,18 +3,17 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Select, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import BigInteger, Select, bindparam, delete, func, insert, select, update
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.columns import field_names, fields_of
+from stores.ledger.columns import among, beside, field_names, fields_of, here
 from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.json_sql import as_json, insert_rows, listed
+from stores.ledger.json_sql import AsJson, insert_rows, listed
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     Brief,
@@ -32,10 +31,10 @@ from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
 _table = schema.entities
 _past = schema.entity_revisions
 _labels = schema.entity_labels
-_of_organization = _table.c.organization_id == bindparam("organization")
+_of_organization = here(_table)
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
-_by_ids = select(*entity_columns(_table)).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_by_ids = select(*entity_columns(_table)).where(_of_organization, among(_table.c.id))
 _same = (
     select(*entity_columns(_table))
     .where(
@@ -51,22 +50,17 @@ _same = (
 )
 _unchanged_since = _by_ids.where(_table.c.updated_at <= bindparam("at"))
 _past_at = select(*entity_columns(_past)).where(
-    _past.c.organization_id == bindparam("organization"),
-    _past.c.id.in_(bindparam("ids", expanding=True)),
-    _past.c.valid_from <= bindparam("at"),
-    _past.c.valid_to > bindparam("at"),
+    here(_past), among(_past.c.id), _past.c.valid_from <= bindparam("at"), _past.c.valid_to > bindparam("at")
 )
 _revision = select(*entity_columns(_past)).where(
-    _past.c.organization_id == bindparam("organization"),
-    _past.c.id == bindparam("id"),
-    _past.c.revision == bindparam("revision"),
+    here(_past), _past.c.id == bindparam("id"), _past.c.revision == bindparam("revision")
 )
 _replaced_since = (
     select(*entity_columns(_past))
-    .join(_table, and_(_table.c.organization_id == _past.c.organization_id, _table.c.id == _past.c.id))
+    .join(_table, beside(_table.c.id, _past.c.id))
     .where(
-        _table.c.visibility.in_(bindparam("visibility", expanding=True)),
-        _past.c.organization_id == bindparam("organization"),
+        among(_table.c.visibility, "visibility"),
+        here(_past),
         _past.c.valid_from <= bindparam("at"),
         _past.c.valid_to > bindparam("at"),
     )
@@ -77,12 +71,12 @@ _changes = schema.changes
 _written_since = (
     select(_changes.c.record_id)
     .where(
-        _changes.c.organization_id == bindparam("organization"),
+        here(_changes),
         _changes.c.sequence > bindparam("after"),
         _changes.c.kind == "entity",
         _changes.c.operation.in_(("create", "update")),
-        _changes.c.entity_type.in_(bindparam("types", expanding=True)),
-        _changes.c.visibility.in_(bindparam("visibility", expanding=True)),
+        among(_changes.c.entity_type, "types"),
+        among(_changes.c.visibility, "visibility"),
     )
     .order_by(_changes.c.sequence.desc())
     .limit(bindparam("limit"))
@@ -93,7 +87,7 @@ _by_prefix = (
         _of_organization,
         _table.c.id >= bindparam("first"),
         _table.c.id < bindparam("end"),
-        _table.c.visibility.in_(bindparam("visibility", expanding=True)),
+        among(_table.c.visibility, "visibility"),
     )
     .order_by(_table.c.id)
     .limit(bindparam("limit"))
@@ -105,7 +99,7 @@ FEW = 20
 """More are fetched as JSON."""
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
 _counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
-_counts_visible = _counts.where(_table.c.visibility.in_(bindparam("visibility", expanding=True)))
+_counts_visible = _counts.where(among(_table.c.visibility, "visibility"))
 
 _archive = insert(_past).from_select(
     [*ENTITY_COLUMNS, "valid_from", "valid_to"],
@@ -113,19 +107,17 @@ _archive = insert(_past).from_select(
         _of_organization, _table.c.id == bindparam("entity")
     ),
 )
-_change = update(_table).where(
-    _table.c.organization_id == bindparam("of_organization"), _table.c.id == bindparam("of_entity")
-)
-_unlabel = delete(_labels).where(
-    _labels.c.organization_id == bindparam("organization"), _labels.c.entity_id == bindparam("entity")
-)
+_change = update(_table).where(here(_table, "of_organization"), _table.c.id == bindparam("of_entity"))
+_unlabel = delete(_labels).where(here(_labels), _labels.c.entity_id == bindparam("entity"))
 
 
-@cache
-def _by_ids_json(dialect: str, columns: tuple[str, ...]) -> Select[Any]:
-    return select(as_json(dialect, [_table.c[name] for name in columns])).where(
-        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
-    )
+def _packed_by_ids(columns: Sequence[str]) -> Select[Any]:
+    return select(AsJson(*(_table.c[name] for name in columns))).where(_of_organization, _table.c.id.in_(listed("ids")))
+
+
+_entities_by_ids, _briefs_by_ids, _outlines_by_ids = map(
+    _packed_by_ids, (ENTITY_COLUMNS, Brief._fields, Outline._fields)
+)
 
 
 class EntityReads(Store):
@@ -141,7 +133,7 @@ class EntityReads(Store):
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-            rows = self._packed(_by_ids_json(self._database.writer.dialect.name, ENTITY_COLUMNS), values)
+            rows = self._packed(_entities_by_ids, values)
         else:
             rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
         return {entity.id: entity for entity in sound(rows, to_entity)}
@@ -150,7 +142,7 @@ class EntityReads(Store):
         """Return the existing, readable entities by id, without their long texts."""
         ids = list(dict.fromkeys(entity_ids))
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        rows = self._packed(_by_ids_json(self._database.writer.dialect.name, Brief._fields), values) if ids else []
+        rows = self._packed(_briefs_by_ids, values) if ids else []
         return {brief.id: brief for brief in sound(rows, to_brief)}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
@@ -175,13 +167,6 @@ class EntityReads(Store):
         """Return visible records' revisions of that time replaced since, latest change first."""
         values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
         return sound(self._all(_replaced_since, values | {"visibility": sorted(visibility)}), to_entity)
-
-    def written_since(
-        self, organization_id: str, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int
-    ) -> list[str]:
-        """Return ids of records changed after a sequence number, latest first."""
-        values = _since(after, types, visibility, limit) | {"organization": organization_id}
-        return list(dict.fromkeys(row.record_id for row in self._all(_written_since, values)))
 
     def readable_with_prefix(
         self, organization_id: str, prefixes: Iterable[str], *, visibility: frozenset[str], limit: int
@@ -212,46 +197,42 @@ class EntityReads(Store):
 class EntityWrites(Writes):
     def entity(self, entity_id: str) -> Entity | None:
         """Return the entity, or raise RecordUnreadable."""
-        row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
-        return None if row is None else to_entity(row)
+        return self._one(_by_id, self._here | {"id": entity_id}, to_entity)
 
     def revision(self, entity_id: str, number: int) -> Entity | None:
         """Return a replaced revision."""
-        values = {"organization": self.organization_id, "id": entity_id, "revision": number}
-        row = self._run(_revision, values).first()
-        return None if row is None else to_entity(row)
+        return self._one(_revision, self._here | {"id": entity_id, "revision": number}, to_entity)
 
     def remains(self, entity_id: str) -> Entity | None:
         """Return the entity, without its lists and metadata if they are damaged: erasing needs neither."""
         try:
             return self.entity(entity_id)
         except RecordUnreadable:
-            row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).one()
+            row = self._run(_by_id, self._here | {"id": entity_id}).one()
             return to_entity((*row[:7], "[]", "[]", "{}", *row[10:]))
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
         ids = list(dict.fromkeys(entity_ids))
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
-            values = {"organization": self.organization_id, "ids": dump_json(list[Any](ids))}
-            rows = unpacked(self._run(_by_ids_json(self._connection.dialect.name, ENTITY_COLUMNS), values).first())
+            values = self._here | {"ids": dump_json(list[Any](ids))}
+            rows = unpacked(self._run(_entities_by_ids, values).first())
         else:
-            rows = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).all() if ids else ()
+            rows = self._run(_by_ids, self._here | {"ids": ids}).all() if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def written_since(self, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int) -> list[str]:
-        values = _since(after, types, visibility, limit) | {"organization": self.organization_id}
+        values = _since(after, types, visibility, limit) | self._here
         return list(dict.fromkeys(row.record_id for row in self._run(_written_since, values)))
 
     def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
-        values = {"organization": self.organization_id, "ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
-        rows = unpacked(self._run(_by_ids_json(self._connection.dialect.name, Outline._fields), values).first())
+        values = self._here | {"ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
+        rows = unpacked(self._run(_outlines_by_ids, values).first())
         return {row[0]: Outline._make(row) for row in rows}
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
         """Return the first equal entity since a time: type, name, content, visibility."""
-        values = {
-            "organization": self.organization_id,
+        values = self._here | {
             "name": key_of(draft.name),
             "type": key_of(draft.entity_type),
             "visibility": draft.visibility,
@@ -302,7 +283,7 @@ class EntityWrites(Writes):
 
     def _store_revision(self, current: Entity, changed: Entity) -> None:
         values = entity_values(changed)
-        identity = {"organization": self.organization_id, "entity": current.id}
+        identity = self._here | {"entity": current.id}
         self._run(_archive, identity | {"valid_to": values["updated_at"]})
         del values["organization_id"], values["id"], values["created_at"], values["source_id"]
         self._run(_change, values | {"of_organization": self.organization_id, "of_entity": current.id})

@@ -6,7 +6,7 @@ from stores.errors import Conflict, NotFound
 from stores.ledger.account_rows import USER_COLUMNS, to_user
 from stores.ledger.account_tables import external_identities, users
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import columns_of, reader, to_values
+from stores.ledger.columns import to_values
 from stores.ledger.encoding import address_key, check_id, check_text
 from stores.ledger.reclaiming import lock_account, reclaim
 from stores.ledger.store import Store, clashing
@@ -16,23 +16,17 @@ CODEHOST = "codehost"
 """Provider whose subjects are account numbers of the code host."""
 
 _links = external_identities
-_columns = columns_of(_links, ExternalIdentity)
 _by_link = (
     select(*USER_COLUMNS)
     .join(_links, _links.c.user_id == users.c.id)
     .where(_links.c.provider == bindparam("provider"), _links.c.subject == bindparam("subject"))
 )
-_links_of = select(*_columns).where(_links.c.user_id == bindparam("user")).order_by(_links.c.created_at, *_columns[:2])
 _by_id = select(*USER_COLUMNS).where(users.c.id == bindparam("user"))
-_to_link = reader(ExternalIdentity)
 
 
 class Links(Store):
     def user_by_link(self, provider: str, subject: str) -> User | None:
         return self._one(_by_link, {"provider": provider, "subject": subject}, to_user)
-
-    def links(self, user_id: str) -> list[ExternalIdentity]:
-        return [_to_link(row) for row in self._all(_links_of, {"user": user_id})]
 
     def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
         """Link a provider's account to an existing user; return the user.

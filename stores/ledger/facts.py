@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, and_, bindparam, or_, select, update
+from sqlalchemy import BigInteger, bindparam, or_, select, update
 
 from stores.ledger import schema
-from stores.ledger.columns import field_names, fields_of, to_values
+from stores.ledger.columns import among, beside, field_names, fields_of, here, to_values
 from stores.ledger.damage import sound
 from stores.ledger.encoding import check_id, check_text, to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry
@@ -30,7 +30,7 @@ from stores.records import Entity, JsonObject, Relation
 
 _table = schema.relations
 _entities = schema.entities
-_of_organization = _table.c.organization_id == bindparam("organization")
+_of_organization = here(_table)
 _source, _target = _entities.alias("source"), _entities.alias("target")
 _stated = (
     select(
@@ -38,8 +38,8 @@ _stated = (
         _source.c.visibility.label("of_source"),
         _target.c.visibility.label("of_target"),
     )
-    .join(_source, and_(_source.c.organization_id == _table.c.organization_id, _source.c.id == _table.c.source_id))
-    .join(_target, and_(_target.c.organization_id == _table.c.organization_id, _target.c.id == _table.c.target_id))
+    .join(_source, beside(_source.c.id, _table.c.source_id))
+    .join(_target, beside(_target.c.id, _table.c.target_id))
     .where(
         _of_organization,
         or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity")),
@@ -47,14 +47,14 @@ _stated = (
     )
     .order_by(_table.c.id)
 )
-_show = update(_table).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_show = update(_table).where(_of_organization, among(_table.c.id))
 _unended = ever_from.where(_table.c.expired_at.is_(None))
-_unended_to = _unended.where(_table.c.target_id.in_(bindparam("targets", expanding=True)))
+_unended_to = _unended.where(among(_table.c.target_id, "targets"))
 _edges = select(_table.c.source_id, _table.c.target_id).where(
     _of_organization,
-    _table.c.source_id.in_(bindparam("ids", expanding=True)),
+    among(_table.c.source_id),
     _table.c.name == bindparam("name"),
-    _table.c.visibility.in_(bindparam("visibility", expanding=True)),
+    among(_table.c.visibility, "visibility"),
     _table.c.expired_at.is_(None),
     or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > bindparam("at", type_=BigInteger)),
     readable_end(_table.c.target_id),
@@ -67,8 +67,6 @@ Place = tuple[str, str, str]
 
 
 class Recorded(NamedTuple):
-    """Outcome of recording one draft."""
-
     relation: Relation
     is_new: bool
     """False if the same fact was known."""
@@ -148,42 +146,32 @@ class RelationWrites(EndWrites):
         if before.visibility == after.visibility:
             return
         moved: defaultdict[str, list[Any]] = defaultdict(list)
-        for row in self._run(_stated, {"organization": self.organization_id, "entity": after.id}):
+        for row in self._run(_stated, self._here | {"entity": after.id}):
             followed = row.source_id == after.id or row.visibility == between(row.of_source, before.visibility)
             wanted = between(row.of_source, row.of_target)
             if followed and row.id not in left and row.visibility != wanted:
                 moved[wanted].append(row)
         for visibility, rows in moved.items():
             for ids in in_chunks(row.id for row in rows):
-                self._run(_show.values(visibility=visibility), {"organization": self.organization_id, "ids": ids})
+                self._run(_show.values(visibility=visibility), self._here | {"ids": ids})
             for row in rows:
                 revision = 1 if row.expired_at is None else 2
                 self._record(Entry("relation", row.id, "update", revision, row.name, visibility))
 
     def relations_of(self, entity_id: str) -> list[Relation]:
         """Return the relations of an entity that hold now."""
-        values = {
-            "organization": self.organization_id,
-            "entity": entity_id,
-            "limit": NO_LIMIT,
-            "at": to_micros(self.now),
-        }
+        values = self._here | {"entity": entity_id, "limit": NO_LIMIT, "at": to_micros(self.now)}
         return sound(self._run(touching_now, values), to_relation)
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
         """Return outgoing relations with these names that hold now or later."""
-        values = {"organization": self.organization_id, "sources": [source_id], "names": sorted(names)}
+        values = self._here | {"sources": [source_id], "names": sorted(names)}
         found = sound(self._run(_unended, values), to_relation)
         return [relation for relation in found if lasts(relation, self.now)]
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
         """Return source and target of visible relations that hold now or later."""
-        values = {
-            "organization": self.organization_id,
-            "name": name,
-            "visibility": sorted(visibility),
-            "at": to_micros(self.now),
-        }
+        values = self._here | {"name": name, "visibility": sorted(visibility), "at": to_micros(self.now)}
         return [
             (row.source_id, row.target_id)
             for ids in in_chunks(source_ids)
@@ -202,12 +190,7 @@ class RelationWrites(EndWrites):
             names, targets = {draft.name for draft in some}, {draft.target_id for draft in some}
             for sources in in_chunks(draft.source_id for draft in some):
                 for ends in in_chunks(targets) if some is several else ((),):
-                    values = {
-                        "organization": self.organization_id,
-                        "sources": sources,
-                        "names": sorted(names),
-                        "targets": ends,
-                    }
+                    values = self._here | {"sources": sources, "names": sorted(names), "targets": ends}
                     for relation in sound(self._run(statement, values), to_relation):
                         known[_place(relation)].append(relation)
         return known

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -14,10 +13,11 @@ from sqlalchemy import Connection, Select, Table, bindparam, case, delete, func,
 from stores.clock import Clock
 from stores.errors import NotFound, RecordUnreadable
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.damage import DAMAGE, sound
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.json_sql import as_json
+from stores.ledger.json_sql import AsJson
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store
@@ -26,7 +26,7 @@ from stores.records import Change, Entity, Position, Relation
 PAGE = 500
 
 _changes = schema.changes
-_of_organization = _changes.c.organization_id == bindparam("organization")
+_of_organization = here(_changes)
 _organization = schema.organizations.c.id == bindparam("organization")
 _head = select(schema.organizations.c.seq, schema.organizations.c.batch).where(
     _organization, schema.organizations.c.deleted_at.is_(None)
@@ -43,11 +43,7 @@ _after = (
 _what_follows = select(func.count(), func.sum(case((_after.c.deferred, 1), else_=0)))
 
 
-@cache
-def _packed_after(dialect: str) -> Select[Any]:
-    return select(as_json(dialect, list(_after.c)))
-
-
+_packed_after = select(AsJson(*_after.c))
 _prune = (
     delete(_changes)
     .where(_of_organization, _changes.c.sequence < bindparam("watermark"), _changes.c.created_at < bindparam("before"))
@@ -56,12 +52,7 @@ _prune = (
 
 
 def _page_of(table: Table, columns: list[Any]) -> Select[Any]:
-    return (
-        select(*columns)
-        .where(table.c.organization_id == bindparam("organization"), table.c.id > bindparam("after"))
-        .order_by(table.c.id)
-        .limit(PAGE)
-    )
+    return select(*columns).where(here(table), table.c.id > bindparam("after")).order_by(table.c.id).limit(PAGE)
 
 
 _entity_page = _page_of(schema.entities, entity_columns(schema.entities))
@@ -115,7 +106,7 @@ class FeedReads(Store):
         Pruned rows are silently absent: ask `batch_at` first.
         """
         values = {"organization": organization_id, "after": after, "limit": limit}
-        changes = [_to_change(row) for row in self._packed(_packed_after(self._database.writer.dialect.name), values)]
+        changes = [_to_change(row) for row in self._packed(_packed_after, values)]
         return sorted(changes, key=attrgetter("sequence"))
 
     def follows(self, organization_id: str, after: int, limit: int) -> tuple[int, int]:

@@ -24,9 +24,10 @@ from sqlalchemy import (
 )
 
 from stores.ledger import schema
+from stores.ledger.columns import beside, here
 from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, optional_instant, to_micros
-from stores.ledger.json_sql import as_json, listed
+from stores.ledger.json_sql import AsJson, listed
 from stores.ledger.relation_history import believed, expired_then, invalid_then
 from stores.ledger.relations import NO_LIMIT, SUPERSEDES, readable_end, relation_columns, to_relation
 from stores.ledger.rows import Values
@@ -59,10 +60,7 @@ _known = bindparam("known", type_=BigInteger)
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 _invalid_then, _expired_then = invalid_then(_known), expired_then(_known)
 _ended_then = select(_ends.c.relation_id).where(
-    _ends.c.organization_id == bindparam("organization"),
-    _ends.c.known_from <= _known,
-    _ends.c.known_to > _known,
-    _ends.c.known_invalid_at <= _at,
+    here(_ends), _ends.c.known_from <= _known, _ends.c.known_to > _known, _ends.c.known_invalid_at <= _at
 )
 _changed = exists().where(believed(_known, _ends.alias("former")))
 _today = (_table.c.expired_at.label("expired_today"), _table.c.invalid_at.label("invalid_today"))
@@ -70,6 +68,19 @@ _open = _table.c.expired_at.is_(None)
 _lasting = or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at)
 _begun = or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at)
 """The clock may have been set back."""
+
+
+_entities = schema.entities
+_name_then = (
+    select(_revisions.c.name)
+    .where(beside(_revisions.c.id, _entities.c.id), _revisions.c.valid_from <= _at, _revisions.c.valid_to > _at)
+    .limit(1)
+    .scalar_subquery()
+)
+_names_now, _names_then = (
+    select(AsJson(_entities.c.id, name)).where(here(_entities), _entities.c.id.in_(listed("ids")))
+    for name in (_entities.c.name, func.coalesce(_name_then, _entities.c.name))
+)
 
 
 class Recalled(NamedTuple):
@@ -103,9 +114,9 @@ class HistoryReads(Store):
         """Return entity names by id, of a moment or now."""
         ids = list(dict.fromkeys(entity_ids))
         values: Values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        if as_of is not None:
-            values["at"] = to_micros(as_of)
-        return dict(self._packed(_names(self._database.writer.dialect.name, as_of is not None), values)) if ids else {}
+        if as_of is None:
+            return dict(self._packed(_names_now, values)) if ids else {}
+        return dict(self._packed(_names_then, values | {"at": to_micros(as_of)})) if ids else {}
 
 
 def _recalled(row: Sequence[Any]) -> Recalled:
@@ -113,26 +124,6 @@ def _recalled(row: Sequence[Any]) -> Recalled:
     if today == [then.expired_at, then.invalid_at]:
         return Recalled(then, then)
     return Recalled(then, replace(then, expired_at=today[0], invalid_at=today[1]))
-
-
-@cache
-def _names(dialect: str, is_past: bool) -> Select[Any]:
-    entities = schema.entities
-    then = (
-        select(_revisions.c.name)
-        .where(
-            _revisions.c.organization_id == entities.c.organization_id,
-            _revisions.c.id == entities.c.id,
-            _revisions.c.valid_from <= _at,
-            _revisions.c.valid_to > _at,
-        )
-        .limit(1)
-        .scalar_subquery()
-    )
-    name = func.coalesce(then, entities.c.name) if is_past else entities.c.name
-    return select(as_json(dialect, [entities.c.id, name])).where(
-        entities.c.organization_id == bindparam("organization"), entities.c.id.in_(listed(dialect, "ids"))
-    )
 
 
 @cache
@@ -202,7 +193,7 @@ def _withdrawn() -> Select[Any]:
 
 def _readable(*, is_past: bool) -> list[ColumnElement[bool]]:
     ends = (_table.c.source_id, _table.c.target_id)
-    own = (_table.c.organization_id == bindparam("organization"), _table.c.visibility.in_(_visible))
+    own = (here(_table), _table.c.visibility.in_(_visible))
     return [*own, *(_readable_end(end, is_past=is_past) for end in ends)]
 
 
@@ -211,7 +202,7 @@ def _readable_end(end: Column[str], *, is_past: bool) -> ColumnElement[bool]:
     if not is_past:
         return now
     hidden = exists().where(
-        _revisions.c.organization_id == bindparam("organization"),
+        here(_revisions),
         _revisions.c.id == end,
         _revisions.c.valid_from <= _at,
         _revisions.c.valid_to > _at,

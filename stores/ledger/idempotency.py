@@ -15,6 +15,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from stores.errors import Conflict
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.encoding import check_text, dump_json, load_value, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.rows import Values
@@ -37,17 +38,13 @@ _WITHOUT_ANSWER = {
 
 _keys = schema.idempotency_keys
 _records = schema.idempotency_records
-_row = select(_keys).where(_keys.c.organization_id == bindparam("organization"), _keys.c.slot == bindparam("of_slot"))
+_row = select(_keys).where(here(_keys), _keys.c.slot == bindparam("of_slot"))
 _records_of = (
     select(_records.c.record)
-    .where(_records.c.organization_id == bindparam("organization"), _records.c.slot == bindparam("of_slot"))
+    .where(here(_records), _records.c.slot == bindparam("of_slot"))
     .order_by(_records.c.ordinal)
 )
-_owned = (
-    _keys.c.organization_id == bindparam("organization"),
-    _keys.c.slot == bindparam("of_slot"),
-    _keys.c.claim_id == bindparam("of_claim"),
-)
+_owned = (here(_keys), _keys.c.slot == bindparam("of_slot"), _keys.c.claim_id == bindparam("of_claim"))
 _apply = update(_keys).where(*_owned, _keys.c.state == "claimed").values(state="applied")
 _finish = update(_keys).where(*_owned, _keys.c.state.in_(("claimed", "applied"))).values(state="finished")
 _release = delete(_keys).where(*_owned, _keys.c.state == "claimed")
@@ -141,10 +138,6 @@ class Idempotency(Store):
         with self._database.write() as connection:
             connection.execute(update(_keys).where(of_holder, _keys.c.state == "applied").values(state="lost"))
             return connection.execute(delete(_keys).where(of_holder, _keys.c.state == "claimed")).rowcount
-
-    def prune_claims(self) -> int:
-        with self._database.write() as connection:
-            return connection.execute(delete(_keys).where(_keys.c.expires_at <= to_micros(self._clock()))).rowcount
 
     def _new_row(self, request: KeyedRequest, holder: str) -> Values:
         return {

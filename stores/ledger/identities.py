@@ -23,6 +23,7 @@ from stores.ledger.account_tables import (
     team_members,
     team_projects,
 )
+from stores.ledger.columns import beside, here
 from stores.ledger.encoding import load_strings, optional_instant, to_micros
 from stores.ledger.rows import Values
 from stores.ledger.store import Cells, Store
@@ -55,10 +56,7 @@ def identity_beside(table: Any, *columns: Any) -> Any:  # noqa: ANN401, RUF100  
         .select_from(table)
         .join(_users, _users.c.id == table.c.user_id)
         .join(_organizations, _organizations.c.id == table.c.organization_id)
-        .join(
-            _memberships,
-            (_memberships.c.user_id == table.c.user_id) & (_memberships.c.organization_id == table.c.organization_id),
-        )
+        .join(_memberships, beside(_memberships.c.user_id, table.c.user_id))
     )
 
 
@@ -93,21 +91,19 @@ _access = union_all(
         _projects.c.visibility,
         _projects.c.creator_id,
         _no_end.label("expires_at"),
-    ).where(_projects.c.organization_id == bindparam("organization")),
+    ).where(here(_projects)),
     select(literal("role"), project_members.c.project_id, project_members.c.role, literal(""), _no_end).where(
-        project_members.c.organization_id == bindparam("organization"), project_members.c.user_id == bindparam("user")
+        here(project_members), project_members.c.user_id == bindparam("user")
     ),
     select(literal("role"), team_projects.c.project_id, team_projects.c.role, literal(""), _no_end).where(
-        team_projects.c.organization_id == bindparam("organization"),
+        here(team_projects),
         # SQLite would read a join from the other side: every role of every team first.
         team_projects.c.team_id.in_(
-            select(team_members.c.team_id).where(
-                team_members.c.organization_id == bindparam("organization"), team_members.c.user_id == bindparam("user")
-            )
+            select(team_members.c.team_id).where(here(team_members), team_members.c.user_id == bindparam("user"))
         ),
     ),
     select(literal("team"), team_members.c.team_id, literal(""), literal(""), _no_end).where(
-        team_members.c.organization_id == bindparam("organization"), team_members.c.user_id == bindparam("user")
+        here(team_members), team_members.c.user_id == bindparam("user")
     ),
     select(
         case((_spaces.c.state == "active", "granted"), else_="disabled"),
@@ -116,19 +112,16 @@ _access = union_all(
         _space_members.c.permissions,
         _space_members.c.expires_at,
     )
-    .join(
-        _spaces,
-        (_spaces.c.organization_id == _space_members.c.organization_id) & (_spaces.c.id == _space_members.c.space_id),
-    )
+    .join(_spaces, beside(_spaces.c.id, _space_members.c.space_id))
     .where(
-        _space_members.c.organization_id == bindparam("organization"),
+        here(_space_members),
         _space_members.c.principal_type == "user",
         _space_members.c.principal_id == bindparam("user"),
         or_(_space_members.c.expires_at.is_(None), _space_members.c.expires_at > bindparam("now")),
         _lets_in,
     ),
     select(literal("disabled"), _place, literal("reader"), literal("[]"), _no_end).where(
-        _spaces.c.organization_id == bindparam("organization"),
+        here(_spaces),
         _spaces.c.state == "disabled",
         ~_lets_in,
         or_(_spaces.c.memory_scope != "private", _spaces.c.scope_key == bindparam("user")),

@@ -8,7 +8,7 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import columns_of, reader, to_values
+from stores.ledger.columns import columns_of, here, reader, to_values
 from stores.ledger.encoding import address_key, check_id, check_keys, check_text, to_micros
 from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
 from stores.ledger.permits import Act
@@ -26,18 +26,13 @@ _pending = (
     vouched,
 )
 _pending_of = (
-    select(*_columns)
-    .where(_invitations.c.organization_id == bindparam("organization"), *_pending)
-    .order_by(_invitations.c.created_at.desc(), _invitations.c.id)
+    select(*_columns).where(here(_invitations), *_pending).order_by(_invitations.c.created_at.desc(), _invitations.c.id)
 )
 _by_token = select(*_columns).where(_invitations.c.token_hash == bindparam("token"), *_pending)
 _member_of_email = (
     select(schema.users.c.id)
     .join(schema.memberships, schema.memberships.c.user_id == schema.users.c.id)
-    .where(
-        schema.users.c.email_key == bindparam("email"),
-        schema.memberships.c.organization_id == bindparam("organization"),
-    )
+    .where(schema.users.c.email_key == bindparam("email"), here(schema.memberships))
 )
 
 

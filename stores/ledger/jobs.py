@@ -69,7 +69,10 @@ class Jobs(Store):
     def renew(self, job: Job, done: int | None = None, total: int | None = None, lease_s: float = JOB_LEASE_S) -> Job:
         """Prolong the lease and store the progress; Conflict if it was lost or the job cancelled."""
         progress = {name: value for name, value in (("done", done), ("total", total)) if value is not None}
-        return self._change(job, {"due_at": self._in(lease_s), **progress})
+        renewed = self._change(job, {"due_at": self._in(lease_s), **progress})
+        if progress:
+            self._tell(notice_of(renewed, self._clock())._replace(done=renewed.done or 0, total=renewed.total))
+        return renewed
 
     def finish(self, job: Job, result: JsonObject) -> Job:
         """Complete a job, or queue it again if it was enqueued meanwhile. Conflict as in `renew`."""

@@ -6,42 +6,50 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    Text,
-    bindparam,
-    cast,
-    column,
-    func,
-    insert,
-    select,
-)
+from sqlalchemy import Connection, Select, Table, Text, bindparam, column, insert, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from stores.ledger.rows import Values
 
 
-def as_json(dialect: str, columns: Sequence[ColumnElement[Any]]) -> ColumnElement[str]:
+class AsJson(FunctionElement[str]):
     """Aggregate all rows to one JSON list of lists.
 
     The driver releases the GIL after each row, and waits to get it back.
     """
-    if dialect == "sqlite":
-        return func.json_group_array(func.json_array(*columns))
-    return cast(func.json_agg(func.json_build_array(*columns)), Text)
+
+    type = Text()
+    inherit_cache = True
 
 
-def listed(dialect: str, name: str) -> Select[Any]:
+@compiles(AsJson)
+def _as_json(element: Any, compiler: Any, **options: Any) -> str:
+    return f"CAST(json_agg(json_build_array({compiler.process(element.clauses, **options)})) AS TEXT)"
+
+
+@compiles(AsJson, "sqlite")
+def _as_json_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
+    return f"json_group_array(json_array({compiler.process(element.clauses, **options)}))"
+
+
+class _JsonTexts(FunctionElement[str]):
+    inherit_cache = True
+
+
+@compiles(_JsonTexts)
+def _texts(element: Any, compiler: Any, **options: Any) -> str:
+    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON))"
+
+
+@compiles(_JsonTexts, "sqlite")
+def _texts_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
+
+
+def listed(name: str) -> Select[Any]:
     """Select the texts of a JSON list parameter; hundreds of bound parameters are slower."""
-    texts = bindparam(name, type_=Text)
-    if dialect == "sqlite":
-        found = func.json_each(texts).table_valued(column("value", Text))
-    else:
-        found = func.json_array_elements_text(cast(texts, JSON)).table_valued(column("value", Text))
-    return select(found.c.value)
+    return select(_JsonTexts(bindparam(name, type_=Text)).table_valued(column("value", Text)).c.value)
 
 
 ROWS = 64

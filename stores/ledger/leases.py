@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, bindparam, literal, select, update
 
 from stores.errors import Conflict
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.rows import Values
@@ -16,11 +17,7 @@ from stores.ledger.writing import Writing
 LEASE_S = 30.0
 
 _leases = schema.leases
-_mine = (
-    _leases.c.organization_id == bindparam("organization"),
-    _leases.c.name == bindparam("lease"),
-    _leases.c.token == bindparam("of_token"),
-)
+_mine = (here(_leases), _leases.c.name == bindparam("lease"), _leases.c.token == bindparam("of_token"))
 _release = update(_leases).where(*_mine).values(expires_at=0)
 _held = select(_leases.c.token).where(*_mine, _leases.c.expires_at > bindparam("now", type_=BigInteger))
 
@@ -38,8 +35,6 @@ class Lease:
 
 
 class Leases(Store):
-    """Named leases per organization."""
-
     def acquire(self, organization_id: str, name: str, holder: str, ttl_s: float = LEASE_S) -> Lease:
         """Take a free lease, or raise Conflict."""
         check_keys((organization_id, name, holder))

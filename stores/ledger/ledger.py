@@ -42,7 +42,6 @@ from stores.ledger.task_counts import RelationCountReads, TaskCountReads
 from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
-from stores.ledger.version import count_rights
 from stores.ledger.workflow import WorkReads
 
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
@@ -108,7 +107,6 @@ class Ledger:
         try:
             with database.write() as connection:
                 migrate(connection)
-                count_rights(connection)
                 epoch = _settle_epoch(connection)
         except BaseException as error:
             database.close()
@@ -152,12 +150,12 @@ class Ledger:
         if self._notices is not None:
             self._notices.tell(*notice)
 
-    def rights_version(self) -> int | None:
-        """Return a number that grows when rights may have changed, in any process; None on PostgreSQL.
+    def version(self) -> int | None:
+        """Return a number that changes with each commit, in any process; None on PostgreSQL.
 
-        Rights read after this call hold while the number is the same.
+        What is read after this call holds while the number is the same.
         """
-        return self._database.rights_version()
+        return self._database.version()
 
     def ping(self) -> None:
         """Raise Unavailable if the ledger does not answer."""
@@ -180,6 +178,7 @@ class Ledger:
             self._notices.close()
         with suppress(Unavailable):
             self.api_keys.write_uses()
+        self.audit.close()
         self._database.close()
 
 

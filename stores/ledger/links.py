@@ -1,15 +1,15 @@
 """Links: present relations seen from one end, without reading the records."""
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Select, and_, bindparam, literal, select, union_all
 
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.filters import EntityQuery
-from stores.ledger.json_sql import as_json, listed
+from stores.ledger.json_sql import AsJson, listed
 from stores.ledger.listing import conditions
 from stores.ledger.relations import present, readable_end
 from stores.ledger.store import Store
@@ -31,6 +31,45 @@ class Link(NamedTuple):
 
 
 _columns = ("origin", "other", "name", "way", "created_at", "relation_id")
+
+
+def _towards(way: Way) -> Select[Any]:
+    origins = listed("ids").subquery()
+    origin = origins.c.value
+    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
+    latest = (
+        select(_facts.c.id)
+        .where(
+            here(_facts),
+            near == origin,
+            far != origin,
+            _facts.c.visibility.in_(listed("visibility")),
+            present(),
+            readable_end(far, listed("visibility")),
+        )
+        .order_by(_facts.c.created_at.desc(), _facts.c.id)
+        .limit(bindparam("limit"))
+        .correlate(origins)
+    )
+    other = _shown.c.target_id if way == "outgoing" else _shown.c.source_id
+    of_organization = here(_shown)
+    # An outer join fixes the order for SQLite, which would else read all relations first.
+    return (
+        select(
+            origin.label("origin"),
+            other.label("other"),
+            _shown.c.name,
+            literal(way).label("way"),
+            _shown.c.created_at,
+            _shown.c.id.label("relation_id"),
+        )
+        .select_from(origins)
+        .join(_shown, and_(of_organization, _shown.c.id.in_(latest)), isouter=True)
+    )
+
+
+_parts = union_all(_towards("outgoing"), _towards("incoming")).subquery()
+_around = select(AsJson(*(_parts.c[name] for name in _columns)))
 
 
 class SurroundingReads(Store):
@@ -65,53 +104,12 @@ class SurroundingReads(Store):
             "at": to_micros(self._clock()),
             "limit": limit,
         }
-        rows = self._packed(_around(self._database.writer.dialect.name), values)
+        rows = self._packed(_around, values)
         found: dict[str, list[Link]] = {}
         there = [row for row in rows if row[1] is not None]
         for origin, other, name, way, *_ in sorted(there, key=lambda row: (-row[4], row[5])):
             found.setdefault(origin, []).append(Link(other, name, way))
         return found
-
-
-@cache
-def _around(dialect: str) -> Select[Any]:
-    parts = union_all(*(_towards(dialect, way) for way in ("outgoing", "incoming"))).subquery()
-    return select(as_json(dialect, [parts.c[name] for name in _columns]))
-
-
-def _towards(dialect: str, way: Way) -> Select[Any]:
-    origins = listed(dialect, "ids").subquery()
-    origin = origins.c.value
-    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
-    latest = (
-        select(_facts.c.id)
-        .where(
-            _facts.c.organization_id == bindparam("organization"),
-            near == origin,
-            far != origin,
-            _facts.c.visibility.in_(listed(dialect, "visibility")),
-            present(),
-            readable_end(far, listed(dialect, "visibility")),
-        )
-        .order_by(_facts.c.created_at.desc(), _facts.c.id)
-        .limit(bindparam("limit"))
-        .correlate(origins)
-    )
-    other = _shown.c.target_id if way == "outgoing" else _shown.c.source_id
-    of_organization = _shown.c.organization_id == bindparam("organization")
-    # An outer join fixes the order for SQLite, which would else read all relations first.
-    return (
-        select(
-            origin.label("origin"),
-            other.label("other"),
-            _shown.c.name,
-            literal(way).label("way"),
-            _shown.c.created_at,
-            _shown.c.id.label("relation_id"),
-        )
-        .select_from(origins)
-        .join(_shown, and_(of_organization, _shown.c.id.in_(latest)), isouter=True)
-    )
 
 
 def _links(

@@ -14,14 +14,14 @@ from stores.errors import ValidationFailed
 from stores.event_times import CAPTURED_AT, recent_at
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import KeyText
+from stores.ledger.columns import KeyText, here
 from stores.ledger.damage import DAMAGE
 from stores.ledger.encoding import check_text, dump_json, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.json_sql import as_json, listed
+from stores.ledger.json_sql import AsJson, listed
 from stores.ledger.relations import holds, present, readable_end
 from stores.ledger.row_cache import Facets, RecordStatus, RowCache
 from stores.ledger.rows import Brief
@@ -37,43 +37,34 @@ _FACETS = (
 )  # fmt: skip
 
 
-@cache
-def _by_ids(dialect: str) -> Select[Any]:
-    # Hardly any metadata names a capture time, so it is rarely read.
-    dated = case((_table.c.metadata.contains(f'"{CAPTURED_AT}"'), _table.c.metadata))
-    columns: list[ColumnElement[Any]] = [*(_table.c[name] for name in (*_OWN, *_FACETS)), dated]
-    return select(as_json(dialect, columns)).where(
-        _table.c.organization_id == bindparam("organization"), _table.c.id.in_(listed(dialect, "ids"))
-    )
+# Hardly any metadata names a capture time, so it is rarely read.
+_dated = case((_table.c.metadata.contains(f'"{CAPTURED_AT}"'), _table.c.metadata))
+_by_ids = select(AsJson(*(_table.c[name] for name in (*_OWN, *_FACETS)), _dated)).where(
+    here(_table), _table.c.id.in_(listed("ids"))
+)
+# A query of its own: within `_by_ids` it would run once per record, and hardly any record is retired.
+_retired_ever = select(_relations.c.target_id, _relations.c.source_id).where(
+    here(_relations),
+    _relations.c.target_id.in_(listed("ids")),
+    schema.SUPERSEDING,
+    _relations.c.visibility.in_(listed("visibility")),
+    readable_end(_relations.c.source_id, listed("visibility")),
+)
+_retired_now, _retired_then = _retired_ever.where(present()), _retired_ever.where(holds())
 
 
-@cache
-def _retired(dialect: str, *, now: bool) -> Select[Any]:
-    # A query of its own: within `_by_ids` it would run once per record, and hardly any record is retired.
-    return select(_relations.c.target_id, _relations.c.source_id).where(
-        _relations.c.organization_id == bindparam("organization"),
-        _relations.c.target_id.in_(listed(dialect, "ids")),
-        schema.SUPERSEDING,
-        _relations.c.visibility.in_(listed(dialect, "visibility")),
-        present() if now else holds(),
-        readable_end(_relations.c.source_id, listed(dialect, "visibility")),
-    )
-
-
-@cache
-def _labelled_among(dialect: str) -> Select[Any]:
-    return select(_labels.c.entity_id).where(
-        _labels.c.organization_id == bindparam("organization"),
-        _labels.c.entity_id.in_(listed(dialect, "ids")),
-        _labels.c.kind == bindparam("kind"),
-        _labels.c.label.in_(listed(dialect, "labels")),
-    )
+_labelled_among = select(_labels.c.entity_id).where(
+    here(_labels),
+    _labels.c.entity_id.in_(listed("ids")),
+    _labels.c.kind == bindparam("kind"),
+    _labels.c.label.in_(listed("labels")),
+)
 
 
 class StatusReads(EntityReads):
     def __init__(self, database: Database, clock: Clock, feed: FeedReads) -> None:
         super().__init__(database, clock)
-        self._rows = RowCache(feed, database.commits, self._read_rows)
+        self._rows = RowCache(feed, database.version, self._read_rows)
 
     def statuses(
         self,
@@ -112,7 +103,7 @@ class StatusReads(EntityReads):
             "visibility": dump_json(list[Any](sorted(visibility))),
             "at": to_micros(self._clock() if as_of is None else as_of),
         }
-        found = self._all(_retired(self._database.writer.dialect.name, now=as_of is None), values)
+        found = self._all(_retired_now if as_of is None else _retired_then, values)
         if as_of is None or not found:
             return {row.target_id for row in found}
         then = self.entities_at(organization_id, {row.source_id for row in found}, as_of)
@@ -145,11 +136,11 @@ class StatusReads(EntityReads):
             "kind": kind,
             "labels": dump_json(list[Any](sorted({key_of(word) for word in words}))),
         }
-        return {row.entity_id for row in self._all(_labelled_among(self._database.writer.dialect.name), values)}
+        return {row.entity_id for row in self._all(_labelled_among, values)}
 
     def _read_rows(self, organization_id: str, ids: list[str]) -> list[RecordStatus]:
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        return [_status(row) for row in self._packed(_by_ids(self._database.writer.dialect.name), values)]
+        return [_status(row) for row in self._packed(_by_ids, values)]
 
 
 class _Times(NamedTuple):

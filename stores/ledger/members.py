@@ -10,6 +10,7 @@ from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit, detailed
+from stores.ledger.columns import here
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
 from stores.ledger.permits import Act, role_in
@@ -21,24 +22,21 @@ from stores.records import Member, Organization, Role
 
 _memberships = schema.memberships
 _projects = schema.project_access
-_membership = (
-    _memberships.c.organization_id == bindparam("of_organization"),
-    _memberships.c.user_id == bindparam("of_user"),
-)
+_membership = (here(_memberships, "of_organization"), _memberships.c.user_id == bindparam("of_user"))
 _owners = (
     select(func.count())
     .select_from(_memberships)
-    .where(_memberships.c.organization_id == bindparam("of_organization"), _memberships.c.role == "owner")
+    .where(here(_memberships, "of_organization"), _memberships.c.role == "owner")
 )
 _members = (
     select(*USER_COLUMNS, _memberships.c.role, _memberships.c.created_at)
     .join(_memberships, _memberships.c.user_id == schema.users.c.id)
-    .where(_memberships.c.organization_id == bindparam("of_organization"))
+    .where(here(_memberships, "of_organization"))
     .order_by(_memberships.c.created_at, _memberships.c.user_id)
 )
 _oldest = (
     select(_memberships.c.user_id)
-    .where(_memberships.c.organization_id == bindparam("of_organization"))
+    .where(here(_memberships, "of_organization"))
     .order_by(_memberships.c.created_at, _memberships.c.user_id)
     .limit(1)
 )

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, insert, literal, or_, select, update
@@ -11,12 +10,12 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, inser
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.citations import CitationReads, CitationWrites
-from stores.ledger.columns import field_names
+from stores.ledger.columns import among, beside, columns_of, here, reader, to_values
 from stores.ledger.damage import DAMAGE, damaged, sound
-from stores.ledger.encoding import check_keys, check_text, dump_json, from_micros, key_of, load_object, to_micros
+from stores.ledger.encoding import check_keys, check_text, dump_json, key_of
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.json_sql import as_json, listed
+from stores.ledger.json_sql import AsJson, listed
 from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, Values, entity_columns, to_entity
 from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
@@ -29,13 +28,13 @@ _table = schema.raw_memories
 _entities = schema.entities
 _made = schema.entities.alias("made")
 _labels = schema.entity_labels
-_COLUMNS = field_names(Capture)
+_read_capture = reader(Capture)
 _WIDTH = len(ENTITY_COLUMNS)
-_of_organization = _table.c.organization_id == bindparam("organization")
-_joined = select(*entity_columns(_entities), *(_table.c[name] for name in _COLUMNS)).join(
-    _table, and_(_table.c.organization_id == _entities.c.organization_id, _table.c.id == _entities.c.id)
+_of_organization = here(_table)
+_joined = select(*entity_columns(_entities), *columns_of(_table, Capture)).join(
+    _table, beside(_table.c.id, _entities.c.id)
 )
-_by_ids = _joined.where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_by_ids = _joined.where(_of_organization, among(_table.c.id))
 _alike = _joined.where(
     _of_organization,
     _table.c.content_hash == bindparam("content_hash"),
@@ -47,7 +46,7 @@ _latest_by_content = _alike.order_by(_table.c.captured_at.desc(), _table.c.id.de
 _waiting = (
     _joined.where(
         _of_organization,
-        _table.c.content_hash.in_(bindparam("content_hashes", expanding=True)),
+        among(_table.c.content_hash, "content_hashes"),
         _table.c.candidate.is_not(None),
         _table.c.review_state.in_(("pending", "deferred")),
         _entities.c.visibility == bindparam("visibility"),
@@ -59,29 +58,21 @@ _from_source = _joined.where(_of_organization, _table.c.source_id == bindparam("
     _table.c.captured_at, _table.c.id
 )
 _made_of = select(*entity_columns(_entities)).where(
-    _entities.c.organization_id == bindparam("organization"),
+    here(_entities),
     _entities.c.id.in_(
-        select(_labels.c.entity_id).where(
-            _labels.c.organization_id == bindparam("organization"),
-            _labels.c.kind == SOURCE,
-            _labels.c.label.in_(bindparam("ids", expanding=True)),
-        )
+        select(_labels.c.entity_id).where(here(_labels), _labels.c.kind == SOURCE, among(_labels.c.label))
     ),
 )
 _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
-_settle = update(_table).where(
-    _table.c.organization_id == bindparam("of_organization"), _table.c.id == bindparam("of_id")
-)
+_settle = update(_table).where(here(_table, "of_organization"), _table.c.id == bindparam("of_id"))
 
 
 _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
 
 
-@cache
-def _outcomes(dialect: str) -> Select[Any]:
-    return select(as_json(dialect, [_table.c.id, _table.c.entity_id, _table.c.review_state])).where(
-        _of_organization, _is_decided, _table.c.id.in_(listed(dialect, "ids"))
-    )
+_outcomes = select(AsJson(_table.c.id, _table.c.entity_id, _table.c.review_state)).where(
+    _of_organization, _is_decided, _table.c.id.in_(listed("ids"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +108,13 @@ def content_hash(text: str) -> str:
 class MemoryReads(CitationReads):
     """The caller checks permissions where no visibility keys are given."""
 
-    def made_of(self, organization_id: str, record_ids: Iterable[str]) -> list[Entity]:
-        """Return the records that name one of these as their source."""
-        rows = (row for ids in in_chunks(record_ids) for row in self._all(_made_of, _named(organization_id, ids)))
-        return sound(rows, to_entity)
-
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
         """Return the outcomes of archived or promoted raw memories."""
         ids = list(memory_ids)
         if not ids:
             return {}
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        found = self._packed(_outcomes(self._database.writer.dialect.name), values)
+        found = self._packed(_outcomes, values)
         return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
@@ -147,11 +133,6 @@ class MemoryReads(CitationReads):
     def memories_from(self, organization_id: str, source_id: str) -> list[RawMemory]:
         return sound(self._all(_from_source, {"organization": organization_id, "source": source_id}), _to_memory)
 
-    def same_memory(self, organization_id: str, visibility: str, text: str) -> RawMemory | None:
-        """Return the first raw memory with this exact text."""
-        values = {"organization": organization_id, "visibility": visibility, "content_hash": content_hash(text)}
-        return next(iter(sound(self._all(_by_content, values), _to_memory)), None)
-
     def list_captures(self, organization_id: str, query: CaptureQuery) -> tuple[list[ListedCapture], int]:
         """Return one page, latest first, and the total."""
         listed = _listed(organization_id, query)
@@ -168,23 +149,22 @@ class MemoryWrites(CitationWrites):
         self._records = records
 
     def memory(self, memory_id: str) -> RawMemory | None:
-        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [memory_id]}).first()
-        return None if row is None else _to_memory(row)
+        return self._one(_by_ids, self._here | {"ids": [memory_id]}, _to_memory)
 
     def same_memory(self, visibility: str, text: str) -> RawMemory | None:
         """Return the first raw memory with this exact text."""
-        values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
+        values = self._here | {"visibility": visibility, "content_hash": content_hash(text)}
         return next(iter(sound(self._run(_by_content, values), _to_memory)), None)
 
     def same_memories(self, visibility: str, text: str, *, limit: int) -> list[RawMemory]:
         """Return equal raw memories, latest first."""
-        values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
+        values = self._here | {"visibility": visibility, "content_hash": content_hash(text)}
         return sound(self._run(_latest_by_content, values | {"limit": limit}), _to_memory)
 
     def waiting_candidates(self, visibility: str, texts: Iterable[str], *, limit: int) -> list[RawMemory]:
         """Return waiting candidates with one of the texts, earliest first."""
         hashes = [content_hash(text) for text in texts]
-        values = {"organization": self.organization_id, "visibility": visibility, "content_hashes": hashes}
+        values = self._here | {"visibility": visibility, "content_hashes": hashes}
         return sound(self._run(_waiting, values | {"limit": limit}), _to_memory)
 
     def made_of(self, record_ids: Iterable[str]) -> list[Entity]:
@@ -193,11 +173,11 @@ class MemoryWrites(CitationWrites):
         return sound(rows, to_entity)
 
     def memories_of(self, entity_id: str) -> list[RawMemory]:
-        values = {"organization": self.organization_id, "entity": entity_id}
+        values = self._here | {"entity": entity_id}
         return [_to_memory(row) for row in self._run(_of_entity, values)]
 
     def memories_from(self, source_id: str) -> list[RawMemory]:
-        values = {"organization": self.organization_id, "source": source_id}
+        values = self._here | {"source": source_id}
         return sound(self._run(_from_source, values), _to_memory)
 
     def create_memory(self, draft: EntityDraft, capture: Capture) -> RawMemory:
@@ -261,32 +241,15 @@ def _values(memory_id: str, capture: Capture) -> Values:
     check_keys((capture.source_id,), SOURCE_BYTES)
     check_keys((capture.capture_surface, capture.agent_id, capture.entity_id))
     check_text((capture.source_id, capture.capture_surface, capture.agent_id))
-    return {
-        "id": memory_id,
-        "source_id": capture.source_id,
-        "capture_surface": capture.capture_surface,
-        "captured_at": to_micros(capture.captured_at),
-        "provenance": dump_json(capture.provenance),
-        "agent_id": capture.agent_id,
-        "content_hash": capture.content_hash,
-        "review_state": capture.review_state,
-        "entity_id": capture.entity_id,
-        "candidate": None if capture.candidate is None else dump_json(capture.candidate),
-        "lifecycle": None if capture.lifecycle is None else dump_json(capture.lifecycle),
-    }
+    return to_values(capture) | {"id": memory_id}
 
 
 def _to_memory(row: Sequence[Any]) -> RawMemory:
-    cells = dict(zip(_COLUMNS, row[_WIDTH:], strict=False))
     entity = to_entity(row)
     try:
-        cells["captured_at"] = from_micros(cells["captured_at"])
-        cells["provenance"] = load_object(cells["provenance"])
-        for name in ("candidate", "lifecycle"):
-            cells[name] = None if cells[name] is None else load_object(cells[name])
+        return RawMemory(entity, _read_capture(row[_WIDTH:]))
     except DAMAGE as error:
         raise damaged("raw memory", entity.id, entity.visibility, error) from error
-    return RawMemory(entity, Capture(**cells))
 
 
 def _listed(organization_id: str, query: CaptureQuery) -> Select[Any]:

@@ -108,7 +108,6 @@ class Organizations(OrganizationStore):
     def edit_organization(
         self, organization_id: str, *, name: str | None = None, slug: str | None = None, **act: Unpack[Act]
     ) -> Organization:
-        """Change name, slug or both."""
         changes: Values = {} if name is None else {"name": name}
         check_text((name,))
         if slug is not None:

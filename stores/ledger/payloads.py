@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from sqlalchemy import bindparam, delete, insert, select
 
 from stores.ledger import schema
+from stores.ledger.columns import here
 from stores.ledger.encoding import check_text
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.ledger.writing import Writes
 
 _table = schema.payload_texts
-_of_memory = (_table.c.organization_id == bindparam("organization"), _table.c.id == bindparam("of_id"))
+_of_memory = (here(_table), _table.c.id == bindparam("of_id"))
 _text = select(_table.c.content).where(*_of_memory, _table.c.place == bindparam("at"))
 _drop = delete(_table).where(*_of_memory)
 _drop_one = _drop.where(_table.c.place == bindparam("at"))
@@ -21,16 +22,15 @@ class PayloadReads(Store):
     """The caller checks permissions."""
 
     def text(self, organization_id: str, memory_id: str, place: int) -> str | None:
-        row = self._first(_text, {"organization": organization_id, "of_id": memory_id, "at": place})
-        return None if row is None else str(row[0])
+        values = {"organization": organization_id, "of_id": memory_id, "at": place}
+        return self._one(_text, values, lambda row: str(row[0]))
 
 
 class PayloadWrites(Writes):
     """Adds nothing to the feed. Erasing the raw memory erases its payload."""
 
     def text(self, memory_id: str, place: int) -> str | None:
-        row = self._run(_text, self._at(memory_id, place)).first()
-        return None if row is None else str(row[0])
+        return self._one(_text, self._at(memory_id, place), lambda row: str(row[0]))
 
     def replace_text(self, memory_id: str, place: int, text: str) -> None:
         self._run(_drop_one, self._at(memory_id, place))
@@ -38,7 +38,7 @@ class PayloadWrites(Writes):
 
     def replace_texts(self, memory_id: str, texts: Iterable[str]) -> None:
         """Store the texts from place 0 on, instead of all that were there."""
-        self._run(_drop, {"organization": self.organization_id, "of_id": memory_id})
+        self._run(_drop, self._here | {"of_id": memory_id})
         self._insert(memory_id, enumerate(texts))
 
     def _insert(self, memory_id: str, texts: Iterable[tuple[int, str]]) -> None:
@@ -50,4 +50,4 @@ class PayloadWrites(Writes):
         self._run(insert(_table), rows)
 
     def _at(self, memory_id: str, place: int) -> Values:
-        return {"organization": self.organization_id, "of_id": memory_id, "at": place}
+        return self._here | {"of_id": memory_id, "at": place}

@@ -9,10 +9,11 @@ from sqlalchemy import Connection, bindparam, select
 
 from stores.ledger.account_tables import memberships
 from stores.ledger.audit import AuditDraft
+from stores.ledger.columns import here
 from stores.records import Role
 
 _role = select(memberships.c.role).where(
-    memberships.c.organization_id == bindparam("of_organization"), memberships.c.user_id == bindparam("of_user")
+    here(memberships, "of_organization"), memberships.c.user_id == bindparam("of_user")
 )
 
 

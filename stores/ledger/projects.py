@@ -12,6 +12,7 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, to_user
 from stores.ledger.account_tables import project_members, team_members, team_projects
+from stores.ledger.columns import beside, here
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.identities import access_of, greater_role, identity_of
@@ -23,29 +24,22 @@ from stores.records import Access, Identity, ProjectMember, ProjectRole, Role
 _grants = project_members
 _memberships = schema.memberships
 _projects = schema.project_access
-_of_project = (
-    _projects.c.organization_id == bindparam("of_organization"),
-    _projects.c.project_id == bindparam("of_project"),
-)
+_of_project = (here(_projects, "of_organization"), _projects.c.project_id == bindparam("of_project"))
 _creator = select(_projects.c.creator_id).where(*_of_project)
 _owner = (
     select(*USER_COLUMNS)
     .join(_memberships, _memberships.c.user_id == schema.users.c.id)
-    .join(
-        _projects,
-        (_projects.c.organization_id == _memberships.c.organization_id)
-        & (_projects.c.creator_id == _memberships.c.user_id),
-    )
+    .join(_projects, beside(_projects.c.creator_id, _memberships.c.user_id))
     .where(*_of_project)
 )
 _members = (
     select(*USER_COLUMNS, _grants.c.role, _grants.c.created_at)
     .join(_grants, _grants.c.user_id == schema.users.c.id)
-    .where(_grants.c.organization_id == bindparam("of_organization"), _grants.c.project_id == bindparam("of_project"))
+    .where(here(_grants, "of_organization"), _grants.c.project_id == bindparam("of_project"))
     .order_by(_grants.c.created_at, _grants.c.user_id)
 )
 _one = (
-    _grants.c.organization_id == bindparam("of_organization"),
+    here(_grants, "of_organization"),
     _grants.c.project_id == bindparam("of_project"),
     _grants.c.user_id == bindparam("of_user"),
 )
@@ -53,23 +47,17 @@ _of_users: BindParameter[str] = bindparam("of_users", expanding=True)
 _of_projects: BindParameter[str] = bindparam("of_projects", expanding=True)
 _granted_to = union_all(
     select(_grants.c.user_id, _grants.c.project_id, _grants.c.role).where(
-        _grants.c.organization_id == bindparam("of_organization"),
-        _grants.c.user_id.in_(_of_users),
-        _grants.c.project_id.in_(_of_projects),
+        here(_grants, "of_organization"), _grants.c.user_id.in_(_of_users), _grants.c.project_id.in_(_of_projects)
     ),
     select(team_members.c.user_id, team_projects.c.project_id, team_projects.c.role)
-    .join(
-        team_projects,
-        (team_projects.c.organization_id == team_members.c.organization_id)
-        & (team_projects.c.team_id == team_members.c.team_id),
-    )
+    .join(team_projects, beside(team_projects.c.team_id, team_members.c.team_id))
     .where(
-        team_members.c.organization_id == bindparam("of_organization"),
+        here(team_members, "of_organization"),
         team_members.c.user_id.in_(_of_users),
         team_projects.c.project_id.in_(_of_projects),
     ),
     select(_projects.c.creator_id, _projects.c.project_id, literal("project_owner")).where(
-        _projects.c.organization_id == bindparam("of_organization"),
+        here(_projects, "of_organization"),
         _projects.c.creator_id.in_(_of_users),
         _projects.c.project_id.in_(_of_projects),
     ),

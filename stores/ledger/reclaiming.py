@@ -17,6 +17,7 @@ from stores.ledger.account_tables import (
     users,
 )
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.columns import here
 from stores.ledger.encoding import check_id, to_micros
 from stores.ledger.members import end_membership, is_home
 from stores.ledger.organizations import lock_organization
@@ -35,7 +36,7 @@ _personal_of = (
 )
 _others_in = (
     select(memberships.c.user_id)
-    .where(memberships.c.organization_id == bindparam("organization"), memberships.c.user_id != bindparam("user"))
+    .where(here(memberships), memberships.c.user_id != bindparam("user"))
     .order_by(memberships.c.user_id)
 )
 

@@ -6,18 +6,15 @@ from collections.abc import Iterable
 from sqlalchemy import bindparam, delete, select
 
 from stores.ledger import schema
+from stores.ledger.columns import among, here
 from stores.ledger.encoding import fold
 from stores.ledger.engine import in_chunks
 from stores.ledger.writing import Writes
 
 _table = schema.rejections
-_of_memory = delete(_table).where(
-    _table.c.organization_id == bindparam("organization"), _table.c.memory_id == bindparam("memory")
-)
+_of_memory = delete(_table).where(here(_table), _table.c.memory_id == bindparam("memory"))
 _among = select(_table.c.text_hash, _table.c.memory_id).where(
-    _table.c.organization_id == bindparam("organization"),
-    _table.c.scope == bindparam("scope"),
-    _table.c.text_hash.in_(bindparam("hashes", expanding=True)),
+    here(_table), _table.c.scope == bindparam("scope"), among(_table.c.text_hash, "hashes")
 )
 
 
@@ -32,14 +29,14 @@ class RejectionWrites(Writes):
 
     def admit(self, memory_id: str) -> None:
         """Forget what was rejected with a memory."""
-        self._run(_of_memory, {"organization": self.organization_id, "memory": memory_id})
+        self._run(_of_memory, self._here | {"memory": memory_id})
 
     def rejected(self, scope: str, texts: Iterable[str]) -> dict[str, str]:
         """Return the rejected ones of these texts, each with the id of the memory that was marked wrong."""
         hashes = {text: _hash(text) for text in texts if text.strip()}
         found: dict[str, str] = {}
         for chunk in in_chunks(dict.fromkeys(hashes.values())):
-            values = {"organization": self.organization_id, "scope": scope, "hashes": chunk}
+            values = self._here | {"scope": scope, "hashes": chunk}
             found |= {row.text_hash: row.memory_id for row in self._run(_among, values)}
         return {text: found[text_hash] for text, text_hash in hashes.items() if text_hash in found}
 

@@ -20,6 +20,7 @@ from sqlalchemy import (
 )
 
 from stores.ledger import schema
+from stores.ledger.columns import among, here
 from stores.ledger.encoding import from_micros, optional_instant, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.store import Store
@@ -30,11 +31,7 @@ _relations = schema.relations
 _ends = schema.relation_ends
 _earlier = (
     select(_ends.c.relation_id, _ends.c.known_from, _ends.c.known_to, _ends.c.known_invalid_at)
-    .where(
-        _ends.c.organization_id == bindparam("organization"),
-        _ends.c.relation_id.in_(bindparam("ids", expanding=True)),
-        _ends.c.known_from <= bindparam("known", type_=BigInteger),
-    )
+    .where(here(_ends), among(_ends.c.relation_id), _ends.c.known_from <= bindparam("known", type_=BigInteger))
     .order_by(_ends.c.relation_id, _ends.c.known_from)
 )
 

@@ -24,10 +24,10 @@ from sqlalchemy import (
 
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
-from stores.ledger.columns import field_names
+from stores.ledger.columns import among, field_names, here
 from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import dump_json, from_micros, load_object, optional_instant, to_micros
-from stores.ledger.json_sql import as_json, listed
+from stores.ledger.json_sql import AsJson, listed
 from stores.ledger.relation_history import unended
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
@@ -96,7 +96,7 @@ def present() -> ColumnElement[bool]:
     )
 
 
-_of_organization = _table.c.organization_id == bindparam("organization")
+_of_organization = here(_table)
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
@@ -132,24 +132,14 @@ def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Selec
     return found.select().order_by(found.c.created_at.desc(), found.c.id).limit(bindparam("limit"))
 
 
-_touching_ever = _touching()
-_touching_then = _touching(holds())
 touching_now = _touching(present())
 _readable_now = _touching(present(), readable=True)
 _readable_then = _touching(holds(), readable=True)
 
 
-@cache
-def _packed_by_ids(dialect: str) -> Select[Any]:
-    return select(as_json(dialect, relation_columns())).where(_of_organization, _table.c.id.in_(listed(dialect, "ids")))
-
-
+_packed_by_ids = select(AsJson(*relation_columns())).where(_of_organization, _table.c.id.in_(listed("ids")))
 _ends = select(_table.c.source_id, _table.c.target_id).where(
-    _of_organization,
-    or_(
-        _table.c.source_id.in_(bindparam("ids", expanding=True)),
-        _table.c.target_id.in_(bindparam("ids", expanding=True)),
-    ),
+    _of_organization, or_(among(_table.c.source_id), among(_table.c.target_id))
 )
 _ids = select(_table.c.id).where(_of_organization)
 NO_LIMIT = 2**31 - 1
@@ -220,33 +210,13 @@ def _size(ways: Ways, *, named: bool, include_ended: bool) -> Select[Any]:
     return select(func.count()).select_from(found)
 
 
-@cache
-def _linked(dialect: str) -> Select[Any]:
-    origin = listed(dialect, "ids").subquery().c.value
-    ends = (
-        exists().where(_table.c.organization_id == bindparam("organization"), end == origin)
-        for end in (_table.c.source_id, _table.c.target_id)
-    )
-    return select(origin).where(or_(*ends))
+_origin = listed("ids").subquery().c.value
+_linked = select(_origin).where(
+    or_(*(exists().where(here(_table), end == _origin) for end in (_table.c.source_id, _table.c.target_id)))
+)
 
 
 class RelationReads(Store):
-    def relations_of(
-        self,
-        organization_id: str,
-        entity_id: str,
-        *,
-        at: datetime | None = None,
-        history: bool = False,
-        limit: int = NO_LIMIT,
-    ) -> list[Relation]:
-        """Return relations that hold at a time (None: now) or ever (`history`), latest first; any visibility."""
-        values: Values = {"organization": organization_id, "entity": entity_id, "limit": limit}
-        if history:
-            return sound(self._all(_touching_ever, values), to_relation)
-        rows = self._all(touching_now if at is None else _touching_then, values | {"at": self._micros(at)})
-        return sound(rows, to_relation)
-
     def readable_relations_of(
         self,
         organization_id: str,
@@ -283,13 +253,13 @@ class RelationReads(Store):
         """Return the existing, readable relations by id."""
         ids = list(dict.fromkeys(relation_ids))
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values) if ids else ()
+        rows = self._packed(_packed_by_ids, values) if ids else ()
         return {relation.id: relation for relation in sound(rows, to_relation)}
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
         """Return the entities with any relation, even an ended one."""
         values = {"organization": organization_id, "ids": dump_json(list[Any](sorted(set(entity_ids))))}
-        return {row[0] for row in self._all(_linked(self._database.writer.dialect.name), values)}
+        return {row[0] for row in self._all(_linked, values)}
 
     def relation_ids(self, organization_id: str) -> set[str]:
         return {row[0] for row in self._all(_ids, {"organization": organization_id})}

@@ -50,7 +50,7 @@ class RecordStatus(NamedTuple):
 @dataclass(slots=True)
 class _Organization:
     position: Position
-    commits: int | None
+    version: int | None
     rows: dict[str, RecordStatus] = field(default_factory=dict)
 
 
@@ -58,9 +58,9 @@ class RowCache:
     """Always as fresh as the ledger. Thread-safe."""
 
     def __init__(
-        self, feed: FeedReads, commits: Callable[[], int | None], read: Callable[[str, list[str]], list[RecordStatus]]
+        self, feed: FeedReads, version: Callable[[], int | None], read: Callable[[str, list[str]], list[RecordStatus]]
     ) -> None:
-        self._feed, self._commits, self._read = feed, commits, read
+        self._feed, self._version, self._read = feed, version, read
         self._lock = Lock()
         self._organizations: OrderedDict[str, _Organization] = OrderedDict()
 
@@ -79,11 +79,11 @@ class RowCache:
 
     def _follow(self, organization_id: str) -> Position | None:
         # Before the head is read, which is then as fresh or fresher.
-        commits = self._commits()
+        version = self._version()
         with self._lock:
             cached = self._organizations.get(organization_id)
             known = None if cached is None else cached.position
-            if cached is not None and commits is not None and cached.commits == commits:
+            if cached is not None and version is not None and cached.version == version:
                 return known
         try:
             head = self._feed.head(organization_id)
@@ -93,7 +93,7 @@ class RowCache:
         if known is not None and known != head and self._feed.batch_at(organization_id, known.sequence) == known.batch:
             changes = self._feed.changes(organization_id, known.sequence, MOST_CHANGES)
         is_whole = known == head or (bool(changes) and changes[-1].sequence >= head.sequence)
-        self._advance(organization_id, known if is_whole else None, _Organization(head, commits), changes)
+        self._advance(organization_id, known if is_whole else None, _Organization(head, version), changes)
         return head
 
     def _advance(
@@ -106,7 +106,7 @@ class RowCache:
             for change in changes:
                 if change.kind == "entity":
                     cached.rows.pop(change.record_id, None)
-            cached.position, cached.commits = after.position, after.commits
+            cached.position, cached.version = after.position, after.version
             self._organizations.move_to_end(organization_id)
             if len(self._organizations) > MOST_ORGANIZATIONS:
                 self._organizations.popitem(last=False)

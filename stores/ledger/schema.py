@@ -194,6 +194,7 @@ documents = Table(
     words("url"),
     words("title"),
     words("content_hash"),
+    words("fetched", nullable=True),
     Index("ix_documents_source", "organization_id", "source_id"),
     _belongs_to_entity("source_id"),
 )

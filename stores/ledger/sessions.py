@@ -129,11 +129,6 @@ class Sessions(Store):
             append_audit(connection, now, audit)
             return True
 
-    def prune_sessions(self, before: datetime) -> int:
-        statement = _sessions.delete().where(_sessions.c.expires_at < to_micros(before))
-        with self._database.write() as connection:
-            return connection.execute(statement).rowcount
-
 
 def insert_session(connection: Connection, session: Session) -> None:
     """Implement `Sessions.create_session` in a transaction."""
@@ -173,12 +168,14 @@ UNUSED = timedelta(days=90)
 
 class Expiry(Store):
     def prune_expired(self) -> int:
-        """Delete expired credentials; return how many rows."""
+        """Delete expired credentials and answers; return how many rows."""
         now = self._clock()
         at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
         granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))
         coded = exists(select(oauth_codes.c.code_hash).where(oauth_codes.c.client_id == oauth_clients.c.id))
         over: list[tuple[Table, ColumnElement[bool]]] = [
+            (schema.idempotency_keys, schema.idempotency_keys.c.expires_at <= at),
+            (_sessions, _sessions.c.expires_at < before),
             (tickets, tickets.c.expires_at < at),
             (device_logins, device_logins.c.expires_at < at),
             (password_resets, password_resets.c.expires_at < at),

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, insert, or_, selec
 from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger.account_tables import memory_space_members, memory_spaces
 from stores.ledger.audit import append_audit
-from stores.ledger.columns import columns_of, reader, to_values
+from stores.ledger.columns import among, columns_of, here, reader, to_values
 from stores.ledger.encoding import check_id, check_keys, check_text
 from stores.ledger.engine import in_chunks, upsert
 from stores.ledger.organizations import OrganizationStore, require_member
@@ -29,7 +29,7 @@ _read_space, _to_member = reader(MemorySpace), reader(SpaceMember)
 _PRINCIPAL = ("organization_id", "space_id", "principal_type", "principal_id")
 _of_organization = (
     select(*columns_of(_spaces, MemorySpace))
-    .where(_spaces.c.organization_id == bindparam("of_organization"))
+    .where(here(_spaces, "of_organization"))
     .order_by(_spaces.c.created_at, _spaces.c.id)
 )
 # A private space exists for its user only.
@@ -37,13 +37,13 @@ _readable = _of_organization.where(
     or_(_spaces.c.memory_scope != "private", _spaces.c.scope_key == bindparam("of_user"))
 )
 _one = _of_organization.where(_spaces.c.id == bindparam("of_space"))
-_some = _of_organization.where(_spaces.c.id.in_(bindparam("ids", expanding=True)))
+_some = _of_organization.where(among(_spaces.c.id))
 _at_place = _of_organization.where(
     _spaces.c.memory_scope == bindparam("of_scope"), _spaces.c.scope_key == bindparam("of_key")
 )
 _members_of = (
     select(*columns_of(_members, SpaceMember))
-    .where(_members.c.organization_id == bindparam("of_organization"), _members.c.space_id == bindparam("of_space"))
+    .where(here(_members, "of_organization"), _members.c.space_id == bindparam("of_space"))
     .order_by(_members.c.created_at, _members.c.id)
 )
 _members_as: Select[Any] = _members_of.where(

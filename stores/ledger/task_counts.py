@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, BindParameter, Connection, and_, bindparam, func, select
 
 from stores.ledger import schema
+from stores.ledger.columns import among, beside, here
 from stores.ledger.damage import sound
 from stores.ledger.encoding import from_micros, key_of, to_micros
 from stores.ledger.engine import in_chunks
@@ -26,14 +27,12 @@ _relations = schema.relations
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
-_hidden = select(_table.c.id).where(
-    _table.c.organization_id == bindparam("organization"), ~_table.c.visibility.in_(_visible)
-)
+_hidden = select(_table.c.id).where(here(_table), ~_table.c.visibility.in_(_visible))
 # Hidden ids are read once from an index: looking up both ends of each relation takes twenty times as long.
 _relations_seen = (
     select(_relations.c.name, func.count())
     .where(
-        _relations.c.organization_id == bindparam("organization"),
+        here(_relations),
         _relations.c.visibility.in_(_visible),
         _relations.c.source_id.not_in(_hidden),
         _relations.c.target_id.not_in(_hidden),
@@ -43,7 +42,7 @@ _relations_seen = (
 )
 _relation_counts, _relation_counts_then = (_relations_seen.where(which) for which in (present(), holds()))
 _tasks = and_(
-    _table.c.organization_id == bindparam("organization"),
+    here(_table),
     _table.c.project_id == bindparam("project"),
     _table.c.type_key == "task",
     _table.c.visibility.in_(_visible),
@@ -54,7 +53,7 @@ _changed_since = select(
 ).where(_tasks, _table.c.updated_at >= bindparam("since", type_=BigInteger))
 _earlier = (
     select(_past.c.id, _past.c.metadata, _past.c.valid_from)
-    .where(_past.c.organization_id == bindparam("organization"), _past.c.id.in_(bindparam("ids", expanding=True)))
+    .where(here(_past), among(_past.c.id))
     .order_by(_past.c.id, _past.c.revision)
 )
 _task_counts = (
@@ -64,13 +63,11 @@ _task_counts = (
 )
 _assigned = (
     select(_labels.c.label, _table.c.status_key, func.count(), func.min(_table.c.id))
-    .join(_labels, and_(_labels.c.organization_id == _table.c.organization_id, _labels.c.entity_id == _table.c.id))
+    .join(_labels, beside(_labels.c.entity_id, _table.c.id))
     .where(_open_tasks, _labels.c.kind == "assignee")
     .group_by(_labels.c.label, _table.c.status_key)
 )
-_by_ids = select(*entity_columns(_table)).where(
-    _table.c.organization_id == bindparam("organization"), _table.c.id.in_(bindparam("ids", expanding=True))
-)
+_by_ids = select(*entity_columns(_table)).where(here(_table), among(_table.c.id))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, check_slug, to_user
 from stores.ledger.account_tables import team_members, team_projects, teams
 from stores.ledger.audit import append_audit, detailed
-from stores.ledger.columns import columns_of, reader, to_values
+from stores.ledger.columns import beside, columns_of, here, reader, to_values
 from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.organizations import OrganizationStore, require_member
@@ -26,26 +26,19 @@ _projects = team_projects
 _memberships = schema.memberships
 _columns = columns_of(_teams, Team)
 _to_team = reader(Team)
-_of_organization = (
-    select(*_columns)
-    .where(_teams.c.organization_id == bindparam("of_organization"))
-    .order_by(_teams.c.created_at, _teams.c.id)
-)
-_one = (_teams.c.organization_id == bindparam("of_organization"), _teams.c.id == bindparam("of_team"))
+_of_organization = select(*_columns).where(here(_teams, "of_organization")).order_by(_teams.c.created_at, _teams.c.id)
+_one = (here(_teams, "of_organization"), _teams.c.id == bindparam("of_team"))
 _team = select(*_columns).where(*_one)
 _members_of = (
     select(*USER_COLUMNS, _memberships.c.role, _members.c.created_at)
     .join(_members, _members.c.user_id == schema.users.c.id)
-    .join(
-        _memberships,
-        (_memberships.c.user_id == _members.c.user_id) & (_memberships.c.organization_id == _members.c.organization_id),
-    )
-    .where(_members.c.organization_id == bindparam("of_organization"), _members.c.team_id == bindparam("of_team"))
+    .join(_memberships, beside(_memberships.c.user_id, _members.c.user_id))
+    .where(here(_members, "of_organization"), _members.c.team_id == bindparam("of_team"))
     .order_by(_members.c.created_at, _members.c.user_id)
 )
 _projects_of = (
     select(_projects.c.project_id, _projects.c.role)
-    .where(_projects.c.organization_id == bindparam("of_organization"), _projects.c.team_id == bindparam("of_team"))
+    .where(here(_projects, "of_organization"), _projects.c.team_id == bindparam("of_team"))
     .order_by(_projects.c.project_id)
 )
 
@@ -67,7 +60,6 @@ class Teams(OrganizationStore):
         return self._one(_team, _values(organization_id, team_id), _to_team)
 
     def edit(self, organization_id: str, team_id: str, edit: Callable[[Team], Team], **act: Unpack[Act]) -> Team:
-        """Change name, slug and description of a team."""
         with self._changing(organization_id, **act) as connection:
             before = _there(connection, organization_id, team_id)
             after = replace(
@@ -91,7 +83,6 @@ class Teams(OrganizationStore):
         return [Member(to_user(row), row[-2], from_micros(row[-1])) for row in rows]
 
     def add_member(self, organization_id: str, team_id: str, user_id: str, **act: Unpack[Act]) -> None:
-        """Add a member of the organization to a team."""
         with self._changing(organization_id, **act) as connection:
             _there(connection, organization_id, team_id)
             require_member(connection, organization_id, user_id)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from stores.errors import NotFound
 from stores.ledger.account_tables import device_logins, memberships, tickets
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import columns_of, reader, to_values
+from stores.ledger.columns import columns_of, here, reader, to_values
 from stores.ledger.encoding import check_id, dump_json, load_object, to_micros
 from stores.ledger.sessions import insert_session
 from stores.ledger.store import Store, clashing
@@ -26,9 +26,7 @@ _holds = _tickets.c.expires_at > bindparam("now")
 _data = select(_tickets.c.data).where(*_one, _holds)
 _take = delete(_tickets).where(*_one).returning(_tickets.c.data, _tickets.c.expires_at)
 
-_membership = select(memberships.c.role).where(
-    memberships.c.user_id == bindparam("user"), memberships.c.organization_id == bindparam("organization")
-)
+_membership = select(memberships.c.role).where(memberships.c.user_id == bindparam("user"), here(memberships))
 
 DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
 """Error codes of RFC 8628; `expired_token` also for unknown and spent codes."""
@@ -114,15 +112,10 @@ class DeviceLogins(Store):
         """Turn a waiting device away."""
         self._decide(user_code_hash, audit, state="denied")
 
-    def poll(self, device_hash: str) -> DeviceLogin | DeviceRefusal:
-        """Answer a polling device; hand out the approval once."""
-        with self._database.write() as connection:
-            return self._poll(connection, device_hash)
-
     def enter(
         self, device_hash: str, begin: Callable[[DeviceLogin], tuple[Session, AuditDraft]]
     ) -> Session | DeviceRefusal:
-        """Answer as `poll` and store the session in the same transaction.
+        """Answer a polling device; store the session of an approval in the same transaction, once.
 
         So ending the user's sign-ins ends this one, too. A former member gets `access_denied`.
         """

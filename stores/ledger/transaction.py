@@ -1,6 +1,6 @@
 """One transaction: its repositories share a connection and commit together; erasure leaves no text behind."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, or_, select, update
@@ -9,6 +9,7 @@ from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.columns import here
 from stores.ledger.documents import DocumentWrites
 from stores.ledger.encoding import check_id, check_text
 from stores.ledger.engine import in_chunks
@@ -93,7 +94,7 @@ class Erasure(DocumentWrites):
     ) -> Entity:
         """Erase an entity: revisions, labels, relations, stored answers, and a source's documents."""
         entity = self._expected(entity_id, self.remains(entity_id), expected_revision)
-        source: Values = {"organization": self.organization_id, "source": entity_id}
+        source: Values = self._here | {"source": entity_id}
         self._erase([row[0] for row in self._run(_chunks_of_source, source)], {})
         self._run(_drop_documents, source)
         self._erase([entity_id], fields or {})
@@ -101,20 +102,24 @@ class Erasure(DocumentWrites):
 
     def erase_past(self, entity_id: str) -> None:
         """Erase the replaced revisions of an entity, and the stored answers that name it."""
-        values: Values = {"organization": self.organization_id, "ids": [entity_id]}
+        values: Values = self._here | {"ids": [entity_id]}
         self._run(_erase_revisions, values)
         self._run(_forget_answers, values | {"ids": [f"entity:{entity_id}"]})
 
     def remove_document(self, document_id: str) -> None:
+        self.remove_chunks(document_id, ())
+        self._run(_drop_document, self._here | {"document": document_id})
+
+    def remove_chunks(self, document_id: str, kept: Collection[str]) -> None:
+        """Erase the chunks of a document but for those that are kept."""
         if self._document(document_id) is None:
             raise NotFound(f"Document {document_id} does not exist.")
-        document: Values = {"organization": self.organization_id, "document": document_id}
-        self._erase([row[0] for row in self._run(_chunks_of_document, document)], {})
-        self._run(_drop_document, document)
+        document: Values = self._here | {"document": document_id}
+        self._erase([row[0] for row in self._run(_chunks_of_document, document) if row[0] not in kept], {})
 
     def _erase(self, entity_ids: Iterable[str], fields: JsonObject) -> None:
         for ids in in_chunks(entity_ids):
-            values: Values = {"organization": self.organization_id, "ids": ids}
+            values: Values = self._here | {"ids": ids}
             for row in self._run(_touching, values):
                 revision = 1 if row.expired_at is None else 2
                 self._record(Entry("relation", row.id, "delete", revision, row.name, row.visibility))
@@ -126,9 +131,7 @@ class Erasure(DocumentWrites):
 
 
 _access = schema.project_access
-_visibility = select(_access.c.visibility).where(
-    _access.c.organization_id == bindparam("organization"), _access.c.project_id == bindparam("project")
-)
+_visibility = select(_access.c.visibility).where(here(_access), _access.c.project_id == bindparam("project"))
 
 
 class RecordWrites(Erasure, WorkflowReads):
@@ -158,7 +161,7 @@ class PeopleWrites(Writes):
 
     def is_open_project(self, project_id: str) -> bool:
         """Tell whether the whole organization may read a project's records."""
-        values = {"organization": self.organization_id, "project": project_id}
+        values = self._here | {"project": project_id}
         return bool(self._run(_visibility, values).scalar() == "org")
 
 

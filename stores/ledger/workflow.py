@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import BindParameter, Column, Select, bindparam, select
 
 from stores.ledger import schema
+from stores.ledger.columns import among, beside, here
 from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.engine import in_chunks
@@ -32,7 +33,7 @@ _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 _statuses = (
     select(_entities.c.status_key)
     .where(
-        _entities.c.organization_id == bindparam("organization"),
+        here(_entities),
         _entities.c.epic_id == bindparam("epic"),
         _entities.c.type_key == "task",
         _entities.c.visibility.in_(_visible),
@@ -44,12 +45,9 @@ _statuses = (
 def _kept_beside(name: str, kind: str) -> Select[Any]:
     return (
         select(*entity_columns(_entities))
-        .join(
-            _relations,
-            (_relations.c.organization_id == _entities.c.organization_id) & (_relations.c.source_id == _entities.c.id),
-        )
+        .join(_relations, beside(_relations.c.source_id, _entities.c.id))
         .where(
-            _relations.c.organization_id == bindparam("organization"),
+            here(_relations),
             _relations.c.target_id == bindparam("subject"),
             _relations.c.name == name,
             _relations.c.provenance == dump_json(BESIDE),
@@ -70,8 +68,8 @@ _readable_notes = _notes.where(_relations.c.visibility.in_(_visible), _entities.
 
 def _between(task: Column[Any], first: Column[Any], names: Collection[str]) -> Select[Any]:
     return select(task, first).where(
-        _relations.c.organization_id == bindparam("organization"),
-        task.in_(bindparam("ids", expanding=True)),
+        here(_relations),
+        among(task),
         _relations.c.name.in_(sorted(names)),
         _relations.c.visibility.in_(_visible),
         present(),
@@ -109,15 +107,15 @@ class WorkReads(Store):
 class WorkflowReads(Writes):
     def statuses_in_epic(self, epic_id: str, visibility: Collection[str]) -> set[str]:
         """Return the statuses of the visible tasks of an epic."""
-        values = {"organization": self.organization_id, "epic": epic_id, "visibility": sorted(visibility)}
+        values = self._here | {"epic": epic_id, "visibility": sorted(visibility)}
         return {row[0] for row in self._run(_statuses, values)}
 
     def notes_about(self, subject_id: str) -> list[Entity]:
         """Return every note about a record, latest first."""
-        values = {"organization": self.organization_id, "subject": subject_id, "at": to_micros(self.now)}
+        values = self._here | {"subject": subject_id, "at": to_micros(self.now)}
         return [to_entity(row) for row in self._run(_notes, values)]
 
     def learned_on(self, subject_id: str) -> list[Entity]:
         """Return every learned episode of a task or epic, latest first."""
-        values = {"organization": self.organization_id, "subject": subject_id, "at": to_micros(self.now)}
+        values = self._here | {"subject": subject_id, "at": to_micros(self.now)}
         return [to_entity(row) for row in self._run(_learnings, values)]

@@ -1,7 +1,7 @@
 """State of a ledger transaction: connection, time, new feed rows."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import Connection, CursorResult, Executable, Table, bindparam, select, update
@@ -17,11 +17,10 @@ from stores.ledger.store import clashing
 from stores.records import ChangeOperation, JsonObject, Kind
 
 Result = CursorResult[*tuple[Any, ...]]
+T = TypeVar("T")
 
 
 class Entry(NamedTuple):
-    """A future row of the feed."""
-
     kind: Kind
     record_id: str
     operation: ChangeOperation
@@ -57,6 +56,8 @@ class Writing:
         check_keys((organization_id, actor_id))
         self.connection = connection
         self.organization_id = organization_id
+        self.here: Values = {"organization": organization_id}
+        """Parameter of the condition `here`."""
         self.actor_id = actor_id
         self.deferred = deferred
         self.entries: list[Entry] = []
@@ -73,7 +74,7 @@ class Writing:
         return bool(self.entries)
 
     def _lock(self) -> int:
-        head: int | None = self.run(_lock_organization, {"organization": self.organization_id}).scalar()
+        head: int | None = self.run(_lock_organization, self.here).scalar()
         if head is None:
             raise NotFound(f"Organization {self.organization_id} does not exist.")
         return head
@@ -104,7 +105,7 @@ class Writing:
             return
         batch = uuid4().hex
         count = len(self.entries)
-        advance = {"organization": self.organization_id, "count": count, "new_batch": batch}
+        advance = self.here | {"count": count, "new_batch": batch}
         self.sequence = self.run(_advance, advance).scalar_one()
         first = self.sequence - count + 1
         shared = {
@@ -122,12 +123,11 @@ class Writing:
 
 
 class Writes:
-    """Base of a transaction's repositories."""
-
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
         self._connection = writing.connection
         self.organization_id = writing.organization_id
+        self._here = writing.here
         self.actor_id = writing.actor_id
         self.now = writing.now
         self._unlinked = writing.unlinked
@@ -135,3 +135,7 @@ class Writes:
         self._insert_new = writing.insert_new
         self._insert_all = writing.insert_all
         self._record = writing.record
+
+    def _one(self, statement: Executable, values: Values, make: Callable[[Any], T]) -> T | None:
+        row = self._run(statement, values).first()
+        return None if row is None else make(row)

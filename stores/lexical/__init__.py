@@ -3,17 +3,5 @@
 from stores.lexical.analysis import distinct
 from stores.lexical.index import LexicalIndex
 from stores.lexical.neighbours import Alongside
-from stores.lexical.results import HeldTerms, LexicalHit, LexicalHits, LexicalResult
+from stores.lexical.results import HeldTerms, LexicalHits, LexicalResult
 from stores.lexical.schema import key_of, layout
-
-__all__ = [
-    "Alongside",
-    "HeldTerms",
-    "LexicalHit",
-    "LexicalHits",
-    "LexicalIndex",
-    "LexicalResult",
-    "distinct",
-    "key_of",
-    "layout",
-]

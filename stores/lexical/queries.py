@@ -45,8 +45,6 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Word or token of a question."""
-
     field: Field
     value: str
     documents: int
@@ -64,8 +62,6 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Analysed question."""
-
     terms: tuple[Term, ...]
     phrases: tuple[tuple[tuple[int, str], ...], ...]
     name: str

@@ -10,14 +10,3 @@ from stores.vectors.passages import (
     Vector,
     VectorState,
 )
-
-__all__ = [
-    "DenseHit",
-    "DenseHits",
-    "EmbeddedPassage",
-    "EmbeddedRecord",
-    "ModelChanged",
-    "Vector",
-    "VectorIndex",
-    "VectorState",
-]

@@ -44,8 +44,6 @@ def read_label(table_schema: Any) -> dict[str, str]:
 
 
 class RowWriter:
-    """Rows of one commit, column by column."""
-
     def __init__(self, table_schema: Any, first_row: int) -> None:
         self._schema = table_schema
         self._columns: dict[str, list[Any]] = {name: [] for name in table_schema.names}

@@ -51,8 +51,6 @@ class Growing(Generic[Scalar]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Consistent state of the matrix."""
-
     blocks: tuple[Vector, ...]
     size: int
     alive: Bools

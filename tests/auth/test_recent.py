@@ -45,6 +45,6 @@ def test_nobody_is_remembered_beyond_the_end_of_the_token(place: Place) -> None:
 
 
 def test_a_closed_or_locked_file_has_no_version(place: Place) -> None:
-    assert place.ledger.rights_version() == place.ledger.rights_version()
+    assert place.ledger.version() == place.ledger.version()
     place.ledger.close()
-    assert place.ledger.rights_version() is None
+    assert place.ledger.version() is None

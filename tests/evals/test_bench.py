@@ -14,7 +14,7 @@ REQUESTS = {
 
 
 @pytest.mark.slow
-def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_measurement_has_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "QUICK_MEMORIES", 30)
     monkeypatch.setattr(memory, "AGENTS", 8)
     said: list[str] = []
@@ -23,7 +23,6 @@ def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path, monk
     found = json.loads(report.read_text())
     figures = {figure["name"]: figure for figure in found["figures"]}
     assert set(figures) > REQUESTS
-    assert all(figures[name]["floor"] > 0 for name in REQUESTS)
     # What authentication takes is a difference of two medians, and may be lost in their noise.
     assert all(figure["value"] > 0 for name, figure in figures.items() if "authentication" not in name)
     assert {"authentication by access token, more than without"} <= set(figures)

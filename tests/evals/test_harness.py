@@ -133,7 +133,7 @@ def test_who_spoke_is_stored_unless_it_is_left_out(tmp_path: Path) -> None:
         ("retrieval", {"sets": ["locomo"], "data": Path("/nowhere")}, "no folder"),
         ("retrieval", {"arms": ["slow"]}, "no arm slow"),
         ("retrieval", {"arms": []}, "no arm ''"),
-        ("packs", {"sets": (), "limit": 5}, "takes no limit"),
+        ("reflection", {"sets": (), "limit": 5}, "takes no limit"),
     ],
 )
 def test_what_cannot_be_measured_is_a_sentence_and_exit_code_2(

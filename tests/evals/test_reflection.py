@@ -10,7 +10,7 @@ from evals.reflection.run import NOTES, PAIRS, SPLITS, Label, Note, Score, note_
 from evals.results import Case
 from evals.runs import read_run
 from evals.suites import run_suite
-from tools.reflecting.reflection import KINDS, extract
+from tools.reflecting.reflection import extract
 
 FLOOR = {"dev": 0.82, "test": 0.68}
 
@@ -66,7 +66,6 @@ def test_a_damaged_label_is_refused_with_the_name_of_its_note(
 def test_a_server_finds_what_the_rules_find(tmp_path: Path) -> None:
     said: list[str] = []
     assert run_suite("reflection", Options(runs=tmp_path / "runs"), said.append) == 0, said
-    assert all(f"| {kind} " in said[-1] for kind in (*KINDS, "duplicate", "contradiction"))
     cases = read_run("latest", tmp_path / "runs").cases
     answered = [case.key for case in cases if case.set != PAIRS]
     assert len(set(answered)) == len(answered) == sum(len(read_notes(split)) for split in SPLITS)

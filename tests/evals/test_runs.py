@@ -76,7 +76,7 @@ def test_a_report_has_targets_measures_and_notes(tmp_path: Path) -> None:
     for number, value in enumerate((0.5, 0.7)):
         journal.add(replace(CASE, id=f"q{number}", values={"recall@10": value}, took_ms=12.0, tokens=8))
     journal.close_part(replace(PART, floor=0.5, goal=0.9, p50_limit_ms=10))
-    report = markdown(journal.finish(), "More.")
+    report = markdown(journal.finish())
     (target,) = [line for line in report.splitlines() if line.startswith("| talks")]
     cells = [cell.strip() for cell in target.strip("|").split("|")]
     assert cells[:4] == ["talks", "fast", "turn", "2"]
@@ -84,7 +84,6 @@ def test_a_report_has_targets_measures_and_notes(tmp_path: Path) -> None:
     # A category called all is not taken for the headline.
     assert "all (category)" in report
     assert "- fast: as any client gets it." in report
-    assert report.endswith("More.")
 
 
 def test_a_record_describes_the_checkout_and_the_machine() -> None:

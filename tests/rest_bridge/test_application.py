@@ -104,7 +104,8 @@ KNOWN = "an id must name somebody or something that the caller can read"
 
 REFUSES_VALID_DATA = {
     "accept_invitation": GIVEN_OUT, "add_relation": DATE, "add_team_member": KNOWN, "bulk_relations": DATE,
-    "change_password": GIVEN_OUT, "confirm_reset": GIVEN_OUT, "create_api_key": KNOWN, "decide_review": NEEDS,
+    "change_password": GIVEN_OUT, "crawl_source": "an address is http or https, and its source has one name",
+    "confirm_reset": GIVEN_OUT, "create_api_key": KNOWN, "decide_review": NEEDS,
     "device_token": GIVEN_OUT,
     "end_relation": DATE, "create_memory_space": NEEDS, "explore": NEEDS, "export_audit": DATE, "get_entity": DATE,
     "ingest_documents": NEEDS, "invite": MAIL, "log_in": GIVEN_OUT,

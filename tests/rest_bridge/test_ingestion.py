@@ -63,3 +63,35 @@ async def test_two_callers_who_ingest_the_same_addresses_leave_one_version_of_ea
     stored = sum(answer.json()["chunk_count"] for answer in answers)
     removed = sum(3 - answer.json()["skipped"] for answer in answers)
     assert stored == 2 * removed, "every document that was not skipped was stored whole"
+
+
+async def test_a_changed_section_rewrites_its_chunks_alone(app: App) -> None:
+    ada = await person(app, "ada")
+    sections = {name: f"## {name}\n\n" + f"{name} words. " * 200 for name in ("One", "Two", "Three")}
+    page = {"url": "a.md", "content": "# Title\n\nIntro.\n\n" + "\n\n".join(sections.values())}
+    async with client_of(build_asgi(app)) as client:
+        made = (await client.post(PATH, json={"source_name": "S", "documents": [page]}, headers=bearer(ada))).json()
+        body = {"source_id": made["source_id"]}
+
+        async def send(*names: str, url: str = "a.md", **more: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+            text = "# Title\n\nIntro.\n\n" + "\n\n".join(sections[name] for name in names)
+            sent = {**body, "documents": [{"url": url, "content": text}], **more}
+            answer = (await client.post(PATH, json=sent, headers=bearer(ada))).json()
+            found = (await chunks_by_url(client, ada))[url]
+            return answer, sorted(found, key=lambda each: int(each["metadata"]["chunk_index"]))
+
+        _, before = await send("One", "Two", "Three")
+        sections["Two"] = "## Two\n\nOther words."
+        answer, after = await send("One", "Two", "Three")
+        kept = [each for each in before if "Two" not in each["metadata"]["heading_path"]]
+        assert [(each["id"], each["revision"]) for each in after if "Two" not in each["metadata"]["heading_path"]] == [
+            (each["id"], 1) for each in kept
+        ]
+        assert (answer["kept_chunks"], answer["chunk_count"]) == (len(kept), len(kept) + 1)
+        assert answer["document_ids"] == made["document_ids"]
+        _, moved = await send("Three", "One")
+        assert {each["id"] for each in moved} == {each["id"] for each in kept}
+        assert [each["metadata"]["chunk_index"] for each in moved] == list(range(len(moved)))
+        assert moved[1]["metadata"]["heading_path"] == ["Title", "Three"]
+        answer, _ = await send("One", url="b.md", only_urls=["b.md"])
+        assert (answer["removed"], set(await chunks_by_url(client, ada))) == (1, {"b.md"})

@@ -7,6 +7,7 @@ import pytest
 from stores.errors import Forbidden
 from stores.records import Relation
 from tests.people import Person, caught_up
+from tests.stores.ledger.samples import relations_of
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +39,7 @@ async def walked(person: Person, entity_id: str) -> set[str]:
 
 
 def relations(person: Person, entity_id: str) -> list[Relation]:
-    return person.app.ledger.relations.relations_of(person.organization_id, entity_id, history=True)
+    return relations_of(person.app.ledger, person.organization_id, entity_id, history=True)
 
 
 async def test_a_draft_that_is_opened_retires_what_it_supersedes_for_everybody(owner: Person, member: Person) -> None:

@@ -1,19 +1,14 @@
 """Ingesting documents as sources with chunks."""
 
-import hashlib
-import uuid
-from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from auth.policy import Visibility, require_writable, writable_visibility
-from stores.clock import new_id
+from auth.policy import require_writable, writable_visibility
 from stores.errors import InvalidRequest
-from stores.ledger import Transaction
-from stores.records import Chunk, Document, Entity, EntityDraft
+from stores.records import Entity
 from tools.app import App
-from tools.entities.chunking import Piece, chunks, title_of
+from tools.entities.documents import DocumentText, Url, prepared, source_draft, write_documents
 from tools.entities.entities import readable
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, mutation
 from tools.records.containment import contain
@@ -24,21 +19,7 @@ from tools.records.storing import until_visible
 from tools.runtime.threads import in_thread
 
 DOCUMENTS_LIMIT = 64
-TEXT_LIMIT = 1_000_000
-
-Url = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
-
-
-class DocumentText(Request):
-    """One document, whole."""
-
-    url: Url = Field(description="Address or path that identifies the document within its source.")
-    title: Annotated[str, StringConstraints(max_length=200)] | None = Field(
-        None, description="Title; its first heading when absent."
-    )
-    content: Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT)] = Field(
-        description="Markdown, reStructuredText or plain text."
-    )
+URLS_LIMIT = 20_000
 
 
 class IngestRequest(Request):
@@ -51,6 +32,9 @@ class IngestRequest(Request):
     documents: Annotated[list[DocumentText], Field(min_length=1, max_length=DOCUMENTS_LIMIT)] = Field(
         description=f"1 to {DOCUMENTS_LIMIT} documents. One with a known url replaces it; an unchanged one is skipped."
     )
+    only_urls: Annotated[list[Url], Field(max_length=URLS_LIMIT)] | None = Field(
+        None, description="All addresses that the source has now; documents with any other are removed."
+    )
     sync: bool = Field(False, description="Wait until every healthy index shows them, at most 20 s.")
 
 
@@ -60,8 +44,10 @@ class Ingested(Result):
     source_id: str
     source_name: str
     document_ids: list[str]
-    chunk_count: int
+    chunk_count: int = Field(description="Chunks of the documents that are new or changed.")
+    kept_chunks: int = Field(0, description="Those of them that were there before, and stay as they are.")
     skipped: int
+    removed: int = 0
     background_jobs: BackgroundJobs | None = None
     mutation_receipt: MutationReceipt | None = None
 
@@ -79,32 +65,33 @@ def _store(app: App, call: Call, request: IngestRequest) -> tuple[Ingested, list
     place = writable_visibility(caller, None, request.project)
     if request.project is not None:
         require_live_project(app, caller.organization_id, request.project)
-    documents = {document.url: document for document in request.documents}
-    pieces = {url: chunks(document.content) for url, document in documents.items()}
+    pages = [prepared(document) for document in {document.url: document for document in request.documents}.values()]
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=True) as tx:
         # Read under the organization's lock, so that two ingestions of one address are serialized.
         source = _existing(app, call, request)
         if source is None:
-            source = tx.records.create_entity(_source_draft(request, place), fields={"mode": "async"})
+            draft = source_draft(request.source_name or "", request.source_url, request.project, place)
+            source = tx.records.create_entity(draft, fields={"mode": "async"})
             contain(tx, caller, None, source)
-        known = {known.url: known for known in app.ledger.records.documents(caller.organization_id, source.id)}
-        fresh = [d for d in documents.values() if d.url not in known or known[d.url].content_hash != _digest(d)]
-        stored: list[Entity] = []
-        ids: list[str] = []
-        for document in fresh:
-            if document.url in known:
-                tx.records.remove_document(known[document.url].id)
-            document_id = str(uuid.uuid4())
-            ids.append(document_id)
-            stored += _add_document(tx, source, document_id, document, pieces[document.url])
+        written = write_documents(app.ledger, tx, source, pages)
+        gone = [] if request.only_urls is None else _others(app, source, {*request.only_urls})
+        for document_id in gone:
+            tx.records.remove_document(document_id)
     made = Ingested(
         source_id=source.id,
         source_name=source.name,
-        document_ids=ids,
-        chunk_count=len(stored),
-        skipped=len(documents) - len(fresh),
+        document_ids=[each.document_id for each in written],
+        chunk_count=sum(len(each.new_chunks) + each.kept_chunks for each in written),
+        kept_chunks=sum(each.kept_chunks for each in written),
+        skipped=len(pages) - len(written),
+        removed=len(gone),
     )
-    return made, [source.id, *(chunk.id for chunk in stored)], tx.sequence
+    return made, [source.id, *(chunk for each in written for chunk in each.new_chunks)], tx.sequence
+
+
+def _others(app: App, source: Entity, urls: set[str]) -> list[str]:
+    known = app.ledger.records.documents(source.organization_id, source.id)
+    return [each.id for each in known if each.url not in urls]
 
 
 def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
@@ -127,63 +114,6 @@ def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
                 remediation=f"Leave {name} out, or change the source with PATCH /api/entities/{found.id}.",
             )
     return found
-
-
-def _source_draft(request: IngestRequest, visibility: Visibility) -> EntityDraft:
-    return EntityDraft(
-        id=new_id("source"),
-        entity_type="source",
-        name=request.source_name or "",
-        metadata={"url": request.source_url} if request.source_url else {},
-        source_file=request.source_url,
-        visibility=visibility.key,
-        memory_scope=visibility.memory_scope,
-        scope_key=visibility.scope_key,
-        project_id=request.project,
-    )
-
-
-def _digest(document: DocumentText) -> str:
-    return hashlib.sha256(f"{document.title or ''}\n{document.content}".encode()).hexdigest()
-
-
-def _add_document(
-    tx: Transaction, source: Entity, document_id: str, document: DocumentText, pieces: Sequence[Piece]
-) -> list[Entity]:
-    title = document.title or title_of(document.content) or document.url
-    tx.records.add_document(Document(document_id, source.id, document.url, title[:200], _digest(document)))
-    return [
-        tx.records.add_chunk(
-            Chunk(
-                id=(chunk_id := str(uuid.uuid4())),
-                document_id=document_id,
-                source_id=source.id,
-                chunk_index=index,
-                chunk_type=piece.chunk_type,
-                heading_path=piece.heading_path,
-            ),
-            EntityDraft(
-                id=chunk_id,
-                entity_type="document",
-                name=source.name,
-                description=_heading_path(title, piece),
-                content=piece.content,
-                category=piece.chunk_type,
-                source_file=document.url,
-                visibility=source.visibility,
-                memory_scope=source.memory_scope,
-                scope_key=source.scope_key,
-                project_id=source.project_id,
-                source_id=source.id,
-            ),
-        )
-        for index, piece in enumerate(pieces)
-    ]
-
-
-def _heading_path(title: str, piece: Piece) -> str:
-    path = piece.heading_path
-    return " > ".join(path if path and path[0] == title else (title[:200], *path))
 
 
 OPERATIONS = (

@@ -26,8 +26,8 @@ from tools.frame.operation import Request, Tool
 
 R = TypeVar("R", bound=Request)
 Names = Collection[str]
-MOST_NAMED = 20
-"""Wrong fields that one message names."""
+MOST_NAMED, MOST_LISTED = 10, 200
+"""Wrong fields in the message of an error, and in its details."""
 
 _EXPECTED = {"missing": "a value: it is required", "extra_forbidden": "no such field"}
 
@@ -152,9 +152,9 @@ def refusal(
     ordered = sorted(errors, key=lambda each: each["type"] != "extra_forbidden")
     found = {".".join([where, *_place(each, names)]): each for each in reversed(ordered)}
     # Each sentence looks for a similar name; one body can hold many thousands of wrong ones.
-    first = list(reversed(found.items()))[:MOST_NAMED]
-    said = [_sentence(each, path, free, fields_at(model, each["loc"][:-1])) for path, each in first]
-    named = [{"field": path, "expected": _expected(each)} for path, each in first]
+    first = list(reversed(found.items()))
+    said = [_sentence(each, path, free, fields_at(model, each["loc"][:-1])) for path, each in first[:MOST_NAMED]]
+    named = [{"field": path, "expected": _expected(each)} for path, each in first[:MOST_LISTED]]
     message = said[0] if len(found) == 1 else f"{len(found)} fields are wrong. {' '.join(said)}"
     if known and any(each.endswith("is not an argument.") for each in said):
         message += f" Arguments are {', '.join(known)}."

@@ -9,9 +9,9 @@ from stores.records import Entity, source_ids
 from tools.frame.json_values import texts_in
 from tools.governance.lifecycle import is_withheld, placed
 from tools.records.entity_models import CONTENT_LIMIT
+from tools.records.trust import BEFORE, DOUBTFUL, TRUST, trust_of
 from tools.reflecting.reflection.layout import sentences
 
-TRUST, DOUBTFUL = "trust_state", "disputed_sources"
 EXCERPT = "content_excerpt"
 LEVELS = 4
 """Longest chain of records that rest on each other."""
@@ -104,11 +104,14 @@ def _followed(
     if is_rewritten and after is not None and record.content not in after.content and before.id not in doubtful:
         doubtful.append(before.id)
     is_alone = len(lost) == len(named)
-    metadata = {key: value for key, value in record.metadata.items() if key != DOUBTFUL}
+    metadata = {key: value for key, value in record.metadata.items() if key not in (TRUST, DOUBTFUL, BEFORE)}
+    state = trust_of(record.metadata)
+    undoubted = record.metadata.get(BEFORE) if state == "disputed" else state
     if doubtful and not is_alone:
         metadata |= {TRUST: "disputed", DOUBTFUL: list[JsonValue](doubtful)}
-    elif metadata.get(TRUST) == "disputed":
-        del metadata[TRUST]
+        metadata |= {BEFORE: undoubted} if undoubted is not None else {}
+    elif undoubted is not None:
+        metadata[TRUST] = undoubted
     return placed(replace(record, metadata=metadata), withheld=is_alone)
 
 

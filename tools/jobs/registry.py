@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from tools.crawling import crawl
 from tools.experience import deferred as experience
 from tools.governance import erasing
 from tools.jobs import status
@@ -9,5 +10,5 @@ from tools.jobs.functions import JobFunction
 from tools.people import sessions
 
 FUNCTIONS: Mapping[str, JobFunction] = {
-    each.name: each for module in (experience, status, sessions, erasing) for each in module.FUNCTIONS
+    each.name: each for module in (crawl, experience, status, sessions, erasing) for each in module.FUNCTIONS
 }

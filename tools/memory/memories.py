@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryScopeRequest, readable_memory, writable_memory
-from auth.policy import MemoryScope, Visibility
+from auth.policy import TRUST_NAMES, MemoryScope, Visibility
 from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import InvalidRequest, ValidationFailed
@@ -120,9 +120,9 @@ def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
 
 
 def _metadata(fields: RawMemoryFields) -> JsonObject:
+    given = {name: value for name, value in fields.metadata.items() if name not in TRUST_NAMES}
     said = fields.provenance.get(CAPTURED_AT)
-    is_told = fields.metadata.get(CAPTURED_AT) is not None
-    return fields.metadata if said is None or is_told else {**fields.metadata, CAPTURED_AT: said}
+    return given if said is None or given.get(CAPTURED_AT) is not None else {**given, CAPTURED_AT: said}
 
 
 def _capture(fields: RawMemoryFields, memory_id: str, now: datetime) -> Capture:
@@ -212,7 +212,7 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
     exposed(app, call, "recall", shown)
     home = app.accounts.home_of(caller.user_id)
-    app.ledger.audit.append(recall_entry(home, call, place, [each.id for each in memories]))
+    app.ledger.audit.append_soon(recall_entry(home, call, place, [each.id for each in memories]))
     return Recalled(
         query=request.query,
         limit=request.limit,

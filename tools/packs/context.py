@@ -32,6 +32,7 @@ from tools.packs.options import also_known, nearest, options_of
 from tools.packs.reasons import reason
 from tools.packs.selection import DOUBTFUL, GONE, UNRELATED, Chosen, Option, relevant, select
 from tools.records.readers import authors
+from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import details
 from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
 from tools.retrieval.plan import Plan
@@ -49,7 +50,7 @@ RESERVED = 4
 """One in so many places of the evidence is for distilled notes."""
 LEAN = (
     "author", "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path",
-    "document_id",
+    "document_id", TRUST,
 )  # fmt: skip
 """Metadata of an item without `audit`."""
 HINT = "Read one whole by its id with get_entity, and cite the ids of what you used."
@@ -99,13 +100,9 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
         if (of_facet := [item for item in items if item.facet == facet])
     ]
     hint = HINT if items else NOTHING
-    return ContextPack(
-        goal=request.goal,
-        intent=request.intent,
-        layer=request.layer,
+    return ContextPack.of(
+        request,
         query=query,
-        domain=request.domain,
-        project=request.project,
         sections=sections,
         total_items=len(items),
         usage_metadata=_exposed(app, call, request, items, found),
@@ -263,23 +260,20 @@ def _item(request: ContextRequest, found: _Found, chosen: Chosen, related: list[
     source, url = place.get("source_name"), place.get("document_url")
     metadata: JsonObject = {**entity.metadata, **place, "category": entity.category, "languages": [*entity.languages]}
     metadata["author"] = found.authors[entity.id]
-    return PackItem(
-        id=entity.id,
+    return PackItem.of(
+        entity,
         type=entity.entity_type,
-        name=entity.name,
         content=_content(entity, hit),
         score=option.score,
         facet=chosen.facet,
         reason=reason(hit, chosen.facet, status=option.status, is_under_way=option.is_under_way),
         source=source if isinstance(source, str) else None,
-        quality=Quality(
+        quality=Quality.of(
+            entity,
             origin="document" if entity.entity_type == "document" else "graph",
             source=source if isinstance(source, str) else None,
             url=url if isinstance(url, str) else entity.source_file,
-            created_at=entity.created_at,
-            updated_at=entity.updated_at,
             valid_at=valid_at if isinstance(valid_at := entity.metadata.get("valid_at"), str) else None,
-            project_id=entity.project_id,
         ),
         metadata=_audited(entity, metadata, hit, found)
         if request.audit
@@ -313,7 +307,8 @@ def _content(entity: Entity, hit: "Candidate | None") -> str:
 
 def _entry(item: PackItem, entity: Entity) -> Entry:
     path, author, status = (item.metadata.get(name) for name in ("heading_path", "author", "status"))
-    marks = [item.type, *([status] if isinstance(status, str) else []), *([f"by {author}"] if author else [])]
+    states = [each for each in (status, trust_of(entity.metadata)) if isinstance(each, str)]
+    marks = [item.type, *states, *([f"by {author}"] if author else [])]
     marks.append(recent_at(entity).date().isoformat())
     marks += [f"score {item.score:.2f}"] if item.score else []
     return Entry(
@@ -331,16 +326,11 @@ def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted:
     is_naive = wanted.retrieval_mode == "naive"
     asked = SearchRequest(
         query=query,
-        types=wanted.types,
-        project=request.project,
-        limit=wanted.limit,
-        min_score=request.min_score,
-        content_max_chars=wanted.content_max_chars,
         include_raw_memory="raw_memory" in wanted.types,
         use_enhanced=not is_naive,
         boost_recent=not is_naive,
-        include_retrieval_diagnostics=wanted.include_retrieval_diagnostics,
-        record_exposure=request.record_exposure,
+        **wanted.model_dump(include={"types", "limit", "content_max_chars", "include_retrieval_diagnostics"}),
+        **request.model_dump(include={"project", "min_score", "record_exposure"}),
     )
     found = searched(app, call, asked, wanted.retrieval_mode)
     reserves = wanted.reserve_distilled_notes and not is_naive

@@ -36,7 +36,7 @@ def options_of(request: ContextRequest, ranking: "Ranking", leading: set[str]) -
 
 def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
     holds_all = candidate.coverage >= ALL_WORDS
-    linked = candidate.cosine is None and candidate.graph_rank is not None
+    linked = candidate.cosine is None and "graph" in candidate.ranks
     if holds_all or linked or not ranking.counts["vector"]:
         return 1.0
     return candidate.cosine or 0.0

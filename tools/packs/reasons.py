@@ -33,11 +33,11 @@ def _evidence(found: Candidate) -> str:
         return words or f"is {meaning} to the goal in meaning"
     if found.matches_dates:
         return "is of the days that the goal names"
-    return "is linked to a record that matches the goal" if found.graph_rank is not None else ""
+    return "is linked to a record that matches the goal" if "graph" in found.ranks else ""
 
 
 def _words(found: Candidate) -> str:
-    if found.lexical_rank is None or found.coverage <= 0:
+    if "lexical" not in found.ranks or found.coverage <= 0:
         return ""
     if found.coverage >= HELD_WHOLLY:
         return "holds every word of the goal"

@@ -10,7 +10,7 @@ DONE = frozenset({"done", "completed"})
 UNVERIFIED = "unverified"
 """Status of a procedure that was reported only: no evidence of success."""
 LEAST_NEAR: Mapping[Layer, float] = {"wake": 0.12, "recall": 0.12, "deep_search": 0.06}
-"""Least cosines to the goal, by `engrain eval packs`.
+"""Least cosines to the goal, as measured in `docs/experiments/packs.md`.
 
 Not scores: these depend on unreadable records, and the size of a pack must not reveal them.
 """
@@ -61,7 +61,7 @@ def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> li
     shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
     room = most_each(limit, facets)
     open_ = list(facets)
-    for option in sorted(options, key=_place):
+    for option in sorted(options, key=lambda each: (not each.is_under_way, -each.score)):
         facet = next((each for each in open_ if takes(each, option)), None)
         if facet is not None:
             shelved[facet].append(option)
@@ -85,10 +85,6 @@ def takes(facet: Facet, option: Option) -> bool:
     if option.status == UNVERIFIED and facet == "verification":
         return False
     return facet != "prior_art" and option.entity_type in SHELVES[facet].types
-
-
-def _place(option: Option) -> tuple[bool, float]:
-    return not option.is_under_way, -option.score
 
 
 def _weight(option: Option, *, is_first: bool) -> float:

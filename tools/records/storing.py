@@ -8,7 +8,7 @@ from auth.principal import Principal
 from auth.visibility import project_key
 from stores.clock import NeighbouringIds
 from stores.ledger import Transaction
-from stores.records import Entity, EntityDraft, searchable_text
+from stores.records import Entity, EntityDraft, JsonObject, searchable_text
 from tools.app import App
 from tools.frame.operation import Call
 from tools.records.containment import stated_links
@@ -17,6 +17,7 @@ from tools.records.entity_models import BackgroundJobs, EntityFields
 from tools.records.linking import Link, record, related
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.records.rejected import require_not_rejected
+from tools.records.trust import TRUST, TrustState
 from tools.records.workflow import moved, update_epics, with_defaults, workflow_fields
 from tools.runtime.threads import in_thread
 
@@ -57,6 +58,7 @@ def store_in(
     *,
     sync: bool,
     made_of: Collection[Entity | Visibility] = (),
+    trust: TrustState | None = None,
 ) -> list[Entity]:
     """Write entities with their relations in an open transaction.
 
@@ -71,10 +73,11 @@ def store_in(
     require_not_rejected(tx, drafts)
     sources = [source_of(tx, caller, draft) for draft in drafts]
     mode = "sync" if sync else "async"
+    trusted: JsonObject = {} if trust is None else {TRUST: trust}
     entities = tx.records.create_entities(
         [
             (
-                replace(draft, metadata=moved(draft, draft.metadata, tx.now)),
+                replace(draft, metadata=moved(draft, draft.metadata, tx.now) | trusted),
                 {"mode": mode, **workflow_fields(draft.metadata)},
             )
             for draft in (

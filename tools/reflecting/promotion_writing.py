@@ -17,6 +17,7 @@ from tools.memory.captures import settle
 from tools.records.entity_models import EntityFields
 from tools.records.linking import Link, record, related
 from tools.records.storing import store_in
+from tools.records.trust import TrustState
 from tools.reflecting.duplicates import Comparison, Known, is_overtaken
 from tools.reflecting.promotion_policy import Candidate, Considered, PromoteRequest, consider
 from tools.reflecting.reflect_keeping import SURFACE, contradictions
@@ -64,7 +65,8 @@ def write_promotion(
                 remediation="Review the candidate again; you will see the duplicate in its findings.",
             )
         made_of = [candidate.memory.entity, *(source.entity for source in candidate.sources)]
-        (entity,) = store_in(call, tx, [_fields(considered, request)], sync=False, made_of=made_of)
+        trust: TrustState = "proposed" if action == AUTO_PROMOTE else "verified"
+        (entity,) = store_in(call, tx, [_fields(considered, request)], sync=False, made_of=made_of, trust=trust)
         links, unlinked = _links(tx, caller, candidate, entity, compared.known)
         record(tx, caller, links, created={entity.id})
         said: JsonObject = {**candidate.said, "review_state": "promoted"}

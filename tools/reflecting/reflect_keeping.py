@@ -147,7 +147,9 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
     new = [place for place in wanted if place not in stored.record_ids]
     fields = [_fields(keeping, place, stored.source_id) for place in new]
     notes = stored.source
-    stored.entities = store_in(call, tx, fields, sync=False, made_of=[notes.entity if notes else keeping.setting.place])
+    stored.entities = store_in(
+        call, tx, fields, sync=False, made_of=[notes.entity if notes else keeping.setting.place], trust="proposed"
+    )
     if notes is not None and stored.entities:
         link(tx, call.caller, notes, stored.entities[0])
     stored.record_ids |= {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}

@@ -69,7 +69,7 @@ def details(candidate: Candidate, strongest: float) -> dict[str, Any]:
     scores = {"lexical": lexical, "vector": candidate.cosine, "coverage": candidate.coverage}
     return {
         "sources": candidate.sources,
-        "ranks": candidate.ranks,
+        "ranks": dict(candidate.ranks),
         "original_scores": {name: round(score, 2) for name, score in scores.items() if score is not None},
         "graph_expansion_only": candidate.sources == ["graph"],
         "fused_score": round(candidate.fused, 3),

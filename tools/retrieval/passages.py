@@ -36,7 +36,7 @@ def with_passages(
     """
     found, unread, roots = [], MOST_READ, _roots(terms)
     for hit, entity in page:
-        text = searchable_text(entity) if hit.lexical_rank is not None else ""
+        text = searchable_text(entity) if "lexical" in hit.ranks else ""
         unread -= len(text)
         span = hit.passage
         if text and len(text) <= ONE_PASSAGE:

@@ -43,6 +43,7 @@ from tools.retrieval.pool import Measure, Pool
 from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
     BACKGROUND,
+    CITED_AMONG,
     DATED_AMONG,
     DATED_BONUS,
     RECENCY_BONUS,
@@ -57,6 +58,7 @@ from tools.retrieval.scoring import (
     set_apart,
     usage_share,
 )
+from tools.retrieval.usage import weights
 
 log = structlog.get_logger("search")
 
@@ -102,7 +104,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
             if past is None and plan.depth < LANE_DEPTH:
                 pool.measure(measure(pool.unmeasured))
             evidence = Evidence(indexes, plan, pool, words, checks, near is not None, _signals(app, plan, words))
-            dates = _dates(plan)
+            dates = date_phrases(plan.query, plan.now) if plan.rescores else DatePhrases(plan.query)
             evidence.add_dates(dates, measure)
         with ranking.timed("thread"):
             evidence.add_threads(measure)
@@ -195,12 +197,6 @@ def _signals(app: App, plan: Plan, words: LexicalResult) -> Signals:
     return Signals(unrelated=unrelated, is_unread=is_unread, asks=plan.asks, rarities=tuple(words.terms.values()))
 
 
-def _dates(plan: Plan) -> DatePhrases:
-    if plan.is_naive or plan.as_of is not None or plan.words_alone:
-        return DatePhrases(plan.query)
-    return date_phrases(plan.query, plan.now)
-
-
 class Followed(NamedTuple):
     spans: Sequence[Span]
     certain: Callable[[], Scores]
@@ -279,10 +275,9 @@ def _starves(plan: Plan, ranking: Ranking) -> bool:
 def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
     if not plan.boost_cited or plan.is_naive:
         return
-    if found := app.usage.weights(plan.organization_id, pool.ids, plan.filter.visibility):
-        weight = np.zeros(len(pool.ids))
-        weight[[*found]] = [*found.values()]
-        pool.usage = usage_share(weight)
+    best = [pool.ids[place] for place in ranked(pool.ids, pool.fused, CITED_AMONG)]
+    if found := weights(app.ledger, app.clock(), plan.organization_id, best, plan.filter.visibility):
+        pool.usage = usage_share(np.array([found.get(each, 0.0) for each in pool.ids]))
 
 
 def _note_dated(indexes: OpenIndexes, pool: Pool, spans: Sequence[Span]) -> None:

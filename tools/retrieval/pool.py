@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ Measure = Callable[[Sequence[str]], Iterable[DenseHit]]
 """Cosines of records that the vector lane did not find."""
 ABSENT = 0
 NAIVE_LANES = ("lexical", "vector")
+COLUMNS = {"lexical": np.nan, "cosine": np.nan, "coverage": 0.0, "date_share": 0.0, "fused": 0.0, "is_named": False}
+"""Columns of a pool, each with the value of a record that no lane has found yet."""
 
 
 class Pool:
@@ -64,21 +67,15 @@ class Pool:
         new = [record_id for record_id in wanted if record_id not in known]
         known |= zip(new, range(len(self.ids), len(self.ids) + len(new)), strict=True)
         self.ids += new
-        self.lexical, self.cosine = (_grown(column, len(new), np.nan) for column in (self.lexical, self.cosine))
-        self.coverage, self.date_share, self.fused = (
-            _grown(column, len(new), 0.0) for column in (self.coverage, self.date_share, self.fused)
-        )
-        self.is_named = np.concatenate([self.is_named, np.zeros(len(new), np.bool_)])
-        self.ranks = {
-            lane: np.concatenate([column, np.full(len(new), ABSENT, np.int64)]) for lane, column in self.ranks.items()
-        }
+        for name, unknown in COLUMNS.items():
+            setattr(self, name, _grown(getattr(self, name), len(new), unknown))
+        self.ranks = {lane: _grown(column, len(new), ABSENT) for lane, column in self.ranks.items()}
         return np.array([known[record_id] for record_id in wanted], np.int64)
 
     def keep(self, places: Places) -> None:
         self.ids = [self.ids[place] for place in places.tolist()]
-        self.lexical, self.coverage = self.lexical[places], self.coverage[places]
-        self.is_named, self.date_share = self.is_named[places], self.date_share[places]
-        self.cosine, self.fused = self.cosine[places], self.fused[places]
+        for name in COLUMNS:
+            setattr(self, name, getattr(self, name)[places])
         self.ranks = {lane: column[places] for lane, column in self.ranks.items()}
 
     def only_of(self, lane: str) -> list[str]:
@@ -93,18 +90,15 @@ class Pool:
         return [hit.start if hit is not None else 0 for hit in hits]
 
     def candidate(self, place: int, score: float) -> Candidate:
-        lexical, vector, graph, thread = (int(self.ranks[lane][place]) or None for lane in LANES)
+        ranks = {lane: rank for lane in LANES if (rank := int(self.ranks[lane][place]))}
         hit = self._nearest(place)
         return Candidate(
             id=self.ids[place],
-            lexical=float(self.lexical[place]) if lexical is not None else None,
+            lexical=float(self.lexical[place]) if "lexical" in ranks else None,
             coverage=float(self.coverage[place]),
             cosine=hit.score if hit is not None else None,
             passage=(hit.start, hit.end) if hit is not None else None,
-            lexical_rank=lexical,
-            dense_rank=vector,
-            graph_rank=graph,
-            thread_rank=thread,
+            ranks=ranks,
             fused=float(self.fused[place]),
             matches_dates=bool(self.date_share[place]),
             usage=float(self.usage[place]) if self.usage is not None else 0.0,
@@ -116,5 +110,5 @@ class Pool:
         return self._dense[rank - 1] if rank else self._measured.get(self.ids[place])
 
 
-def _grown(column: Scores, count: int, value: float) -> Scores:
-    return np.concatenate([column, np.full(count, value)])
+def _grown(column: NDArray[Any], count: int, value: float) -> NDArray[Any]:
+    return np.concatenate([column, np.full(count, value, column.dtype)])

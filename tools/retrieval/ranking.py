@@ -20,10 +20,8 @@ class Candidate:
     """Idf-weighted share of the query's terms, 0 to 1."""
     cosine: float | None = None
     passage: tuple[int, int] | None = None
-    lexical_rank: int | None = None
-    dense_rank: int | None = None
-    graph_rank: int | None = None
-    thread_rank: int | None = None
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """Ranks by lane, from 1; lanes that did not find it are absent."""
     matches_dates: bool = False
     fused: float = 0.0
     usage: float = 0.0
@@ -32,16 +30,6 @@ class Candidate:
     @property
     def sources(self) -> list[str]:
         return [*self.ranks]
-
-    @property
-    def ranks(self) -> dict[str, int]:
-        ranks = {
-            "lexical": self.lexical_rank,
-            "vector": self.dense_rank,
-            "graph": self.graph_rank,
-            "thread": self.thread_rank,
-        }
-        return {lane: rank for lane, rank in ranks.items() if rank is not None}
 
 
 @dataclass(slots=True)

@@ -82,6 +82,7 @@ WEAKEST = ((0.5, 0.1), (0.6, 0.2), (0.7, 0.5), (0.85, 1.0))
 UNKNOWN = 0.7
 """Penalty if the query is an unknown name with a number, from the share `MOSTLY` on."""
 MOSTLY = 0.5
+CITED_AMONG = 200
 USAGE_BONUS = 0.1
 USAGE_HALF = 2.0
 """Weight of citations that gives half of the bonus."""

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -28,6 +28,8 @@ POLL_S = 1.0
 """Seconds between two reads of the feed, for commits of other processes."""
 
 JOB_EVENTS = {"in_progress": "job_started", "complete": "job_completed", "deferred": "job_queued"}
+CRAWL_EVENTS = {"crawl_source": "crawl_complete", "sync_source": "crawl_sync_complete"}
+"""Event at the end, by job function."""
 OF_NOTES = {"entity_pending": "note_pending", "entity_created": "note_created"}
 
 log = structlog.get_logger("events")
@@ -211,10 +213,9 @@ class EventHub:
             notice = channel.jobs.popleft()
             at = datetime.fromisoformat(notice.at)
             await self._renew(channel, partial(_has_expired, at))
-            data: JsonObject = {"job_id": notice.job_id, "function": notice.function, "status": notice.state}
-            event = Event(JOB_EVENTS.get(notice.state, f"job_{notice.state}"), data, at)
-            for subscription in channel.subscribers:
-                subscription.offer(event, notice.visibility)
+            for event in _events_of(notice, at):
+                for subscription in channel.subscribers:
+                    subscription.offer(event, notice.visibility)
             await _let_read(channel)
 
     async def _renew(self, channel: _Channel, concerns: Callable[[Principal], bool] = lambda _: True) -> None:
@@ -247,6 +248,19 @@ class EventHub:
         if change.fields.get("mode") == "async":
             _offer(channel, "entity_pending", change)
         channel.awaiting[change.record_id] = change
+
+
+def _events_of(notice: JobNotice, at: datetime) -> Iterator[Event]:
+    if notice.done is None:
+        data: JsonObject = {"job_id": notice.job_id, "function": notice.function, "status": notice.state}
+        yield Event(JOB_EVENTS.get(notice.state, f"job_{notice.state}"), data, at)
+    if notice.function in CRAWL_EVENTS:
+        named = {"in_progress": "crawl_started", "complete": CRAWL_EVENTS[notice.function]}.get(notice.state)
+        data = {"job_id": notice.job_id, "source_id": notice.job_id.partition(":")[2]}
+        if notice.done is not None:
+            yield Event("crawl_progress", data | {"done": notice.done, "total": notice.total}, at)
+        elif named is not None:
+            yield Event(named, data, at)
 
 
 async def _let_read(channel: _Channel) -> None:

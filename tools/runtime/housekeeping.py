@@ -14,11 +14,11 @@ from stores.ledger import Ledger
 from tools.runtime.threads import in_thread
 
 FEED_KEPT = timedelta(days=7)
-SESSIONS_KEPT = timedelta(days=30)
-"""Ended sessions are kept to recognise replayed refresh tokens."""
 EVERY_S = 60.0
 TIDYING, TIDYING_S = "tidy_ledger", 900.0  # id and function of the job, and the time between two runs
 RETURN_EVERY_S = 10.0
+_ARENAS = (-8, 2)
+"""Parameter of glibc's `mallopt`: each arena of threads keeps what is freed in it."""
 
 log = structlog.get_logger("housekeeping")
 
@@ -26,9 +26,7 @@ log = structlog.get_logger("housekeeping")
 def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
     """Prune the ledger; feed rows only if every index has applied them."""
     ledger.feed.prune_feed(clock() - FEED_KEPT, indexer.watermarks())
-    ledger.idempotency.prune_claims()
     ledger.jobs.prune()
-    ledger.people.prune_sessions(clock() - SESSIONS_KEPT)
     ledger.tidy()
     ledger.checkpoint()
 
@@ -36,7 +34,9 @@ def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
 async def return_memory() -> None:
     """Return freed memory to the system every 10 seconds, which glibc's malloc would keep; until cancelled."""
     try:
-        trim = ctypes.CDLL(None).malloc_trim
+        libc = ctypes.CDLL(None)
+        trim = libc.malloc_trim
+        libc.mallopt(*_ARENAS)
     except (AttributeError, OSError):
         return
     while True:

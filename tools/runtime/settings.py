@@ -159,6 +159,12 @@ class Settings(BaseModel):
         None, description="OpenID Connect providers as JSON: see [Signing in by a provider](../guide/sign-in.md)."
     )
 
+    crawl_networks: tuple[str, ...] = Field(
+        (),
+        description="Addresses or networks that crawls may reach although they are not public, such as those of an "
+        "intranet, comma-separated.",
+    )
+
     smtp_host: str | None = Field(
         None, description="Mail server. If unset, mail is written to `mail` in the data folder."
     )
@@ -219,9 +225,10 @@ class Settings(BaseModel):
                 "ENGRAIN_MCP_AUTH_MODE=off answers this machine only: unset ENGRAIN_BASE_URL, ENGRAIN_ALLOWED_HOSTS and"
                 " ENGRAIN_TRUSTED_PROXIES, or set it to `auto`"
             )
-        for proxy in self.trusted_proxies:
-            if not _is_network(proxy):
-                raise ValueError(f"ENGRAIN_TRUSTED_PROXIES names {proxy!r}, which is no address and no network")
+        for name in ("trusted_proxies", "crawl_networks"):
+            for each in getattr(self, name):
+                if not _is_network(each):
+                    raise ValueError(f"{PREFIX}{name.upper()} names {each!r}, which is no address and no network")
         if self.embedding_provider in ("openai", "ollama") and not self.embedding_model:
             raise ValueError(
                 f"ENGRAIN_EMBEDDING_MODEL is needed with ENGRAIN_EMBEDDING_PROVIDER={self.embedding_provider}"

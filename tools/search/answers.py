@@ -5,6 +5,7 @@ from typing import Any
 from stores.records import JsonObject
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Result
+from tools.records.trust import TRUST
 from tools.retrieval.plan import DOUBTFUL, NEAREST, UNRELATED
 from tools.search.distinct import Origin
 
@@ -78,6 +79,7 @@ def _hit_for_agents(hit: SearchResult) -> JsonObject:
         "source": hit.source,
         "url": hit.url,
         "status": hit.metadata.get("status"),
+        "trust": hit.metadata.get(TRUST),
         "by": hit.metadata.get("author"),
         "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
         "also_stored_as": hit.metadata.get("also_stored_as"),

@@ -103,7 +103,6 @@ def announce(app: App, call: Call, found: Cited, surface: CitedSurface, session_
     if not found.counted:
         return
     caller = call.caller
-    app.usage.renew(caller.organization_id, found.counted)
     if app.exposures.on:
         records = tuple(Shown(record_id, visibility) for record_id, visibility in found.counted.items())
         message_key, now = app.new_id("message"), app.clock()

@@ -22,6 +22,7 @@ from tools.records.entity_models import CommaSeparated, EntityId, Label, Labels,
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import SourceId, memory_place
 from tools.records.readers import authors
+from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
@@ -304,6 +305,7 @@ def _metadata(origin: Origin, entity: Entity, place: JsonObject | None) -> JsonO
         "languages": list(entity.languages),
         "status": entity.metadata.get("status"),
         "priority": entity.metadata.get("priority"),
+        **({TRUST: trust} if (trust := trust_of(entity.metadata)) else {}),
     }
 
 

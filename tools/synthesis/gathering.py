@@ -24,7 +24,7 @@ from tools.packs.selection import DONE, Option
 from tools.synthesis.keeping import generated_among
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import Section
-from tools.synthesis.pinned import Pins, read_pins
+from tools.synthesis.pinned import Pin, read_pins
 from tools.synthesis.sources import WORK, Pack, Source, Tie, facet_of, shown_name, source_of
 from tools.synthesis.templates import ABOUT_WORK, EXTENTS, Extent
 
@@ -37,7 +37,7 @@ SPARE = 2
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """Least cosines of a relevant record; chosen on `dev` of `engrain eval synthesis`.
+    """Least cosines of a relevant record; chosen on `dev` of `docs/experiments/documents.md`.
 
     Higher than those of context packs: off-topic text weighs more in a document.
     """
@@ -87,7 +87,7 @@ class Gatherer:
     call: Call
     request: PlanRequest
     extent: Extent
-    pins: Pins
+    pins: Mapping[str, Sequence[Pin]]
     unread: frozenset[str]
     """Visibility keys of records that are counted, not shown."""
 
@@ -125,7 +125,8 @@ def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> P
     extent = gatherer.extent
     entities = _readable(gatherer, [item.id for item in found.items])
     generated = generated_among(gatherer.app, gatherer.caller, entities.values())
-    pinned = gatherer.pins.of_section(section)
+    pins = gatherer.pins.get(section.id, ())
+    pinned = [pin.record for pin in pins if pin.record is not None]
     known = {each.id for each in pinned}
     left_out = generated | known | _beside_the_point(gatherer, section)
     fitting = [
@@ -145,19 +146,13 @@ def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> P
     if gatherer.request.include_neighborhoods:
         sources += _neighbours(gatherer, sources)
     corrections, claims = _judged(gatherer, sources, around)
+    left = [*found.gone, *(pin.lifecycle for pin in pins if pin.lifecycle)]
     return Pack(
         section=section,
         sources=tuple(sources),
-        missing=gatherer.pins.missing(section),
-        hidden=hidden
-        + sum(state == "archived" for state in found.gone)
-        + len(generated)
-        + gatherer.pins.archived(section),
-        corrections=(
-            *(state for state in found.gone if state != "archived"),
-            *corrections,
-            *gatherer.pins.corrected(section),
-        ),
+        missing=tuple(pin.id for pin in pins if pin.record is None),
+        hidden=hidden + len(generated) + left.count("archived"),
+        corrections=(*corrections, *(state for state in left if state != "archived")),
         claims=tuple(claims),
         degraded=found.degraded,
     )
@@ -202,12 +197,8 @@ def _listed(gatherer: Gatherer, section: Section, known: set[str]) -> list[Sourc
         if each.id in usable
         and each.id not in known | generated
         and _fits(section, each)
-        and _is_shelved(section, each)
+        and facet_of(each.entity_type, str(each.metadata.get("status") or "").lower(), section.facets)
     ]
-
-
-def _is_shelved(section: Section, entity: Entity) -> bool:
-    return facet_of(entity.entity_type, str(entity.metadata.get("status") or "").lower(), section.facets) is not None
 
 
 def _fits(section: Section, entity: Entity) -> bool:

@@ -12,7 +12,7 @@ from auth.policy import Visibility
 from auth.principal import Principal
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.operation import READERS, Call, Operation, Route, Tool
+from tools.frame.operation import READERS, Call, Operation, Route, Tool, mutation
 from tools.records.receipts import capture_receipt
 from tools.retrieval.turns import answered
 from tools.runtime.threads import in_thread
@@ -27,6 +27,7 @@ from tools.synthesis.models import (
     OutlineSection,
     PlanRequest,
     SourcePack,
+    SourceView,
     SynthesisDraft,
     SynthesisRun,
     Verification,
@@ -130,40 +131,32 @@ def _draft(app: App, call: Call, request: PlanRequest) -> _Drafted:
 def _run(
     request: PlanRequest, packs: Sequence[Pack], gaps: Sequence[Sequence[Gap]], checked: Verification
 ) -> SynthesisRun:
+    sections = [
+        OutlineSection.of(
+            pack.section,
+            section_id=pack.section.id,
+            source_query=pack.section.query,
+            source_ids=pack.source_ids,
+            gaps=list(found),
+        )
+        for pack, found in zip(packs, gaps, strict=True)
+    ]
     return SynthesisRun(
         run_id=run_id(request),
         status="verified" if checked.status == "pass" else "planned",
         request=request.model_dump(mode="json"),
-        outline=Outline(
-            title=title_of(request),
-            output_type=request.output_type,
-            audience=request.audience,
-            sections=[_outlined(pack, found) for pack, found in zip(packs, gaps, strict=True)],
-        ),
+        outline=Outline.of(request, title=title_of(request), sections=sections),
         source_packs=[_shown(pack) for pack in packs],
         verification=checked,
     )
 
 
-def _outlined(pack: Pack, gaps: Sequence[Gap]) -> OutlineSection:
-    section = pack.section
-    return OutlineSection(
-        section_id=section.id,
-        title=section.title,
-        prompt=section.prompt,
-        source_query=section.query,
-        source_ids=pack.source_ids,
-        gaps=list(gaps),
-    )
-
-
 def _shown(pack: Pack) -> SourcePack:
-    return SourcePack(
+    return SourcePack.of(
+        pack.section,
         section_id=pack.section.id,
-        title=pack.section.title,
-        query=pack.section.query,
         source_ids=pack.source_ids,
-        sources=[each.view() for each in pack.sources],
+        sources=[SourceView.of(each, content_preview=each.text, source=each.document) for each in pack.sources],
         hidden_count=pack.hidden,
         redaction_count=sum(each.is_redacted for each in pack.sources),
         correction_count=len(pack.corrections),
@@ -259,13 +252,10 @@ OPERATIONS = (
         scope="write",
         tool=Tool("Verify a document's plan", read_only=True, toolset="synthesis", answer=_verified),
     ),
-    Operation(
+    mutation(
         synthesis_draft,
-        roles=READERS,
-        scope="write",
-        route=Route("POST", "/api/synthesis/draft", tag="synthesis", errors=ERRORS),
+        Route("POST", "/api/synthesis/draft", tag="synthesis", errors=ERRORS),
         tool=Tool("Draft a document", read_only=False, idempotent=True, answer=_drafted),
-        mutates=True,
         events=("raw_capture_changed",),
     ),
     Operation(

@@ -4,7 +4,7 @@ Absent and unreadable records are missing alike.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from auth.memory_policy import may_read_memory
@@ -38,41 +38,22 @@ class Pin:
     """`superseded`, `archived` and the like."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pins:
-    by_section: Mapping[str, Sequence[Pin]]
-
-    def _of(self, section: Section) -> Sequence[Pin]:
-        return self.by_section.get(section.id, ())
-
-    def of_section(self, section: Section) -> list[Entity]:
-        return [pin.record for pin in self._of(section) if pin.record is not None]
-
-    def missing(self, section: Section) -> tuple[str, ...]:
-        return tuple(pin.id for pin in self._of(section) if pin.record is None)
-
-    def corrected(self, section: Section) -> tuple[str, ...]:
-        return tuple(pin.lifecycle for pin in self._of(section) if pin.lifecycle not in ("", "archived"))
-
-    def archived(self, section: Section) -> int:
-        return sum(pin.lifecycle == "archived" for pin in self._of(section))
-
-
-def read_pins(app: App, caller: Principal, request: PlanRequest, sections: Sequence[Section]) -> Pins:
+def read_pins(
+    app: App, caller: Principal, request: PlanRequest, sections: Sequence[Section]
+) -> Mapping[str, Sequence[Pin]]:
+    """Return the pins of each section by its id."""
     named = [(each, field) for field in FIELDS for each in dict.fromkeys(getattr(request, field))]
     required = [(each, section.id) for section in sections for each in section.required_ids]
-    usable = _read(app, caller, [*(each for each, _ in named), *(each for each, _ in required)])
+    usable = _read(app, caller, {each for each, _ in (*named, *required)})
     by_section: defaultdict[str, list[Pin]] = defaultdict(list)
-    once: set[tuple[str, str]] = set()
-    for each, where in [*required, *named]:
-        field = where if where in FIELDS else "entity_ids"
-        pin = usable.pin(each, field)
-        home = where if where not in FIELDS else _home(sections, pin)
-        already = where in FIELDS and any(each == other for other, _ in once)
-        if (each, home) not in once and not already:
-            once.add((each, home))
-            by_section[home].append(pin)
-    return Pins(by_section)
+    for each, where in required:
+        if all(each != pin.id for pin in by_section[where]):
+            by_section[where].append(_pin(usable, each, "entity_ids"))
+    for each, field in named:
+        if all(each != pin.id for pins in by_section.values() for pin in pins):
+            pin = _pin(usable, each, field)
+            by_section[_home(sections, pin)].append(pin)
+    return by_section
 
 
 def _home(sections: Sequence[Section], pin: Pin) -> str:
@@ -90,46 +71,39 @@ def _home(sections: Sequence[Section], pin: Pin) -> str:
     return next(homes, sections[0].id)
 
 
-@dataclass(frozen=True, slots=True)
-class _Usable:
-    entities: Mapping[str, Entity]
-    memories: Mapping[str, RawMemory]
-    lifecycles: Mapping[str, str]
-
-    def pin(self, record_id: str, field: str) -> Pin:
-        if (memory := self.memories.get(record_id)) is not None:
-            is_output = is_generated(memory) or memory.capture.candidate is not None
-            return Pin(record_id, field, None if is_output and field != "artifact_ids" else memory.entity)
-        lifecycle = self.lifecycles.get(record_id, "")
-        return Pin(record_id, field, None if lifecycle else self.entities.get(record_id), lifecycle)
+_Usable = Mapping[str, Entity | RawMemory | str]
+"""Records and raw memories by id, or why a record is out of use."""
 
 
-def _read(app: App, caller: Principal, ids: Iterable[str]) -> _Usable:
-    organization, wanted = caller.organization_id, set(ids)
+def _pin(usable: _Usable, record_id: str, field: str) -> Pin:
+    found = usable.get(record_id)
+    if isinstance(found, RawMemory):
+        is_output = is_generated(found) or found.capture.candidate is not None
+        return Pin(record_id, field, None if is_output and field != "artifact_ids" else found.entity)
+    return Pin(record_id, field, lifecycle=found) if isinstance(found, str) else Pin(record_id, field, found)
+
+
+def _read(app: App, caller: Principal, wanted: Collection[str]) -> _Usable:
+    organization = caller.organization_id
     found = app.ledger.records.entities(organization, wanted)
-    entities = {each: entity for each, entity in found.items() if may_read(caller, entity.visibility)}
-    standings = app.ledger.records.statuses(organization, entities, visibility=caller.visible)
-    lifecycles = {}
-    for each, standing in standings.items():
-        status = standing.facets.status
-        lifecycles[each] = "superseded" if standing.superseded else status if status in GONE else ""
-    memories = {
-        each: memory
-        for each, memory in app.ledger.memories.by_ids(
-            organization, [each for each, entity in found.items() if entity.entity_type == RAW_MEMORY]
-        ).items()
-        if _is_usable(caller, memory)
+    usable: dict[str, Entity | RawMemory | str] = {
+        each: entity for each, entity in found.items() if may_read(caller, entity.visibility)
     }
+    standings = app.ledger.records.statuses(organization, usable, visibility=caller.visible)
+    for each, standing in standings.items():
+        status = "superseded" if standing.superseded else standing.facets.status
+        if status in GONE:
+            usable[each] = status
+    said = [each for each, entity in found.items() if entity.entity_type == RAW_MEMORY]
+    memories = app.ledger.memories.by_ids(organization, said)
+    usable |= {each: memory for each, memory in memories.items() if _is_usable(caller, memory)}
     for each in wanted:
         if each.startswith(ARTIFACT):
             source = each if each.endswith(GENERATED) else each + GENERATED
-            kept = [
-                memory
-                for memory in app.ledger.memories.memories_from(organization, source)
-                if _is_usable(caller, memory)
-            ]
-            memories |= {each: kept[-1]} if kept else {}
-    return _Usable(entities, memories, lifecycles)
+            for memory in app.ledger.memories.memories_from(organization, source):
+                if _is_usable(caller, memory):
+                    usable[each] = memory
+    return usable
 
 
 def _is_usable(caller: Principal, memory: RawMemory) -> bool:

@@ -11,9 +11,9 @@ from tools.packs.context_models import PackItem
 from tools.packs.excerpts import excerpt
 from tools.packs.facets import FACETS, SHELVES, Facet
 from tools.packs.selection import DONE
+from tools.records.trust import TRUST
 from tools.reflecting.reflection.finding import sensitivity_flags
 from tools.search.distinct import ORIGINS, Origin
-from tools.synthesis.models import SourceView
 from tools.synthesis.outline import Section
 from tools.text.plain import one_line, plain
 
@@ -47,19 +47,6 @@ class Source:
     is_redacted: bool = False
     claims: tuple[str, ...] = ()
     metadata: JsonObject = field(default_factory=dict)
-
-    def view(self) -> SourceView:
-        return SourceView(
-            id=self.id,
-            type=self.type,
-            name=self.name,
-            content_preview=self.text,
-            score=self.score,
-            source=self.document,
-            origin=self.origin,
-            relation=self.relation,
-            metadata=self.metadata,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +126,7 @@ def _metadata(entity: Entity, item: PackItem | None, tie: Tie | None, *, is_pinn
     shown: JsonObject = dict(item.metadata) if item is not None else {}
     if item is not None:
         shown |= {"facet": item.facet, "reason": item.reason}
-    for key in ("status", "priority"):
+    for key in ("status", "priority", TRUST):
         if isinstance(value := entity.metadata.get(key), str):
             shown.setdefault(key, value)
     shown |= {"project_id": entity.project_id} if entity.project_id else {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tools.packs.facets import Facet
 from tools.reflecting.reflection.layout import Block, blocks, sentences
 from tools.reflecting.reflection.similarity import Terms, groups, overlap, terms
-from tools.synthesis.models import Gap, Verification
+from tools.synthesis.models import Gap, GapReason, Verification
 from tools.synthesis.sources import Pack, Source
 from tools.synthesis.templates import Extent
 from tools.text.claims import names_missing, numbers_missing
@@ -212,9 +212,11 @@ def drafted_gaps(told: Told) -> list[Gap]:
 
 def verification(packs: Sequence[Pack], gaps: Sequence[Gap], *, is_drafted: bool) -> Verification:
     sources = {each for pack in packs for each in pack.source_ids}
-    status = "gaps" if gaps else "pass" if is_drafted else "pending"
-    return Verification.model_validate(
-        {"status": status, "source_count": len(sources), "gap_count": len(gaps), "gaps": gaps}
+    return Verification(
+        status="gaps" if gaps else "pass" if is_drafted else "pending",
+        source_count=len(sources),
+        gap_count=len(gaps),
+        gaps=list(gaps),
     )
 
 
@@ -241,12 +243,6 @@ def unsupported(said: str, sources: Sequence[Source]) -> list[str]:
     return [*numbers_missing(said, evidence), *names_missing(said, evidence)]
 
 
-def _gap(pack: Pack, reason: str, *, query: str | None = None, missing: Sequence[str] = ()) -> Gap:
-    return Gap.model_validate(
-        {
-            "section_id": pack.section.id,
-            "reason": reason,
-            "query": pack.section.query if query is None else query,
-            "missing_source_ids": list(missing),
-        }
-    )
+def _gap(pack: Pack, reason: GapReason, *, query: str | None = None, missing: Sequence[str] = ()) -> Gap:
+    asked = pack.section.query if query is None else query
+    return Gap(section_id=pack.section.id, reason=reason, query=asked, missing_source_ids=list(missing))

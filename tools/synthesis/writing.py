@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stores.records import JsonObject
 from tools.packs.facets import SHELVES
+from tools.records.trust import trust_of
 from tools.synthesis.models import Gap, PlanRequest, Verification
 from tools.synthesis.outline import title_of
 from tools.synthesis.sources import Pack, Source
@@ -146,7 +147,8 @@ def _spoken(word: str) -> str:
 
 
 def _source(source: Source) -> str:
-    marks = [_spoken(source.type), *([_spoken(source.status)] if source.status else [])]
+    states = (source.status, trust_of(source.metadata))
+    marks = [_spoken(source.type), *(_spoken(each) for each in states if each)]
     marks += [source.changed_at.date().isoformat()] if source.changed_at else []
     marks += [source.document] if source.document else []
     return f"- [{source.id}] {inert(source.name)} ({', '.join(inert(each) for each in marks)})"

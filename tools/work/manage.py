@@ -12,6 +12,7 @@ from auth.policy import ADMINS
 from stores.errors import Forbidden, ValidationFailed
 from stores.records import JsonObject, Role
 from tools.app import App
+from tools.crawling.operations import CrawlRequest, CrawlStarted, SyncRequest, crawl_source, sync_source
 from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation
 from tools.frame.parsing import parse
 from tools.governance.correction_models import CorrectionRequest, CorrectionView
@@ -27,6 +28,8 @@ from tools.governance.review import (
 )
 from tools.memory.spaces import INSUFFICIENT
 from tools.records.entity_models import EntityId, MutationReceipt
+from tools.records.project_names import ProjectNames
+from tools.runtime.threads import in_thread
 from tools.work import epics, notes, planning, task_moves, tasks
 from tools.work.notes import NoteView
 from tools.work.planning import Advice
@@ -64,13 +67,12 @@ ACTIONS: Mapping[str, Action] = {
     "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
     "detect_cycles": Action(planning.PlanRequest, "entity_id", planning.detect_cycles),
     "correct_memory": Action(CorrectionRequest, "source_id", correct_memory, roles=ADMINS),
+    "crawl": Action(CrawlRequest, "", crawl_source),
+    **dict.fromkeys(("sync", "refresh"), Action(SyncRequest, "source_id", sync_source)),
     "review": Action(ListReviewRequest, "", list_review),
     **{verb: Action(DecideRequest, "item_id", decide_review, {"verb": verb}) for verb in get_args(Verb)},
 }
 ABSENT: Mapping[str, str] = {
-    "crawl": "Engrain does not fetch pages; ingest documents with POST /api/ingestion/documents.",
-    "sync": "Engrain does not fetch pages; ingest a source's documents again to renew them.",
-    "refresh": "Nothing has to be refreshed: the indexes follow every write by themselves.",
     "link_graph": "Records are not linked by guessing; say what belongs together with `related_to` of `add`.",
     "link_graph_status": "Records are not linked by guessing, so there is no such work to report on.",
 }
@@ -83,7 +85,9 @@ class ManageRequest(Request):
         description=f"One of {', '.join(ACTIONS)}."
     )
     entity_id: EntityId | None = Field(
-        None, description="Id of the task or epic; for prioritize, suggest and detect_cycles of the epic or project."
+        None,
+        description="Id of the task or epic; for prioritize, suggest and detect_cycles of the epic or project; for "
+        "sync and refresh of the source.",
     )
     data: JsonObject | None = Field(
         None,
@@ -95,6 +99,7 @@ class ManageRequest(Request):
         "prioritize: limit. suggest: assignee, limit. correct_memory (raw memory): action (wrong, stale, duplicate, "
         "superseded, hide, redact, revise, restore, delete), reason, revised_content, replacement_source_id, metadata, "
         "duplicate_of_source_id. review: kind, limit. edit: content. "
+        "crawl: url, source_name, project, depth, pages, include, exclude (paths). "
         "Deeds on tasks and epics: expected_revision.",
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
@@ -132,18 +137,21 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
         )
     own = {**action.fixed, **({action.key: request.entity_id} if action.key else {})}
     fields = parse(action.request, {**given, **own}, where="arguments.data", hidden=tuple(own))
+    if "project" in fields.model_fields_set:
+        fields = await in_thread(ProjectNames(app, call.caller).with_ids, fields)
     done = await action.run(app, call, fields)
     return _managed(app, request, done)
 
 
-Done = TaskDone | EpicDone | NoteView | Advice | CorrectionView | Decided | ReviewQueue
+Done = TaskDone | EpicDone | NoteView | Advice | CorrectionView | Decided | ReviewQueue | CrawlStarted
 
 
 def _managed(app: App, request: ManageRequest, done: Done) -> Managed:
     if isinstance(done, TaskDone | EpicDone | Advice):
         message, data = done.message, done.data
     else:
-        message = "Note added" if isinstance(done, NoteView) else getattr(done, "reason", f"{request.action} done")
+        said = getattr(done, "message", getattr(done, "reason", f"{request.action} done"))
+        message = "Note added" if isinstance(done, NoteView) else said
         data = done.model_dump(mode="json", exclude={"mutation_receipt"}, exclude_none=True)
     return Managed(
         success=done.success if isinstance(done, Advice) else getattr(done, "applied", True),

@@ -93,7 +93,9 @@ async def test_an_address_that_only_casefolds_alike_is_refused(browser: Browser,
     provider.behave(**{**account, "emails": [vouched]})
     assert_envelope(await browser.sign_in(LOGIN), 403, "codehost_email_unverified")
     assert (await browser.me()).status_code == 401
-    assert app.ledger.people.links(signed["user"]["id"]) == []
+    user = app.ledger.people.user(signed["user"]["id"])
+    assert user is not None
+    assert user.codehost_id is None
 
 
 async def test_an_account_has_one_code_host_account(browser: Browser, provider: Provider, app: App) -> None:

@@ -70,6 +70,15 @@ def relate(
         return tx.relations.add_relation(RelationDraft(name, source_id, target_id, **fields))
 
 
+def relations_of(ledger: Ledger, organization_id: str, entity_id: str, *, history: bool = False) -> list[Relation]:
+    """Return the facts about an entity, latest first: those that were not closed, or all."""
+    ids = ledger.relations.relation_ids(organization_id)
+    found = ledger.relations.by_ids(organization_id, sorted(ids)).values()
+    about = [each for each in found if entity_id in (each.source_id, each.target_id)]
+    kept = [each for each in about if history or each.expired_at is None]
+    return sorted(kept, key=lambda each: each.created_at, reverse=True)
+
+
 def person(user_id: str, *, email: str | None = None) -> User:
     return User(
         id=user_id,

@@ -139,7 +139,6 @@ def test_an_account_at_a_provider_stands_for_one_user(ledger: Ledger, link: Exte
     bob = ledger.people.link_user(link, audit=deed("user.link", None))
     assert bob == ledger.people.user(BOB) == ledger.people.user_by_link(link.provider, link.subject)
     assert ledger.people.user_by_link("oidc:other", link.subject) is None
-    assert ledger.people.links(BOB) == [link]
     with pytest.raises(Conflict, match="linked"):
         ledger.people.link_user(replace(link, user_id=ANN), audit=deed("user.link", None))
     assert actions(ledger, None) == ["user.link"]
@@ -155,7 +154,7 @@ def test_a_link_needs_a_user_and_a_subject(ledger: Ledger, link: ExternalIdentit
 def test_an_address_is_reclaimed_only_while_the_account_has_it(ledger: Ledger, link: ExternalIdentity) -> None:
     with pytest.raises(Conflict, match="another e-mail address"):
         ledger.people.link_user(replace(link, email="somebody@example.org"), vouched=True)
-    assert ledger.people.links(BOB) == []
+    assert ledger.people.user_by_link(link.provider, link.subject) is None
 
 
 def test_of_many_links_of_one_account_one_succeeds(ledger: Ledger, second: Ledger, link: ExternalIdentity) -> None:

@@ -8,6 +8,7 @@ from stores.records import ORGANIZATION
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, delete, draft
 
 OPEN = frozenset({ORGANIZATION})
+EVERY = ("a", "b", "mine", "hers", "elsewhere", "nothing")
 
 
 def cite(ledger: Ledger, *ids: str, session: str = "s1", by: str = ANN, visible: frozenset[str] = OPEN) -> Cited:
@@ -21,7 +22,9 @@ def test_what_one_may_not_read_is_as_what_does_not_exist(ledger: Ledger) -> None
     visible = OPEN | {"private:ann"}
     found = cite(ledger, "hers", "mine", "elsewhere", "nothing", visible=visible)
     assert found == Cited({"mine": "private:ann"}, (), ("hers", "elsewhere", "nothing"))
-    assert [(each.record_id, each.visibility) for each in ledger.memories.citations(ORG)] == [("mine", "private:ann")]
+    assert [(each.record_id, each.visibility) for each in ledger.memories.citations(ORG, EVERY)] == [
+        ("mine", "private:ann")
+    ]
 
 
 def test_a_citation_survives_and_grows_no_feed(ledger: Ledger, second: Ledger) -> None:
@@ -29,7 +32,7 @@ def test_a_citation_survives_and_grows_no_feed(ledger: Ledger, second: Ledger) -
     before = ledger.feed.head(ORG)
     cite(ledger, "a")
     assert ledger.feed.head(ORG) == before
-    assert [each.record_id for each in second.memories.citations(ORG)] == ["a"]
+    assert [each.record_id for each in second.memories.citations(ORG, EVERY)] == ["a"]
 
 
 def test_what_is_undone_counts_nothing(ledger: Ledger) -> None:
@@ -44,7 +47,7 @@ def test_what_is_undone_counts_nothing(ledger: Ledger) -> None:
         fail()
     with pytest.raises(ValidationFailed):
         cite(ledger, "a", session="s\0")
-    assert ledger.memories.citations(ORG) == []
+    assert ledger.memories.citations(ORG, EVERY) == []
 
 
 def test_citations_go_with_their_record_and_with_their_user(ledger: Ledger) -> None:
@@ -52,6 +55,6 @@ def test_citations_go_with_their_record_and_with_their_user(ledger: Ledger) -> N
     for by in (ANN, BOB):
         cite(ledger, "a", "b", by=by)
     delete(ledger, "a")
-    assert [each.record_id for each in ledger.memories.citations(ORG)] == ["b", "b"]
+    assert [each.record_id for each in ledger.memories.citations(ORG, EVERY)] == ["b", "b"]
     ledger.people.delete_user(BOB)
-    assert [each.record_id for each in ledger.memories.citations(ORG)] == ["b"]
+    assert [each.record_id for each in ledger.memories.citations(ORG, EVERY)] == ["b"]

@@ -6,7 +6,18 @@ from sqlalchemy import text
 from stores.errors import RecordUnreadable
 from stores.ledger import Ledger
 from stores.records import ORGANIZATION, Capture
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, SteppingClock, create, delete, draft, relate, update
+from tests.stores.ledger.samples import (
+    ANN,
+    EVERYTHING,
+    ORG,
+    SteppingClock,
+    create,
+    delete,
+    draft,
+    relate,
+    relations_of,
+    update,
+)
 
 MANY = 40
 
@@ -53,10 +64,10 @@ def test_a_damaged_relation_is_left_out_of_lists_and_hinders_no_new_one(ledger: 
     torn = relate(ledger, "RELATED_TO", "e000", "e001").id
     whole = relate(ledger, "RELATED_TO", "e000", "e002").id
     damage(ledger, "relations", "provenance", "torn", torn)
-    assert [each.id for each in ledger.relations.relations_of(ORG, "e000")] == [whole]
+    assert [each.id for each in relations_of(ledger, ORG, "e000")] == [whole]
     assert set(ledger.relations.by_ids(ORG, [torn, whole])) == {whole}
     other = relate(ledger, "RELATED_TO", "e000", "e001").id
-    assert {each.id for each in ledger.relations.relations_of(ORG, "e000", history=True)} == {whole, other}
+    assert {each.id for each in relations_of(ledger, ORG, "e000", history=True)} == {whole, other}
 
 
 def test_a_snapshot_yields_the_others_and_says_what_it_left_out(ledger: Ledger) -> None:

@@ -15,6 +15,7 @@ from tests.stores.ledger.samples import (
     organization,
     person,
     relate,
+    relations_of,
     rename,
 )
 
@@ -32,7 +33,7 @@ def test_a_deleted_entity_is_gone_now_and_in_the_past(ledger: Ledger) -> None:
 
     assert ledger.records.entity(ORG, "e1") is None
     assert ledger.records.entity_at(ORG, "e1", first.created_at) is None
-    assert ledger.relations.relations_of(ORG, "e2", history=True) == []
+    assert relations_of(ledger, ORG, "e2", history=True) == []
     assert ledger.records.list_entities(ORG, replace(EVERYTHING, tags=("t",))) == ([], 0)
     create(ledger, draft("e1", name="again"))
     assert ledger.records.revisions(ORG) == {"e1": 1, "e2": 1}

@@ -133,9 +133,9 @@ def test_a_key_is_free_again_after_a_day(ledger: Ledger, clock: SteppingClock) -
 
 def test_expired_keys_are_pruned_with_the_names_of_what_they_wrote(ledger: Ledger, clock: SteppingClock) -> None:
     carry_out(ledger, claimed(ledger))
-    assert ledger.idempotency.prune_claims() == 0
+    assert ledger.people.prune_expired() == 0
     clock.now += timedelta(hours=24)
-    assert ledger.idempotency.prune_claims() == 1
+    assert ledger.people.prune_expired() == 1
     claimed(ledger)
 
 

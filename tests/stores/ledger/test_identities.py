@@ -1,6 +1,7 @@
 from datetime import timedelta
 
-from stores.ledger import Ledger, greater_role
+from stores.ledger import Ledger
+from stores.ledger.identities import greater_role
 from stores.records import PROJECT_ROLES, Access, ProjectAccess, Session, Team
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, add_project, organization
 

@@ -61,7 +61,9 @@ def test_a_job_is_taken_by_who_knows_its_function_and_tells_of_its_states(ledger
         {"counted": 3},
         None,
     )
-    assert [each.state for each in told] == ["queued", "in_progress", "complete"]
+    assert [(each.state, each.done) for each in told] == [
+        ("queued", None), ("in_progress", None), ("in_progress", 1), ("complete", None),
+    ]  # fmt: skip
     assert ledger.jobs.next_due(["count"]) is None
 
 

@@ -66,8 +66,11 @@ def test_the_same_words_and_candidates_that_wait_are_found_where_they_are(ledger
     keep(ledger, "m1")
     keep(ledger, "m2", day=2, **said)
     keep(ledger, "m3", visibility="memory:private:bob", **said)
-    found = ledger.memories.same_memory(ORG, MINE, TEXT)
-    assert found.entity.id == "m1"
-    assert ledger.memories.same_memory(OTHER, MINE, TEXT) is ledger.memories.same_memory(ORG, MINE, TEXT + ".") is None
+    with ledger.transaction(OTHER, ANN) as tx:
+        assert tx.memories.same_memory(MINE, TEXT) is None
     with ledger.transaction(ORG, ANN) as tx:
+        found = tx.memories.same_memory(MINE, TEXT)
+        assert found is not None
+        assert found.entity.id == "m1"
+        assert tx.memories.same_memory(MINE, TEXT + ".") is None
         assert [each.entity.id for each in tx.memories.waiting_candidates(MINE, [TEXT, "other"], limit=5)] == ["m2"]

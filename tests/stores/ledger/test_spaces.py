@@ -147,8 +147,8 @@ def test_a_permit_is_asked_before_anything_changes(ledger: Ledger, crew: MemoryS
     assert len(ledger.spaces.members(ORG, "s1")) == 1
 
 
-def test_each_change_of_a_space_changes_the_version_of_the_rights(ledger: Ledger, crew: MemorySpace) -> None:
-    versions = [ledger.rights_version()]
+def test_each_change_of_a_space_changes_the_version(ledger: Ledger, crew: MemorySpace) -> None:
+    versions = [ledger.version()]
     if versions == [None]:
         return
     for deed_ in (
@@ -157,5 +157,5 @@ def test_each_change_of_a_space_changes_the_version_of_the_rights(ledger: Ledger
         lambda: ledger.spaces.edit(ORG, "s1", SpaceChange(state="disabled")),
     ):
         deed_()
-        versions.append(ledger.rights_version())
+        versions.append(ledger.version())
     assert len(set(versions)) == 4

@@ -28,7 +28,7 @@ from stores.ledger import Ledger
 from stores.records import ProjectAccess, RawMemory
 from tests.ledgers import FILE, new_ledger
 from tests.postgres import PostgresServer, postgres
-from tests.stores.ledger.samples import ANN, BOB, ORG, draft, organization, person
+from tests.stores.ledger.samples import ANN, BOB, ORG, draft, organization, person, relations_of
 from tests.tools.experience.test_projections import experience, parts, step
 from tools.experience import keeping, publishing
 from tools.experience.keeping import EVIDENCE, Revision, memory_id_of
@@ -127,7 +127,7 @@ def require_whole(ledger: Ledger, run: Experience | None) -> bool:
     distilled, note_edges = notes(run.outline(), texts.__getitem__, MANIFEST)
     present = {each: visible[each].content for each in visible.keys() - made}
     assert present in ({}, {each.id: each.content for each in distilled})
-    relations = [each for record in visible for each in ledger.relations.relations_of(ORG, record)]
+    relations = [each for record in visible for each in relations_of(ledger, ORG, record)]
     expected = {*edges(run), *(note_edges if present else ())}
     assert {(each.name, each.source_id, each.target_id) for each in relations} == expected
     revision = Revision.read(ledger.payloads.text(ORG, MEMORY, 0))

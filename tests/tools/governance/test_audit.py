@@ -3,10 +3,12 @@
 import csv
 import io
 import json
+from functools import partial
 
+import anyio
 import pyarrow.parquet as pq
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, func, select, update
 
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger.account_tables import audit_entries
@@ -46,6 +48,21 @@ async def test_the_chain_names_what_was_altered(own_app: App, owner: Person, fau
         connection.execute(statement)
     (found,) = audit.faults(owner.organization_id)
     assert {"altered": "entry 1", "removed": "entry 1", "shortened": "after 1"}[fault] in found
+
+
+async def test_entries_of_simultaneous_recalls_are_written_without_being_asked_for(own_app: App, owner: Person) -> None:
+    count = select(func.count()).select_from(audit_entries).where(audit_entries.c.action == "memory.recall")
+    async with anyio.create_task_group() as tasks:
+        for _ in range(40):
+            tasks.start_soon(partial(owner.call, "recall", query="key"))
+
+    def written() -> int:
+        with own_app.ledger._database.read() as connection:
+            return int(connection.execute(count).scalar_one())
+
+    with anyio.fail_after(10):
+        while written() < 40:  # noqa: ASYNC110 - nobody tells
+            await anyio.sleep(0.01)
 
 
 async def test_the_log_is_exported(owner: Person) -> None:

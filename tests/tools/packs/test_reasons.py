@@ -7,23 +7,28 @@ import pytest
 from tools.packs.reasons import reason
 from tools.retrieval.ranking import Candidate
 
-NEAR = {"cosine": 0.7, "dense_rank": 1}
-DATED = {"lexical": 0.0, "lexical_rank": 51, "cosine": 0.1}
+NEAR = {"cosine": 0.7, "ranks": {"vector": 1}}
+DATED = {"lexical": 0.0, "ranks": {"lexical": 51}, "cosine": 0.1}
 
 
 @pytest.mark.parametrize(
     ("found", "section", "work", "said"),
     [
         (
-            {"lexical_rank": 1, "coverage": 0.99999998, "cosine": 0.6},
+            {"ranks": {"lexical": 1}, "coverage": 0.99999998, "cosine": 0.6},
             "decisions",
             {},
             "every word of the goal and is near",
         ),
-        ({"lexical_rank": 1, "coverage": 0.5, "cosine": 0.35}, "decisions", {}, "most of the goal's words and is akin"),
+        (
+            {"ranks": {"lexical": 1}, "coverage": 0.5, "cosine": 0.35},
+            "decisions",
+            {},
+            "most of the goal's words and is akin",
+        ),
         (NEAR, "decisions", {}, "It is near to the goal in meaning."),
-        ({"lexical_rank": 3, "coverage": 0.1, "cosine": 0.1}, "decisions", {}, "It shares words with the goal."),
-        ({"graph_rank": 1}, "decisions", {}, "It is linked to a record that matches the goal."),
+        ({"ranks": {"lexical": 3}, "coverage": 0.1, "cosine": 0.1}, "decisions", {}, "It shares words with the goal."),
+        ({"ranks": {"graph": 1}}, "decisions", {}, "It is linked to a record that matches the goal."),
         ({"cosine": 0.1}, "decisions", {}, "not near to the goal"),
         ({**DATED, "matches_dates": True}, "decisions", {}, "It is of the days that the goal names."),
         (NEAR, "prior_art", {"status": "done"}, "It was done before and is near to the goal in meaning."),

@@ -7,6 +7,7 @@ import pytest
 from stores.errors import EngrainError, InvalidRequest, NotFound, ValidationFailed
 from stores.records import Relation
 from tests.people import Person, caught_up
+from tests.stores.ledger.samples import relations_of
 from tests.tools.test_record_scopes import field_of
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +21,7 @@ async def made(person: Person, name: str, entity_type: str = "task", **metadata:
 
 
 def stated(person: Person, entity_id: str, *, history: bool = False) -> list[Relation]:
-    found = person.app.ledger.relations.relations_of(person.organization_id, entity_id, history=history)
+    found = relations_of(person.app.ledger, person.organization_id, entity_id, history=history)
     return [each for each in found if each.source_id == entity_id]
 
 
@@ -126,11 +127,11 @@ async def test_a_source_belongs_to_its_project_and_its_chunks_do_not(owner: Pers
     page = [{"url": "u", "content": "walrus"}]
     source = await owner.call("ingest_documents", source_name="S", documents=page, project=project, sync=True)
     assert said(stated(owner, source["source_id"])) == {("BELONGS_TO", project)}
-    assert len(owner.app.ledger.relations.relations_of(owner.organization_id, project)) == 1
+    assert len(relations_of(owner.app.ledger, owner.organization_id, project)) == 1
     await owner.call(
         "update_entity", entity_id=source["source_id"], metadata={"project_id": None, "memory_scope": "organization"}
     )
-    assert owner.app.ledger.relations.relations_of(owner.organization_id, project) == []
+    assert relations_of(owner.app.ledger, owner.organization_id, project) == []
     await caught_up(owner)
 
 

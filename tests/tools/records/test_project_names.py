@@ -20,7 +20,7 @@ OWN: dict[str, type[EngrainError]] = {
 REQUIRED: dict[str, Any] = {
     "query": "q", "goal": "g", "title": "t", "content": "c", "name": "n", "entity_id": "e", "entity_ids": ["e"],
     "user_id": "u", "team_id": "t", "candidate_id": "c", "source_name": "s", "raw_content": "r", "source_id": "s",
-    "source_ids": ["s"], "target_scope": "organization",
+    "url": "https://x.invalid/", "source_ids": ["s"], "target_scope": "organization",
     "documents": [{"content": "d", "title": "t", "url": "u"}], "role": "project_viewer",
 }  # fmt: skip
 

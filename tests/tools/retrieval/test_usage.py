@@ -14,7 +14,7 @@ from stores.records import ORGANIZATION
 from tests.ledgers import new_ledger
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, draft, organization, person
 from tools.retrieval.scoring import USAGE_BONUS, lifted, usage_share
-from tools.retrieval.usage import Usage, worth
+from tools.retrieval.usage import weights, worth
 
 OPEN = frozenset({ORGANIZATION})
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -36,9 +36,10 @@ def cite(ledger: Ledger, record_id: str, session: str = "s", by: str = ANN, orga
         assert tx.memories.cite([record_id], Citing(OPEN | {"private:ann"}, session, "search")).counted
 
 
-def weights(usage: Usage, visible: frozenset[str] = OPEN, organization_id: str = ORG) -> dict[str, float]:
-    ids = ["nothing", "a", "b", "p"]
-    return {ids[place]: weight for place, weight in usage.weights(organization_id, ids, visible).items()}
+def weighed(
+    ledger: Ledger, visible: frozenset[str] = OPEN, organization_id: str = ORG, now: datetime = NOW
+) -> dict[str, float]:
+    return dict(weights(ledger, now, organization_id, ["nothing", "a", "b", "p"], visible))
 
 
 @given(sessions=st.integers(1, 10**9))
@@ -59,34 +60,16 @@ def test_users_add_up_and_sessions_saturate(ledger: Ledger) -> None:
         cite(ledger, "a", session)
     cite(ledger, "a", by=BOB)
     cite(ledger, "b")
-    usage = Usage(ledger, lambda: NOW)
-    assert weights(usage) == pytest.approx({"a": 0.875 + 0.5, "b": 0.5})
-    assert weights(usage, organization_id=OTHER) == {}
+    assert weighed(ledger) == pytest.approx({"a": 0.875 + 0.5, "b": 0.5})
+    assert weighed(ledger, organization_id=OTHER) == {}
 
 
-def test_a_renewed_record_is_in_step_and_counts_once(ledger: Ledger) -> None:
-    usage = Usage(ledger, lambda: NOW)
-    usage.renew(ORG, ["a"])
-    assert weights(usage) == {}
+def test_weights_halve_in_ninety_days(ledger: Ledger) -> None:
     cite(ledger, "a")
-    assert weights(usage) == {}
-    for _ in range(3):
-        usage.renew(ORG, ["a"])
-    assert weights(usage) == pytest.approx({"a": 0.5})
+    assert weighed(ledger, now=NOW + timedelta(days=180)) == pytest.approx({"a": 0.125})
 
 
-def test_weights_halve_in_ninety_days_whenever_they_were_read(ledger: Ledger) -> None:
-    cite(ledger, "a")
-    moment = [NOW]
-    early = Usage(ledger, lambda: moment[0])
-    assert weights(early) == pytest.approx({"a": 0.5})
-    moment[0] = NOW + timedelta(days=180)
-    late = Usage(ledger, lambda: moment[0])
-    assert weights(early) == pytest.approx({"a": 0.125}) == weights(late)
-
-
-def test_what_another_process_wrote_is_read_after_some_minutes(ledger: Ledger) -> None:
-    usage, old = Usage(ledger, lambda: NOW, refresh_s=0), Usage(ledger, lambda: NOW)
-    assert weights(usage) == weights(old) == {}
-    cite(ledger, "a")
-    assert (weights(usage), weights(old)) == (pytest.approx({"a": 0.5}), {})
+def test_a_citation_counts_for_those_who_might_read_the_record_then(ledger: Ledger) -> None:
+    cite(ledger, "p")
+    assert weighed(ledger) == {}
+    assert weighed(ledger, OPEN | {"private:ann"}) == pytest.approx({"p": 0.5})

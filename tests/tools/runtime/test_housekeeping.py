@@ -9,13 +9,14 @@ import pytest
 
 from stores.embedding import Embedder
 from stores.ledger import Ledger
+from stores.ledger.sessions import REMEMBERED
 from stores.records import ApiKey, Organization
 from tests.people import host_of, person, tokens_made
 from tests.stores.indexer.samples import draft
 from tools.app import open_app
 from tools.jobs.functions import NotYet
 from tools.jobs.status import keep_tidy
-from tools.runtime.housekeeping import FEED_KEPT, SESSIONS_KEPT, TIDYING, keep_house, plan_tidying, tidy
+from tools.runtime.housekeeping import FEED_KEPT, TIDYING, keep_house, plan_tidying, tidy
 from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
@@ -35,7 +36,7 @@ async def test_old_feed_rows_and_sessions_go_and_search_goes_on(tmp_path: Path, 
         now = START + FEED_KEPT - timedelta(hours=1)
         await in_thread(tidy, app.ledger, app.indexer, app.clock)
         assert len(app.ledger.feed.changes(owner.organization_id, 0, 10)) == 3
-        now = START + SESSIONS_KEPT + timedelta(days=31)
+        now = START + REMEMBERED + timedelta(days=31)
         await in_thread(tidy, app.ledger, app.indexer, app.clock)
         assert len(app.ledger.feed.changes(owner.organization_id, 0, 10)) < 3
         session = owner.signed.identity.session

@@ -260,7 +260,7 @@ async def test_an_erased_record_leaves_no_row_and_no_weight(app: App, owner: Per
     await in_thread(app.exposures.flush)
     await owner.call("delete_entity", entity_id=second)
     await in_thread(app.exposures.prune)
-    assert {each.record_id for each in app.ledger.memories.citations(owner.organization_id)} == {first}
+    assert {each.record_id for each in app.ledger.memories.citations(owner.organization_id, [first, second])} == {first}
     assert (await recorded(app, owner)).count(("exposure", "search")) == 1
 
 
@@ -270,7 +270,9 @@ async def test_what_helped_with_a_task_counts_as_cited_when_it_is_done(app: App,
     task = (await owner.call("create_task", title="Nest boxes", project_id=project["id"]))["task_id"]
     await owner.call("complete_task", task_id=task, cited_ids=[second, second])
     assert list(await ranked(owner, types=["note"])) == [second, first]
-    assert [each.record_id for each in app.ledger.memories.citations(owner.organization_id)] == [second]
+    assert [each.record_id for each in app.ledger.memories.citations(owner.organization_id, [first, second])] == [
+        second
+    ]
     assert (await owner.call("cite", cited_ids=[second]))["replayed_ids"] == [second]
 
 

@@ -1,1 +1,0 @@
-"""`engrain eval history`: gain of relations and recency on commits of real projects."""

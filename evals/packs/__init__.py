@@ -1,1 +1,0 @@
-"""`engrain eval packs`: context packs against required and forbidden records."""

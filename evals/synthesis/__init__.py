@@ -1,1 +1,0 @@
-"""`engrain eval synthesis`: documents against the records that they must cite."""

@@ -1,0 +1,1 @@
+"""Crawling: pages and files as the documents of a source."""
