@@ -17,7 +17,7 @@ from stores.errors import InvalidRequest
 LINE_BYTES = 16 * 2**20
 _CHUNK = 2**20
 EXPANSION = 200
-"""Expanded bytes for each byte of an archive, or of a member above 1 MiB."""
+"""Expanded bytes for each byte of an archive."""
 _SHOWN = frozenset((".cursor", ".github", ".claude", ".codex"))
 """Hidden folders that tools keep their files in."""
 _PASSED_OVER = frozenset(("node_modules", "__MACOSX"))
@@ -137,7 +137,7 @@ def _archive(path: Path) -> SourceFiles:
         raise InvalidRequest(f"{path} is no readable zip archive: {error}.", remediation="Make it anew.") from None
     found: dict[str, SourceFile] = {}
     left_out: list[SourceFile] = []
-    room = EXPANSION * max(path.stat().st_size, _CHUNK)
+    room = EXPANSION * path.stat().st_size
     for info in archive.infolist():
         name = info.filename.replace("\\", "/").encode(errors="replace").decode()
         folders = name.split("/")[:-1]
@@ -161,5 +161,4 @@ def _problem(info: zipfile.ZipInfo, name: str, room: int) -> str:
     if info.flag_bits & 1:
         return "It is encrypted."
     # A member yields at most the size that it declares.
-    is_bomb = info.file_size > max(_CHUNK, EXPANSION * info.compress_size) or info.file_size > room
-    return "It expands beyond the limit of an import." if is_bomb else ""
+    return "It expands beyond the limit of an import." if info.file_size > room else ""

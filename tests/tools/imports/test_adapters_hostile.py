@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stores.records import JsonObject
 from tests.tools.imports.sources import items, json_lines, made, records, skipped
 from tools.imports.adapters import ADAPTERS, recognised
-from tools.imports.adapters.base import fitted, split
+from tools.imports.adapters.base import fitted
 from tools.imports.adapters.values import moment
 from tools.imports.files import open_source
 from tools.imports.records import ImportedRecord, Origin, SkippedRecord
@@ -108,13 +108,6 @@ def test_records_are_cut_to_the_limits_of_the_store() -> None:
     (memory,) = fitted(ImportedRecord("k" * 900, "", "a\0\ud800b", origin, metadata=given))
     assert (memory.name, memory.content, len(memory.key)) == ("a.md", "a\ufffd\ufffdb", 380)
     assert memory.metadata == {"x": "nan", "big": str(2**60), "no": False}
-
-
-@given(st.text(alphabet="ab #\n", max_size=300), st.integers(1, 40))
-def test_splitting_loses_nothing(text: str, limit: int) -> None:
-    parts = list(split(text, limit))
-    assert "".join(parts) == text
-    assert all(len(part) <= limit for part in parts)
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,6 @@ def test_a_folder_is_listed_by_name_without_links_and_hidden_folders(tmp_path: P
     assert _names(source) == _names(source)
 
 
-def test_a_single_file_is_its_own_source(tmp_path: Path) -> None:
-    made(tmp_path, {"one.md": "text"})
-    (file,) = open_source(tmp_path / "one.md")
-    with file.open() as stream:
-        assert (file.name, file.size, stream.read()) == ("one.md", 4, b"text")
-
-
 def test_what_is_not_there_or_damaged_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.zip").write_bytes(b"PK\3\4 no archive")
     for name in ("missing", "bad.zip"):
@@ -55,15 +48,9 @@ def test_what_is_not_there_or_damaged_is_refused(tmp_path: Path) -> None:
 def test_archives_keep_to_their_limits(tmp_path: Path) -> None:
     bad = ["../up.txt", "/root.txt", "C:\\x.txt", "a/../../b.txt", "bomb.txt"]
     members = dict.fromkeys(["good.txt", *bad, "__MACOSX/good.txt", ".git/x", ".Sent/cur/1"], b"x")
-    members |= {"bomb.txt": b"\0" * 3_000_000} | {f"many/{number}": b"\0" * 1_000_000 for number in range(250)}
-    source = open_source(_zipped(tmp_path / "a.zip", members))
-    many = [name for name in _names(source) if name.startswith("many/")]
-    assert 200 < len(many) < 215
-    assert {*_names(source)} - {*many} == {"good.txt", ".Sent/cur/1"}
-    assert {file.name for file in source.left_out if "many" not in file.name} == {
-        each.replace("\\", "/") for each in bad
-    }
-    assert len(source.left_out) == len(bad) + 250 - len(many)
+    source = open_source(_zipped(tmp_path / "a.zip", members | {"bomb.txt": b"\0" * 3_000_000}))
+    assert _names(source) == [".Sent/cur/1", "good.txt"]
+    assert sorted(file.name for file in source.left_out) == sorted(each.replace("\\", "/") for each in bad)
     assert all(file.problem for file in source.left_out)
 
 
@@ -74,11 +61,6 @@ def test_encrypted_members_are_left_out(tmp_path: Path) -> None:
     path.write_bytes(data)
     source = open_source(path)
     assert (_names(source), [file.problem for file in source.left_out]) == ([], ["It is encrypted."])
-
-
-def test_a_long_line_comes_without_its_bytes() -> None:
-    found = list(lines(io.BytesIO(b"one\r\n" + b"x" * 4_000_000 + b"\nlast"), 2**20))
-    assert found == [(1, 0, 5, b"one"), (2, 5, 4_000_006, None), (3, 4_000_006, 4_000_010, b"last")]
 
 
 @given(st.binary(max_size=200), st.integers(1, 20))
