@@ -10,8 +10,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from email.errors import MessageError
 from io import TextIOWrapper
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, cast
 
 from pydantic import JsonValue
@@ -24,10 +25,10 @@ from tools.records.entity_models import CONTENT_LIMIT, LABEL_LIMIT, NAME_LIMIT
 from tools.records.entity_types import ENTITY_TYPES
 from tools.records.memory_models import RAW_CONTENT_LIMIT
 
-# What readers of damaged files raise; the parser of mail headers fails in many ways.
+# Raised by readers of damaged files; the parser of mail headers fails in many ways.
 READ_ERRORS = (
     OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RuntimeError, EOFError, MemoryError,
-    zlib.error, lzma.LZMAError, zipfile.BadZipFile, sqlite3.Error,
+    zlib.error, lzma.LZMAError, zipfile.BadZipFile, sqlite3.Error, MessageError,
 )  # fmt: skip
 KEY_LENGTH, TITLE_LENGTH, TEXT_LENGTH, LIST_LENGTH, DEPTH = 380, 300, 10_000, 1_000, 8
 HEAD_BYTES = 64 * 2**10
@@ -60,12 +61,10 @@ class Format:
 
     def files(self, source: SourceFiles) -> Iterator[SourceFile]:
         """Return the files of this format; a source that is one file is taken at the caller's word."""
-        is_empty = True
-        for file in self.find(source):
-            is_empty = False
-            yield file
-        if not is_empty:
-            yield from source.left_out
+        found = iter(self.find(source))
+        first = next(found, None)
+        if first is not None:
+            yield from chain((first,), found, source.left_out)
         elif source.root.is_file() and source.root.suffix.lower() != ".zip":
             yield from source
 
@@ -182,11 +181,6 @@ def split(text: str, limit: int) -> Iterator[str]:
 
 
 def json_object(data: object) -> Object:
-    """Parse bytes or text.
-
-    Raises:
-        ValueError: It is no JSON object, or nested too deeply.
-    """
     with suppress(ValueError, RecursionError):
         value = json.loads(data.decode("utf-8-sig", "replace") if isinstance(data, bytes) else str(data))
         if isinstance(value, dict):
@@ -244,10 +238,9 @@ def _plain(value: object, depth: int = DEPTH) -> JsonValue:
     if isinstance(value, (int, float)):
         return value if abs(value) < 2**53 else str(value)[:LABEL_LIMIT]
     if depth and isinstance(value, dict):
-        first = ((clean(str(name))[:LABEL_LIMIT], each) for name, each in islice(value.items(), LIST_LENGTH))
-        return {
-            name: each for name, each in ((name, _plain(each, depth - 1)) for name, each in first) if each or each == 0
-        }
+        first = islice(value.items(), LIST_LENGTH)
+        plain = {clean(str(name))[:LABEL_LIMIT]: _plain(each, depth - 1) for name, each in first}
+        return {name: each for name, each in plain.items() if each or each == 0}
     if depth and isinstance(value, (list, tuple)):
         return [_plain(each, depth - 1) for each in value[:LIST_LENGTH]]
     return None

@@ -3,8 +3,8 @@
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from email import message_from_bytes
-from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.policy import Compat32
@@ -18,7 +18,7 @@ from tools.imports.files import SourceFile, SourceFiles, decoded, lines
 from tools.imports.records import ImportedRecord, Item, Origin, SkippedRecord
 
 MAIL_BYTES = 32 * 2**20
-"""Of a longer message the rest is left out: attachments."""
+"""Longer messages are cut: attachments."""
 HEADER_LENGTH, PARAMETERS_LENGTH = 10_000, 2_000
 REPLIES = 200_000
 """Messages whose thread is remembered."""
@@ -30,9 +30,6 @@ _TOKEN = re.compile(r"(<!--|-->|<[^<>]*>)")
 _TAG = re.compile(r"<!--|-->|</?[a-z][a-z0-9]*")
 _UNSHOWN = {"<!--": "-->", "<script": "</script", "<style": "</style", "<head": "</head"}
 _BREAKS = ("br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "table")
-
-
-_ERRORS = (*READ_ERRORS, MessageError)
 
 
 class _Policy(Compat32):  # Newer policies parse each header into an object: a third of the speed.
@@ -96,7 +93,7 @@ def _mail(raw: bytes, origin: Origin, threads: dict[str, str], folder: str) -> I
     try:
         message = message_from_bytes(raw, policy=_POLICY)
         text, attachments = _body(message)
-    except _ERRORS as error:
+    except READ_ERRORS as error:
         return SkippedRecord(origin, f"It is no readable message ({type(error).__name__}).")
     subject = _header(message, "Subject")
     if not message.keys() or not (text.strip() or subject):
@@ -122,10 +119,9 @@ def _header(message: Message, name: str) -> str:
 
 
 def _words(text: str) -> str:
-    try:
+    with suppress(*READ_ERRORS):
         return str(make_header(decode_header(text))) if "=?" in text else text
-    except _ERRORS:
-        return text
+    return text
 
 
 def _ids(message: Message, name: str) -> list[str]:
@@ -133,17 +129,15 @@ def _ids(message: Message, name: str) -> list[str]:
 
 
 def _people(message: Message, name: str) -> list[tuple[str, str]]:
-    try:
+    with suppress(*READ_ERRORS):
         return [(_words(shown), address) for shown, address in getaddresses([str(message.get(name, ""))])]
-    except _ERRORS:
-        return []
+    return []
 
 
 def _date(message: Message) -> str | None:
-    try:
+    with suppress(*READ_ERRORS):
         return moment(parsedate_to_datetime(str(message.get("Date", ""))).isoformat())
-    except _ERRORS:
-        return None
+    return None
 
 
 def _body(message: Message) -> tuple[str, list[str]]:
