@@ -16,10 +16,10 @@ from cli.client.failure import ExitCode, Refused, shown, understanding
 from cli.client.server import JsonObject
 from stores.errors import EngrainError
 from tools.imports.adapters import ADAPTERS, recognised
+from tools.imports.adapters.base import Format
 from tools.imports.batches import Batch, batches
 from tools.imports.files import SourceFiles, open_source
 from tools.imports.models import BATCH
-from tools.imports.records import Adapter
 
 PATH = "/api/ingestion/imports"
 EXAMPLES = 5
@@ -58,7 +58,7 @@ def run_import(environ: Mapping[str, str], wanted: ImportOptions) -> int:
     return guarded(command)
 
 
-def _adapter(wanted: ImportOptions, source: SourceFiles) -> Adapter:
+def _adapter(wanted: ImportOptions, source: SourceFiles) -> Format:
     if wanted.format is not None and wanted.format not in ADAPTERS:
         raise CommandFailed(
             f"There is no format {wanted.format}.", f"Formats are {', '.join(ADAPTERS)}.", code=ExitCode.USAGE
@@ -73,11 +73,11 @@ def _adapter(wanted: ImportOptions, source: SourceFiles) -> Adapter:
     return found
 
 
-def _preview(wanted: ImportOptions, adapter: Adapter, source: SourceFiles) -> None:
+def _preview(wanted: ImportOptions, adapter: Format, source: SourceFiles) -> None:
     kinds: Counter[str] = Counter()
     examples: list[str] = []
     skipped: list[JsonObject] = []
-    for batch in batches(adapter, source, {}, {}, most=BATCH):
+    for batch in batches(adapter, source, {}, most=BATCH):
         kinds.update(str(each["entity_type"]) for each in batch.records)
         kinds["relation"] += len(batch.relations)
         examples += [str(each["name"] or each["content"])[:80] for each in batch.records[: EXAMPLES - len(examples)]]
@@ -93,7 +93,7 @@ def _preview(wanted: ImportOptions, adapter: Adapter, source: SourceFiles) -> No
     _tell_skipped(skipped)
 
 
-def _send(client: Client, wanted: ImportOptions, adapter: Adapter, source: SourceFiles) -> JsonObject:
+def _send(client: Client, wanted: ImportOptions, adapter: Format, source: SourceFiles) -> JsonObject:
     scope = "project" if wanted.project else wanted.scope or "private"
     start: JsonObject = {
         "source_uri": wanted.source.expanduser().resolve().as_uri(),
@@ -108,7 +108,7 @@ def _send(client: Client, wanted: ImportOptions, adapter: Adapter, source: Sourc
     if begun and not wanted.as_json:
         typer.echo(f"Goes on after {shown(str(begun.get('file', '')))}.", err=True)
     told = time.monotonic()
-    for batch in _whole(batches(adapter, source, {}, begun, most=BATCH)):
+    for batch in _whole(batches(adapter, source, begun, most=BATCH)):
         found = _call(client, path, batch.body() | {"completed": batch.is_last})
         if time.monotonic() - told > STEP_S and not batch.is_last and not wanted.as_json:
             told = time.monotonic()

@@ -67,14 +67,14 @@ def measure_imports(measurement: Measurement, folder: Path) -> None:
 def _imported(person: Client, path: Path, adapter: str) -> float:
     start = time.perf_counter()
     begun = person.post("/api/ingestion/imports", {"source_uri": path.as_uri(), "adapter_name": adapter})
-    for batch in batches(ADAPTERS[adapter], open_source(path), {}, {}, most=BATCH):
+    for batch in batches(ADAPTERS[adapter], open_source(path), {}, most=BATCH):
         person.post(f"/api/ingestion/imports/{begun['import_id']}/records", batch.body())
     return time.perf_counter() - start
 
 
 def _read(path: Path, adapter: str) -> float:
     start = time.perf_counter()
-    for _ in batches(ADAPTERS[adapter], open_source(path), {}, {}, most=BATCH):
+    for _ in batches(ADAPTERS[adapter], open_source(path), {}, most=BATCH):
         pass
     return time.perf_counter() - start
 

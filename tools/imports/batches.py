@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
 from stores.records import JsonObject
+from tools.imports.adapters.base import Format
 from tools.imports.files import SourceFiles
-from tools.imports.records import Adapter, ImportedRecord, ImportedRelation, Item, Origin, SkippedRecord
+from tools.imports.records import ImportedRecord, ImportedRelation, Item, Origin, SkippedRecord
 
 BYTES = 1_000_000
 
@@ -40,9 +41,7 @@ class Batch:
         return lists | {"checkpoint": self.checkpoint}
 
 
-def batches(
-    adapter: Adapter, source: SourceFiles, options: Mapping[str, str], after: Mapping[str, object], *, most: int
-) -> Iterator[Batch]:
+def batches(adapter: Format, source: SourceFiles, after: Mapping[str, object], *, most: int) -> Iterator[Batch]:
     """Read a source from a checkpoint on; `after` is empty for all of it. Batches hold up to about 1 MB of text.
 
     A checkpoint names the file and the number of its items that are stored.
@@ -55,7 +54,7 @@ def batches(
             if file.name != file_name:
                 continue
             is_reached, skip = True, done
-        for number, item in enumerate(adapter.read(file, options), start=1):
+        for number, item in enumerate(adapter.read(file), start=1):
             if number <= skip:
                 continue
             batch.add(item)
@@ -64,7 +63,7 @@ def batches(
                 yield batch
                 batch = Batch(checkpoint=batch.checkpoint)
     if not is_reached:  # The file is gone: known records are recognised by their keys.
-        yield from batches(adapter, source, options, {}, most=most)
+        yield from batches(adapter, source, {}, most=most)
     elif batch.size:
         yield batch
 

@@ -1,11 +1,8 @@
 """Records that adapters read from other tools' files."""
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from stores.records import RAW_MEMORY, JsonObject
-from tools.imports.files import SourceFile, SourceFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +52,3 @@ class SkippedRecord:
 
 
 Item = ImportedRecord | ImportedRelation | SkippedRecord
-
-
-class Adapter(Protocol):
-    """Reader of one format. It yields the same items in the same order each time, in bounded memory."""
-
-    name: str
-    """Stable, as users type it: `claude-code`, `mbox`."""
-    summary: str
-    is_global: bool
-    """Its keys are unique everywhere (message ids, hashes), not just within one folder."""
-
-    def files(self, source: SourceFiles) -> Iterable[SourceFile]:
-        """Return the files of this format, in a fixed order; empty if the source holds none."""
-        ...
-
-    def read(self, file: SourceFile, options: Mapping[str, str]) -> Iterator[Item]:
-        """Read one file; what is damaged becomes a SkippedRecord."""
-        ...

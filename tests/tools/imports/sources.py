@@ -8,14 +8,14 @@ from tools.imports.adapters import ADAPTERS
 from tools.imports.files import SourceFiles, open_source
 from tools.imports.records import ImportedRecord, ImportedRelation, Item, SkippedRecord
 
-Contents = Mapping[str, str | bytes]
 
-
-def made(folder: Path, files: Contents) -> SourceFiles:
+def made(folder: Path, files: Mapping[str, object]) -> SourceFiles:
+    """Write files: bytes and texts as they are, the rest as JSON."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        text = content if isinstance(content, (str, bytes)) else json.dumps(content, indent=1)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
     return open_source(folder)
 
 
@@ -25,7 +25,7 @@ def json_lines(*values: object) -> str:
 
 def items(adapter: str, source: SourceFiles) -> list[Item]:
     reader = ADAPTERS[adapter]
-    return [item for file in reader.files(source) for item in reader.read(file, {})]
+    return [item for file in reader.files(source) for item in reader.read(file)]
 
 
 def records(adapter: str, source: SourceFiles) -> list[ImportedRecord]:

@@ -1,75 +1,81 @@
-"""Shared parts of adapters: the reading of JSON, and the limits of a record."""
+"""Formats: the files of each, the reading of JSON, and the limits of a record."""
 
 import hashlib
 import json
 import lzma
-import math
 import re
 import sqlite3
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from itertools import islice
-from typing import Any, BinaryIO, cast
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from email.errors import MessageError
+from io import TextIOWrapper
+from itertools import chain, islice
+from typing import Any, cast
 
-import ijson
 from pydantic import JsonValue
 
-from stores.language.moments import read_span
 from stores.records import RAW_MEMORY, JsonObject
-from tools.imports.files import SourceFile, SourceFiles, Utf8, is_binary, lines
+from tools.imports.adapters.values import Object, clean, first_line, labels, moment
+from tools.imports.files import LINE_BYTES, SourceFile, SourceFiles, lines
 from tools.imports.records import ImportedRecord, ImportedRelation, Item, Origin, SkippedRecord
-from tools.records.entity_models import CONTENT_LIMIT, LABEL_LIMIT, LABELS_LIMIT, NAME_LIMIT
+from tools.records.entity_models import CONTENT_LIMIT, LABEL_LIMIT, NAME_LIMIT
 from tools.records.entity_types import ENTITY_TYPES
 from tools.records.memory_models import RAW_CONTENT_LIMIT
 
+# Raised by readers of damaged files; the parser of mail headers fails in many ways.
 READ_ERRORS = (
-    OSError, ValueError, LookupError, TypeError, RuntimeError, EOFError, MemoryError, zlib.error, lzma.LZMAError,
-    zipfile.BadZipFile, sqlite3.Error, ijson.JSONError,
+    OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RuntimeError, EOFError, MemoryError,
+    zlib.error, lzma.LZMAError, zipfile.BadZipFile, sqlite3.Error, MessageError,
 )  # fmt: skip
-KEY_LENGTH, TITLE_LENGTH, TEXT_LENGTH, LIST_LENGTH, DEPTH, NESTED = 380, 300, 10_000, 1_000, 8, 200
+KEY_LENGTH, TITLE_LENGTH, TEXT_LENGTH, LIST_LENGTH, DEPTH = 380, 300, 10_000, 1_000, 8
+HEAD_BYTES = 64 * 2**10
+"""Bytes of a file that decide on its format."""
+KEYS = 1_000_000
+"""Keys of a file that are remembered to find a second record of the same key."""
 TYPES = frozenset(ENTITY_TYPES) - {"project", "task", "epic", "source", "document", "passage", "team", "community"}
 """Entity types that a source may choose: those without a workflow, and of which nothing else depends."""
+_SPEAKERS = {"user": "user", "human": "user", "assistant": "assistant", "gemini": "assistant"}
 _SCOPING = frozenset(("memory_scope", "scope_key", "project_id", "raw_memory_id", "imported"))
 """Metadata that says who may read a record: never taken from a source."""
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_VALUE = re.compile(r"[^\s,]")
+_DECODER = json.JSONDecoder()
 
-Object = dict[str, Any]
 Find = Callable[[SourceFiles], Iterable[SourceFile]]
-Parse = Callable[[SourceFile, Mapping[str, str]], Iterator[Item]]
+Parse = Callable[[SourceFile], Iterator[Item]]
 
 
 @dataclass(slots=True)
 class Format:
-    """Adapter made of two functions: which files, and what is in one."""
+    """Adapter made of two functions: which files, and what is in one. Both yield the same each time."""
 
     name: str
+    """Stable, as users type it: `claude-code`, `mbox`."""
     summary: str
     find: Find
     parse: Parse
     is_global: bool = True
+    """Its keys are unique everywhere (message ids, hashes), not just within one folder."""
 
     def files(self, source: SourceFiles) -> Iterator[SourceFile]:
         """Return the files of this format; a source that is one file is taken at the caller's word."""
-        is_empty = True
-        for file in self.find(source):
-            is_empty = False
-            yield file
-        if not is_empty:
-            yield from source.left_out
+        found = iter(self.find(source))
+        first = next(found, None)
+        if first is not None:
+            yield from chain((first,), found, source.left_out)
         elif source.root.is_file() and source.root.suffix.lower() != ".zip":
             yield from source
 
-    def read(self, file: SourceFile, options: Mapping[str, str]) -> Iterator[Item]:
-        """Read one file, with records cut to the limits of the store. A key counts once."""
+    def read(self, file: SourceFile) -> Iterator[Item]:
+        """Read one file in bounded memory, with records cut to the limits of the store. A key counts once."""
         if file.problem:
             yield SkippedRecord(Origin(file.name), file.problem)
             return
         keys: set[int] = set()
         try:
-            for item in self.parse(file, options):
+            for item in self.parse(file):
                 if isinstance(item, ImportedRelation):
                     yield replace(item, source=_key(item.source), target=_key(item.target))
                 elif isinstance(item, SkippedRecord):
@@ -77,10 +83,12 @@ class Format:
                 elif hash(item.key) in keys:
                     yield SkippedRecord(item.origin, f"A second record has the key {clean(item.key)[:TITLE_LENGTH]}.")
                 else:
+                    if len(keys) >= KEYS:
+                        keys.clear()
                     keys.add(hash(item.key))
                     yield from fitted(item)
         except READ_ERRORS as error:
-            yield SkippedRecord(Origin(file.name), unread(error))
+            yield unread(Origin(file.name), error)
 
 
 @dataclass(slots=True)
@@ -90,38 +98,56 @@ class Thread:
     id: str
     title: str = ""
     labels: tuple[str, ...] = ()
-    participants: tuple[str, ...] = ("user", "assistant")
     turns: int = 0
+    is_left_out: bool = False
+    seen: set[str] = field(default_factory=set)
+    """Ids of messages, where a format repeats them."""
 
-    def turn(self, key: str, speaker: str, text: str, at: object, origin: Origin) -> ImportedRecord:
+    def turn(self, origin: Origin, key: str, role: object, text: str, at: object) -> Iterator[ImportedRecord]:
+        """Return a turn of user or assistant; nothing for others and without text."""
+        speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
+        if self.is_left_out or speaker is None or not text.strip():
+            return
         self.turns += 1
         metadata: JsonObject = {
             "thread_id": self.id, "ordinal": self.turns, "speaker": speaker, "captured_at": moment(at),
-            "participants": [*self.participants], "labels": [*self.labels],
+            "participants": ["user", "assistant"], "labels": [*self.labels],
         }  # fmt: skip
-        return ImportedRecord(key, self.title or first_line(text), text, origin, metadata=metadata)
+        key = key or f"{self.id}:{origin.line or self.turns}"
+        yield ImportedRecord(key, self.title or first_line(text), text, origin, metadata=metadata)
 
 
-@dataclass(frozen=True, slots=True)
-class Sniffed:
-    """Files of which a test holds, at their first bytes."""
+def beginning(pattern: bytes, name: str = "") -> Find:
+    """Find files by their name and their first bytes."""
+    head, path = re.compile(pattern, re.DOTALL), re.compile(name, re.IGNORECASE)
 
-    holds: Callable[[SourceFile], bool]
-    suffixes: tuple[str, ...] = ("",)
+    def holds(file: SourceFile) -> bool:
+        try:
+            with file.open() as stream:
+                return head.search(stream.read(HEAD_BYTES)) is not None
+        except READ_ERRORS:
+            return False
 
-    def __call__(self, source: SourceFiles) -> Iterator[SourceFile]:
-        return (file for file in source if file.name.lower().endswith(self.suffixes) and tried(self.holds, file))
+    return lambda source: (file for file in source if path.search(file.name) and holds(file))
 
 
-def unread(error: BaseException) -> str:
-    return f"The rest cannot be read: {clean(str(error))[:TITLE_LENGTH] or type(error).__name__}."
+def by_line(turns: Callable[[Thread, Object, Origin], Iterator[Item]]) -> Parse:
+    """Read JSON Lines object by object; the thread is the same for all of a file."""
+
+    def parse(file: SourceFile) -> Iterator[Item]:
+        thread = Thread(file.stem)
+        for item in json_lines(file):
+            if isinstance(item, SkippedRecord):
+                yield item
+            else:
+                yield from turns(thread, item[1], item[0])
+
+    return parse
 
 
-def tried(holds: Callable[[SourceFile], bool], file: SourceFile) -> bool:
-    try:
-        return holds(file)
-    except READ_ERRORS:
-        return False
+def unread(origin: Origin, error: BaseException) -> SkippedRecord:
+    reason = clean(str(error))[:TITLE_LENGTH].rstrip(".") or type(error).__name__
+    return SkippedRecord(origin, f"It cannot be read any further: {reason}.")
 
 
 def fitted(record: ImportedRecord) -> Iterator[ImportedRecord]:
@@ -130,15 +156,12 @@ def fitted(record: ImportedRecord) -> Iterator[ImportedRecord]:
     limit, longest = (RAW_CONTENT_LIMIT, TITLE_LENGTH) if is_memory else (CONTENT_LIMIT, NAME_LIMIT)
     key = _key(record.key)
     name = " ".join(clean(record.name)[: 4 * longest].split())[:longest] or record.origin.path[-longest:]
-    metadata = cast(
-        "JsonObject", _plain({name: each for name, each in record.metadata.items() if name not in _SCOPING})
-    )
-    tags = labels(record.tags)
+    metadata = {name: each for name, each in record.metadata.items() if name not in _SCOPING}
+    whole = replace(record, tags=labels(record.tags), metadata=cast("JsonObject", _plain(metadata)))
     for number, part in enumerate(split(clean(record.content) or name, limit), start=1):
         suffix = f" ({number})" if number > 1 else ""
-        named = name[: longest - len(suffix)] + suffix
         part_key = f"{key}#{number}" if number > 1 else key
-        yield replace(record, key=part_key, name=named, content=part, tags=tags, metadata=metadata)
+        yield replace(whole, key=part_key, name=name[: longest - len(suffix)] + suffix, content=part)
 
 
 def _key(key: str) -> str:
@@ -148,159 +171,76 @@ def _key(key: str) -> str:
 
 
 def split(text: str, limit: int) -> Iterator[str]:
-    """Split before headings, else after paragraphs, lines or words. The parts joined are the text."""
-    begin = 0
-    while len(text) - begin > limit:
-        middle, most = begin + limit // 2, begin + limit
-        cuts = ((text.rfind(mark, middle, most), kept) for mark, kept in (("\n#", 1), ("\n\n", 2), ("\n", 1), (" ", 1)))
-        end = next((at + kept for at, kept in cuts if at >= 0), most)
-        yield text[begin:end]
-        begin = end
-    yield text[begin:]
+    """Split after paragraphs, lines or words. The parts joined are the text."""
+    while len(text) > limit:
+        cuts = (text.rfind(mark, limit // 2, limit) + len(mark) for mark in ("\n\n", "\n", " "))
+        end = next((cut for cut in cuts if cut > limit // 2), limit)
+        yield text[:end]
+        text = text[end:]
+    yield text
 
 
-def clean(text: str) -> str:
-    """Replace U+0000 and lone surrogates by U+FFFD."""
-    return _UNSTORABLE.sub("\ufffd", text)
-
-
-def labels(values: Iterable[object]) -> tuple[str, ...]:
-    """Return distinct labels within the limits of the store."""
-    found = (clean(value)[: LABEL_LIMIT * 4].strip()[:LABEL_LIMIT] for value in values if isinstance(value, str))
-    return tuple(islice(dict.fromkeys(each for each in found if each), LABELS_LIMIT))
-
-
-def first_line(text: str) -> str:
-    return next((line.strip("# \t") for line in text[:2_000].splitlines() if line.strip("# \t")), "")[:100]
-
-
-def moment(value: object) -> str | None:
-    """Return a time as ISO 8601, a text as it is written; None if it is no time. Large numbers are milliseconds."""
-    try:
-        if isinstance(value, str) and value[:4].isdigit():
-            read_span(value, now=datetime.now(UTC))
-            return value.strip()
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value / 1_000 if abs(value) > 1e11 else value, UTC).isoformat()
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None
-
-
-def at(value: object, *path: str) -> Any:
-    """Return what lies at a path of nested objects; None if one is missing."""
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def text_at(value: object, *path: str) -> str:
-    found = at(value, *path)
-    return found if isinstance(found, str) else ""
-
-
-def listed(value: object, *path: str) -> list[Any]:
-    found = at(value, *path)
-    return found if isinstance(found, list) else []
-
-
-def said(content: object, noise: re.Pattern[str] | None = None) -> str:
-    """Return the text of a message's parts, without tools, thinking, pictures and parts that begin with noise."""
-    parts = content if isinstance(content, list) else [content]
-    kinds = (None, "text", "input_text", "output_text")
-    texts = (
-        each if isinstance(each, str) else text_at(each, "text")
-        for each in parts
-        if isinstance(each, str) or (at(each, "type") in kinds and at(each, "thought") is not True)
-    )
-    return "\n\n".join(text for text in texts if text.strip() and not (noise and noise.match(text)))
+def json_object(data: object) -> Object:
+    with suppress(ValueError, RecursionError):
+        value = json.loads(data.decode("utf-8-sig", "replace") if isinstance(data, bytes) else str(data))
+        if isinstance(value, dict):
+            return value
+    raise ValueError("It is no JSON object.")
 
 
 def json_lines(file: SourceFile) -> Iterator[tuple[Origin, Object] | SkippedRecord]:
     """Read one JSON object a line."""
-    if is_binary(file):
-        yield SkippedRecord(Origin(file.name), "It is no text.")
-        return
     with file.open() as stream:
         for number, begin, end, data in lines(stream):
             origin = Origin(file.name, number, begin, end)
             if data is None:
                 yield SkippedRecord(origin, "The line is too long.")
-            elif stripped := data.removeprefix(b"\xef\xbb\xbf").strip():
+            elif data.strip():
                 try:
-                    value = json.loads(stripped.decode("utf-8", "replace"))
-                except (ValueError, RecursionError):
-                    value = None
-                yield (
-                    (origin, value) if isinstance(value, dict) else SkippedRecord(origin, "The line is no JSON object.")
-                )
+                    yield origin, json_object(data)
+                except ValueError:
+                    yield SkippedRecord(origin, "The line is no JSON object.")
 
 
-def json_head(file: SourceFile, most: int = 20) -> list[Object]:
-    """Return the first objects of a file with JSON lines."""
-    found = islice(json_lines(file), most)
-    return [item[1] for item in found if not isinstance(item, SkippedRecord)]
+def json_array(file: SourceFile) -> Iterator[Any]:
+    """Stream the values of a JSON array, each of at most `LINE_BYTES` characters.
 
-
-def json_items(file: SourceFile, prefix: str) -> Iterator[Any]:
-    """Stream the values at a place in a JSON document, such as `item` or `messages.item`."""
-    wanted, builder = prefix.split("."), None
-    with file.open() as stream:
-        for place, event, value in _json_events(stream):
-            if builder is not None:
-                builder.event(event, value)
-                if event.startswith("end_") and place == wanted:
-                    yield builder.value
-                    builder = None
-            elif place == wanted and event.startswith("start_"):
-                builder = ijson.ObjectBuilder()
-                builder.event(event, value)
-            elif place == wanted and event not in ("map_key", "end_map", "end_array"):
+    Raises:
+        ValueError: It is no array, cut off, or damaged from here on.
+    """
+    with TextIOWrapper(file.open(), "utf-8-sig", "replace") as stream:
+        text, at = stream.read(2**20).lstrip(), 1
+        if not text.startswith("["):
+            raise ValueError("It is no JSON array.")
+        while True:
+            found = _VALUE.search(text, at)
+            at = found.start() if found else len(text)
+            try:
+                value, end = _DECODER.raw_decode(text, at)
+            except ValueError:
+                end = len(text)
+            if end < len(text):  # A number at the end may go on.
                 yield value
+                at = end
+                continue
+            waiting = len(text) - at
+            if text.startswith("]", at):
+                return
+            more = stream.read(min(max(waiting, 2**20), 2**22))
+            if not more or waiting > LINE_BYTES:
+                raise ValueError("A value of the array is too long, damaged or cut off.")
+            text, at = text[at:] + more, 0
 
 
-def json_keys(file: SourceFile, prefix: str = "") -> set[str]:
-    """Return names of members at a place, from the first thousand tokens."""
-    wanted = prefix.split(".") if prefix else []
-    with file.open() as stream:
-        events = islice(_json_events(stream), 1_000)
-        return {value for place, event, value in events if event == "map_key" and place == wanted}
-
-
-def _json_events(stream: BinaryIO) -> Iterator[tuple[list[str], str, Any]]:
-    # Like `ijson.parse`, whose places are texts, which take quadratic time and memory in a deeply nested document.
-    place: list[str] = []
-    for event, value in ijson.basic_parse(Utf8(stream), use_float=True):
-        if event == "map_key":
-            yield place[:-1], event, value
-            place[-1] = value
-        elif event.startswith("end_"):
-            place.pop()
-            yield place, event, value
-        else:
-            yield place, event, value
-            if event.startswith("start_"):
-                place.append("item")
-        if len(place) > NESTED:
-            raise ValueError("It is nested too deeply.")
-
-
-def _plain(value: object, depth: int = 0) -> JsonValue:
+def _plain(value: object, depth: int = DEPTH) -> JsonValue:
     if isinstance(value, str):
         return clean(value[:TEXT_LENGTH])
-    if isinstance(value, bool) or value is None:
-        return value
     if isinstance(value, (int, float)):
-        return value if abs(value) < 2**53 and math.isfinite(value) else str(value)[:LABEL_LIMIT]
-    if depth >= DEPTH:
-        return "\u2026"
-    if isinstance(value, dict):
-        inner = {
-            clean(str(name))[:LABEL_LIMIT]: _plain(each, depth + 1) for name, each in islice(value.items(), LIST_LENGTH)
-        }
-        return {name: each for name, each in inner.items() if each not in (None, "", [], {})}
-    return (
-        [_plain(each, depth + 1) for each in islice(value, LIST_LENGTH)]
-        if isinstance(value, (list, tuple))
-        else str(value)[:LABEL_LIMIT]
-    )
+        return value if abs(value) < 2**53 else str(value)[:LABEL_LIMIT]
+    if depth and isinstance(value, dict):
+        first = islice(value.items(), LIST_LENGTH)
+        plain = {clean(str(name))[:LABEL_LIMIT]: _plain(each, depth - 1) for name, each in first}
+        return {name: each for name, each in plain.items() if each or each == 0}
+    if depth and isinstance(value, (list, tuple)):
+        return [_plain(each, depth - 1) for each in value[:LIST_LENGTH]]
+    return None

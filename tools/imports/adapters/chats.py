@@ -1,43 +1,38 @@
-"""Exports of ChatGPT and claude.ai: `conversations.json`, alone or in the archive."""
+"""Exports of ChatGPT, claude.ai and Slack."""
 
+import re
 from collections.abc import Iterator, Mapping
+from html import unescape
 
-from tools.imports.adapters.base import (
-    Format,
-    Object,
-    Sniffed,
-    Thread,
-    at,
-    json_items,
-    json_keys,
-    listed,
-    said,
-    text_at,
-)
-from tools.imports.files import SourceFile
-from tools.imports.records import Item, Origin, SkippedRecord
+from stores.records import JsonObject
+from tools.imports.adapters.base import READ_ERRORS, Thread, json_array, unread
+from tools.imports.adapters.values import Object, at, first_line, labels, listed, moment, said, text_at
+from tools.imports.files import SourceFile, SourceFiles
+from tools.imports.records import ImportedRecord, Item, Origin, SkippedRecord
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d\.json")
+_MENTION = re.compile(r"<([@#])([A-Z0-9]+)(?:\|([^<>]*))?>")
+_LISTS = ("users.json", "channels.json", "groups.json", "dms.json", "mpims.json")
+_NOTICES = ("join", "leave", "topic", "purpose", "name", "archive", "unarchive")
 
 
-def _has(member: str) -> Sniffed:
-    return Sniffed(lambda file: "conv" in file.base.lower() and member in json_keys(file, "item"), (".json",))
-
-
-def _chatgpt(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
-    for number, talk in enumerate(json_items(file, "item"), start=1):
+def chatgpt(file: SourceFile) -> Iterator[Item]:
+    origin = Origin(file.name)
+    for number, talk in enumerate(json_array(file), start=1):
         nodes = at(talk, "mapping")
         if not isinstance(nodes, dict):
-            yield SkippedRecord(Origin(file.name), f"Conversation {number} has no messages.")
+            yield SkippedRecord(origin, f"Conversation {number} has no messages.")
             continue
         thread = Thread(text_at(talk, "conversation_id") or text_at(talk, "id") or str(number), text_at(talk, "title"))
         for key, message in _branch(nodes, text_at(talk, "current_node")):
-            role, kind = text_at(message, "author", "role"), text_at(message, "content", "content_type")
-            text = said(listed(message, "content", "parts"))
-            is_shown = kind in ("text", "multimodal_text", "") and not at(
-                message, "metadata", "is_visually_hidden_from_conversation"
+            is_shown = (
+                at(message, "content", "content_type") in ("text", "multimodal_text")
+                and at(message, "recipient") in ("all", None)  # Others are tools.
+                and not at(message, "metadata", "is_visually_hidden_from_conversation")
             )
-            if role in ("user", "assistant") and text and is_shown:
-                made = at(message, "create_time")
-                yield thread.turn(text_at(message, "id") or key, role, text, made, Origin(file.name))
+            text = said(listed(message, "content", "parts")) if is_shown else ""
+            role, time = at(message, "author", "role"), at(message, "create_time")
+            yield from thread.turn(origin, text_at(message, "id") or key, role, text, time)
 
 
 def _branch(nodes: Object, last: str) -> list[tuple[str, object]]:
@@ -50,28 +45,75 @@ def _branch(nodes: Object, last: str) -> list[tuple[str, object]]:
     return [*reversed(found.items())]
 
 
-def _claude_chat(file: SourceFile, _options: Mapping[str, str]) -> Iterator[Item]:
-    for number, talk in enumerate(json_items(file, "item"), start=1):
-        messages = at(talk, "chat_messages")
-        if not isinstance(messages, list):
-            yield SkippedRecord(Origin(file.name), f"Conversation {number} has no messages.")
+def claude_chat(file: SourceFile) -> Iterator[Item]:
+    origin = Origin(file.name)
+    for number, talk in enumerate(json_array(file), start=1):
+        if not isinstance(at(talk, "chat_messages"), list):
+            yield SkippedRecord(origin, f"Conversation {number} has no messages.")
             continue
         thread = Thread(text_at(talk, "uuid") or str(number), text_at(talk, "name"))
-        for message in messages:
-            role = {"human": "user", "assistant": "assistant"}.get(text_at(message, "sender"))
-            text = said(listed(message, "content")) or text_at(message, "text")
-            if role is None or not text.strip():
-                continue
-            key = text_at(message, "uuid") or f"{thread.id}:{thread.turns + 1}"
-            turn = thread.turn(key, role, text, at(message, "created_at"), Origin(file.name))
-            added = [*listed(message, "attachments"), *listed(message, "files")]
-            turn.metadata["attachments"] = [text_at(each, "file_name") for each in added]
-            yield turn
+        for message in listed(talk, "chat_messages"):
+            # `text` names tools too, and is alone in old exports.
+            text = said(listed(message, "content")) if listed(message, "content") else text_at(message, "text")
+            key, time = text_at(message, "uuid"), at(message, "created_at")
+            for turn in thread.turn(origin, key, at(message, "sender"), text, time):
+                added = [*listed(message, "attachments"), *listed(message, "files")]
+                turn.metadata["attachments"] = [text_at(each, "file_name") for each in added]
+                yield turn
 
 
-FORMATS = (
-    Format("chatgpt", "Export of ChatGPT (conversations.json or the archive)", _has("mapping"), _chatgpt),
-    Format(
-        "claude-chat", "Export of claude.ai (conversations.json or the archive)", _has("chat_messages"), _claude_chat
-    ),
-)
+def channels(source: SourceFiles) -> Iterator[SourceFile]:
+    lists = [file for file in source if file.base in _LISTS]
+    days: dict[str, list[SourceFile]] = {}
+    for file in source if lists else ():
+        if _DAY.fullmatch(file.base):
+            days.setdefault(file.folder, []).append(file)
+    for folder, members in days.items():
+        known = [each for each in lists if each.folder == folder.rpartition("/")[0]]
+        if known:
+            yield SourceFile(folder, sum(file.size for file in members), members=(*known, *members))
+
+
+def slack(file: SourceFile) -> Iterator[Item]:
+    names: dict[str, str] = {}
+    for member in file.members:
+        origin = Origin(member.name)
+        try:
+            for value in json_array(member):
+                if member.base in _LISTS:
+                    names |= _name(value)
+                elif record := _message(value, names, file.base, origin):
+                    yield record
+        except READ_ERRORS as error:
+            yield unread(origin, error)
+
+
+def _name(value: object) -> dict[str, str]:
+    profile = at(value, "profile")
+    shown = text_at(profile, "display_name") or text_at(profile, "real_name") or text_at(value, "real_name")
+    name = shown or text_at(value, "name")
+    # The folder of a direct message has its id as a name.
+    found = {text_at(value, "id"): name or text_at(value, "id")}
+    return found if profile is not None else found | {f"#{name}": text_at(value, "id")}
+
+
+def _message(value: object, names: Mapping[str, str], channel: str, origin: Origin) -> ImportedRecord | None:
+    def named(match: re.Match[str]) -> str:
+        return match[1] + (names.get(match[2]) or match[3] or match[2])
+
+    stamp, subtype = text_at(value, "ts"), text_at(value, "subtype")
+    added = [text_at(each, "text") or text_at(each, "fallback") for each in listed(value, "attachments")]
+    text = text_at(value, "text") or "\n".join(added)
+    if not stamp or not text.strip() or subtype.partition("_")[2] in _NOTICES:
+        return None
+    user = text_at(value, "user") or text_at(value, "bot_id")
+    speaker = names.get(user) or text_at(value, "user_profile", "real_name") or text_at(value, "username") or user
+    place = names.get(f"#{channel}") or channel
+    metadata: JsonObject = {
+        "thread_id": f"{place}:{text_at(value, 'thread_ts') or stamp}", "speaker": speaker,
+        "captured_at": moment(float(stamp)) if re.fullmatch(r"\d{1,12}(\.\d+)?", stamp) else None,
+        "participants": [*labels([speaker, *(names.get(each, each) for _, each, _ in _MENTION.findall(text))])],
+        "labels": [channel], "attachments": [text_at(each, "name") or "file" for each in listed(value, "files")],
+    }  # fmt: skip
+    text = unescape(_MENTION.sub(named, text))
+    return ImportedRecord(f"{place}:{stamp}", first_line(text), text, origin, metadata=metadata)

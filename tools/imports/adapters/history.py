@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 import pygit2
-from pygit2.enums import DiffOption
+from pygit2.enums import DiffOption, SortMode
 
 from stores.records import JsonObject
-from tools.imports.adapters.base import moment
+from tools.imports.adapters.values import moment
 from tools.imports.files import SourceFile, decoded
 from tools.imports.records import ImportedRecord, Item, Origin, SkippedRecord
 
@@ -18,45 +18,23 @@ _ERRORS = (pygit2.GitError, KeyError, ValueError, OSError)
 
 def history(file: SourceFile) -> Iterator[Item]:
     """Yield one episode for each commit, oldest first."""
+    origin = Origin(file.name)
     try:
         repository = pygit2.Repository(str(file.path))
-        line, tags = _first_parents(repository), _tags(repository)
+        walk = repository.walk(repository.head.target, SortMode.TOPOLOGICAL)
+        walk.simplify_first_parent()
+        line = [commit.id for commit in walk]
     except _ERRORS as error:
-        yield SkippedRecord(Origin(file.name), f"Its history cannot be read: {error}.")
+        yield SkippedRecord(origin, f"Its history cannot be read: {error}.")
         return
-    if not line:
-        yield SkippedRecord(Origin(file.name), "HEAD has no commits.")
     for sha in reversed(line):
         try:
-            yield _episode(repository, sha, tags.get(sha, []), Origin(file.name))
+            yield _episode(repository, repository[sha].peel(pygit2.Commit), origin)
         except _ERRORS as error:
-            yield SkippedRecord(Origin(file.name), f"Commit {sha} cannot be read: {error}.")
+            yield SkippedRecord(origin, f"Commit {sha} cannot be read: {error}.")
 
 
-def _first_parents(repository: pygit2.Repository) -> list[pygit2.Oid]:
-    found: list[pygit2.Oid] = []
-    commit = None if repository.head_is_unborn else repository.get(repository.head.target)
-    while isinstance(commit, pygit2.Commit):
-        found.append(commit.id)
-        above = commit.parent_ids
-        commit = repository.get(above[0]) if above else None
-    return found
-
-
-def _tags(repository: pygit2.Repository) -> dict[pygit2.Oid, list[str]]:
-    found: dict[pygit2.Oid, list[str]] = {}
-    for name in repository.references:
-        if name.startswith("refs/tags/"):
-            try:
-                commit = repository.references[name].peel(pygit2.Commit)
-            except _ERRORS:  # A tag of a file, or of what is not there.
-                continue
-            found.setdefault(commit.id, []).append(name.removeprefix("refs/tags/"))
-    return found
-
-
-def _episode(repository: pygit2.Repository, sha: pygit2.Oid, tags: list[str], origin: Origin) -> ImportedRecord:
-    commit = repository[sha].peel(pygit2.Commit)
+def _episode(repository: pygit2.Repository, commit: pygit2.Commit, origin: Origin) -> ImportedRecord:
     subject, _, body = decoded(commit.raw_message, commit.message_encoding).strip().partition("\n")
     paths, count = _changed(repository, commit)
     if count:
@@ -66,9 +44,8 @@ def _episode(repository: pygit2.Repository, sha: pygit2.Oid, tags: list[str], or
     name, date = decoded(author.raw_name), moment(author.time)
     metadata: JsonObject = {
         "occurred_at": date, "captured_at": date, "speaker": name, "participants": [name, decoded(author.raw_email)],
-        "labels": [*tags],
     }  # fmt: skip
-    return ImportedRecord(str(sha), subject, body.strip() or subject, origin, "episode", tuple(tags), metadata)
+    return ImportedRecord(str(commit.id), subject, body.strip() or subject, origin, "episode", (), metadata)
 
 
 def _changed(repository: pygit2.Repository, commit: pygit2.Commit) -> tuple[list[str], int]:
