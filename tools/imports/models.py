@@ -52,7 +52,7 @@ class ListImportsRequest(Filters):
 
 
 class PlaceInSource(Request):
-    """Where something stands in the source."""
+    """Place in the source."""
 
     path: Text = Field(description="Path within the source.")
     line: int | None = Field(None, ge=1, description="Line, from 1.")
