@@ -1,34 +1,7 @@
-from datetime import timedelta
-
 from stores.ledger import Ledger
 from stores.ledger.identities import greater_role
-from stores.records import PROJECT_ROLES, Access, ProjectAccess, Session, Team
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, add_project, organization
-
-
-def test_there_is_no_identity_without_membership_or_with_a_session_that_does_not_hold_there(
-    ledger: Ledger, clock: SteppingClock
-) -> None:
-    later = clock.now + timedelta(days=30)
-    for name, owner, until in (("anns", ANN, later), ("bobs", BOB, later), ("over", ANN, clock.now)):
-        ledger.people.create_session(Session(name, owner, ORG, "r", clock.now, until, None))
-    assert ledger.people.identity(ANN, OTHER, None) is None
-    assert ledger.people.identity("nobody", ORG, None) is None
-    assert ledger.people.identity(ANN, ORG, "absent") is None
-    assert ledger.people.identity(ANN, ORG, "bobs") is None
-    assert ledger.people.identity(ANN, ORG, "over") is None
-    assert ledger.people.identity(ANN, ORG, "anns") is not None
-    ledger.people.add_membership(ANN, OTHER, "member")
-    assert ledger.people.identity(ANN, OTHER, "anns") is None
-    assert ledger.people.identity(ANN, OTHER, None) is not None
-    ledger.people.revoke_session("anns")
-    assert ledger.people.identity(ANN, ORG, "anns") is None
-
-
-def test_a_membership_is_found_by_slug_by_its_member_only(ledger: Ledger) -> None:
-    assert ledger.people.membership_by_slug(ANN, f"slug-{ORG}") == (organization(ORG), "owner")
-    assert ledger.people.membership_by_slug(BOB, f"slug-{ORG}") is None
-    assert ledger.people.membership_by_slug(ANN, "nothing") is None
+from stores.records import PROJECT_ROLES, Access, ProjectAccess, Team
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, add_project
 
 
 def test_access_is_every_project_and_what_the_caller_was_given(ledger: Ledger, clock: SteppingClock) -> None:

@@ -6,7 +6,7 @@ import pytest
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import AuditDraft, DeviceLogin, Ledger
 from stores.records import Session
-from tests.stores.ledger.samples import ANN, ORG, SteppingClock, actions, at_once, deed, organization
+from tests.stores.ledger.samples import ANN, ORG, SteppingClock, at_once, deed, organization
 
 MINUTE = timedelta(minutes=1)
 
@@ -66,16 +66,6 @@ def begun(login: DeviceLogin) -> tuple[Session, AuditDraft]:
     start = login.expires_at
     session = Session("s-device", login.user_id, login.organization_id, "r", start, start + MINUTE, None, "device")
     return session, deed("session.start")
-
-
-def test_an_approval_is_worth_one_session(ledger: Ledger, device: DeviceLogin, clock: SteppingClock) -> None:
-    assert ledger.device_logins.enter("device", begun) == "authorization_pending"
-    ledger.device_logins.approve("code", ANN, ORG)
-    clock.now += MINUTE
-    entered = ledger.device_logins.enter("device", begun)
-    assert entered == ledger.people.session("s-device")
-    assert ledger.device_logins.enter("device", begun) == "expired_token"
-    assert actions(ledger) == ["session.start"]
 
 
 def test_whoever_left_the_organization_gets_no_session_in_it(ledger: Ledger, clock: SteppingClock) -> None:
