@@ -31,20 +31,6 @@ def test_a_window_takes_its_number_of_tries_and_starts_anew() -> None:
     limit.take("ada")
 
 
-def test_callers_do_not_share_a_window() -> None:
-    limit = FixedWindow.parse("1/hour", Clock())
-    limit.take("ada")
-    limit.take("grace")
-    with pytest.raises(LimitReached):
-        limit.take("ada")
-
-
-@pytest.mark.parametrize("rate", ["", "5", "5/day", "many/minute", "-1/minute"])
-def test_a_rate_that_is_none_is_a_mistake(rate: str) -> None:
-    with pytest.raises(ValueError, match="not a rate"):
-        FixedWindow.parse(rate)
-
-
 async def test_a_route_refuses_more_tries_than_its_rate(client: Client, ada: Person) -> None:
     answers = [await client.post("/api/echo", json={"text": "x"}) for _ in range(3)]
     # A window may end between two of them; it cannot end twice.
