@@ -42,3 +42,11 @@ def test_a_switched_session_holds_in_the_other_organization_with_new_tokens_only
     assert (again.ip_address, again.user_agent) == ("::1", "curl")
     assert ledger.people.rotate_session("s1", "refresh-1", "stolen", clock.now) == "reused"
     assert ledger.people.switch_session("s1", ORG, "refresh-4") is None
+
+
+def test_a_session_that_is_over_is_not_rotated(ledger: Ledger, session: Session) -> None:
+    assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.expires_at) == "ended"
+    assert ledger.people.rotate_session("absent", "refresh-1", "refresh-2", session.created_at) == "ended"
+    assert ledger.people.revoke_session("s1")
+    assert not ledger.people.revoke_session("s1")
+    assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.created_at) == "ended"
