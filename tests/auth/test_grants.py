@@ -124,11 +124,6 @@ def test_a_redirect_uri_is_compared_letter_by_letter_but_for_the_port_of_loopbac
     assert client.redirect_uri(asked) == (asked if found else None)
 
 
-def test_a_redirect_uri_may_be_left_out_by_a_client_with_one(place: Place) -> None:
-    assert place.client.redirect_uri(None) == CALLBACK
-    assert place.register(redirect_uris=[CALLBACK, "https://app.example/cb"]).redirect_uri(None) is None
-
-
 @pytest.mark.parametrize(
     ("described", "error"),
     [

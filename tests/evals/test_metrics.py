@@ -18,11 +18,6 @@ def test_the_order_of_the_ranking_counts_and_not_that_of_the_ids() -> None:
     assert of(("a", "a", "b"), {"b": 1})["MRR@10"] == 0.5
 
 
-def test_cases_are_measured_apart_from_each_other() -> None:
-    found = measured({"one": ("a",), "two": ("b",)}, {"one": {"a": 1}, "two": {"a": 1}, "three": {"a": 1}})
-    assert [found[case]["recall@10"] for case in ("one", "two", "three")] == [1, 0, 0]
-
-
 @given(
     st.lists(st.sampled_from("abcdefghijklmnop"), unique=True, max_size=10),
     st.dictionaries(st.sampled_from("abcdefghijklmnop"), st.integers(1, 3), min_size=1),

@@ -75,18 +75,6 @@ def test_descriptions_on_the_page_are_text_and_not_markup() -> None:
     assert "<b>" not in page
 
 
-def test_every_parameter_of_the_catalogue_is_described() -> None:
-    document = build_document(OPERATIONS, version="1", server=None, extra=PATHS)
-    silent = [
-        f"{each['operationId']} {parameter['name']}"
-        for item in document["paths"].values()
-        for each in item.values()
-        for parameter in each["parameters"]
-        if not parameter.get("description")
-    ]
-    assert not silent
-
-
 ENDING = ("create_organization", "log_out", "delete_me", "end_session", "refresh")
 """What these do to the session that they are called with is their purpose: each call of them needs one of its own."""
 

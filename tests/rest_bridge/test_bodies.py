@@ -30,7 +30,8 @@ async def test_what_is_no_object_of_json_is_named(
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        (b'{"text": NaN}', "body.text"), (b'{"text": "\\ud800"}', "body.text"),
+        (b'{"text": NaN}', "body.text"), (b'{"text": "x", "metadata": {"a\\u0000": 1}}', "body.metadata"),
+        (b'{"text": "x", "metadata": {"k": NaN}}', "body.metadata.k"), (b'{"text": "\\ud800"}', "body.text"),
         (b'{"metadata": {"k": ["x\\uDFFF"]}}', "body.metadata.k.0"), (b'{"text": "\xed\xa0\x80"}', "body.text"),
     ],
 )  # fmt: skip

@@ -33,25 +33,6 @@ async def test_a_star_changes_and_deletes_whatever_revision_there_is(client: Cli
         assert_envelope(refused, 404, "not_found")
 
 
-@pytest.mark.parametrize(
-    ("method", "query", "header", "field"),
-    [
-        ("DELETE", "", {"If-Match": "third"}, "header.If-Match"),
-        ("PATCH", "", {"If-Match": "third"}, "header.If-Match"),
-        ("DELETE", "?expected_revision=third", {}, "query.expected_revision"),
-        ("DELETE", "?expected_revision=0", {"If-Match": "*"}, "query.expected_revision"),
-        ("GET", "?related_limit=many", {}, "query.related_limit"),
-    ],
-)
-async def test_errors_name_places(
-    client: Client, ada: Person, method: str, query: str, header: dict[str, str], field: str
-) -> None:
-    path = await made(client, ada)
-    body = {"name": "pot"} if method == "PATCH" else None
-    response = await client.request(method, path + query, json=body, headers={**ada.bearer, **header})
-    assert assert_envelope(response, 422, "validation_error")["details"]["field"] == field
-
-
 async def test_a_list_of_nothing_but_commas_is_no_list_of_everything(client: Client, ada: Person) -> None:
     await made(client, ada)
     for nothing in ("%2C", ",,", "%20", "%20,%20"):

@@ -159,6 +159,8 @@ async def test_a_role_of_a_team_opens_a_project_and_ends_at_once(client: Client,
     assert await task_status(client, member, hidden) == 201
     await client.delete(path, headers=ada.bearer)
     assert await task_status(client, member, hidden) == 404
+    entries = app.ledger.audit.entries(AuditQuery(ada.organization_id, action="team_project."))
+    assert [each.draft.details["from"] for each in entries][1:] == ["project_contributor", "project_viewer", None]
 
 
 async def test_whoever_leaves_the_organization_leaves_its_teams(client: Client, app: App, ada: Person) -> None:

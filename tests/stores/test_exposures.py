@@ -75,17 +75,6 @@ def rows(path: Path, columns: str = "record_id") -> list[Any]:
         return connection.execute(f"SELECT {columns} FROM exposures ORDER BY record_id, signal").fetchall()
 
 
-def test_rows_hold_ids_ranks_and_times_and_nothing_else(exposures: Exposures, path: Path) -> None:
-    exposures.put(shown("a", "b"))
-    exposures.flush()
-    naive = START.replace(tzinfo=None)
-    common = ("exposure", "search", ANN, "session_1", "message_1")
-    assert rows(path, "*") == [
-        (ORG, "a", ORGANIZATION, *common, 1, 0.5, naive),
-        (ORG, "b", ORGANIZATION, *common, 2, 0.5, naive),
-    ]
-
-
 def test_a_full_queue_refuses_and_counts_and_takes_again(ledger: Ledger, path: Path, clock: SetClock) -> None:
     with closing(recorder(ledger, path, clock, most=3)) as small:
         assert [small.put(shown("a", "b")), small.put(shown("a", "b")), small.put(shown("a"))] == [True, False, True]

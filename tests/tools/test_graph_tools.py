@@ -17,21 +17,6 @@ async def chain(person: Person) -> list[str]:
     return ids
 
 
-async def test_explore_lists_with_filters_and_hides_the_archived(owner: Person) -> None:
-    project = await owner.call("create_entity", name="P", entity_type="project")
-    for name, status in (("one", "todo"), ("two", "doing"), ("three", "archived")):
-        metadata = {"project_id": project["id"], "status": status}
-        await owner.call("create_entity", name=name, entity_type="task", metadata=metadata)
-    listed = await owner.call("explore", types=["task"], project=project["id"])
-    assert {entity["name"] for entity in listed["entities"]} == {"one", "two"}
-    assert (listed["mode"], listed["total"], listed["actual_total"], listed["has_more"]) == ("list", 2, 2, False)
-    assert listed["entities"][0]["metadata"]["project_id"] == project["id"]
-    everything = await owner.call("explore", types=["task"], include_archived=True, limit=1)
-    assert (everything["total"], everything["actual_total"], everything["has_more"]) == (1, 3, True)
-    chosen = await owner.call("explore", types=["task"], status="doing, todo", priority="medium")
-    assert chosen["actual_total"] == 2
-
-
 async def test_a_walk_goes_through_the_filters_of_a_list(owner: Person) -> None:
     hub = (await owner.call("create_entity", name="hub"))["id"]
     project = (await owner.call("create_entity", name="P", entity_type="project", related_to=[hub]))["id"]
@@ -96,19 +81,6 @@ async def test_tasks_of_an_epic_and_of_none_are_not_asked_for_at_once(owner: Per
     for how in ({}, {"mode": "related", "entity_id": epic}):
         refused = await owner.refused("explore", ValidationFailed, match="no_epic", epic=epic, no_epic=True, **how)
         assert refused.details["field"] == "body.no_epic"
-
-
-async def test_explore_walks_up_to_its_depth(owner: Person) -> None:
-    a, b, c, d = await chain(owner)
-    walked = await owner.call("explore", mode="traverse", entity_id=a, depth=3)
-    assert [(entity["id"], entity["distance"], entity["direction"]) for entity in walked["entities"]] == [
-        (b, 1, "incoming"), (c, 2, "incoming"), (d, 3, "incoming"),
-    ]  # fmt: skip
-    related = await owner.call("explore", mode="related", entity_id=b)
-    assert {(entity["id"], entity["direction"]) for entity in related["entities"]} == {(a, "outgoing"), (c, "incoming")}
-    none = await owner.call("explore", mode="related", entity_id=b, relationship_types=["SUPERSEDES"])
-    assert none["entities"] == []
-    await owner.refused("explore", ValidationFailed, match="entity_id is required", mode="traverse")
 
 
 async def test_neighbours_come_with_relationship_direction_and_text(owner: Person, member: Person) -> None:

@@ -20,7 +20,7 @@ from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.entities.create import AddRequest
 from tools.frame.arguments import FOR_AGENTS, SYNONYMS, names_for_agents
-from tools.frame.operation import Operation, Request, Result
+from tools.frame.operation import Operation
 from tools.frame.operation import Tool as ToolEntry
 from tools.frame.parsing import parse
 from tools.frame.tool_schemas import input_schema
@@ -78,11 +78,6 @@ async def test_the_server_says_what_it_is_and_how_to_use_it(app: App, notes: Not
     assert len(INSTRUCTIONS) < 1200
 
 
-async def test_listed_tools_are_those_worth_an_agents_attention(client: Client) -> None:
-    names = {tool.name for tool in (await client.list_tools()).tools}
-    assert names == {"create_note", "read_note", "break_down", "own"}
-
-
 async def test_a_tool_shows_its_arguments_and_annotations(client: Client) -> None:
     [tool] = [tool for tool in (await client.list_tools()).tools if tool.name == "create_note"]
     assert tool.description == "Keep a note. It is there at once."
@@ -93,13 +88,6 @@ async def test_a_tool_shows_its_arguments_and_annotations(client: Client) -> Non
     assert wire(tool)["annotations"] == {
         "readOnlyHint": False, "destructiveHint": False, "openWorldHint": False,
     }  # fmt: skip
-
-
-async def test_an_answer_is_structured_and_has_a_terse_text(client: Client, ada: Principal) -> None:
-    result = await client.call_tool("create_note", {"text": "hello"})
-    assert not result.is_error
-    assert "id: note_1" in text_of(result).splitlines()
-    assert result.structured_content["author"] == ada.user_id
 
 
 async def test_a_tool_that_is_not_listed_can_be_called(client: Client, notes: Notes) -> None:
@@ -178,12 +166,6 @@ async def test_an_unknown_resource_is_a_protocol_error(client: Client) -> None:
         await client.read_resource("engrain://secrets")
 
 
-async def test_two_tools_of_one_name_are_a_mistake(app: App, notes: Notes) -> None:
-    operation = notes.operations()[0]
-    with pytest.raises(ValueError, match="create_note"):
-        build_mcp_server(app, (operation, operation))
-
-
 CATALOGUE = [pytest.param(each, each.tool, id=each.name) for each in OPERATIONS if each.tool]
 
 
@@ -196,13 +178,6 @@ def test_every_tool_of_the_catalogue_is_well_described(operation: Operation, too
     jsonschema_rs.meta.validate({**shown.input_schema, "$schema": "https://json-schema.org/draft/2020-12/schema"})
     assert not (tool.read_only and tool.destructive)
     assert operation.scope == ("read" if tool.read_only and operation.name not in WRITE_SCOPED else "write")
-
-
-def test_an_operation_that_says_nothing_has_an_empty_description() -> None:
-    async def silent(_app: App, _call: object, _request: Request) -> Result:
-        return Result()
-
-    assert Operation(silent).description == ""
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stores.errors import Forbidden, NotFound
-from stores.records import ProjectRole, Team
+from stores.records import ProjectRole
 from tests.people import Person
 from tools.runtime.threads import in_thread
 
@@ -36,20 +36,6 @@ async def test_members_read_an_open_project_and_its_contributors_write(owner: Pe
     for operation, fields in writes:
         await member.call(operation, **fields)
     assert (await owner.call("list_entities"))["total"] == total + 3, "with the chunk of the new document"
-
-
-async def test_a_role_in_a_private_project_lets_its_holder_in(owner: Person, member: Person) -> None:
-    ledger, hidden = owner.app.ledger, {"visibility": "private"}
-    project = (await owner.call("create_entity", name="P", entity_type="project", metadata=hidden))["id"]
-    await in_thread(ledger.project_members.add, owner.organization_id, project, member.user_id, "project_viewer")
-    assert (await member.call("get_entity", entity_id=project))["name"] == "P"
-    await in_thread(ledger.project_members.remove, owner.organization_id, project, member.user_id)
-    await member.refused("get_entity", NotFound, entity_id=project)
-    team = Team(owner.organization_id, "t1", "T", "t", "", owner.app.clock())
-    await in_thread(ledger.teams.create, team)
-    await in_thread(ledger.teams.add_member, owner.organization_id, "t1", member.user_id)
-    await in_thread(ledger.teams.put_project, owner.organization_id, "t1", project, "project_contributor")
-    assert (await member.call("create_entity", name="T", entity_type="task", metadata={"project_id": project}))["id"]
 
 
 @pytest.mark.parametrize("role", ["project_contributor", "project_maintainer"])

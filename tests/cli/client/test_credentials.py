@@ -13,17 +13,6 @@ SESSION = Credential("session", "access", "ada@example.org", "refresh", 1_900_00
 KEY = Credential("api_key", "sk_live_x", "ada@example.org")
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
-    file = CredentialFile(tmp_path / "a" / "engrain")
-    assert file.read() == Credentials()
-    wanted = Credentials("http://one", {"http://one": SESSION, "https://two/path": KEY})
-    with file.locked() as before:
-        assert before == Credentials()
-        file.write(wanted)
-    assert file.read() == wanted
-    assert {each.name for each in file.folder.iterdir()} == {"credentials.json", "credentials.lock"}
-
-
 def test_secrets_stay_out_of_texts() -> None:
     assert "access" not in repr(SESSION)
     assert "refresh" not in repr(Credentials("x", {"x": SESSION})).replace("refresh_token", "")

@@ -319,6 +319,8 @@ async def test_a_removed_person_s_client_is_out_at_once(flow: Flow, app: App, an
     assert not await flow.holds(tokens["access_token"])
     assert_refused(await flow.refresh(tokens["refresh_token"]), "invalid_grant")
     assert_refused(await flow.exchange(waiting), "invalid_grant")
+    await in_thread(app.ledger.people.add_membership, bob.user_id, ann.organization_id, "member")
+    assert not await flow.holds(tokens["access_token"]), "no new membership brings it back"
 
 
 @pytest.mark.parametrize(

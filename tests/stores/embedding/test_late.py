@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,22 +44,6 @@ def test_a_passage_has_rows_of_bytes_that_are_read_as_vectors_of_about_unit_leng
     assert rows.dtype == np.int8
     assert rows.shape == (len(load_tokenizer().pieces(PASSAGES[0]).spans) + 3, late.width)
     np.testing.assert_allclose(np.linalg.norm(unpacked(rows), axis=1), 1, atol=0.05)
-
-
-def test_half_a_byte_tells_a_number_to_half_a_step() -> None:
-    numbers = np.linspace(-0.24, 0.24, 24_960, dtype=np.float32).reshape(-1, LateEncoder.dimension)
-    assert packed(numbers).shape == (len(numbers), LateEncoder.width)
-    step = np.unique(unpacked(packed(numbers)))
-    assert len(step) == 16
-    assert np.abs(unpacked(packed(numbers)) - numbers).max() <= np.diff(step).max() / 2 + 1e-6
-
-
-def test_numbers_beyond_the_steps_are_cut_off() -> None:
-    far = np.array([[1, -1] * (LateEncoder.dimension // 2)], np.float32)
-    read = unpacked(packed(far))
-    assert (read[:, ::2] == read.max()).all()
-    assert (read[:, 1::2] == read.min()).all()
-    assert read.max() == -read.min()
 
 
 def test_rows_that_are_kept_are_as_similar_as_those_they_were_made_of(late: LateEncoder) -> None:
@@ -150,48 +133,3 @@ def test_the_notice_says_where_the_file_is_from_and_that_this_was_not_verified()
     assert f"{LATE_MODEL_FILE} is derived from" in notice
     assert "answerdotai/answerai-colbert-small-v1" in notice
     assert "NOT compared with that publication" in notice
-
-
-@pytest.fixture(scope="module")
-def published() -> bytes:
-    build_late_model = pytest.importorskip("scripts.build_late_model", reason="the `model` extra is not installed")
-    wheel = build_late_model.find_wheel(build_late_model.WHEELS)
-    if wheel is None:
-        pytest.skip("no published file in .build: scripts/build_late_model.py puts it there")
-    source: bytes = build_late_model.read_member(wheel, build_late_model.MEMBER)
-    return source
-
-
-@pytest.mark.slow
-def test_the_shipped_file_is_what_the_script_makes(published: bytes, tmp_path: Path) -> None:
-    from scripts.build_late_model import BASIS, build
-
-    assert build(published, np.load(BASIS), tmp_path) == SHA256[LATE_MODEL_FILE]
-
-
-@pytest.mark.slow
-def test_another_file_is_no_source(tmp_path: Path) -> None:
-    build_late_model = pytest.importorskip("scripts.build_late_model", reason="the `model` extra is not installed")
-    with pytest.raises(ValueError, match="not the published weights"):
-        build_late_model.build(b"another", np.load(build_late_model.BASIS), tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_rows_agree_with_the_published_file(late: LateEncoder, published: bytes) -> None:
-    import onnxruntime
-
-    from scripts.build_late_model import BASIS
-
-    session = onnxruntime.InferenceSession(published, providers=["CPUExecutionProvider"])
-    tokenizer, basis = load_tokenizer(), np.load(BASIS)
-    for text in [QUESTION, *PASSAGES]:
-        first, *rest = tokenizer.model_input(text)
-        ids = np.array([[first, QUESTION_MARKER, *rest]])
-        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        expected = session.run(["last_hidden_state"], inputs)[0][0] @ basis
-        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-        cosines = (late.encode_question(text) * expected).sum(axis=1)
-        # Integers that are rounded the other way after one layer change what follows: 8 bits are that coarse.
-        assert cosines.mean() >= 0.99
-        assert cosines.min() >= 0.95

@@ -3,7 +3,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,24 +37,6 @@ def test_neighbours_come_per_origin_in_its_order_and_the_latest_first(graph: Gra
         ("a", "outgoing", "c"),
         ("a", "outgoing", "b"),
     ]
-
-
-@pytest.mark.parametrize("hidden", ["origin", "edge", "neighbour"])
-def test_origin_edge_and_neighbour_must_all_be_visible(graph: GraphIndex, hidden: str) -> None:
-    secret = "private:somebody"
-    a = entity("a", visibility=secret if hidden == "origin" else ORGANIZATION)
-    b = entity("b", visibility=secret if hidden == "neighbour" else ORGANIZATION)
-    edge = relation("r", "a", "b", visibility=secret if hidden == "edge" else ORGANIZATION)
-    graph.apply(batch([a, b], [edge]))
-    assert graph.neighbours(["a"], query=EVERYTHING) == []
-    assert near(graph.neighbours(["a"], query=NeighbourQuery(frozenset({ORGANIZATION, secret})))) != []
-    assert graph.neighbours(["a"], query=NeighbourQuery(frozenset())) == []
-
-
-@pytest.mark.parametrize("fields", [{"until": NOW}, {"as_of": NOW, "until": NOW}, {"limit_per_id": 0}], ids=str)
-def test_a_query_with_an_impossible_span_or_limit_is_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="at least 1" if "limit_per_id" in fields else "later"):
-        NeighbourQuery(frozenset(), **fields)
 
 
 def test_rare_visible_edges_of_a_hub_are_found_and_the_limit_holds(graph: GraphIndex) -> None:

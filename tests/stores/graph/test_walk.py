@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -69,14 +68,6 @@ def test_a_walk_looks_nobody_up_once_it_is_full(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(walk, "MOST_EDGES", 150)
     assert not breadth_first("a", depth=1, cap=1_000, neighbours=back).capped
     assert breadth_first("a", depth=2, cap=1_000, neighbours=back).capped
-
-
-def test_a_walk_may_follow_other_relations_backwards(chain: GraphIndex) -> None:
-    query = replace(EVERYTHING, names=frozenset({"BLOCKS"}), incoming_names=frozenset({"OWNS"}))
-    assert [each.id for each in chain.walk("a", depth=3, query=query).entities] == ["b", "c"]
-    only_back = replace(query, names=frozenset())
-    assert [each.id for each in chain.walk("e", depth=3, query=only_back).entities] == ["d", "c"]
-    assert chain.walk("e", depth=3, query=replace(only_back, include_incoming=False)).entities == ()
 
 
 def test_walks_from_several_places_are_those_from_each(chain: GraphIndex) -> None:

@@ -3,9 +3,6 @@
 import pytest
 
 from stores.language.speakers import NOBODY, asked_about, speaker_hash, speaker_of
-from stores.records import Entity
-from stores.threads import thread_place
-from tests.stores.lexical.test_index import record
 
 INES, RAVI = map(speaker_hash, ("Ines", "Ravi"))
 
@@ -61,13 +58,3 @@ def test_a_question_is_about_whom_it_names_first(question: str, about: set[int])
 def test_only_those_who_speak_are_asked_about() -> None:
     assert asked_about("What does Ines think of Ravi's plan?", {RAVI}) == {RAVI}
     assert asked_about("What does Ines think of Ravi's plan?", set()) == set()
-
-
-def memory(content: str, **metadata: object) -> Entity:
-    return record("m", content, entity_type="raw_memory", metadata=metadata)
-
-
-def test_who_speaks_is_a_part_of_the_place_in_a_thread() -> None:
-    place = thread_place(memory("Ines: the import crashed.", thread_id="standup"))
-    assert place.speaker == INES
-    assert thread_place(memory("Ines: the import crashed.")) is None

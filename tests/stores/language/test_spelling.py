@@ -65,11 +65,6 @@ def test_what_only_looks_like_it_is_left_alone(word: str) -> None:
     assert in_one_spelling(word) == word
 
 
-@given(st.text(alphabet="aeiourslzcmtdyoengfh œæé", max_size=30))
-def test_doing_it_twice_changes_nothing(text: str) -> None:
-    assert in_one_spelling(in_one_spelling(text)) == in_one_spelling(text)
-
-
 @given(st.text(max_size=40))
 def test_what_is_not_a_word_stays_as_it_is(text: str) -> None:
     kept = "".join(character for character in text if not character.isalpha())

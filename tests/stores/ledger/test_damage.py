@@ -6,18 +6,7 @@ from sqlalchemy import text
 from stores.errors import RecordUnreadable
 from stores.ledger import Ledger
 from stores.records import ORGANIZATION, Capture
-from tests.stores.ledger.samples import (
-    ANN,
-    EVERYTHING,
-    ORG,
-    SteppingClock,
-    create,
-    delete,
-    draft,
-    relate,
-    relations_of,
-    update,
-)
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, SteppingClock, create, draft, relate, relations_of, update
 
 MANY = 40
 
@@ -135,11 +124,3 @@ def test_bytes_that_are_no_character_are_replaced(ledger: Ledger, torn: str, cou
     assert set(found) == set(ids)
     assert "f\ufffda" in (found["e001"].content, found["e001"].name)
     assert ledger.feed.unreadable(ORG) == []
-
-
-def test_deleting_it_ends_the_matter(ledger: Ledger) -> None:
-    several(ledger, 2)
-    damage(ledger, "entities", "metadata", "torn", "e001")
-    delete(ledger, "e001")
-    assert ledger.feed.unreadable(ORG) == []
-    assert set(ledger.records.entities(ORG, ["e000", "e001"])) == {"e000"}

@@ -2,12 +2,11 @@ import pytest
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import Ledger
-from stores.records import ExternalIdentity, Role
+from stores.records import ExternalIdentity
 from tests.ledgers import user_count
 from tests.stores.ledger.samples import (
     ANN,
     BOB,
-    DAYS_30,
     ORG,
     OTHER,
     SteppingClock,
@@ -45,19 +44,6 @@ def test_a_user_goes_with_the_personal_organization_and_leaves_what_others_share
     assert kept.principal_id == BOB
     assert actions(ledger, None) == ["user.delete"]
     ledger.people.create_account(person(BOB), organization(OTHER))
-
-
-@pytest.mark.parametrize("role", ["owner", "viewer"])
-def test_a_personal_organization_is_not_taken_from_others_who_are_in_it(
-    ledger: Ledger, clock: SteppingClock, role: Role
-) -> None:
-    clock.now += DAYS_30
-    ledger.people.add_membership(ANN, OTHER, role)
-    with pytest.raises(Conflict, match="has other members"):
-        ledger.people.delete_user(BOB)
-    assert ledger.people.identity(ANN, OTHER, None) is not None
-    ledger.people.remove_member(OTHER, ANN)
-    assert ledger.people.delete_user(BOB) == [OTHER]
 
 
 def test_a_personal_organization_does_not_go_with_an_owner_who_joined_it(ledger: Ledger) -> None:

@@ -46,12 +46,6 @@ def sources(ledger: Ledger, **wanted: str) -> list[str]:
     return ledger.records.sources(ORG, visibility=EVERYTHING.visibility, **wanted)
 
 
-def test_a_source_that_is_hidden_is_found_by_no_name(ledger: Ledger) -> None:
-    create(ledger, draft("s1", entity_type="source", name="Docs", visibility="private:x"))
-    assert sources(ledger) == sources(ledger, name="Docs") == sources(ledger, name_contains="oc") == []
-    assert ledger.records.sources(ORG, visibility=frozenset({"private:x"}), name="docs") == ["s1"]
-
-
 def test_sources_are_found_by_name_and_by_part_of_it_in_any_case(ledger: Ledger) -> None:
     for source_id, name in (("s1", "React Docs"), ("s2", "react docs"), ("s3", "100% Ünïque")):
         add_source(ledger, source_id, name)

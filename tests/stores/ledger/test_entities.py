@@ -125,18 +125,6 @@ def test_a_caller_may_go_on_after_a_conflict(ledger: Ledger) -> None:
     assert set(ledger.records.revisions(ORG)) == {"e1", "e2"}
 
 
-def test_an_update_stores_the_next_revision_and_keeps_the_identity(ledger: Ledger) -> None:
-    [created] = create(ledger, draft("e1", source_id=None, metadata={"status": "todo"}))
-    with ledger.transaction(ORG, ANN) as tx:
-        changed = tx.records.update_entity(
-            "e1",
-            lambda entity: replace(entity, id="other", organization_id=OTHER, source_id="s", content="new", revision=9),
-        )
-    assert changed == replace(created, content="new", revision=2, updated_at=changed.updated_at)
-    assert changed.updated_at > created.updated_at
-    assert ledger.records.entity(ORG, "e1") == changed
-
-
 def test_an_update_sees_what_the_transaction_wrote_before(ledger: Ledger) -> None:
     with ledger.transaction(ORG, ANN) as tx:
         tx.records.create_entity(draft("e1", name="a"))

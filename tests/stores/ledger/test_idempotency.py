@@ -5,7 +5,6 @@ import pytest
 
 from stores.errors import Conflict
 from stores.ledger import Claim, KeyedRequest, Ledger, Replay
-from stores.records import JsonObject
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, winners
 
 REQUEST = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key-1", "sha256:1")
@@ -21,23 +20,6 @@ def claimed(ledger: Ledger, request: KeyedRequest = REQUEST) -> Claim:
 def carry_out(ledger: Ledger, claim: Claim, entity_id: str = "e1") -> None:
     with ledger.transaction(ORG, ANN, claim) as tx:
         tx.records.create_entity(draft(entity_id))
-
-
-def test_a_repeated_request_gets_the_answer_of_the_first(ledger: Ledger) -> None:
-    claim = claimed(ledger)
-    carry_out(ledger, claim)
-    body: JsonObject = {"z": "ü", "a": [1, 2.5, None]}
-    ledger.idempotency.finish(claim, 201, body)
-    assert ledger.idempotency.claim(REQUEST, "process-2") == Replay(201, body, ("entity:e1",))
-
-
-def test_an_answer_that_is_not_to_be_kept_is_not_given_again(ledger: Ledger) -> None:
-    claim = claimed(ledger)
-    ledger.idempotency.finish_unkept(claim, 201)
-    with pytest.raises(Conflict, match="held a secret"):
-        ledger.idempotency.claim(REQUEST, HOLDER)
-    ledger.idempotency.release(claim)
-    assert ledger.idempotency.release_dead_claims(HOLDER) == 0
 
 
 @pytest.mark.parametrize(

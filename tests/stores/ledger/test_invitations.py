@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from stores.ledger import Ledger, Permit
+from stores.errors import InvalidRequest, NotFound
+from stores.ledger import Ledger
 from stores.records import Invitation, Role
 from tests.stores.ledger.samples import (
     ANN,
@@ -20,78 +20,6 @@ from tests.stores.ledger.samples import (
     person,
     winners,
 )
-
-
-@pytest.fixture
-def invitation(ledger: Ledger, clock: SteppingClock) -> Invitation:
-    made = Invitation("i1", ORG, "USER-bob@example.org", "admin", ANN, clock.now, clock.now + DAYS_30)
-    ledger.invitations.create(made, "token", audit=deed("member.invite"))
-    return made
-
-
-def test_whoever_may_not_invite_at_that_moment_is_refused_and_ends_no_earlier_invitation(
-    ledger: Ledger, invitation: Invitation
-) -> None:
-    def check(actor: Role | None, before: Role | None) -> None:
-        if actor != "owner" or before is not None:
-            raise Forbidden(f"{actor}, {before}")
-
-    again = replace(invitation, id="i2")
-    with pytest.raises(Forbidden, match="None, None"):
-        ledger.invitations.create(again, "token-2", audit=deed("member.invite"), permit=Permit(BOB, check))
-    assert ledger.invitations.pending(ORG) == [invitation]
-    assert actions(ledger) == ["member.invite"]
-    ledger.invitations.create(again, "token-2", permit=Permit(ANN, check))
-    assert ledger.invitations.pending(ORG) == [again]
-
-    def withdraws(actor: Role | None, before: Role | None) -> None:
-        if (actor, before) != ("owner", "admin"):
-            raise Forbidden(f"{actor}, {before}")
-
-    with pytest.raises(Forbidden, match="None, admin"):
-        ledger.invitations.revoke(ORG, "i2", permit=Permit(BOB, withdraws))
-    assert ledger.invitations.pending(ORG) == [again]
-    ledger.invitations.revoke(ORG, "i2", permit=Permit(ANN, withdraws))
-    assert ledger.invitations.pending(ORG) == []
-
-
-def test_an_invitation_of_another_or_a_revoked_expired_or_unknown_one_makes_nobody_a_member(
-    ledger: Ledger, invitation: Invitation, clock: SteppingClock
-) -> None:
-    with pytest.raises(InvalidRequest, match="another e-mail address"):
-        ledger.invitations.accept("token", ANN)
-    with pytest.raises(NotFound):
-        ledger.invitations.accept("token", "nobody")
-    with pytest.raises(NotFound):
-        ledger.invitations.revoke(OTHER, "i1")
-    ledger.invitations.revoke(ORG, "i1", audit=deed("invitation.revoke"))
-    with pytest.raises(NotFound):
-        ledger.invitations.revoke(ORG, "i1")
-    ledger.invitations.create(replace(invitation, id="i2"), "expired")
-    clock.now = invitation.expires_at
-    assert ledger.invitations.pending(ORG) == []
-    for token in ("token", "expired", "unknown"):
-        assert ledger.invitations.by_token(token) is None
-        with pytest.raises(InvalidRequest):
-            ledger.invitations.accept(token, BOB)
-    assert ledger.people.member(ORG, BOB) is None
-    assert actions(ledger) == ["invitation.revoke", "member.invite"]
-
-
-def test_a_member_is_not_invited_and_does_not_change_role_by_an_old_invitation(
-    ledger: Ledger, invitation: Invitation
-) -> None:
-    ledger.people.add_membership(BOB, ORG, "viewer")
-    with pytest.raises(InvalidRequest, match="revoked"):
-        ledger.invitations.accept("token", BOB)
-    with pytest.raises(Conflict, match="member"):
-        ledger.invitations.create(replace(invitation, id="i2"), "token-2")
-    assert ledger.invitations.pending(ORG) == []
-    with pytest.raises(NotFound):
-        ledger.invitations.create(replace(invitation, id="i4", organization_id="nowhere"), "token-4")
-    with pytest.raises(Conflict):
-        ledger.invitations.create(replace(invitation, id="i5", email="c@x.org"), "token")
-
 
 JOINS: dict[str, Callable[[Ledger], object]] = {
     "added": lambda ledger: ledger.people.add_membership(BOB, ORG, "member"),
@@ -179,3 +107,33 @@ def test_of_many_who_accept_at_once_one_succeeds(ledger: Ledger, second: Ledger,
         (ledger, second)[number % 2].invitations.accept("token", BOB)
 
     assert winners(accept, InvalidRequest) == 1
+
+
+@pytest.fixture
+def invitation(ledger: Ledger, clock: SteppingClock) -> Invitation:
+    made = Invitation("i1", ORG, "USER-bob@example.org", "admin", ANN, clock.now, clock.now + DAYS_30)
+    ledger.invitations.create(made, "token", audit=deed("member.invite"))
+    return made
+
+
+def test_an_invitation_of_another_or_a_revoked_expired_or_unknown_one_makes_nobody_a_member(
+    ledger: Ledger, invitation: Invitation, clock: SteppingClock
+) -> None:
+    with pytest.raises(InvalidRequest, match="another e-mail address"):
+        ledger.invitations.accept("token", ANN)
+    with pytest.raises(NotFound):
+        ledger.invitations.accept("token", "nobody")
+    with pytest.raises(NotFound):
+        ledger.invitations.revoke(OTHER, "i1")
+    ledger.invitations.revoke(ORG, "i1", audit=deed("invitation.revoke"))
+    with pytest.raises(NotFound):
+        ledger.invitations.revoke(ORG, "i1")
+    ledger.invitations.create(replace(invitation, id="i2"), "expired")
+    clock.now = invitation.expires_at
+    assert ledger.invitations.pending(ORG) == []
+    for token in ("token", "expired", "unknown"):
+        assert ledger.invitations.by_token(token) is None
+        with pytest.raises(InvalidRequest):
+            ledger.invitations.accept(token, BOB)
+    assert ledger.people.member(ORG, BOB) is None
+    assert actions(ledger) == ["invitation.revoke", "member.invite"]

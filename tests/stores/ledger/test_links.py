@@ -20,15 +20,6 @@ def around(ledger: Ledger, *ids: str, keys: frozenset[str] = EVERYBODY, limit: i
     return ledger.relations.links_around(ORG, ids, visibility=keys, limit=limit)
 
 
-def test_what_is_hidden_takes_no_place_and_a_record_is_not_around_itself(ledger: Ledger) -> None:
-    relate(ledger, "ABOUT", "a", "b")
-    relate(ledger, "ABOUT", "a", "mine", visibility=MINE)
-    relate(ledger, "REQUIRES", "a", "b", visibility=MINE)
-    relate(ledger, "ABOUT", "a", "a")
-    assert around(ledger, "a", limit=1) == {"a": [Link("b", "ABOUT", "outgoing")]}
-    assert {link.id for link in around(ledger, "a", keys=EVERYBODY | {MINE})["a"]} == {"b", "mine"}
-
-
 def test_only_what_holds_now_is_shown_and_no_more_than_asked_of_each_direction(
     ledger: Ledger, clock: SteppingClock
 ) -> None:

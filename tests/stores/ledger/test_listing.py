@@ -128,10 +128,6 @@ def test_links_lead_to_what_a_query_lists_by_facts_of_now_that_may_be_read(tasks
     assert tasks.relations.links_to_matching(OTHER, "d", EVERYTHING, {"incoming": None}, 10) == []
 
 
-def test_another_organization_sees_nothing(tasks: Ledger) -> None:
-    assert tasks.records.list_entities(OTHER, EVERYTHING) == ([], 0)
-
-
 def test_a_list_follows_updates_of_what_it_filters_by(tasks: Ledger) -> None:
     update(tasks, "a", tags=("z",), metadata={"status": "done"})
     assert ids(tasks, tags=("z",)) == ["a"]

@@ -6,11 +6,11 @@ from threading import Event
 import pytest
 from sqlalchemy import func, select
 
-from stores.errors import Forbidden, NotFound, ValidationFailed
-from stores.ledger import Citing, Ledger, Permit, RelationDraft, schema
+from stores.errors import NotFound, ValidationFailed
+from stores.ledger import Citing, Ledger, RelationDraft, schema
 from stores.ledger.engine import Database
 from stores.ledger.organizations import CONTENT, PEOPLE
-from stores.records import ORGANIZATION, Chunk, Document, Invitation, Organization, Role, Team
+from stores.records import ORGANIZATION, Chunk, Document, Invitation, Organization, Team
 from tests.stores.ledger.samples import (
     ANN,
     BOB,
@@ -165,26 +165,3 @@ def test_nothing_stays_of_what_was_written_while_an_organization_was_deleted(
         ledger.people.delete_organization(SHARED)
         assert sum(each.result(timeout=120) for each in writing) > 0
     assert rows_of(database, SHARED) == {}
-
-
-@pytest.mark.parametrize("loss", ["demoted", "removed"])
-def test_whoever_owned_an_organization_a_moment_ago_neither_edits_nor_deletes_it(ledger: Ledger, loss: str) -> None:
-    def check(actor: Role | None, _before: Role | None) -> None:
-        if actor != "owner":
-            raise Forbidden(str(actor))
-
-    ledger.people.create_organization(organization("shared", is_personal=False), ANN)
-    ledger.people.add_membership(BOB, "shared", "owner")
-    if loss == "demoted":
-        ledger.people.set_member_role("shared", BOB, "viewer")
-    else:
-        ledger.people.remove_member("shared", BOB)
-    before = ledger.people.organization("shared")
-    permit = Permit(BOB, check)
-    with pytest.raises(Forbidden):
-        ledger.people.edit_organization("shared", name="Mine", audit=deed("x"), permit=permit)
-    with pytest.raises(Forbidden):
-        ledger.people.delete_organization("shared", audit=deed("x"), permit=permit)
-    assert (ledger.people.organization("shared"), actions(ledger)) == (before, [])
-    ledger.people.delete_organization("shared", permit=Permit(ANN, check))
-    assert ledger.people.organization("shared") is None

@@ -12,14 +12,6 @@ from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, 
 ALL = frozenset({"organization", "private:x"})
 
 
-def test_a_relation_that_the_caller_may_not_see_retires_nothing(ledger: Ledger) -> None:
-    create(ledger, draft("old"), draft("new"))
-    relate(ledger, "SUPERSEDES", "new", "old", visibility="private:x")
-    for visibility, superseded in ((ALL, True), (frozenset({"organization"}), False)):
-        assert ledger.records.statuses(ORG, ["old"], visibility=visibility)["old"].superseded is superseded
-        assert ledger.records.superseded(ORG, ["old"], visibility=visibility) == ({"old"} if superseded else set())
-
-
 def test_a_status_tells_who_may_read_a_record_and_whether_it_was_retired(ledger: Ledger) -> None:
     create(ledger, draft("old", entity_type="rule", visibility="private:x"), draft("new"))
     changed = rename(ledger, "new", "newer")

@@ -114,14 +114,6 @@ def test_every_read_of_the_past_answers_from_the_end_that_was_known(ledger: Ledg
     assert ledger.relations.earlier_ends(ORG, ["r"]) == {"r": former}
 
 
-def test_a_fact_that_is_told_last_takes_its_place(ledger: Ledger, clock: HourClock) -> None:
-    begins = {"x": clock.now - 9 * DAY, "z": clock.now - DAY, "y": clock.now - 5 * DAY}
-    for (relation_id, at), target in zip(begins.items(), "bdc", strict=True):
-        relate(ledger, "PART_OF", "a", target, id=relation_id, valid_at=at)
-    found = ledger.relations.by_ids(ORG, begins)
-    assert {each.id: each.invalid_at for each in found.values()} == {"x": begins["y"], "y": begins["z"], "z": None}
-
-
 def test_the_ends_of_what_is_erased_are_erased(ledger: Ledger, clock: HourClock) -> None:
     for relation_id, target in (("r", "b"), ("s", "c")):
         relate(ledger, "ABOUT", "a", target, id=relation_id, invalid_at=clock.now + 9 * DAY)

@@ -1,12 +1,12 @@
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from stores.errors import NotFound
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, Relation
-from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, relate, update
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, relate
 
 EVERYBODY = frozenset({ORGANIZATION})
 LINK = RelationDraft(name="RELATED_TO", source_id="a", target_id="b", fact="a goes with b", id="r1")
@@ -58,10 +58,6 @@ def test_a_relation_that_ended_may_be_stated_again(ledger: Ledger) -> None:
     assert [row.operation for row in ledger.feed.changes(ORG, 4, 10)] == ["update", "create"]
 
 
-def superseded(ledger: Ledger, *ids: str, as_of: datetime | None = None, keys: frozenset[str] = EVERYBODY) -> set[str]:
-    return ledger.records.superseded(ORG, ids, visibility=keys, as_of=as_of)
-
-
 def move(ledger: Ledger, entity_id: str, visibility: str, *, left: tuple[str, ...] = ()) -> None:
     with ledger.transaction(ORG, ANN) as tx:
         before = tx.records.entity(entity_id)
@@ -110,20 +106,6 @@ def test_a_relation_that_was_left_does_not_follow_its_target_later(ledger: Ledge
     move(ledger, "a", "private:x")
     move(ledger, "a", "organization")
     assert shown(ledger) == {"r1": "organization"}
-
-
-def test_a_supersession_needs_a_source_that_is_readable_now_and_was_then(ledger: Ledger, clock: SteppingClock) -> None:
-    add(ledger, replace(LINK, name="SUPERSEDES"))
-    mine = EVERYBODY | {"private:x"}
-    early = clock()
-    update(ledger, "a", visibility="private:x")
-    hidden = clock()
-    assert superseded(ledger, "b") == superseded(ledger, "b", as_of=early) == set()
-    assert superseded(ledger, "b", keys=mine) == superseded(ledger, "b", keys=mine, as_of=early) == {"b"}
-    update(ledger, "a", visibility="organization")
-    assert superseded(ledger, "b") == superseded(ledger, "b", as_of=early) == {"b"}
-    assert superseded(ledger, "b", as_of=hidden) == set()
-    assert superseded(ledger, "b", keys=mine, as_of=hidden) == {"b"}
 
 
 def test_what_is_hidden_takes_no_place_among_the_readable_relations(ledger: Ledger) -> None:

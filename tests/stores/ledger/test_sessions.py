@@ -16,25 +16,6 @@ def session(ledger: Ledger, clock: SteppingClock) -> Session:
     return started
 
 
-def test_a_rotation_makes_the_new_token_the_only_valid_one_and_may_prolong_the_session(
-    ledger: Ledger, session: Session, clock: SteppingClock
-) -> None:
-    rotated = ledger.people.rotate_session("s1", "refresh-1", "refresh-2", clock.now)
-    assert rotated == replace(session, refresh_id="refresh-2", last_used_at=clock.now) == ledger.people.session("s1")
-    until = session.expires_at + timedelta(days=1)
-    prolonged = ledger.people.rotate_session("s1", "refresh-2", "refresh-3", clock.now, expires_at=until)
-    assert isinstance(prolonged, Session)
-    assert prolonged.expires_at == until
-
-
-def test_a_session_that_is_over_is_not_rotated(ledger: Ledger, session: Session) -> None:
-    assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.expires_at) == "ended"
-    assert ledger.people.rotate_session("absent", "refresh-1", "refresh-2", session.created_at) == "ended"
-    assert ledger.people.revoke_session("s1")
-    assert not ledger.people.revoke_session("s1")
-    assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.created_at) == "ended"
-
-
 def test_a_user_sees_the_sessions_that_hold_the_newest_first(
     ledger: Ledger, session: Session, clock: SteppingClock
 ) -> None:
@@ -61,3 +42,11 @@ def test_a_switched_session_holds_in_the_other_organization_with_new_tokens_only
     assert (again.ip_address, again.user_agent) == ("::1", "curl")
     assert ledger.people.rotate_session("s1", "refresh-1", "stolen", clock.now) == "reused"
     assert ledger.people.switch_session("s1", ORG, "refresh-4") is None
+
+
+def test_a_session_that_is_over_is_not_rotated(ledger: Ledger, session: Session) -> None:
+    assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.expires_at) == "ended"
+    assert ledger.people.rotate_session("absent", "refresh-1", "refresh-2", session.created_at) == "ended"
+    assert ledger.people.revoke_session("s1")
+    assert not ledger.people.revoke_session("s1")
+    assert ledger.people.rotate_session("s1", "refresh-1", "refresh-2", session.created_at) == "ended"

@@ -3,10 +3,10 @@ from datetime import timedelta
 
 import pytest
 
-from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.errors import Conflict
 from stores.ledger import AuditDraft, DeviceLogin, Ledger
 from stores.records import Session
-from tests.stores.ledger.samples import ANN, ORG, SteppingClock, actions, at_once, deed, organization
+from tests.stores.ledger.samples import ANN, ORG, SteppingClock, at_once, deed, organization
 
 MINUTE = timedelta(minutes=1)
 
@@ -29,27 +29,10 @@ def test_a_ticket_is_read_often_and_taken_once(ledger: Ledger, clock: SteppingCl
         assert ledger.tickets.take("oauth_state", each) is ledger.tickets.read("oauth_state", each) is None
 
 
-def test_a_ticket_exists_once_and_holds_what_can_be_stored(ledger: Ledger, clock: SteppingClock) -> None:
-    ledger.tickets.keep("oauth_state", "hash", {}, clock.now + MINUTE)
-    with pytest.raises(Conflict):
-        ledger.tickets.keep("oauth_state", "hash", {"other": 1}, clock.now + MINUTE)
-    with pytest.raises(ValidationFailed):
-        ledger.tickets.keep("oauth_state", "hash-2", {"next": "a\0"}, clock.now + MINUTE)
-
-
 def test_of_many_who_take_one_ticket_one_gets_it(ledger: Ledger, second: Ledger, clock: SteppingClock) -> None:
     ledger.tickets.keep("oauth_state", "hash", {}, clock.now + timedelta(days=36_500))
     taken = at_once(lambda n: (ledger, second)[n % 2].tickets.take("oauth_state", "hash"))
     assert taken.count({}) == 1
-
-
-def test_a_code_is_taken_and_an_unknown_user_approves_nothing(ledger: Ledger, device: DeviceLogin) -> None:
-    for taken in (replace(device, device_hash="other"), replace(device, user_code_hash="other")):
-        with pytest.raises(Conflict):
-            ledger.device_logins.start(taken)
-    with pytest.raises(NotFound):
-        ledger.device_logins.approve("code", "nobody", ORG)
-    assert ledger.device_logins.by_user_code("code") == device
 
 
 def test_of_many_polls_at_once_one_gets_the_approval(ledger: Ledger, second: Ledger, clock: SteppingClock) -> None:
@@ -66,16 +49,6 @@ def begun(login: DeviceLogin) -> tuple[Session, AuditDraft]:
     start = login.expires_at
     session = Session("s-device", login.user_id, login.organization_id, "r", start, start + MINUTE, None, "device")
     return session, deed("session.start")
-
-
-def test_an_approval_is_worth_one_session(ledger: Ledger, device: DeviceLogin, clock: SteppingClock) -> None:
-    assert ledger.device_logins.enter("device", begun) == "authorization_pending"
-    ledger.device_logins.approve("code", ANN, ORG)
-    clock.now += MINUTE
-    entered = ledger.device_logins.enter("device", begun)
-    assert entered == ledger.people.session("s-device")
-    assert ledger.device_logins.enter("device", begun) == "expired_token"
-    assert actions(ledger) == ["session.start"]
 
 
 def test_whoever_left_the_organization_gets_no_session_in_it(ledger: Ledger, clock: SteppingClock) -> None:

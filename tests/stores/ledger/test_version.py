@@ -1,6 +1,5 @@
 """The number that outdates what is remembered. SQLite only: PostgreSQL has none."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from stores.ledger import Ledger
-from stores.ledger.version import CommitVersion
 from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, add_project, session
 
 CHANGES: dict[str, Callable[[Ledger], object]] = {
@@ -40,18 +38,3 @@ def test_a_change_of_rights_moves_it(ledger: Ledger, change: str) -> None:
     CHANGES[change](ledger)
     assert before is not None
     assert ledger.version() != before
-
-
-def test_what_another_process_changes_counts(ledger: Ledger, tmp_path: Path) -> None:
-    before = ledger.version()
-    assert before is not None
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as raw:
-        raw.execute("UPDATE memberships SET role = 'viewer'")
-    raw.close()
-    assert ledger.version() != before
-
-
-def test_a_closed_file_has_no_number(tmp_path: Path) -> None:
-    watch = CommitVersion(tmp_path / "empty.sqlite")
-    watch.close()
-    assert watch.current() is None

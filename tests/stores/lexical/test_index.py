@@ -182,17 +182,6 @@ def test_a_phrase_does_not_run_from_the_name_into_the_content(index: LexicalInde
     assert find(index, '"river bank"') == ["a"]
 
 
-@pytest.mark.parametrize(
-    "question",
-    ["", " \n\t", "🦊🎉", "?!… --- ***", "the of and", "\x00", "\ud800", '"', '""', "“”", "( OR AND NOT", "id:a", "*",
-     "-tea"],
-)  # fmt: skip
-def test_a_question_is_never_an_error(index: LexicalIndex, question: str) -> None:
-    filled(index, a="tea")
-    expected = ["a"] if "tea" in question else []
-    assert find(index, question) == expected
-
-
 def test_a_hundred_kilobytes_of_question_are_answered(index: LexicalIndex) -> None:
     filled(index, a="needle", b="hay")
     question = "needle " + " ".join(f"word{number}x{number * 7}" for number in range(9_000))

@@ -82,12 +82,6 @@ def test_another_prefix_is_another_name_though_it_be_a_stop_word(index: LexicalI
     assert index.search(question, filter=EVERYONE, limit=1).unknown == 0.0
 
 
-def test_an_id_is_had_by_its_record(index: LexicalIndex) -> None:
-    index.apply(batch(1, record("guide_12ca39a6c737", "Sparkling water is ordered on Thursdays.")))
-    assert index.search("guide_12ca39a6c737", filter=EVERYONE, limit=1).unknown == 0.0
-    assert index.search("guide_12ca39a6c738", filter=EVERYONE, limit=1).unknown == pytest.approx(1.0)
-
-
 def test_the_year_in_a_name_counts_as_a_year_does(index: LexicalIndex) -> None:
     reviews = {f"r{number}": f"In March 2026 we reviewed the proxies, part {number}." for number in range(6)}
     filled(index, **reviews, a="We patched all edge nodes against the hole in the library.")

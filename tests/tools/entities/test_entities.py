@@ -131,13 +131,6 @@ async def test_an_empty_update_is_refused(owner: Person) -> None:
     await owner.refused("update_entity", InvalidRequest, match="Nothing to change", entity_id=made["id"])
 
 
-async def test_a_deleted_entity_is_gone(owner: Person) -> None:
-    made = await owner.call("create_entity", name="a")
-    await owner.call("delete_entity", entity_id=made["id"])
-    for operation in ("get_entity", "delete_entity"):
-        await owner.refused(operation, NotFound, entity_id=made["id"])
-
-
 async def test_pages_cover_the_list_without_overlap(owner: Person) -> None:
     await owner.call("bulk_create_entities", entities=[{"name": f"n{i}", "entity_type": "note"} for i in range(7)])
     pages = [

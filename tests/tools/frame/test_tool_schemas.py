@@ -1,14 +1,8 @@
 from typing import Annotated, Literal
 
-import pytest
 from pydantic import BaseModel, Field, JsonValue, StringConstraints
 
 from tools.frame.tool_schemas import input_schema
-
-
-class Part(BaseModel):
-    title: str
-    size: int | None = None
 
 
 class Arguments(BaseModel):
@@ -33,11 +27,6 @@ def test_arguments_are_described_without_noise() -> None:
             "data": {"type": "object", "description": "Anything."},
         },
     }
-
-
-def test_an_argument_without_a_description_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match=r"Part.*title, size"):
-        input_schema(Part, frozenset())
 
 
 def test_words_that_are_for_programs_alone_are_not_offered() -> None:

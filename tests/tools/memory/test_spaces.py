@@ -81,6 +81,8 @@ async def test_the_key_of_a_space_is_what_its_scope_says(owner: Person, member: 
     assert (await a_space(owner, "project", project))["state"] == "active"
     team = (await owner.call("create_team", name="Core"))["id"]
     assert (await a_space(owner, "team", team))["scope_key"] == team
+    listed = (await owner.call("list_memory_spaces"))["spaces"]
+    assert [each["memory_scope"] for each in listed] == ["private", "organization", "project", "team"]
     for scope, key, word in (
         ("private", member.user_id, "private_scope_key_mismatch"),
         ("delegated", None, "missing_scope_key"),

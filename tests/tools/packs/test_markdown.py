@@ -1,7 +1,6 @@
 """The text of a pack keeps within its budget, and nobody's words break its structure."""
 
 import re
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,27 +49,6 @@ def test_long_texts_are_cut_to_a_common_length_before_an_item_is_left_out() -> N
     assert text.count("it held. …") == 2
 
 
-def test_what_is_longer_than_an_item_may_be_is_said_to_be_cut_whatever_the_budget() -> None:
-    for long in (entry(1, LONG), replace(entry(1, "Short. …"), is_cut=True)):
-        text = render("g", [long, entry(2)], ["Decisions"], budget=32_000, hint=HINT)
-        assert text.endswith("\n\nTrimmed: 1 shortened. Read one whole by its id.\n")
-
-
-def test_the_least_useful_items_go_first_and_the_last_line_says_how_many() -> None:
-    text = render("g", [entry(number, LONG) for number in range(20)], ["Decisions"], budget=300, hint=HINT)
-    shown = re.findall(r"`decision_(\d+)`", text)
-    assert shown == [str(number) for number in range(len(shown))]
-    assert 0 < len(shown) < 20
-    assert text.endswith(f"{trimmed(20 - len(shown), len(shown))}\n")
-
-
-def test_one_item_is_there_whatever_the_budget() -> None:
-    giant = Entry("Decisions", "i" * 500, "n" * 200, ("decision",), LONG)
-    text = render("g", [giant, giant], ["Decisions"], budget=100, hint=HINT)
-    assert text.count("\n- `") == 1
-    assert trimmed(1, 1) in text
-
-
 def test_without_a_budget_there_are_eight_short_items() -> None:
     found = [entry(number, LONG, SECTIONS[number % 3]) for number in range(12)]
     text = render("g", found, SECTIONS, budget=None, hint=HINT)
@@ -80,12 +58,6 @@ def test_without_a_budget_there_are_eight_short_items() -> None:
     same = render("g", [entry(number) for number in range(5)], SECTIONS, budget=None, hint=HINT)
     assert same.count("\n- `") == 3
     assert same.endswith(f"{trimmed(2, 0)}\n")
-
-
-def test_nothing_found_is_said_in_a_sentence() -> None:
-    assert render("g", [], [], budget=4000, hint="Nothing.") == "# Context: g\n\nNothing.\n"
-    said = render("g", [], [], budget=4000, hint="Nothing.", closing=[MISSING])
-    assert said == f"# Context: g\n\n{MISSING}\n\nNothing.\n"
 
 
 LINE = re.compile(r"# Context: .*|## (Decisions|Gotchas|Recent Memory)|- `.*|  Related: .*|  >.*|Trimmed: .*|" + HINT)

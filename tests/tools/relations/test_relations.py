@@ -156,15 +156,6 @@ async def test_circles_of_work_and_supersession_are_refused_and_others_are_not(o
     assert {(each["id"], each["direction"]) for each in found["entities"]} == {(x, "outgoing"), (x, "incoming")}
 
 
-async def test_ending_a_supersession_brings_its_target_back(owner: Person) -> None:
-    old, new = await made(owner, "walrus", "note"), await made(owner, "walrus again", "note")
-    fact = await add(owner, new, "SUPERSEDES", old, sync=True)
-    for expected in ({new}, {old, new}):
-        found = await owner.call("search", query="walrus")
-        assert {hit["id"] for hit in found["results"]} == expected
-        await owner.call("end_relation", relation_id=fact["id"])
-
-
 async def test_a_fact_needs_two_readable_ends_and_a_source_to_write(owner: Person, member: Person) -> None:
     mine, hidden = await made(member, "m", "note"), await made(owner, "h", "note", **PRIVATE)
     for source, target in ((mine, hidden), (hidden, mine), (mine, "nowhere"), ("nowhere", mine)):

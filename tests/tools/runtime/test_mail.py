@@ -126,12 +126,6 @@ def test_a_refused_login_sends_nothing_and_logs_no_secret(
     assert "wrong" not in str(logs)
 
 
-def test_a_server_that_is_not_there_loses_no_time(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    assert send(tmp_path, port) == "failed"
-
-
 def test_nobody_waits_for_a_server_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.runtime.mail.PATIENCE_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:

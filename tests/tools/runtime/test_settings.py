@@ -77,11 +77,6 @@ def test_a_refused_secret_is_not_repeated(environ: dict[str, str], options: dict
     assert "hunter2" not in str(refused.value)
 
 
-def test_an_unknown_name_is_a_warning_with_the_nearest_known_one() -> None:
-    _, warnings = read_settings({"ENGRAIN_DATADIR": "/tmp/x", "OTHER": "1"})  # noqa: S108 - never opened
-    assert warnings == ["ENGRAIN_DATADIR is not a setting of Engrain; did you mean ENGRAIN_DATA_DIR?"]
-
-
 def test_every_setting_says_what_it_is_for() -> None:
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
 

@@ -1,6 +1,5 @@
 """What is said of sources, and how it is held against them: pure functions, without a store."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -69,15 +68,6 @@ def test_a_name_that_the_text_begins_with_is_not_repeated() -> None:
     found = source("A hold lasts 15 minutes", "A hold lasts 15 minutes. Nobody may extend it.")
     (told,) = tell([Pack(section(), (found,))], STANDARD)
     assert (told.statements[0].name, told.statements[0].text[:15]) == ("", "A hold lasts 15")
-
-
-def test_a_source_is_told_of_where_it_fits_best() -> None:
-    one = source("Holds", "A hold lasts 15 minutes.", score=0.4)
-    packs = [Pack(section("Overview"), (one,)), Pack(section("Refunds", is_requested=True), (replace(one, score=0.9),))]
-    told = tell(packs, STANDARD)
-    assert [len(each.statements) for each in told] == [0, 1]
-    assert told[0].elsewhere[0].section_title == "Refunds"
-    assert told[0].source_ids == told[1].source_ids == [one.id]
 
 
 def test_what_came_along_stands_under_what_brought_it() -> None:
