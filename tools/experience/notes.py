@@ -77,12 +77,8 @@ def _telling(text: str) -> tuple[str, int, bool]:
     for offset, some in spans:
         for match in re.finditer(r"[^\n]*\S[^\n]*", some):
             last = match[0], offset + match.start()
-            worst = last if _is_trouble(match[0]) else worst
+            worst = last if _TROUBLE.search(_NO_TROUBLE.sub("", match[0])) else worst
     return (*worst, True) if worst is not None else (*last, False)
-
-
-def _is_trouble(line: str) -> bool:
-    return bool(_TROUBLE.search(_NO_TROUBLE.sub("", line)))
 
 
 def _runs(seen: Sequence[Seen]) -> Iterator[list[Seen]]:
