@@ -9,8 +9,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.grants import same_resource
 from auth.principal import Principal
-from rest_bridge.cookies import ACCESS_COOKIE, require_same_origin, session_cookie
+from rest_bridge.cookies import require_same_origin, session_cookie
 from stores.errors import AuthenticationRequired, EngrainError
+from tools.frame.operation import ACCESS_COOKIE
 
 PRINCIPAL = "engrain.principal"
 """Scope key of the caller, or None. Never a context variable: those leak between requests of one connection."""

@@ -9,10 +9,7 @@ from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from stores.errors import AuthenticationRequired, Forbidden
-from tools.frame import operation
-
-ACCESS_COOKIE = operation.ACCESS_COOKIE
-REFRESH_COOKIE = operation.REFRESH_COOKIE
+from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 

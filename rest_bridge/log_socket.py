@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -87,7 +86,7 @@ class LogListener(Listener):
             if not await self.still_allowed():
                 return
             if self.wanted.wants(entry) and self.is_wanted(LOG):
-                await self.send_event(Event(LOG, entry, _written_at(entry)))
+                await self.send_event(Event(LOG, entry, datetime.fromisoformat(str(entry["timestamp"]))))
         await close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
 
     async def watch(self) -> None:
@@ -123,7 +122,3 @@ def filter_of(scope: Scope) -> LogFilter:
         return LogFilter.model_validate(given)
     except ValidationError as error:
         raise refusal(error.errors(include_url=False), LogFilter, "query") from None
-
-
-def _written_at(entry: JsonObject) -> datetime:
-    return datetime.fromisoformat(cast("str", entry["timestamp"]))

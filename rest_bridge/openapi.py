@@ -15,10 +15,9 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
 from rest_bridge.bodies import FORM
-from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
-from tools.frame.operation import Download, Operation, Redirect, Route
+from tools.frame.operation import ACCESS_COOKIE, Download, Operation, Redirect, Route
 from tools.records.project_names import FIELDS
 from tools.runtime.threads import in_thread
 

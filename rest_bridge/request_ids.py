@@ -4,7 +4,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import structlog
 from starlette.datastructures import Headers
@@ -63,17 +63,8 @@ def request_id_of(offered: str | None) -> str:
 
 def log_exchange(exchange: Exchange) -> None:
     """Write the access log line, without bodies, tokens or query strings."""
-    log.info(
-        "request",
-        logger="access",
-        method=exchange.method,
-        route=exchange.route,
-        status=exchange.status,
-        ms=round(exchange.seconds * 1000, 2),
-        request_id=exchange.request_id,
-        user_id=exchange.user_id,
-        organization_id=exchange.organization_id,
-    )
+    fields = asdict(exchange)
+    log.info("request", logger="access", ms=round(fields.pop("seconds") * 1000, 2), **fields)
 
 
 class RequestIds:

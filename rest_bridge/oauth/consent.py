@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from html import escape
+from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from starlette.responses import Response
@@ -19,7 +20,7 @@ from rest_bridge.bodies import read_form
 from rest_bridge.envelope import require_own_host
 from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.layout import hidden, login_address, render, see, text, visitor_of
+from rest_bridge.pages.layout import choice, hidden, login_address, render, see, text, visitor_of
 from rest_bridge.query_strings import read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
@@ -68,7 +69,7 @@ class ConsentPage(Page):
         body = (
             _asking(client, asked)
             + f'<form method="post">{hidden("ticket", token)}'
-            + _choice(organizations, visitor.organization_id)
+            + choice((each.id, each.name, role, each.id == visitor.organization_id) for each, role in organizations)
             + '<button class="act" name="decision" value="allow">Allow</button>'
             '<button name="decision" value="deny">Deny</button></form>'
             f'<p class="soft">You are signed in as {text(visitor.user.email)}. '
@@ -90,7 +91,7 @@ class ConsentPage(Page):
                 "This question was answered before, is too old, or was put to somebody else.",
                 remediation="Start again in the program that sent you here.",
             )
-        asked = _asked(ticket)
+        asked = AuthorizationRequest(**cast("dict[str, Any]", ticket["asked"]))
         target = Destination(asked.redirect_uri, asked.state, base_url(scope, self.app.settings))
         if given.get("decision") != "allow":
             return see(target.refused("access_denied", "The person said no."))
@@ -107,12 +108,6 @@ class ConsentPage(Page):
         return self.app.accounts.grants.allow(asked, visitor.user_id, organization_id, audit)
 
 
-def _asked(ticket: JsonObject) -> AuthorizationRequest:
-    stored = ticket["asked"]
-    assert isinstance(stored, dict)  # noqa: S101 - as it was kept
-    return AuthorizationRequest(**stored)  # type: ignore[arg-type] # JSON of the same fields
-
-
 def _asking(client: RegisteredClient, asked: AuthorizationRequest) -> str:
     return (
         f"<p><strong>{text(client.name)}</strong> wants to use Engrain in your name. It says itself what it is called; "
@@ -123,16 +118,6 @@ def _asking(client: RegisteredClient, asked: AuthorizationRequest) -> str:
         "<h2>It will not be able to</h2><ul><li>see your password or manage your account,</li>"
         "<li>manage members or API keys, or reach your other organizations.</li></ul>"
     )
-
-
-def _choice(organizations: list[tuple[Organization, Role]], current: str) -> str:
-    options = "".join(
-        f'<label><input type="radio" name="organization" value="{escape(each.id, quote=True)}" required'
-        f"{' checked' if each.id == current else ''}><span>{text(each.name)} "
-        f'<span class="soft">as {text(role)}</span></span></label>'
-        for each, role in organizations
-    )
-    return f"<fieldset><legend>In the organization</legend>{options}</fieldset>"
 
 
 def destination_name(redirect_uri: str) -> str:

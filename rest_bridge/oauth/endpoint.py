@@ -15,6 +15,7 @@ from auth.grants_clients import ClientUnknown, OAuthRefused, RegisteredClient
 from auth.origin import Origin, client_of, user_agent_of
 from rest_bridge.bodies import parse_object, read_body, read_form
 from rest_bridge.envelope import Misdirected, UnsupportedMediaType, require_own_host, status_of
+from rest_bridge.mcp_discovery import oauth_refusal
 from rest_bridge.request_ids import REQUEST_ID
 from rest_bridge.routes import FixedWindow
 from stores.errors import EngrainError, InvalidRequest, PayloadTooLarge, RateLimited, ValidationFailed
@@ -50,14 +51,6 @@ class ClientEndpoint:
 
 
 def refusal(error: EngrainError, scope: Scope) -> Response:
-    """Refuse in the terms of OAuth, with the fields of every refusal."""
-    body = {
-        "error": _word(error),
-        "error_description": error.message,
-        "message": error.message,
-        "request_id": scope.get(REQUEST_ID, ""),
-        "remediation": error.remediation,
-    }
     headers = dict(UNCACHED)
     status = status_of(error)
     if isinstance(error, ClientUnknown):
@@ -66,7 +59,7 @@ def refusal(error: EngrainError, scope: Scope) -> Response:
         status = 400
     elif isinstance(error, RateLimited):
         headers["Retry-After"] = str(getattr(error, "retry_after_s", 1))
-    return Response(to_json(body), status, headers, "application/json")
+    return oauth_refusal(scope, _word(error), error, status, headers)
 
 
 def _word(error: EngrainError) -> str:
@@ -92,9 +85,13 @@ class TokenEndpoint(ClientEndpoint):
         grants, origin = self.app.accounts.grants, origin_of(scope)
         match required(given, "grant_type"):
             case "authorization_code":
-                issued = await in_thread(grants.redeem, client, _code(given), origin)
+                code, verifier = required(given, "code"), required(given, "code_verifier")
+                exchange = CodeExchange(code, verifier, given.get("redirect_uri"), given.get("resource"))
+                issued = await in_thread(grants.redeem, client, exchange, origin)
             case "refresh_token":
-                issued = await in_thread(grants.refresh, client, _refresh(given), origin)
+                scopes = frozenset(given["scope"].split()) if "scope" in given else None
+                again = RefreshExchange(required(given, "refresh_token"), scopes, given.get("resource"))
+                issued = await in_thread(grants.refresh, client, again, origin)
             case _:
                 raise OAuthRefused(
                     "unsupported_grant_type", "The grant types are authorization_code and refresh_token."
@@ -147,21 +144,6 @@ def required(given: Mapping[str, str], name: str) -> str:
     if name not in given:
         raise OAuthRefused("invalid_request", f"{name} is missing.")
     return given[name]
-
-
-def _code(given: Mapping[str, str]) -> CodeExchange:
-    return CodeExchange(
-        code=required(given, "code"),
-        code_verifier=required(given, "code_verifier"),
-        redirect_uri=given.get("redirect_uri"),
-        resource=given.get("resource"),
-    )
-
-
-def _refresh(given: Mapping[str, str]) -> RefreshExchange:
-    scope = given.get("scope")
-    scopes = None if scope is None else frozenset(scope.split())
-    return RefreshExchange(required(given, "refresh_token"), scopes, given.get("resource"))
 
 
 def _body_of(issued: Issued) -> JsonObject:

@@ -6,18 +6,16 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 import anyio
 import structlog
 from anyio.lowlevel import checkpoint
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from auth.memory_policy import may_read_memory
-from auth.policy import may_read
 from auth.principal import Principal
 from stores.jobs import JobNotice
-from stores.records import RAW_MEMORY, Change, JsonObject, Position
+from stores.ledger.feed import FeedReads
+from stores.records import RAW_MEMORY, Change, JsonObject
 from tools.runtime.threads import in_thread
 
 BUFFER = 256
@@ -44,16 +42,6 @@ class Event:
     timestamp: datetime
 
 
-class Feed(Protocol):
-    """The change feed that the hub reads."""
-
-    def changes(self, organization_id: str, after: int, limit: int) -> list[Change]:
-        """Return changes after a sequence number, in order."""
-
-    def head(self, organization_id: str) -> Position:
-        """Return the end of the feed."""
-
-
 @dataclass(slots=True)
 class Subscription:
     """One subscriber; `principal` has its present rights."""
@@ -70,7 +58,8 @@ class Subscription:
 
     def offer(self, event: Event, visibility: str, earlier: Principal | None = None) -> None:
         """Queue an event that the principal or `earlier` may read; cut off if full."""
-        may = any(each is not None and _may_hear(each, visibility) for each in (self.principal, earlier))
+        listeners = [self.principal, *([earlier] if earlier is not None else [])]
+        may = any(visibility in each.visible or visibility in each.captures for each in listeners)
         if self.ended.is_set() or not may:
             return
         try:
@@ -103,14 +92,10 @@ def _has_expired(now: datetime, principal: Principal) -> bool:
     return principal.until is not None and principal.until <= now
 
 
-def _may_hear(principal: Principal, visibility: str) -> bool:
-    return may_read(principal, visibility) or may_read_memory(principal, visibility)
-
-
 class EventHub:
     def __init__(
         self,
-        feed: Feed,
+        feed: FeedReads,
         applied: Callable[[str, int], bool],
         renewed: Callable[[Principal], Principal | None] = lambda principal: principal,
     ) -> None:
