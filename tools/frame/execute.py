@@ -1,6 +1,7 @@
 """Run operations for REST and MCP: check rights, apply once per key."""
 
 import hashlib
+import inspect
 import json
 from dataclasses import replace
 
@@ -87,7 +88,10 @@ async def _run(app: App, operation: Operation, call: Call, request: Request) -> 
         warnings: list[str] = []
         if operation.scope == "write":
             request, warnings = await in_thread(screened, operation, request, app.settings.secrets)
-        result: Result = await operation.run(app, call, request)
+        if inspect.iscoroutinefunction(operation.run):
+            result: Result = await operation.run(app, call, request)
+        else:
+            result = await in_thread(operation.run, app, call, request)
     except EngrainError as error:
         if projects is not None and "project" in error.details:
             await in_thread(projects.suggest, error)

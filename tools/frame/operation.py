@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
@@ -150,6 +150,8 @@ class Route:
     """Rate limit per caller or address, such as `5/minute`."""
     takes_form: bool = False
     """Accept a form as well as JSON, as OAuth clients send it."""
+    unready: Callable[[Any], bool] | None = None
+    """Tells a result that is answered with 503."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,8 @@ class Download(Result):
     file_name: str
 
 
-Run = Callable[["App", Call, Any], Awaitable[Any]]
+Run = Callable[["App", Call, Any], Any]
+"""A coroutine function, or one that blocks, which runs in a worker thread."""
 
 
 @dataclass(frozen=True, slots=True)
