@@ -150,8 +150,6 @@ class Route:
     """Rate limit per caller or address, such as `5/minute`."""
     takes_form: bool = False
     """Accept a form as well as JSON, as OAuth clients send it."""
-    unready: Callable[[Any], bool] | None = None
-    """Tells a result that is answered with 503."""
 
 
 @dataclass(frozen=True, slots=True)

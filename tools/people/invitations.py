@@ -39,18 +39,13 @@ class AcceptRequest(Request):
     token: Identifier = Field(description="The token at the end of the invitation's address.")
 
 
-class PendingView(Result):
-    """An offer that holds."""
+class MadeInvitationView(Result):
+    """An invitation that was just made; its address is shown this once."""
 
     id: str
     email: str
     role: Role
     expires_at: datetime
-
-
-class MadeInvitationView(PendingView):
-    """An invitation that was just made; its address is shown this once."""
-
     accept_url: str
 
 
@@ -64,10 +59,14 @@ class InvitedView(Result):
     )
 
 
-class InvitationView(PendingView):
+class InvitationView(Result):
     """An invitation that nobody has accepted yet."""
 
+    id: str
+    email: str
+    role: Role
     created_at: datetime
+    expires_at: datetime
 
 
 class InvitationsView(Result):

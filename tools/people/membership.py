@@ -58,10 +58,9 @@ class ChangeMemberRequest(MemberRequest):
 
 
 class Joined(Result):
-    """Base of members: who, and since when."""
+    """Base of members."""
 
     user: PersonView
-    created_at: datetime | None
 
     @classmethod
     def of(cls, record: Any, **more: Any) -> Self:
