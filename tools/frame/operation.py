@@ -14,6 +14,7 @@ from auth.origin import Origin
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired
 from stores.records import JsonObject, Role
+from tools.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from stores.ledger import Claim
@@ -184,6 +185,10 @@ class Download(Result):
 
 Run = Callable[["App", Call, Any], Any]
 """A coroutine function, or one that blocks, which runs in a worker thread."""
+
+
+async def perform(run: Run, app: "App", call: Call, request: Request) -> Any:
+    return await (run(app, call, request) if inspect.iscoroutinefunction(run) else in_thread(run, app, call, request))
 
 
 @dataclass(frozen=True, slots=True)

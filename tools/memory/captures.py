@@ -18,7 +18,6 @@ from tools.memory.proposals import proposals
 from tools.records.entity_models import EntityId, Wanted
 from tools.records.memory_models import RawMemoryView, memory_fields
 from tools.records.receipts import capture_receipt
-from tools.runtime.threads import in_thread
 
 SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
 
@@ -63,7 +62,7 @@ class CaptureRequest(Request):
     capture_id: EntityId = Field(description="The raw memory's id.")
 
 
-async def list_captures(app: App, call: Call, request: ListCapturesRequest) -> CapturesView:
+def list_captures(app: App, call: Call, request: ListCapturesRequest) -> CapturesView:
     """List the raw memories that the caller may read, diaries and candidates included, the latest first."""
     caller = call.caller
     query = CaptureQuery(
@@ -75,23 +74,19 @@ async def list_captures(app: App, call: Call, request: ListCapturesRequest) -> C
         limit=request.limit,
         offset=request.offset,
     )
-
-    def read() -> CapturesView:
-        listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
-        return CapturesView(
-            captures=_views(app, caller, listed),
-            total=total,
-            limit=request.limit,
-            offset=request.offset,
-            has_more=request.offset + request.limit < total,
-        )
-
-    return await in_thread(read)
+    listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
+    return CapturesView(
+        captures=_views(app, caller, listed),
+        total=total,
+        limit=request.limit,
+        offset=request.offset,
+        has_more=request.offset + request.limit < total,
+    )
 
 
-async def get_capture(app: App, call: Call, request: CaptureRequest) -> CaptureView:
+def get_capture(app: App, call: Call, request: CaptureRequest) -> CaptureView:
     """Read one raw memory whole, with what became of it."""
-    return await in_thread(_read, app, call.caller, request.capture_id)
+    return _read(app, call.caller, request.capture_id)
 
 
 class ReviewCaptureRequest(CaptureRequest):
@@ -100,33 +95,25 @@ class ReviewCaptureRequest(CaptureRequest):
     review_state: ReviewState = Field(description="The new state.")
 
 
-async def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> CaptureView:
+def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> CaptureView:
     """Say what becomes of a raw memory: pending ones are promoted, archived or deferred; deferred ones go anywhere."""
-
-    def write() -> CaptureView:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            memory = present_capture(tx, caller, request.capture_id)
-            require_reviewer(caller, memory)
-            settle(tx, memory, request.review_state)
-        view = _read(app, caller, request.capture_id)
-        return view.model_copy(update={"mutation_receipt": capture_receipt(app, call, [request.capture_id])})
-
-    return await in_thread(write)
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        memory = present_capture(tx, caller, request.capture_id)
+        require_reviewer(caller, memory)
+        settle(tx, memory, request.review_state)
+    view = _read(app, caller, request.capture_id)
+    return view.model_copy(update={"mutation_receipt": capture_receipt(app, call, [request.capture_id])})
 
 
-async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
+def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
     """Erase a raw memory for good: an entity made of it stays, an experience goes. Its author and admins may."""
-
-    def write() -> None:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            memory = present_capture(tx, caller, request.capture_id)
-            require_erasable_memory(caller, memory.entity)
-            erase_made(tx, memory.entity)
-            tx.records.delete_entity(memory.entity.id)
-
-    await in_thread(write)
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        memory = present_capture(tx, caller, request.capture_id)
+        require_erasable_memory(caller, memory.entity)
+        erase_made(tx, memory.entity)
+        tx.records.delete_entity(memory.entity.id)
     return Nothing()
 
 

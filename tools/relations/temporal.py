@@ -15,7 +15,6 @@ from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
 from tools.records.entity_models import EntityId
 from tools.records.linking import fact_of
 from tools.relations.relations import is_current
-from tools.runtime.threads import in_thread
 
 LIMIT = 200
 
@@ -79,15 +78,12 @@ class TemporalAnswer(Result):
     has_more: bool
 
 
-async def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
+def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
     """Ask what was related to what at a moment, how that changed over time, and which facts were called off.
 
     `total` counts the edges of the answer; where there are more, `has_more` is true.
     """
-    return await in_thread(_temporal, app, call.caller, request)
-
-
-def _temporal(app: App, caller: Principal, request: TemporalRequest) -> TemporalAnswer:
+    caller = call.caller
     now = app.clock()
     as_of = optional_moment(request.as_of, now=now, field="as_of")
     known_at = optional_moment(request.known_at, now=now, field="known_at")

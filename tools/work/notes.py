@@ -104,21 +104,16 @@ class NotesView(Result):
     count: int = Field(description="How many notes are in this answer.")
 
 
-async def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
+def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
     """Read the notes that were written on a task, the newest first."""
-
-    def read() -> list[NoteView]:
-        caller = call.caller
-        task = app.ledger.records.entity(caller.organization_id, request.task_id)
-        if task is None or task.entity_type != "task" or not may_reach(caller, task):
-            raise no_such("task", request.task_id)
-        notes = app.ledger.records.notes_about(
-            caller.organization_id, task.id, visibility=caller.visible, limit=request.limit
-        )
-        return [note_view(note, task.id) for note in notes]
-
-    notes = await in_thread(read)
-    return NotesView(notes=notes, count=len(notes))
+    caller = call.caller
+    task = app.ledger.records.entity(caller.organization_id, request.task_id)
+    if task is None or task.entity_type != "task" or not may_reach(caller, task):
+        raise no_such("task", request.task_id)
+    notes = app.ledger.records.notes_about(
+        caller.organization_id, task.id, visibility=caller.visible, limit=request.limit
+    )
+    return NotesView(notes=[note_view(note, task.id) for note in notes], count=len(notes))
 
 
 OPERATIONS = (

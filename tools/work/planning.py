@@ -101,20 +101,20 @@ class Taken:
         return {"id": self.task.id, "name": self.task.name, **found}
 
 
-async def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
+def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
     """Put the open tasks of a project or epic in order.
 
     What can go on comes before what waits or is blocked; then by priority, due date, how many tasks wait for it, age.
     """
-    ranked = await in_thread(_ranked, app, call.caller, request.entity_id)
+    ranked = _ranked(app, call.caller, request.entity_id)
     shown = ranked[: request.limit]
     message = f"{len(ranked)} open tasks, {sum(each.is_ready for each in ranked)} of them can go on"
     return Advice(message=message, data={"tasks": [each.shown() for each in shown], "total": len(ranked)})
 
 
-async def suggest(app: App, call: Call, request: SuggestRequest) -> Advice:
+def suggest(app: App, call: Call, request: SuggestRequest) -> Advice:
     """Suggest which tasks to take up next: not begun yet, and waiting for nothing."""
-    ranked = await in_thread(_ranked, app, call.caller, request.entity_id)
+    ranked = _ranked(app, call.caller, request.entity_id)
     free = [
         each
         for each in ranked
@@ -126,14 +126,10 @@ async def suggest(app: App, call: Call, request: SuggestRequest) -> Advice:
     return Advice(message=message, data={"tasks": [each.shown() for each in free[: request.limit]], "total": len(free)})
 
 
-async def detect_cycles(app: App, call: Call, request: PlanRequest) -> Advice:
+def detect_cycles(app: App, call: Call, request: PlanRequest) -> Advice:
     """Find tasks of a project or epic that wait for each other in a circle."""
-
-    def read() -> list[list[str]]:
-        tasks = _tasks(app, call.caller, request.entity_id)
-        return circles(_before(app, call.caller, tasks))
-
-    found = await in_thread(read)
+    tasks = _tasks(app, call.caller, request.entity_id)
+    found = circles(_before(app, call.caller, tasks))
     message = f"{len(found)} circles of dependencies" if found else "No circle of dependencies"
     return Advice(message=message, data={"cycles": [[*circle] for circle in found]})
 
