@@ -59,7 +59,6 @@ class Accounts:
     passwords: Passwords
     clock: Callable[[], datetime]
     public_scope: bool = False
-    """Enable the memory scope `public`."""
     recent: RecentPrincipals = field(default_factory=RecentPrincipals)
 
     def create(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> User:
@@ -257,7 +256,6 @@ class Accounts:
         )
 
     def signed_in(self, identity: Identity, session: Session) -> SignedIn:
-        """Make both tokens of a stored session."""
         whose, ends = (session.user_id, session.organization_id, session.id), session.expires_at
         lifetime = min(self.tokens.access_lifetime, ends - self.clock())
         return SignedIn(
@@ -340,7 +338,6 @@ def log_out(
 
 
 def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:
-    """End a session; return False if there is none. Blocks."""
     session = accounts.ledger.people.session(session_id)
     if session is None or session.user_id != user_id:
         return False

@@ -19,7 +19,6 @@ from stores.ledger import AuditDraft, Ledger
 from stores.records import ApiKey, Identity
 
 PREFIX_LENGTH = 16
-"""Prefixes have 48 random bits."""
 
 _KEY = re.compile(r"sk_(?:live|test)_[A-Za-z0-9_-]{43}")
 _PURPOSE = b"engrain api keys 1"

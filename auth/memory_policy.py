@@ -173,7 +173,6 @@ def derived_visibility(memory: Entity) -> Visibility:
 
 
 def narrower(asked: Visibility, source: Visibility) -> Visibility:
-    """Return the narrower visibility; the source's if they are unrelated."""
     if source.key == ORGANIZATION or asked.key.startswith(private_key("")):
         return asked
     return source

@@ -17,7 +17,6 @@ RawHeader = tuple[bytes, bytes]
 
 
 def read_cookies(headers: Headers) -> dict[str, str]:
-    """Read the cookies of a request; skip malformed ones."""
     found: dict[str, str] = {}
     for line in headers.getlist("cookie"):
         found.update(cookie_parser(line))

@@ -58,7 +58,6 @@ class LogSocket(EventSocket):
         return principal
 
     async def serve(self, socket: WebSocket, principal: Principal) -> None:
-        """Send log entries until either side closes."""
         wanted = filter_of(socket.scope)
         entries, tail = anyio.create_memory_object_stream[JsonObject](BUFFER)
         with entries, tail, self.app.logs.telling(principal.organization_id, offering(entries)):
@@ -81,7 +80,6 @@ class LogListener(Listener):
         return *super().parts(), self.watch
 
     async def tell(self) -> None:
-        """Send entries until the caller loses the right or does not keep up."""
         async for entry in self.tail:
             if not await self.still_allowed():
                 return
@@ -90,14 +88,12 @@ class LogListener(Listener):
         await close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
 
     async def watch(self) -> None:
-        """Watch the events until the session or the right ends."""
         async for _ in self.subscription:
             if not await self.still_allowed():
                 return
         await self.end()
 
     async def renewed(self) -> bool:
-        """Authenticate again, and check the right."""
         return await super().renewed() and await self.still_allowed()
 
     async def still_allowed(self) -> bool:

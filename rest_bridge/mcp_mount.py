@@ -42,7 +42,6 @@ from tools.runtime.threads import in_thread
 BODY_LIMIT = 8 * 1024 * 1024
 REMEMBERED_ENDS = 10_000
 RECHECK_S = 2.0
-"""Interval of checking the credential."""
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
@@ -51,8 +50,6 @@ _VERSION_HEADER = "mcp-protocol-version"
 
 
 class McpMount:
-    """The ASGI endpoint at `/mcp`."""
-
     def __init__(
         self,
         server: Server[Any],
@@ -131,7 +128,6 @@ class McpMount:
                 del self.ended[next(iter(self.ended))]
 
     async def serve_alone(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Serve one POST without a session."""
         manager = self.streams
         if "text/event-stream" not in Headers(scope=scope).get("accept", ""):
             manager = self.plain

@@ -299,7 +299,6 @@ _NAMED = ("properties", "$defs", "patternProperties", "dependentSchemas")
 
 
 def without_titles(schema: Any) -> Any:
-    """Drop the titles that pydantic makes of field names."""
     if isinstance(schema, list):
         return [without_titles(item) for item in schema]
     if not isinstance(schema, dict):

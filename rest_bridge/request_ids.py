@@ -26,7 +26,6 @@ def standing_rules(*, is_https: bool) -> list[RawHeader]:
 
 
 def missing_rules(given: Iterable[RawHeader]) -> list[RawHeader]:
-    """Return the default rules that an answer does not set itself."""
     names = {name.lower() for name, _ in given}
     return [rule for rule in (POLICY, NO_REFERRER) if rule[0] not in names]
 

@@ -205,7 +205,6 @@ class Endpoint:
         return await repeated(self.app, self.operation, credential.token, request, (key, scope["path"]))
 
     def caller(self, scope: Scope) -> Principal | None:
-        """Return the caller; `None` for a public operation."""
         if self.operation.roles is not None:
             return require_principal(scope, self.trusted_origins)
         credential: Credential | None = scope.get(CREDENTIAL)
@@ -227,7 +226,6 @@ class Endpoint:
         return key
 
     def request_of(self, scope: Scope, body: bytes) -> Request:
-        """Make the operation's request from path, query, headers and body."""
         return self.validate(self.fields_of(scope, body))
 
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:
@@ -279,7 +277,6 @@ class Endpoint:
         raise refused from None
 
     def respond(self, scope: Scope, outcome: Outcome) -> Response:
-        """Make the answer: status, JSON and session cookies."""
         if isinstance(outcome.result, Redirect):
             return self.redirect(scope, outcome.result)
         headers = {"Cache-Control": "no-store"}

@@ -118,7 +118,6 @@ class BoundedSocket(WebSocketsSansIOProtocol):
 
 
 def written(error: EngrainError) -> bytes:
-    """Serialize a refusal that ends the connection."""
     request_id = request_id_of(None)
     response = refusal(
         error,
@@ -189,8 +188,6 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
 
 
 class Server(uvicorn.Server):
-    """uvicorn with callbacks at start and stop."""
-
     def __init__(
         self, config: uvicorn.Config, on_started: Callable[[], object], on_stopping: Callable[[], object] = lambda: None
     ) -> None:
@@ -199,7 +196,6 @@ class Server(uvicorn.Server):
         self.on_stopping = on_stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start listening, then call `on_started`."""
         await super().startup(sockets)
         if self.started:
             self.on_started()

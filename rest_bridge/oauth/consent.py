@@ -34,14 +34,11 @@ TIME_TO_DECIDE = timedelta(minutes=10)
 
 
 class ConsentPage(Page):
-    """Ask a signed-in person for consent, and send the answer to the program."""
-
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         require_own_host(scope, self.app.settings)
         return await super().answer(scope, receive)
 
     async def show(self, scope: Scope) -> Response:
-        """Check the request of the client; then ask the person, after signing in."""
         query = read_query(scope)
         issuer = base_url(scope, self.app.settings)
         client = await in_thread(self.app.accounts.clients.find, only(query, "client_id") or "")
@@ -78,7 +75,6 @@ class ConsentPage(Page):
         return render(f"Let {client.name} use Engrain?", body, form_targets=[form_target(asked.redirect_uri)])
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
-        """Take the decision, once, from the session that was asked."""
         given = await read_form(scope, receive)
         visitor = visitor_of(scope)
         if visitor is None:

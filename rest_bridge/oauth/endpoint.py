@@ -75,8 +75,6 @@ def answered(body: JsonObject, status: int = 200) -> Response:
 
 
 class TokenEndpoint(ClientEndpoint):
-    """Issue tokens for a code or a refresh token."""
-
     rate = "300/minute"
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
@@ -113,7 +111,6 @@ class Revocation(ClientEndpoint):
 
 
 def origin_of(scope: Scope) -> Origin:
-    """Return the origin of a request for the audit log."""
     return Origin(scope[REQUEST_ID], client_of(scope), user_agent_of(scope))
 
 

@@ -18,8 +18,6 @@ from tools.people.device import PAGE
 
 
 class DevicePage(Page):
-    """Show the program that asks, and take the decision."""
-
     async def show(self, scope: Scope) -> Response:
         visitor = visitor_of(scope)
         if visitor is None:

@@ -35,8 +35,6 @@ _WORD = re.compile(r"[a-z_]{1,60}")
 
 
 class LoginPage(Page):
-    """Sign in by an operation, and redirect to `next` on this server."""
-
     operation = "log_in"
     fields: tuple[str, ...] = ("email", "password")
 
@@ -50,7 +48,6 @@ class LoginPage(Page):
         return await self.form(scope, onward, query, _failure(failed) if failed else None)
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
-        """Sign in, or show the reason with the form filled in, except for the password."""
         given = await read_form(scope, receive)
         onward = local_path(given.get("next"))
         try:
@@ -85,8 +82,6 @@ class LoginPage(Page):
 
 
 class SignUpPage(LoginPage):
-    """Create an account and sign in to it."""
-
     operation = "sign_up"
     fields = ("name", "email", "password")
 

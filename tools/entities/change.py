@@ -49,7 +49,6 @@ def cascade(tx: Transaction, caller: Principal, before: Entity, after: Entity) -
 
 
 def cascade_delete(tx: Transaction, caller: Principal, entity: Entity) -> None:
-    """Delete the notes of a task that is about to be deleted."""
     if entity.entity_type == "task":
         for note in tx.records.notes_about(entity.id):
             if _is_beside(caller, note, entity):

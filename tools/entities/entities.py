@@ -102,7 +102,6 @@ def chunk_metadata(place: ChunkPlace) -> JsonObject:
 
 
 async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) -> list[EntityView]:
-    """Show entities that the caller may read, document chunks with their place."""
     return await in_thread(_views, app, caller, entities)
 
 
@@ -217,7 +216,6 @@ def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) 
 
 
 def no_entity(entity_id: str) -> NotFound:
-    """Return the error for an entity that is missing or invisible."""
     return NotFound(f"There is no entity {entity_id}.")
 
 

@@ -70,7 +70,6 @@ def _seen(outline: JsonObject, text: Text) -> Iterator[Seen]:
 
 
 def _telling(text: str) -> tuple[str, int, bool]:
-    """Return the last line that tells of trouble, else the last line, and where it starts."""
     tail = max(len(text) - SCANNED, 0)
     spans = [(0, text)] if tail <= SCANNED else [(0, text[:SCANNED]), (tail, text[tail:])]
     last, worst = ("", 0), None
@@ -82,7 +81,6 @@ def _telling(text: str) -> tuple[str, int, bool]:
 
 
 def _runs(seen: Sequence[Seen]) -> Iterator[list[Seen]]:
-    """Divide the steps: a run ends with trouble, or when it is long; the last one takes all that is left."""
     run: list[Seen] = []
     ended = 0
     most = max(MOST_STEPS, -(-len(seen) // (MOST_NOTES // 2)))

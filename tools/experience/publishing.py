@@ -137,7 +137,6 @@ def keep_memory(
 
 
 def keep_payload(tx: Transaction, place: Place, outline: JsonObject, experience: Experience) -> None:
-    """Store the outline and each evidence part in a row of its own."""
     head = ("{}", json.dumps(outline, ensure_ascii=False))
     tx.payloads.replace_texts(place.memory_id, chain(head, experience.texts()))
 

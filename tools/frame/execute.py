@@ -25,7 +25,6 @@ _PURPOSE = b"engrain idempotent bodies"
 
 
 def require_rights(operation: Operation, principal: Principal | None) -> None:
-    """Require the role and the scope of the operation."""
     if operation.roles is None:
         return
     if principal is None:

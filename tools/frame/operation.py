@@ -101,8 +101,6 @@ class Redirect(Result):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of an operation."""
-
     principal: Principal | None
     """None for a public operation."""
     claim: "Claim | None" = None
@@ -155,8 +153,6 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An operation's MCP tool."""
-
     title: str
     read_only: bool
     destructive: bool = False

@@ -118,7 +118,6 @@ def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
 
 
 def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawMemory:
-    """Read a raw memory that the caller may read, in an open transaction."""
     return _readable(caller, capture_id, tx.memories.memory(capture_id))
 
 
@@ -130,7 +129,6 @@ def _readable(caller: Principal, capture_id: str, memory: RawMemory | None) -> R
 
 
 def require_reviewer(caller: Principal, memory: RawMemory) -> None:
-    """Refuse that somebody who may only read a memory says what becomes of it."""
     if not may_change_memory(caller, memory.entity):
         raise Forbidden(
             "You may read this memory but not review it.",

@@ -65,7 +65,6 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
 
 
 def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) -> tuple[EntityDraft, Capture]:
-    """Draft a raw memory for `Transaction.create_memory`."""
     place = writable_memory(caller, scope_of(fields))
     draft = _draft(fields, place)
     require_not_rejected(tx, [draft])

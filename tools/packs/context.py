@@ -348,7 +348,6 @@ def _of_notes(asked: SearchRequest) -> SearchRequest:
 
 
 def _with_notes(found: SearchResponse, notes: SearchResponse) -> SearchResponse:
-    """Rank distilled notes beside the other results, in places that these cannot take."""
     others = found.results[: found.limit - len(notes.results)]
     merged = sorted([*others, *notes.results], key=lambda each: -each.score)
     counts = {name: getattr(found, name) + getattr(notes, name) for name in ("total", "graph_count")}

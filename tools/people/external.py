@@ -91,7 +91,6 @@ def require_codehost(app: App) -> CodeHost:
 
 
 async def leave(app: App, call: Call, client: CodeHost | OidcClient, attempt: Attempt) -> Redirect:
-    """Store an attempt and redirect the browser to the provider."""
     state, _ = new_token()
     url, held = await client.authorize_url(attempt, state), call.cookies.get(STATE_COOKIE, "")
     cookie = await in_thread(app.providers.attempts.begin, attempt, state, held)
@@ -99,7 +98,6 @@ async def leave(app: App, call: Call, client: CodeHost | OidcClient, attempt: At
 
 
 async def return_of(app: App, call: Call, provider: str, state: str | None) -> tuple[Attempt, str]:
-    """Consume the attempt of a returning browser; return it with the new cookie."""
     return await in_thread(app.providers.attempts.end, provider, state or "", call.cookies.get(STATE_COOKIE, ""))
 
 
@@ -114,13 +112,11 @@ def code_of(request: CallbackRequest) -> str:
 
 
 def back_to_log_in(app: App, attempt: Attempt, held: str, error: str) -> Redirect:
-    """Redirect the browser to the sign-in page, with the provider's error code."""
     page = app.providers.destinations.log_in(error, attempt.goes_to)
     return Redirect(location=page, cookies=(_state_cookie(held),))
 
 
 def arrive(attempt: Attempt, held: str, signed: SignedIn, refresh: Cookie) -> Redirect:
-    """Redirect the signed-in browser to its destination."""
     access = Cookie(name=ACCESS_COOKIE, value=signed.access_token, lifetime_s=signed.expires_in)
     return Redirect(location=attempt.goes_to, cookies=(access, refresh, _state_cookie(held)))
 

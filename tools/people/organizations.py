@@ -90,7 +90,6 @@ def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Ro
 
 
 def no_organization(slug: str) -> NotFound:
-    """Make the error of an organization that does not exist, or not for the caller."""
     return NotFound(
         f"There is no organization {slug}.", remediation="List your organizations with GET /api/orgs and use a slug."
     )
@@ -112,8 +111,6 @@ def permit(call: Call, check: Callable[[Role, Role | None], None], slug: str | N
 
 
 def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Permit:
-    """Check again that the caller may give these roles and take the one before."""
-
     def check(actor: Role, before: Role | None) -> None:
         require_may_give(actor, *given, *([] if before is None else [before]))
 

@@ -116,7 +116,6 @@ class TeamProjectsView(Result):
 
 
 def present_team(app: App, caller: Principal, team_id: str) -> Team:
-    """Return a team of the caller's organization. Blocks."""
     require_whole(caller, "Reading teams")
     team = app.ledger.teams.team(caller.organization_id, team_id)
     if team is None:

@@ -36,8 +36,6 @@ PHRASES = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of a requested relation."""
-
     id: str
     field: str
     types: Collection[str] = ()
@@ -48,8 +46,6 @@ class Target:
 
 
 class Link(NamedTuple):
-    """A relation to record."""
-
     source: Entity
     name: str
     target_id: str
@@ -203,7 +199,6 @@ def related(source: Entity, references: Iterable[str]) -> list[Link]:
 
 
 def referred(reference: str) -> tuple[str, str]:
-    """Split a reference into relationship and id."""
     name, separator, target_id = reference.partition(":")
     if separator and name.upper() in RELATIONSHIP_TYPES:
         return name.upper(), target_id

@@ -175,7 +175,6 @@ def judge(app: App, caller: Principal, request: PromoteRequest) -> Judgement:
 def apply(
     app: App, call: Call, request: AutoReviewRequest, judgement: Judgement, *, has_audit: bool = True
 ) -> AutoReview:
-    """Promote a candidate that needs no review by a person. Blocks."""
     considered, known = judgement.considered, judgement.known
     if judgement.is_over:
         return review_of(judgement, request, "skip")

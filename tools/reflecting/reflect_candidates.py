@@ -162,8 +162,6 @@ class ReflectionPack(Result):
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """A relation of every kept record."""
-
     name: str
     target: Entity
     field: str

@@ -208,7 +208,6 @@ def _fields(keeping: Keeping, place: int, stored: Stored) -> EntityFields:
 def _links_of_known(
     tx: Transaction, caller: Principal, keeping: Keeping, ids: Mapping[int, str | None]
 ) -> Iterator[Link]:
-    """Link statements that are known already; `ids` are their records by place, None for new ones."""
     for place, known in enumerate(keeping.known):
         same = next((each.entity.id for each in known if each.kind == "duplicate" and each.is_certain), None)
         entity = tx.records.entity(found) if (found := ids.get(place, same)) else None
@@ -221,7 +220,6 @@ def _ties(keeping: Keeping, entity: Entity) -> list[Link]:
 
 
 def contradictions(entity: Entity, known: Iterable[Known]) -> list[Link]:
-    """Return the links of a new entity to the records that it contradicts."""
     return [
         Link(entity, "CONTRADICTS", each.entity.id, SURFACE, provenance={"from": SURFACE, "reason": each.kind})
         for each in known

@@ -83,7 +83,6 @@ def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) ->
 
 
 def unwanted(app: App, plan: Plan, neighbours: Collection[str]) -> set[str]:
-    """Return neighbours that the filter excludes."""
     if plan.as_of is not None:
         then = app.ledger.records.entities_at(plan.organization_id, neighbours, plan.as_of)
         return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}

@@ -16,8 +16,6 @@ ProjectChange = Literal["project_member_added", "project_role_changed", "project
 
 @dataclass(frozen=True, slots=True)
 class ProjectNews:
-    """A change of a user's role in a project."""
-
     user_id: str
     project_id: str
     change: ProjectChange
@@ -25,7 +23,6 @@ class ProjectNews:
 
 
 async def announce_member(app: App, organization_id: str, user_id: str, change: MemberChange, role: Role) -> None:
-    """Announce a change of members to everybody in the organization."""
     data: JsonObject = {"user_id": user_id, "change_type": change, "org_role": role}
     await app.events.announce(organization_id, [(Event("permission_changed", data, app.clock()), ORGANIZATION)])
 
@@ -39,7 +36,6 @@ async def renew_account(app: App, user_id: str) -> None:
 
 
 async def announce_project_members(app: App, organization_id: str, news: Iterable[ProjectNews]) -> None:
-    """Announce changes of project members to present and former readers."""
     await app.events.announce(
         organization_id, [(_project_event(app, each), project_key(each.project_id)) for each in news]
     )

@@ -72,7 +72,6 @@ class Subscription:
         return not self.ended.is_set() and self._send.statistics().current_buffer_used > BUFFER // 2
 
     def cut_off(self, *, signed_out: bool = False) -> None:
-        """End the subscription after the queued events."""
         self.signed_out = self.signed_out or signed_out
         self.ended.set()
         self._send.close()
@@ -80,8 +79,6 @@ class Subscription:
 
 @dataclass(slots=True)
 class _Channel:
-    """Subscribers of one organization, and the position in its feed."""
-
     cursor: int
     subscribers: list[Subscription] = field(default_factory=list)
     awaiting: dict[str, Change] = field(default_factory=dict)
@@ -145,12 +142,10 @@ class EventHub:
             subscription.cut_off(signed_out=True)
 
     async def renew(self, organization_id: str) -> None:
-        """Renew the rights of an organization's subscribers."""
         if (channel := self._channels.get(organization_id)) is not None:
             await self._renew(channel)
 
     async def renew_user(self, user_id: str) -> None:
-        """Renew the rights of a user's subscriptions."""
         for channel in list(self._channels.values()):
             await self._renew(channel, lambda each: each.user_id == user_id)
 
@@ -162,12 +157,10 @@ class EventHub:
         self._bell.set()
 
     def tell_job(self, notice: JobNotice) -> None:
-        """Queue an event for the next ring."""
         if (channel := self._channels.get(notice.organization_id)) is not None:
             channel.jobs.append(notice)
 
     async def run(self) -> None:
-        """Send events of the feeds, until cancelled."""
         while True:
             with anyio.move_on_after(POLL_S):
                 await self._bell.wait()

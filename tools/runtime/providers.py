@@ -15,8 +15,6 @@ from tools.runtime.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    """The sign-in providers of one server, and what they share."""
-
     codehost: CodeHost | None
     oidc: Mapping[str, OidcClient]
     attempts: Attempts

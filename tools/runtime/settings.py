@@ -300,7 +300,6 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
 
 
 def unknown_settings(environ: Mapping[str, str]) -> list[str]:
-    """Return a warning for each unknown `ENGRAIN_*` name."""
     known = {*Settings.model_fields, *CLIENT_SETTINGS}
     return [_unknown(name) for name in _named(environ, _providers(environ)) if _field_of(name) not in known]
 

@@ -95,7 +95,6 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
 
 def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
-    """Answer a search. Blocks."""
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None

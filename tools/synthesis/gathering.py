@@ -249,7 +249,6 @@ def _judged(
 
 
 def _withheld_keys(app: App, caller: Principal, project_id: str | None) -> frozenset[str]:
-    """Return the projects, teams and shared spaces of which withheld records are counted; none for a narrowed key."""
     organization = caller.organization_id
     found = None if caller.is_narrowed else app.ledger.people.caller(caller.user_id, organization, None)
     if found is None:

@@ -66,8 +66,6 @@ class EstimateRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """An open task with its open dependencies."""
-
     task: Entity
     waits_for: tuple[str, ...]
     holds_up: int
@@ -90,8 +88,6 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A similar done task with its actual hours."""
-
     task: Entity
     similarity: float
     hours: float

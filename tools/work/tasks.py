@@ -133,7 +133,6 @@ def _dependencies(request: UpdateTaskRequest, task: Entity) -> list[Any]:
 
 
 def nothing_to_change(model: type[Request], beside: set[str]) -> InvalidRequest:
-    """Return the error for a change without any field to change."""
     names = [name for name in model.model_fields if name not in beside]
     return InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(names)}.")
 

@@ -79,8 +79,6 @@ def nothing(tx: Transaction, caller: Principal, before: Entity, after: Entity) -
 
 @dataclass(frozen=True, slots=True)
 class WorkChange:
-    """A change of one task or epic."""
-
     action: str
     message: str
     request: OnTask | OnEpic
@@ -167,12 +165,10 @@ def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> E
 
 
 def no_such(kind: str, entity_id: str) -> NotFound:
-    """Return the error for a task or epic that is missing or invisible."""
     return NotFound(f"There is no {kind} {entity_id}.", remediation="Check the id: `explore` with `types` lists them.")
 
 
 def task_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> TaskDone:
-    """Build the result; `data` is merged with status and revision."""
     return TaskDone(
         action=action,
         task_id=done.entity.id,
@@ -183,7 +179,6 @@ def task_done(app: App, call: Call, action: str, message: str, done: Done, **dat
 
 
 def shown(done: Done, data: JsonObject) -> JsonObject:
-    """Merge status and revision with the data that is not null."""
     given: JsonObject = without_none(data)
     return {"status": done.entity.metadata.get("status"), "revision": done.entity.revision, **given}
 
@@ -234,7 +229,6 @@ def of_project(subject: Entity) -> JsonObject:
 
 
 def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) -> None:
-    """Relate a task to the records that helped with it."""
     for cited in dict.fromkeys(ids):
         record = tx.records.entity(cited)
         if record is None or not may_read(caller, record.visibility):

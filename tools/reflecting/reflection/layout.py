@@ -36,7 +36,6 @@ _CLOSERS = '"”’»)'
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence, stripped."""
     whole = [match.span() for match in _WHOLE.finditer(text)]
     start, index = 0, 0
     for at, end in (match.span() for match in _END.finditer(text)):

@@ -30,7 +30,6 @@ TURNS = (
     ("on", "off"), ("up", "down"), ("before", "after"), ("until", "after"), ("above", "below"), ("over", "under"),
     ("first", "last"), ("in", "out"), ("more", "less"),
 )  # fmt: skip
-"""Opposites among the stop words."""
 _TURNING = frozenset(word for pair in TURNS for word in pair) | {"only", "once"}
 _PREPOSITIONS = frozenset({"in", "on", "over", "up", "under", "out"})
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "s")
@@ -68,7 +67,6 @@ def terms(text: str) -> Terms:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Cut the ending of an English word, roughly, in British or American spelling."""
     word = in_one_spelling(word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM and not word.endswith(_NO_ENDINGS):
