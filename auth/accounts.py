@@ -119,7 +119,10 @@ class Accounts:
         fresh = str(uuid.uuid4())
         session = self.ledger.people.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
         if session == "reused":
-            self._note_reuse(claims.session_id, origin)
+            if (ended := self.ledger.people.session(claims.session_id)) is not None:
+                said: JsonObject = {"user_id": ended.user_id}
+                audit = AuditDraft("session.reuse", ended.organization_id, None, ended.id, said, origin.described())
+                self.ledger.audit.append(audit)
             raise TokenReplayed(claims.user_id)
         if isinstance(session, str) or session.user_id != claims.user_id:
             raise AuthenticationRequired("The refresh token was already used or revoked.", remediation="Log in again.")
@@ -127,12 +130,6 @@ class Accounts:
         if identity is None:
             raise AuthenticationRequired("The session has ended.")
         return self.signed_in(identity, session)
-
-    def _note_reuse(self, session_id: str, origin: Origin) -> None:
-        if (session := self.ledger.people.session(session_id)) is not None:
-            details: JsonObject = {"user_id": session.user_id}
-            draft = AuditDraft("session.reuse", session.organization_id, None, session.id, details, origin.described())
-            self.ledger.audit.append(draft)
 
     def switch(
         self, session_id: str, organization_id: str, audit: AuditDraft | None = None, origin: Origin = NOWHERE

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from auth.accounts import Accounts, SignedIn
@@ -12,7 +12,7 @@ from auth.principal import Principal
 from auth.rights import require_session
 from stores.errors import NotFound
 from stores.ledger import AuditDraft, DeviceLogin, DeviceRefusal
-from stores.records import Session
+from stores.records import JsonObject, Session
 
 LIFETIME = timedelta(minutes=10)
 INTERVAL_S = 5
@@ -36,18 +36,10 @@ class StartedDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class AskingDevice:
-    """A waiting device by its own, unproven description."""
-
-    client_name: str
-    address: str
-    user_agent: str
-
-
-@dataclass(frozen=True, slots=True)
 class WaitingDevice:
     user_code: str
-    asking: AskingDevice
+    details: JsonObject
+    """The device's own, unproven description."""
     started_at: datetime
     expires_at: datetime
 
@@ -58,11 +50,11 @@ class Devices:
 
     accounts: Accounts
 
-    def start(self, asking: AskingDevice) -> StartedDevice:
+    def start(self, details: JsonObject) -> StartedDevice:
         """Start a device login; both codes are stored as hashes only."""
         (device_code, device_hash), user_code = new_token(), new_user_code()
         expires_at = self.accounts.clock() + LIFETIME
-        login = DeviceLogin(device_hash, self._hash(user_code), asdict(asking), INTERVAL_S, expires_at=expires_at)
+        login = DeviceLogin(device_hash, self._hash(user_code), details, INTERVAL_S, expires_at=expires_at)
         self.accounts.ledger.device_logins.start(login)
         return StartedDevice(device_code, user_code, int(LIFETIME.total_seconds()), INTERVAL_S)
 
@@ -76,8 +68,7 @@ class Devices:
                 remediation="Check the code that the program shows; if it is older than ten minutes, start the login "
                 "again.",
             )
-        asking = AskingDevice(**{name: str(value) for name, value in found.details.items()})
-        return WaitingDevice(user_code, asking, found.expires_at - LIFETIME, found.expires_at)
+        return WaitingDevice(user_code, found.details, found.expires_at - LIFETIME, found.expires_at)
 
     def approve(self, caller: Principal, user_code: str, organization_id: str, audit: AuditDraft) -> None:
         self.accounts.ledger.device_logins.approve(self._hash(user_code), caller.user_id, organization_id, audit)

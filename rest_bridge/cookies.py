@@ -61,14 +61,11 @@ def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:
         return
     headers = Headers(scope=scope)
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    if origin in trusted or ((site or "none") in ("same-origin", "none") and _is_ours(origin, headers, site)):
+    is_ours = site is not None or origin is None or urlsplit(origin).netloc == headers.get("host")
+    if origin in trusted or ((site or "none") in ("same-origin", "none") and is_ours):
         return
     raise Forbidden(
         "This request comes from another site and carries only the session cookie.",
         code="cross_origin_refused",
         remediation="Send the access token as a bearer token, or add the page's origin to ENGRAIN_CORS_ORIGINS.",
     )
-
-
-def _is_ours(origin: str | None, headers: Headers, site: str | None) -> bool:
-    return site is not None or origin is None or urlsplit(origin).netloc == headers.get("host")

@@ -296,6 +296,7 @@ def render_page(document: Mapping[str, Any]) -> str:
 
 _NAMED = ("properties", "$defs", "patternProperties", "dependentSchemas")
 """Keywords whose keys are names that somebody chose, not keywords."""
+_VALUES = ("default", "const", "enum", "examples")
 
 
 def without_titles(schema: Any) -> Any:
@@ -304,11 +305,9 @@ def without_titles(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {
-        key: {name: without_titles(field) for name, field in value.items()} if key in _NAMED else _value(key, value)
+        key: {name: without_titles(field) for name, field in value.items()}
+        if key in _NAMED
+        else (value if key in _VALUES else without_titles(value))
         for key, value in schema.items()
         if key != "title"
     }
-
-
-def _value(key: str, value: Any) -> Any:
-    return value if key in ("default", "const", "enum", "examples") else without_titles(value)

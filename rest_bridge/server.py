@@ -146,7 +146,8 @@ Listening = Callable[[str], None]
 
 
 def serve(settings: Settings, on_listening: Listening | None = None) -> None:
-    limit_arenas()
+    with contextlib.suppress(AttributeError, OSError):  # Freed memory returns to the OS; not every libc has this.
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
     listener = bind(settings.host, settings.port)
     # 0 was a wish: invitations say under which port they are accepted.
     settings = settings.model_copy(update={"port": listener.getsockname()[1]})
@@ -160,12 +161,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def limit_arenas() -> None:
-    """Limit glibc's malloc arenas, so that freed memory returns to the OS."""
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
 
 
 async def _serve(settings: Settings, listener: socket.socket, on_listening: Listening | None) -> None:

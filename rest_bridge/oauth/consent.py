@@ -196,7 +196,8 @@ def checked_request(client: RegisteredClient, target: Destination, query: Query,
         raise OAuthRefused("unsupported_response_type", "response_type is code.")
     if only(query, "response_mode") not in (None, "query"):
         raise OAuthRefused("invalid_request", "response_mode is query.")
-    _require_scope(only(query, "scope"))
+    if (scope := only(query, "scope")) is not None and SCOPE not in scope.split():
+        raise OAuthRefused("invalid_scope", f"The only scope is {SCOPE}.")
     if not all(same_resource(asked, resource) for asked in query.get("resource", ()) if asked):
         raise OAuthRefused("invalid_target", f"The only resource here is {resource}.")
     return AuthorizationRequest(
@@ -217,8 +218,3 @@ def _challenge(query: Query) -> str:
     if not _CHALLENGE.fullmatch(challenge):
         raise OAuthRefused("invalid_request", "code_challenge is the base64url of a SHA-256, 43 characters.")
     return challenge
-
-
-def _require_scope(asked: str | None) -> None:
-    if asked is not None and SCOPE not in asked.split():
-        raise OAuthRefused("invalid_scope", f"The only scope is {SCOPE}.")

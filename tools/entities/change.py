@@ -195,8 +195,8 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     def change(current: Entity) -> Entity:
         plain = {name: getattr(request, name) for name in given if name != "metadata"}
         lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
-        changed = replace(current, **{**plain, **lists})
-        return changed if metadata is None else _with_metadata(tx, caller, changed, metadata)
+        after = replace(current, **{**plain, **lists})
+        return after if metadata is None else _with_metadata(tx, caller, after, metadata)
 
     updated = tx.records.update_entity(
         request.entity_id,
@@ -208,7 +208,8 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     if updated.project_id != before.project_id:
         require_entry(caller, updated)
     grant_project(tx, updated)
-    audit_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
+    changed = [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
+    audit_project(tx, call, "project.update", updated, {"changed": [*changed]})
     cascade(tx, caller, before, updated)
     contain(tx, caller, before, updated)
     if updated.source_id is not None:
@@ -245,10 +246,6 @@ def _relabelled(
 
 def _is_given(request: UpdateEntityRequest, name: str) -> bool:
     return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
-
-
-def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonValue]:
-    return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
 
 
 def _present(tx: Transaction, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:

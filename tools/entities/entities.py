@@ -238,12 +238,8 @@ def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: 
         else app.ledger.records.entities_at(organization, ids, as_of)
     )
     return [
-        RelatedEntity(
-            id=other.id,
-            name=other.name,
-            entity_type=other.entity_type,
-            relationship=relation.name,
-            direction="outgoing" if relation.source_id == entity_id else "incoming",
+        RelatedEntity.of(
+            other, relationship=relation.name, direction="outgoing" if relation.source_id == entity_id else "incoming"
         )
         for relation, end in ends
         if (other := there.get(end)) is not None and may_read(caller, other.visibility)

@@ -136,19 +136,20 @@ def require_reviewer(caller: Principal, memory: RawMemory) -> None:
         )
 
 
-def settle(tx: Transaction, memory: RawMemory, state: ReviewState, *, entity_id: str | None = None) -> RawMemory:
+def settle(tx: Transaction, memory: RawMemory, state: ReviewState) -> RawMemory:
     """Move a raw memory to a state of its review; saying the same again changes nothing."""
     before = memory.capture
-    made = entity_id or before.entity_id
-    if (before.review_state, before.entity_id) == (state, made):
+    if before.review_state == state:
         return memory
-    if before.review_state in SETTLED and before.review_state != state:
+    if before.review_state in SETTLED:
         raise Conflict(
             f"This memory is {before.review_state}, which no review changes any more.",
             remediation="Keep it as it is, or store what is to be said now as a new memory.",
             details={"actual": before.review_state, "expected": "pending or deferred"},
         )
-    return tx.memories.settle_memory(memory.entity.id, review_state=state, entity_id=made, candidate=before.candidate)
+    return tx.memories.settle_memory(
+        memory.entity.id, review_state=state, entity_id=before.entity_id, candidate=before.candidate
+    )
 
 
 def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:

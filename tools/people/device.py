@@ -1,14 +1,14 @@
 """Device login (RFC 8628) for programs without a browser."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from pydantic import Field, StringConstraints
 
-from auth.device import AskingDevice, Devices
+from auth.device import Devices
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import AuditDraft, DeviceRefusal
 from stores.records import Session
@@ -100,7 +100,7 @@ def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDe
             "client_name holds characters that cannot be seen.",
             details={"field": "body.client_name", "expected": "visible characters"},
         )
-    started = Devices(app.accounts).start(AskingDevice(name, call.client, call.user_agent))
+    started = Devices(app.accounts).start({"client_name": name, "address": call.client, "user_agent": call.user_agent})
     page = f"{call.server()}{PAGE}"
     complete = f"{page}?{urlencode({'user_code': started.user_code})}"
     return StartedDeviceView.of(started, verification_uri=page, verification_uri_complete=complete)
@@ -152,7 +152,7 @@ _REFUSALS: Mapping[DeviceRefusal, Callable[[], InvalidRequest]] = {
 def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> WaitingDeviceView:
     """Say which program waits with a code and from which address it asked, before deciding."""
     found = Devices(app.accounts).waiting(call.caller, request.user_code)
-    return WaitingDeviceView.of(found, **asdict(found.asking))
+    return WaitingDeviceView.of(found, **found.details)
 
 
 def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
@@ -162,14 +162,14 @@ def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> Decided
     if request.approve:
         slug = request.organization
         organization = call.caller.organization if slug is None else membership(app, call.caller, slug)[0]
-        audit = audit_entry(call, "device.approve", organization.id, None, asdict(waiting.asking))
+        audit = audit_entry(call, "device.approve", organization.id, None, waiting.details)
         devices.approve(call.caller, waiting.user_code, organization.id, audit)
     else:
-        audit = audit_entry(call, "device.deny", call.caller.organization_id, None, asdict(waiting.asking))
+        audit = audit_entry(call, "device.deny", call.caller.organization_id, None, waiting.details)
         devices.deny(waiting.user_code, audit)
     return DecidedDeviceView(
         approved=request.approve,
-        client_name=waiting.asking.client_name,
+        client_name=str(waiting.details["client_name"]),
         organization=None if organization is None else OrganizationView.of(organization),
     )
 

@@ -81,7 +81,8 @@ def record(
     if meant != [*links]:
         return record(tx, caller, meant, created=created)
     for link in links:
-        _check(caller, link, targets.get(link.target_id))
+        target = require_target(caller, link.target, targets.get(link.target_id))
+        _require_linkable(caller, link.name, link.source.memory_scope, target)
     there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
     recorded = tx.relations.record_relations(
         [_draft(link, targets[link.target_id]) for link in links],
@@ -131,10 +132,6 @@ def require_linkable(ledger: Ledger, caller: Principal, references: Collection[s
     for name, target_id in named:
         target = require_target(caller, Target(target_id, "related_to"), there.get(target_id))
         _require_linkable(caller, name, memory_scope, target)
-
-
-def _check(caller: Principal, link: Link, target: Entity | Outline | None) -> None:
-    _require_linkable(caller, link.name, link.source.memory_scope, require_target(caller, link.target, target))
 
 
 def _require_linkable(caller: Principal, name: str, memory_scope: str, target: Entity | Outline) -> None:

@@ -269,12 +269,10 @@ def _findings(finding: Finding, known: Sequence[Known], shared: dict[str, Any]) 
         action, state = ADVICE[each.kind]
         is_doubtful = each.kind == "duplicate" and not (each.is_for_all and each.is_certain)
         found.append(
-            ReflectionFinding(
+            ReflectionFinding.of(
+                each,
                 id=_id("finding", each.kind, finding.content, each.entity.id),
-                kind=each.kind,
                 target_source_id=each.entity.id,
-                reason=each.reason,
-                confidence=each.confidence,
                 action="keep_both" if is_doubtful else action,
                 lifecycle_state=state,
                 related_source_ids=[each.beside.id] if each.beside else [],

@@ -1,7 +1,5 @@
 """Ending relations, announcing an end, and withdrawing an announced end."""
 
-from datetime import datetime
-
 from pydantic import Field
 
 from auth.policy import may_read, require_writable
@@ -57,7 +55,12 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
                 require_writable(caller, target)
             if not tx.relations.has_ended(relation):
                 refuse_stated(source, relation)
-                _refuse_early(relation, invalid_at)
+                if invalid_at is not None and invalid_at < relation.valid_at:
+                    raise ValidationFailed(
+                        f"invalid_at lies before the beginning of the fact, {relation.valid_at.isoformat()}.",
+                        remediation="Send that moment itself to say that the fact was never true.",
+                        details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
+                    )
             before, why = relation, _why(caller, request.reason)
             if request.withdraw:
                 relation = tx.relations.withdraw_end(
@@ -93,15 +96,6 @@ def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Rela
 def _is_longer(relation: Relation, before: Relation) -> bool:
     until = relation.invalid_at
     return before.invalid_at is not None and (until is None or until > before.invalid_at)
-
-
-def _refuse_early(relation: Relation, invalid_at: datetime | None) -> None:
-    if invalid_at is not None and invalid_at < relation.valid_at:
-        raise ValidationFailed(
-            f"invalid_at lies before the beginning of the fact, {relation.valid_at.isoformat()}.",
-            remediation="Send that moment itself to say that the fact was never true.",
-            details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
-        )
 
 
 def _why(caller: Principal, reason: str | None) -> JsonObject:

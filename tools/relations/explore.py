@@ -181,13 +181,11 @@ def explored(entity: Brief, step: Reached | None = None, side: Dependency | None
 
 def _page(request: ExploreRequest, shown: list[ExploredEntity], total: int, *, capped: bool = False) -> Explored:
     given = request.model_dump(mode="json", exclude_none=True, exclude={"mode", "limit", "offset"})
-    return Explored(
-        mode=request.mode,
+    return Explored.of(
+        request,
         entities=shown,
         total=len(shown),
         filters=given,
-        limit=request.limit,
-        offset=request.offset,
         has_more=request.offset + len(shown) < total,
         actual_total=total,
         capped=capped,

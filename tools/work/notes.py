@@ -80,13 +80,11 @@ def _draft(task: Entity, request: AddNoteRequest) -> EntityDraft:
 
 def note_view(note: Entity, task_id: str) -> NoteView:
     name = note.metadata.get("author_name")
-    return NoteView(
-        id=note.id,
+    return NoteView.of(
+        note,
         task_id=task_id,
-        content=note.content,
         author_type="agent" if note.metadata.get("author_type") == "agent" else "user",
         author_name=name if isinstance(name, str) else "",
-        created_at=note.created_at,
     )
 
 

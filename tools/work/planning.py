@@ -211,11 +211,10 @@ def _before(app: App, caller: Principal, tasks: Sequence[Entity]) -> dict[str, t
     facts = app.ledger.records.dependencies(
         caller.organization_id, [task.id for task in tasks], visibility=caller.visible
     )
-    return {task.id: tuple(dict.fromkeys([*_named(task), *facts.get(task.id, ())])) for task in tasks}
-
-
-def _named(task: Entity) -> list[str]:
-    return texts_in(task.metadata.get("depends_on"))
+    return {
+        task.id: tuple(dict.fromkeys([*texts_in(task.metadata.get("depends_on")), *facts.get(task.id, ())]))
+        for task in tasks
+    }
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:

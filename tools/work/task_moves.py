@@ -44,7 +44,7 @@ class StartTaskRequest(OnTask):
 
 async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
     """Begin work on a task: it is `doing`, has an assignee and the name of a branch, and its epic is in progress."""
-    assignee = request.assignee or _name_of(call.caller)
+    assignee = request.assignee or call.caller.user.name.strip() or call.caller.user.email
 
     def plan(task: Entity) -> JsonObject:
         known = [each for each in _listed(task.metadata.get("assignees")) if isinstance(each, str) and each.strip()]
@@ -52,10 +52,6 @@ async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDon
 
     shown = ("branch_name", "assignees", "started_at")
     return await change_task(app, call, WorkChange("start_task", "Task started", request, plan, shown))
-
-
-def _name_of(caller: Principal) -> str:
-    return caller.user.name.strip() or caller.user.email
 
 
 class BlockTaskRequest(OnTask):

@@ -46,9 +46,6 @@ class Terms:
     negated: bool
     turns: frozenset[str] = frozenset()
 
-    def turns_as(self, other: "Terms") -> bool:
-        return not (self.turns ^ other.turns) - _PREPOSITIONS
-
     def __len__(self) -> int:
         return len(self.stems) + len(self.numbers)
 
@@ -147,7 +144,7 @@ def similarity(one: Terms, other: Terms) -> float:
     if smaller >= _LONG_ENOUGH and larger <= 2 * smaller:
         contained = len(one.stems & other.stems) / smaller
         shared = max(shared, contained * 0.9 if contained >= _CONTAINED else 0.0)
-    return shared if one.turns_as(other) else min(shared, UNSURE)
+    return min(shared, UNSURE) if (one.turns ^ other.turns) - _PREPOSITIONS else shared
 
 
 def _opposed(one: Terms, other: Terms) -> bool:
