@@ -58,7 +58,11 @@ class LogSocket(EventSocket):
         return principal
 
     async def serve(self, socket: WebSocket, principal: Principal) -> None:
-        wanted = filter_of(socket.scope)
+        given = _FILTER.fields(frozenset(LogFilter.model_fields), read_query(socket.scope), "query")
+        try:
+            wanted = LogFilter.model_validate(given)
+        except ValidationError as error:
+            raise refusal(error.errors(include_url=False), LogFilter, "query") from None
         entries, tail = anyio.create_memory_object_stream[JsonObject](BUFFER)
         with entries, tail, self.app.logs.telling(principal.organization_id, offering(entries)):
             async with self.app.events.subscribe(principal) as subscription:
@@ -110,11 +114,3 @@ def require_reader(principal: Principal) -> None:
     """Refuse callers who may not use the operation `logs`."""
     require_rights(OPERATION, principal)
     require_whole(principal, "The log")
-
-
-def filter_of(scope: Scope) -> LogFilter:
-    given = _FILTER.fields(frozenset(LogFilter.model_fields), read_query(scope), "query")
-    try:
-        return LogFilter.model_validate(given)
-    except ValidationError as error:
-        raise refusal(error.errors(include_url=False), LogFilter, "query") from None

@@ -92,7 +92,9 @@ class McpMount:
         if principal is None or "mcp" not in principal.scopes:
             await challenge(scope, self.settings, _reason(principal, credential))(scope, receive, send)
             return
-        scope[PRINCIPAL] = as_agent(principal)
+        # A credential whose only scope is `mcp` reads and writes.
+        rights = principal.scopes & {"api:read", "api:write"}
+        scope[PRINCIPAL] = replace(principal, scopes=principal.scopes | {"api:read"} if rights else SESSION_SCOPES)
         scope["user"] = session_owner(principal)
         send = enveloping(scope, receive, send)
         if scope["method"] == "GET" and credential is not None:
@@ -194,12 +196,6 @@ def _reason(principal: Principal | None, credential: Credential | None) -> str:
     if principal is not None:
         return f"insufficient_api_scope: /mcp needs the scope mcp, not {' '.join(sorted(principal.scopes))}."
     return credential.refusal.message if credential and credential.refusal else NO_TOKEN
-
-
-def as_agent(principal: Principal) -> Principal:
-    """Let a credential whose only scope is `mcp` read and write."""
-    rights = principal.scopes & {"api:read", "api:write"}
-    return replace(principal, scopes=principal.scopes | {"api:read"} if rights else SESSION_SCOPES)
 
 
 def session_owner(principal: Principal) -> AuthenticatedUser:

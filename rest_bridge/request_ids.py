@@ -25,11 +25,6 @@ def standing_rules(*, is_https: bool) -> list[RawHeader]:
     return [NO_SNIFFING, HTTPS_ONLY] if is_https else [NO_SNIFFING]
 
 
-def missing_rules(given: Iterable[RawHeader]) -> list[RawHeader]:
-    names = {name.lower() for name, _ in given}
-    return [rule for rule in (POLICY, NO_REFERRER) if rule[0] not in names]
-
-
 REQUEST_ID = "engrain.request_id"
 """Scope key of the id under which this exchange is logged."""
 
@@ -95,7 +90,9 @@ class RequestIds:
             if message["type"] in _OPENINGS:
                 status = int(message.get("status", 101))
                 given = list(message.get("headers", ()))
-                message["headers"] = [*given, *stamps, *missing_rules(given)]
+                names = {name.lower() for name, _ in given}
+                defaults = [rule for rule in (POLICY, NO_REFERRER) if rule[0] not in names]
+                message["headers"] = [*given, *stamps, *defaults]
             await send(message)
 
         started = time.perf_counter()

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from auth.grants import CodeExchange, Issued, RefreshExchange
+from auth.grants import CodeExchange, RefreshExchange
 from auth.grants_clients import ClientUnknown, OAuthRefused, RegisteredClient
 from auth.origin import Origin, client_of, user_agent_of
 from rest_bridge.bodies import parse_object, read_body, read_form
@@ -94,7 +94,13 @@ class TokenEndpoint(ClientEndpoint):
                 raise OAuthRefused(
                     "unsupported_grant_type", "The grant types are authorization_code and refresh_token."
                 )
-        return answered(_body_of(issued))
+        answer: JsonObject = {
+            "access_token": issued.access_token,
+            "token_type": "Bearer",
+            "expires_in": issued.expires_in,
+            "scope": " ".join(issued.grant.scopes),
+        }
+        return answered(answer if issued.refresh_token is None else {**answer, "refresh_token": issued.refresh_token})
 
 
 class Revocation(ClientEndpoint):
@@ -141,16 +147,6 @@ def required(given: Mapping[str, str], name: str) -> str:
     if name not in given:
         raise OAuthRefused("invalid_request", f"{name} is missing.")
     return given[name]
-
-
-def _body_of(issued: Issued) -> JsonObject:
-    answer: JsonObject = {
-        "access_token": issued.access_token,
-        "token_type": "Bearer",
-        "expires_in": issued.expires_in,
-        "scope": " ".join(issued.grant.scopes),
-    }
-    return answer if issued.refresh_token is None else {**answer, "refresh_token": issued.refresh_token}
 
 
 BODY_LIMIT = 32 * 1024

@@ -45,7 +45,9 @@ class LoginPage(Page):
         failed = query.get("error", "")
         if visitor is not None and AGAIN not in query and not failed:
             return see(onward) if onward is not None else _welcome(visitor)
-        return await self.form(scope, onward, query, _failure(failed) if failed else None)
+        reason = f" ({failed})" if _WORD.fullmatch(failed) else ""
+        alert = f"Signing in did not work{reason}. Try again, or choose another way." if failed else None
+        return await self.form(scope, onward, query, alert)
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
         given = await read_form(scope, receive)
@@ -102,11 +104,6 @@ class Home(Page):
 
     async def show(self, scope: Scope) -> Response:
         return see(public_path(scope, LOGIN_PATH))
-
-
-def _failure(word: str) -> str:
-    reason = f" ({word})" if _WORD.fullmatch(word) else ""
-    return f"Signing in did not work{reason}. Try again, or choose another way."
 
 
 _FIELDS = {

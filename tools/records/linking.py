@@ -222,7 +222,13 @@ def refuse_cycles(tx: Transaction, caller: Principal, links: Iterable[tuple[Enti
         edges = _reachable(tx, caller, name, {target for _, target in pairs})
         for source_id, target_id in pairs:
             if way := shortest_path(edges, target_id, source_id):
-                raise _cycle(name, [source_id, *way])
+                way = [source_id, *way]
+                shown = [*way[: SHOWN - 1], "…", way[-1]] if len(way) > SHOWN else way
+                raise InvalidRequest(
+                    f"{name} would make a circle: {' -> '.join(shown)}.",
+                    remediation="End one of these relations first, or leave this one out.",
+                    details={"field": "body", "relationship_type": name},
+                )
 
 
 def _reachable(tx: Transaction, caller: Principal, name: str, starts: set[str]) -> Edges:
@@ -259,12 +265,3 @@ def _back(before: dict[str, str | None], goal: str) -> list[str]:
         way.append(here)
         here = before[here]
     return way[::-1]
-
-
-def _cycle(name: str, way: Sequence[str]) -> InvalidRequest:
-    shown = [*way[: SHOWN - 1], "…", way[-1]] if len(way) > SHOWN else way
-    return InvalidRequest(
-        f"{name} would make a circle: {' -> '.join(shown)}.",
-        remediation="End one of these relations first, or leave this one out.",
-        details={"field": "body", "relationship_type": name},
-    )

@@ -292,7 +292,7 @@ def consider(caller: Principal, request: PromoteRequest, read: Read) -> Consider
     if scope is not None:
         target, place = _target(caller, MemoryScopeRequest(scope, key, project))
     sources = [candidate.memory, *candidate.sources]
-    inputs = [_input(each) for each in sources]
+    inputs = [InputScope.of(each.entity) for each in sources]
     refusal = candidate_objection(caller, candidate.memory) or target_objection(target, inputs, candidate.lost_sources)
     for source in sources if place is not None else ():
         place = narrower(place, derived_visibility(source.entity)) if place is not None else None
@@ -335,9 +335,3 @@ _REFUSALS: dict[str, PromotionReason] = {
     "private_scope_key_mismatch": "principal_mismatch",
     "scope_not_enabled": "scope_not_enabled",
 }
-
-
-def _input(memory: RawMemory) -> InputScope:
-    entity = memory.entity
-    scope = cast("MemoryScope", entity.memory_scope)
-    return InputScope(id=entity.id, memory_scope=scope, scope_key=entity.scope_key)

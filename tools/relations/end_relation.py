@@ -61,7 +61,8 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
                         remediation="Send that moment itself to say that the fact was never true.",
                         details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
                     )
-            before, why = relation, _why(caller, request.reason)
+            before = relation
+            why: JsonObject = {"by": caller.user_id} | ({} if request.reason is None else {"reason": request.reason})
             if request.withdraw:
                 relation = tx.relations.withdraw_end(
                     relation.id, may_end=may_end_facts(tx, caller), why={WITHDRAWN: why}
@@ -70,7 +71,8 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
                 relation = tx.relations.end_relation(
                     relation.id, invalid_at=invalid_at, may_end=may_end_facts(tx, caller), why={ENDED: why}
                 )
-            if _is_longer(relation, before):
+            until = relation.invalid_at
+            if before.invalid_at is not None and (until is None or until > before.invalid_at):
                 refuse_cycles(tx, caller, [(source, relation.name, target.id)])
         return NamedRelation(relation, source.name, target.name), tx.sequence
 
@@ -91,16 +93,6 @@ def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Rela
         if source and target and may_read(caller, source.visibility) and may_read(caller, target.visibility):
             return relation, source, target
     raise NotFound(f"There is no relation {relation_id}.", remediation="List the relations of an entity for their ids.")
-
-
-def _is_longer(relation: Relation, before: Relation) -> bool:
-    until = relation.invalid_at
-    return before.invalid_at is not None and (until is None or until > before.invalid_at)
-
-
-def _why(caller: Principal, reason: str | None) -> JsonObject:
-    said: JsonObject = {"by": caller.user_id}
-    return said if reason is None else {**said, "reason": reason}
 
 
 OPERATIONS = (

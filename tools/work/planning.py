@@ -111,13 +111,9 @@ def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
 def suggest(app: App, call: Call, request: SuggestRequest) -> Advice:
     """Suggest which tasks to take up next: not begun yet, and waiting for nothing."""
     ranked = _ranked(app, call.caller, request.entity_id)
-    free = [
-        each
-        for each in ranked
-        if each.is_ready
-        and each.task.metadata.get("status") in WAITING
-        and (request.assignee is None or _is_free(each.task, request.assignee))
-    ]
+    free = [each for each in ranked if each.is_ready and each.task.metadata.get("status") in WAITING]
+    if request.assignee is not None:
+        free = [each for each in free if _is_free(each.task, request.assignee)]
     message = f"{len(free)} tasks can be taken up" if free else "No task can be taken up now"
     return Advice(message=message, data={"tasks": [each.shown() for each in free[: request.limit]], "total": len(free)})
 
