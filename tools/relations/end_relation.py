@@ -62,7 +62,9 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
                         details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
                     )
             before = relation
-            why: JsonObject = {"by": caller.user_id} | ({} if request.reason is None else {"reason": request.reason})
+            why: JsonObject = {"by": caller.user_id}
+            if request.reason is not None:
+                why["reason"] = request.reason
             if request.withdraw:
                 relation = tx.relations.withdraw_end(
                     relation.id, may_end=may_end_facts(tx, caller), why={WITHDRAWN: why}
