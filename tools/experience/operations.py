@@ -161,7 +161,7 @@ class EvidenceView(Result):
     has_more: bool = Field(description="Whether the part is longer.")
 
 
-async def experience_evidence(app: App, call: Call, request: ExperienceEvidenceRequest) -> EvidenceView:
+def experience_evidence(app: App, call: Call, request: ExperienceEvidenceRequest) -> EvidenceView:
     """Read an experience as it was sent: its outline, and one part of its evidence, verbatim."""
     organization, manifest = call.caller.organization_id, manifest_id(request.source_id)
     memory_id, payloads = memory_id_of(manifest), app.ledger.payloads

@@ -14,7 +14,6 @@ from tools.app import App
 from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
 from tools.records.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.records.receipts import receipt
-from tools.runtime.threads import in_thread
 from tools.work.work_changes import Said, no_such, of_project, present, store_beside
 
 TITLE_LENGTH = 80
@@ -44,17 +43,13 @@ class NoteView(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-async def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
+def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
     """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
-
-    def write() -> Entity:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            task = present(tx, caller, "task", request.task_id)
-            require_work(caller, task)
-            return store_beside(tx, caller, _draft(task, request), ABOUT, task, fields={"task_id": task.id})
-
-    note = await in_thread(write)
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        task = present(tx, caller, "task", request.task_id)
+        require_work(caller, task)
+        note = store_beside(tx, caller, _draft(task, request), ABOUT, task, fields={"task_id": task.id})
     shown = note_view(note, request.task_id)
     return shown.model_copy(update={"status": "pending", "mutation_receipt": receipt(app, call, [note])})
 

@@ -16,6 +16,7 @@ from tools.frame.operation import WRITERS, Call, Request, Route, mutation
 from tools.records.entity_models import Assignees, Description, EntityFields, EntityId, Label, Labels, Name
 from tools.records.storing import store, until_visible
 from tools.records.workflow import joined
+from tools.runtime.threads import in_thread
 from tools.work.work_changes import (
     IF_MATCH,
     REFUSALS,
@@ -99,9 +100,8 @@ async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskD
     A change of status has the side effects of that move's own route, except that it assigns nobody.
     """
     with naming_fields_of(request):
-        done = await apply_change(
-            app, call, WorkChange("update_task", "", request, lambda task: _changes(request, task))
-        )
+        deed = WorkChange("update_task", "", request, lambda task: _changes(request, task))
+        done = await in_thread(apply_change, app, call, deed)
     if not request.sync:
         return task_done(app, call, "update_task", "Update queued", done)
     jobs = await until_visible(app, call.caller, done.sequence, [done.entity.id])
