@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from stores.language.spelling import in_one_spelling
-from stores.language.stop_words import STOP_WORDS as ENGLISH
 from tools.reflecting.reflection.finding import word_set
 from tools.reflecting.reflection.layout import sentences
 from tools.reflecting.reflection.stating import Stated, differ, stated
@@ -14,10 +13,15 @@ from tools.reflecting.reflection.words import Context
 
 _WORD = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|\d[\d.,:]*|[_@#+][\w.]+")
 _SPLIT_NUMBER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
-STOP_WORDS = {word for word in ENGLISH if len(word) > 1} | word_set(
+STOP_WORDS = word_set(
     """
-    a i action actually already decided decision even finally i'll i'm idea it's itself later let's like myself
-    note now ok plan really still task that's therefore todo us we'll we're we've well yes
+    a about above actually after again all already also am an and any are as at be because been before being
+    below both but by can could did do does doing down during each even few finally for from further had has
+    have having he her here him his how i if in into is it its itself just later like me more most my myself now of
+    off ok on once only or other our out over own really same she should so some still such than that the their
+    them then there therefore these they this those through to todo too under until up us very was we well were
+    what when where which while who why will with would yes you your i'll i'm it's let's that's we'll we're
+    we've decision decided action task idea plan note
     """
 )
 NEGATIONS = word_set(
