@@ -59,7 +59,6 @@ class Accounts:
     passwords: Passwords
     clock: Callable[[], datetime]
     public_scope: bool = False
-    """Enable the memory scope `public`."""
     recent: RecentPrincipals = field(default_factory=RecentPrincipals)
 
     def create(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> User:
@@ -120,7 +119,10 @@ class Accounts:
         fresh = str(uuid.uuid4())
         session = self.ledger.people.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
         if session == "reused":
-            self._note_reuse(claims.session_id, origin)
+            if (ended := self.ledger.people.session(claims.session_id)) is not None:
+                said: JsonObject = {"user_id": ended.user_id}
+                audit = AuditDraft("session.reuse", ended.organization_id, None, ended.id, said, origin.described())
+                self.ledger.audit.append(audit)
             raise TokenReplayed(claims.user_id)
         if isinstance(session, str) or session.user_id != claims.user_id:
             raise AuthenticationRequired("The refresh token was already used or revoked.", remediation="Log in again.")
@@ -128,12 +130,6 @@ class Accounts:
         if identity is None:
             raise AuthenticationRequired("The session has ended.")
         return self.signed_in(identity, session)
-
-    def _note_reuse(self, session_id: str, origin: Origin) -> None:
-        if (session := self.ledger.people.session(session_id)) is not None:
-            details: JsonObject = {"user_id": session.user_id}
-            draft = AuditDraft("session.reuse", session.organization_id, None, session.id, details, origin.described())
-            self.ledger.audit.append(draft)
 
     def switch(
         self, session_id: str, organization_id: str, audit: AuditDraft | None = None, origin: Origin = NOWHERE
@@ -257,7 +253,6 @@ class Accounts:
         )
 
     def signed_in(self, identity: Identity, session: Session) -> SignedIn:
-        """Make both tokens of a stored session."""
         whose, ends = (session.user_id, session.organization_id, session.id), session.expires_at
         lifetime = min(self.tokens.access_lifetime, ends - self.clock())
         return SignedIn(
@@ -340,7 +335,6 @@ def log_out(
 
 
 def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:
-    """End a session; return False if there is none. Blocks."""
     session = accounts.ledger.people.session(session_id)
     if session is None or session.user_id != user_id:
         return False

@@ -4,7 +4,7 @@ import hmac
 import re
 import secrets
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import get_args
@@ -13,14 +13,12 @@ from auth.one_time import keyed_hash
 from auth.policy import narrowed_to, principal_of
 from auth.principal import Principal, Scope
 from auth.spaces import narrowed_to_spaces
-from stores.errors import AuthenticationRequired, Conflict
+from stores.errors import AuthenticationRequired
 from stores.jobs import Job
 from stores.ledger import AuditDraft, Ledger
 from stores.records import ApiKey, Identity
 
 PREFIX_LENGTH = 16
-ATTEMPTS = 5
-"""Prefixes have 48 random bits: two collisions in a row are no accident."""
 
 _KEY = re.compile(r"sk_(?:live|test)_[A-Za-z0-9_-]{43}")
 _PURPOSE = b"engrain api keys 1"
@@ -47,28 +45,22 @@ class Keys:
 
     def create(self, owner: Principal, wanted: KeyRequest, audit: Callable[[ApiKey], AuditDraft]) -> tuple[ApiKey, str]:
         """Store a new key; its text is shown only once."""
-        now = self.clock()
-        for _ in range(ATTEMPTS):
-            text = f"sk_{'live' if wanted.live else 'test'}_{secrets.token_urlsafe(32)}"
-            key = ApiKey(
-                id=str(uuid.uuid4()),
-                organization_id=owner.organization_id,
-                user_id=owner.user_id,
-                name=wanted.name,
-                prefix=text[:PREFIX_LENGTH],
-                scopes=tuple(dict.fromkeys(wanted.scopes)),
-                project_ids=tuple(dict.fromkeys(wanted.project_ids)),
-                memory_space_ids=tuple(dict.fromkeys(wanted.memory_space_ids)),
-                live=wanted.live,
-                created_at=now,
-                expires_at=None if wanted.lifetime is None else now + wanted.lifetime,
-            )
-            try:
-                self.ledger.api_keys.create(key, self._hash(text), audit(key))
-            except Conflict:
-                continue
-            return key, text
-        raise Conflict("No free prefix was found for the key.", remediation="Try again.")
+        now, text = self.clock(), f"sk_{'live' if wanted.live else 'test'}_{secrets.token_urlsafe(32)}"
+        key = ApiKey(
+            id=str(uuid.uuid4()),
+            organization_id=owner.organization_id,
+            user_id=owner.user_id,
+            name=wanted.name,
+            prefix=text[:PREFIX_LENGTH],
+            scopes=tuple(dict.fromkeys(wanted.scopes)),
+            project_ids=tuple(dict.fromkeys(wanted.project_ids)),
+            memory_space_ids=tuple(dict.fromkeys(wanted.memory_space_ids)),
+            live=wanted.live,
+            created_at=now,
+            expires_at=None if wanted.lifetime is None else now + wanted.lifetime,
+        )
+        self.ledger.api_keys.create(key, self._hash(text), audit(key))
+        return key, text
 
     def authenticate(self, text: str) -> tuple[Principal, float]:
         """Return the caller of a key, and the expiry of its rights in seconds since 1970."""
@@ -95,7 +87,7 @@ class Keys:
 
     def _principal(self, identity: Identity, key: ApiKey) -> Principal:
         access = self.ledger.people.access(identity.user.id, identity.organization.id)
-        held = replace(principal_of(identity, access), scopes=_known(key.scopes), key_id=key.id)
+        held = replace(principal_of(identity, access), scopes=_SCOPES.intersection(key.scopes), key_id=key.id)
         if key.project_ids:
             held = narrowed_to(held, key.project_ids)
         if key.memory_space_ids:
@@ -117,7 +109,3 @@ def present_rights(ledger: Ledger, clock: Callable[[], datetime], job: Job, gran
 
 def is_api_key(credential: str) -> bool:
     return credential.startswith("sk_")
-
-
-def _known(scopes: Collection[str]) -> frozenset[Scope]:
-    return frozenset(scope for scope in _SCOPES if scope in scopes)

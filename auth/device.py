@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from auth.accounts import Accounts, SignedIn
@@ -10,15 +10,12 @@ from auth.one_time import keyed_hash, new_token, token_hash
 from auth.origin import Origin
 from auth.principal import Principal
 from auth.rights import require_session
-from stores.errors import Conflict, NotFound
+from stores.errors import NotFound
 from stores.ledger import AuditDraft, DeviceLogin, DeviceRefusal
-from stores.records import Session
+from stores.records import JsonObject, Session
 
 LIFETIME = timedelta(minutes=10)
 INTERVAL_S = 5
-ATTEMPTS = 5
-"""User codes have 34 random bits: several collisions in a row are no accident."""
-
 PROVIDER = "device"
 
 ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
@@ -39,18 +36,10 @@ class StartedDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class AskingDevice:
-    """A waiting device by its own, unproven description."""
-
-    client_name: str
-    address: str
-    user_agent: str
-
-
-@dataclass(frozen=True, slots=True)
 class WaitingDevice:
     user_code: str
-    asking: AskingDevice
+    details: JsonObject
+    """The device's own, unproven description."""
     started_at: datetime
     expires_at: datetime
 
@@ -61,40 +50,31 @@ class Devices:
 
     accounts: Accounts
 
-    def start(self, asking: AskingDevice) -> StartedDevice:
+    def start(self, details: JsonObject) -> StartedDevice:
         """Start a device login; both codes are stored as hashes only."""
-        for _ in range(ATTEMPTS):
-            device_code, device_hash = new_token()
-            user_code = new_user_code()
-            login = DeviceLogin(
-                device_hash,
-                self._hash(user_code),
-                asdict(asking),
-                INTERVAL_S,
-                expires_at=self.accounts.clock() + LIFETIME,
-            )
-            try:
-                self.accounts.ledger.device_logins.start(login)
-            except Conflict:
-                continue
-            return StartedDevice(device_code, user_code, int(LIFETIME.total_seconds()), INTERVAL_S)
-        raise Conflict("No free code was found for the device.", remediation="Try again.")
+        (device_code, device_hash), user_code = new_token(), new_user_code()
+        expires_at = self.accounts.clock() + LIFETIME
+        login = DeviceLogin(device_hash, self._hash(user_code), details, INTERVAL_S, expires_at=expires_at)
+        self.accounts.ledger.device_logins.start(login)
+        return StartedDevice(device_code, user_code, int(LIFETIME.total_seconds()), INTERVAL_S)
 
     def waiting(self, caller: Principal, typed: str) -> WaitingDevice:
         require_session(caller)
         user_code = read_user_code(typed)
         found = user_code and self.accounts.ledger.device_logins.by_user_code(self._hash(user_code))
         if not user_code or not found:
-            raise _unknown()
-        return WaitingDevice(user_code, _asking(found), found.expires_at - LIFETIME, found.expires_at)
+            raise NotFound(
+                "No program waits with that code.",
+                remediation="Check the code that the program shows; if it is older than ten minutes, start the login "
+                "again.",
+            )
+        return WaitingDevice(user_code, found.details, found.expires_at - LIFETIME, found.expires_at)
 
-    def approve(self, caller: Principal, typed: str, organization_id: str, audit: AuditDraft) -> None:
-        require_session(caller)
-        self.accounts.ledger.device_logins.approve(self._hash_of(typed), caller.user_id, organization_id, audit)
+    def approve(self, caller: Principal, user_code: str, organization_id: str, audit: AuditDraft) -> None:
+        self.accounts.ledger.device_logins.approve(self._hash(user_code), caller.user_id, organization_id, audit)
 
-    def deny(self, caller: Principal, typed: str, audit: AuditDraft) -> None:
-        require_session(caller)
-        self.accounts.ledger.device_logins.deny(self._hash_of(typed), audit)
+    def deny(self, user_code: str, audit: AuditDraft) -> None:
+        self.accounts.ledger.device_logins.deny(self._hash(user_code), audit)
 
     def redeem(
         self, device_code: str, origin: Origin, audit: Callable[[Session], AuditDraft]
@@ -108,12 +88,6 @@ class Devices:
             return found
         identity = self.accounts.ledger.people.identity(found.user_id, found.organization_id, found.id)
         return "access_denied" if identity is None else self.accounts.signed_in(identity, found)
-
-    def _hash_of(self, typed: str) -> str:
-        user_code = read_user_code(typed)
-        if user_code is None:
-            raise _unknown()
-        return self._hash(user_code)
 
     def _hash(self, user_code: str) -> str:
         return keyed_hash(self.accounts.tokens.secret, _PURPOSE, user_code)
@@ -131,14 +105,3 @@ def read_user_code(typed: str) -> str | None:
     if len(letters) != _LENGTH or not set(letters) <= set(ALPHABET):
         return None
     return f"{letters[:4]}-{letters[4:]}"
-
-
-def _asking(login: DeviceLogin) -> AskingDevice:
-    return AskingDevice(**{name: str(value) for name, value in login.details.items()})
-
-
-def _unknown() -> NotFound:
-    return NotFound(
-        "No program waits with that code.",
-        remediation="Check the code that the program shows; if it is older than ten minutes, start the login again.",
-    )

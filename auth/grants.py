@@ -6,8 +6,8 @@ import hmac
 import re
 import secrets
 import uuid
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from auth.grants_clients import OAuthRefused, RegisteredClient
@@ -76,16 +76,10 @@ class ClientGrants:
 
     def allow(self, asked: AuthorizationRequest, user_id: str, organization_id: str, audit: AuditDraft) -> str:
         code = _CODE + secrets.token_urlsafe(32)
+        expires_at = self.clock() + CODE_LIFETIME
+        asked_for = {name: value for name, value in asdict(asked).items() if name != "state"}
         allowed = AuthorizationCode(
-            client_id=asked.client_id,
-            user_id=user_id,
-            organization_id=organization_id,
-            redirect_uri=asked.redirect_uri,
-            redirect_uri_explicit=asked.redirect_uri_explicit,
-            code_challenge=asked.code_challenge,
-            resource=asked.resource,
-            scopes=(SCOPE,),
-            expires_at=self.clock() + CODE_LIFETIME,
+            user_id=user_id, organization_id=organization_id, scopes=(SCOPE,), expires_at=expires_at, **asked_for
         )
         self.ledger.grants.add_code(token_hash(code), allowed, audit)
         return code
@@ -138,7 +132,7 @@ class ClientGrants:
         access = self.ledger.people.access(identity.user.id, identity.organization.id)
         principal = replace(
             principal_of(identity, access),
-            scopes=_granted(found.scopes),
+            scopes=frozenset({SCOPE}) if SCOPE in found.scopes else frozenset(),
             grant_id=grant.id,
             audience=grant.resource or "",
         )
@@ -195,7 +189,3 @@ def _proves(verifier: str, challenge: str) -> bool:
 
 def _base64(digest: bytes) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-
-
-def _granted(scopes: Collection[str]) -> frozenset[Scope]:
-    return frozenset({SCOPE}) if SCOPE in scopes else frozenset()

@@ -79,7 +79,6 @@ class ClientRegistry:
     clock: Callable[[], datetime]
 
     def register(self, described: Mapping[str, JsonValue]) -> tuple[RegisteredClient, str | None]:
-        """Register a client; its secret is returned, not stored."""
         metadata = checked_metadata(described)
         is_public = metadata["token_endpoint_auth_method"] == "none"  # noqa: S105 - a word of the protocol
         secret = None if is_public else new_token()

@@ -163,17 +163,13 @@ def may_inspect_memory(principal: Principal, visibility: str) -> bool:
     return plain_key(visibility) in principal.captures
 
 
-def is_diary(memory: Entity) -> bool:
-    return plain_key(memory.visibility) in (key := diary_key(memory.principal_id), queue_key(key))
-
-
 def derived_visibility(memory: Entity) -> Visibility:
-    key = private_key(memory.principal_id) if is_diary(memory) else entity_key(memory.visibility)
+    is_diary = plain_key(memory.visibility) in (key := diary_key(memory.principal_id), queue_key(key))
+    key = private_key(memory.principal_id) if is_diary else entity_key(memory.visibility)
     return Visibility(key, cast("MemoryScope", memory.memory_scope), memory.scope_key)
 
 
 def narrower(asked: Visibility, source: Visibility) -> Visibility:
-    """Return the narrower visibility; the source's if they are unrelated."""
     if source.key == ORGANIZATION or asked.key.startswith(private_key("")):
         return asked
     return source

@@ -215,7 +215,6 @@ def require_source(principal: Principal, entity: Entity) -> None:
 
 
 def require_deletable(principal: Principal, entity: Entity) -> None:
-    """Require the role owner for a project, else the right to change the record."""
     if entity.entity_type == "project":
         _require_role_in(principal, entity.id, "project_owner", "delete")
     else:
@@ -371,7 +370,6 @@ def may_take_place(principal: Principal, ender: Set[str], ended: Set[str], is_op
 
 
 def require_scope_change(principal: Principal, entity: Entity) -> None:
-    """Require the author, an owner or an admin."""
     if principal.user_id != entity.principal_id and principal.role not in ADMINS:
         raise Forbidden(
             f"Only its author, an owner or an admin may change who can read {entity.id}.",

@@ -38,7 +38,6 @@ class Principal:
     key_id: str | None = None
     is_narrowed: bool = False
     has_public_scope: bool = False
-    """The server enables the memory scope `public`."""
     grant_id: str | None = None
     audience: str | None = None
     """The only URL that accepts the credential; None for any."""

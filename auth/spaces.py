@@ -24,7 +24,6 @@ def with_spaces(principal: Principal, access: SpaceAccess) -> Principal:
 
 
 def memory_keys(place: SpacePlace) -> frozenset[str]:
-    """Return the keys of a space's raw memories, private diaries included."""
     scope, key = place
     found = {memory_key(each) for each in _entity_keys(place) - {project_key(key)}}
     return frozenset(found | {diary_key(key)} if scope == "private" else found)

@@ -87,7 +87,6 @@ class Tokens:
         return jwt.encode(claims, self.secret, algorithm=self.algorithm)
 
     def read(self, token: str, kind: TokenType) -> Claims:
-        """Verify signature, expiry and type, in this order."""
         import jwt  # noqa: PLC0415 - as above
 
         try:

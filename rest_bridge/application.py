@@ -19,7 +19,7 @@ from starlette.websockets import WebSocketClose
 from auth.principal import Principal
 from rest_bridge import health
 from rest_bridge.authentication import Authentication
-from rest_bridge.envelope import HANDLERS, Faults, no_such_path, refusal
+from rest_bridge.envelope import Faults, answer_http, no_such_path, refusal
 from rest_bridge.lazy_mcp import LazyMcp
 from rest_bridge.log_socket import LogSocket
 from rest_bridge.mcp_discovery import (
@@ -107,7 +107,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             Middleware(Faults),
             Middleware(Authentication, authenticate=authenticate, address=lambda scope: base_url(scope, app.settings)),
         ],
-        exception_handlers=dict(HANDLERS),
+        exception_handlers={HTTPException: answer_http},
         lifespan=lifespan,
     )
     application.router.redirect_slashes = False

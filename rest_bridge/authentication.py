@@ -9,8 +9,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.grants import same_resource
 from auth.principal import Principal
-from rest_bridge.cookies import ACCESS_COOKIE, require_same_origin, session_cookie
+from rest_bridge.cookies import require_same_origin, session_cookie
 from stores.errors import AuthenticationRequired, EngrainError
+from tools.frame.operation import ACCESS_COOKIE
 
 PRINCIPAL = "engrain.principal"
 """Scope key of the caller, or None. Never a context variable: those leak between requests of one connection."""
@@ -68,20 +69,15 @@ class Authentication:
         source, token = found
         try:
             principal = await self.authenticate(token)
-            if principal.audience is not None:
-                require_audience(principal.audience, self.address(scope) + scope["path"])
+            address = self.address(scope) + scope["path"]
+            if principal.audience is not None and not same_resource(principal.audience, address):
+                raise AuthenticationRequired(
+                    "The token is for another address than this one.",
+                    remediation="Use it at the address for which it was issued, or authorize again for this one.",
+                )
         except EngrainError as error:
             return None, Credential(source, token, error)
         return principal, Credential(source, token)
-
-
-def require_audience(audience: str, address: str) -> None:
-    """Refuse a token issued for another URL (RFC 8707)."""
-    if not same_resource(audience, address):
-        raise AuthenticationRequired(
-            "The token is for another address than this one.",
-            remediation="Use it at the address for which it was issued, or authorize again for this one.",
-        )
 
 
 def require_principal(scope: Scope, trusted_origins: Collection[str]) -> Principal:

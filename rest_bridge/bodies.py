@@ -43,11 +43,8 @@ def announced_size(scope: Scope, unknown: int = 0) -> int:
 
 
 def _too_large(limit: int) -> PayloadTooLarge:
-    return PayloadTooLarge(f"The body is larger than the {_size(limit)} that this endpoint takes.")
-
-
-def _size(limit: int) -> str:
-    return f"{limit // 1024**2} MiB" if limit >= 1024**2 else f"{limit} bytes"
+    size = f"{limit // 1024**2} MiB" if limit >= 1024**2 else f"{limit} bytes"
+    return PayloadTooLarge(f"The body is larger than the {size} that this endpoint takes.")
 
 
 def is_form(content_type: str | None) -> bool:

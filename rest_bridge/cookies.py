@@ -9,10 +9,7 @@ from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from stores.errors import AuthenticationRequired, Forbidden
-from tools.frame import operation
-
-ACCESS_COOKIE = operation.ACCESS_COOKIE
-REFRESH_COOKIE = operation.REFRESH_COOKIE
+from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -20,7 +17,6 @@ RawHeader = tuple[bytes, bytes]
 
 
 def read_cookies(headers: Headers) -> dict[str, str]:
-    """Read the cookies of a request; skip malformed ones."""
     found: dict[str, str] = {}
     for line in headers.getlist("cookie"):
         found.update(cookie_parser(line))
@@ -65,14 +61,11 @@ def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:
         return
     headers = Headers(scope=scope)
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    if origin in trusted or ((site or "none") in ("same-origin", "none") and _is_ours(origin, headers, site)):
+    is_ours = site is not None or origin is None or urlsplit(origin).netloc == headers.get("host")
+    if origin in trusted or ((site or "none") in ("same-origin", "none") and is_ours):
         return
     raise Forbidden(
         "This request comes from another site and carries only the session cookie.",
         code="cross_origin_refused",
         remediation="Send the access token as a bearer token, or add the page's origin to ENGRAIN_CORS_ORIGINS.",
     )
-
-
-def _is_ours(origin: str | None, headers: Headers, site: str | None) -> bool:
-    return site is not None or origin is None or urlsplit(origin).netloc == headers.get("host")

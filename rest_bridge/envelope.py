@@ -115,14 +115,6 @@ def _headers_of(error: EngrainError) -> dict[str, str]:
     return headers
 
 
-async def answer_refusal(request: Request, error: Exception) -> Response:
-    if not isinstance(error, EngrainError):
-        raise error
-    if status_of(error) >= 500:
-        log.warning("unavailable", logger="http", code=error.code, message=error.message)
-    return refusal(error, request.scope)
-
-
 async def answer_http(request: Request, error: Exception) -> Response:
     """Answer the refusals of the router: unknown path, wrong method."""
     if not isinstance(error, HTTPException):
@@ -146,11 +138,8 @@ def no_such_path(scope: Scope) -> NotFound:
     )
 
 
-HANDLERS: Mapping[Any, Any] = {EngrainError: answer_refusal, HTTPException: answer_http}
-
-
 class Faults:
-    """Middleware that answers 500 for unexpected exceptions, and logs each once."""
+    """Middleware that answers refusals, and 500 for unexpected exceptions, which it logs."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -176,7 +165,9 @@ class Faults:
         except ClientDisconnect:
             log.debug("client_gone", logger="http")
         except EngrainError as error:
-            # Raised by a middleware, outside the router's own table.
+            if begun:
+                raise
+            _log_unavailable(error)
             await refusal(error, scope)(scope, receive, send)
         except Exception:
             _log_fault(scope)
@@ -184,6 +175,11 @@ class Faults:
                 raise
             fault = EngrainError("Something went wrong on our side.")
             await refusal(fault, scope)(scope, receive, send)
+
+
+def _log_unavailable(error: EngrainError) -> None:
+    if status_of(error) >= 500:
+        log.warning("unavailable", logger="http", code=error.code, message=error.message)
 
 
 def _log_fault(scope: Scope) -> None:

@@ -16,8 +16,6 @@ Schema = dict[str, Any]
 
 
 class Root:
-    """`/api/`: name and version of this server, and where to read on."""
-
     def __init__(self) -> None:
         self.body = to_json(
             {

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -59,8 +58,11 @@ class LogSocket(EventSocket):
         return principal
 
     async def serve(self, socket: WebSocket, principal: Principal) -> None:
-        """Send log entries until either side closes."""
-        wanted = filter_of(socket.scope)
+        given = _FILTER.fields(frozenset(LogFilter.model_fields), read_query(socket.scope), "query")
+        try:
+            wanted = LogFilter.model_validate(given)
+        except ValidationError as error:
+            raise refusal(error.errors(include_url=False), LogFilter, "query") from None
         entries, tail = anyio.create_memory_object_stream[JsonObject](BUFFER)
         with entries, tail, self.app.logs.telling(principal.organization_id, offering(entries)):
             async with self.app.events.subscribe(principal) as subscription:
@@ -82,23 +84,20 @@ class LogListener(Listener):
         return *super().parts(), self.watch
 
     async def tell(self) -> None:
-        """Send entries until the caller loses the right or does not keep up."""
         async for entry in self.tail:
             if not await self.still_allowed():
                 return
             if self.wanted.wants(entry) and self.is_wanted(LOG):
-                await self.send_event(Event(LOG, entry, _written_at(entry)))
+                await self.send_event(Event(LOG, entry, datetime.fromisoformat(str(entry["timestamp"]))))
         await close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
 
     async def watch(self) -> None:
-        """Watch the events until the session or the right ends."""
         async for _ in self.subscription:
             if not await self.still_allowed():
                 return
         await self.end()
 
     async def renewed(self) -> bool:
-        """Authenticate again, and check the right."""
         return await super().renewed() and await self.still_allowed()
 
     async def still_allowed(self) -> bool:
@@ -115,15 +114,3 @@ def require_reader(principal: Principal) -> None:
     """Refuse callers who may not use the operation `logs`."""
     require_rights(OPERATION, principal)
     require_whole(principal, "The log")
-
-
-def filter_of(scope: Scope) -> LogFilter:
-    given = _FILTER.fields(frozenset(LogFilter.model_fields), read_query(scope), "query")
-    try:
-        return LogFilter.model_validate(given)
-    except ValidationError as error:
-        raise refusal(error.errors(include_url=False), LogFilter, "query") from None
-
-
-def _written_at(entry: JsonObject) -> datetime:
-    return datetime.fromisoformat(cast("str", entry["timestamp"]))

@@ -1,6 +1,6 @@
 """Discovery by MCP clients: the protected resource (RFC 9728) and the authorization server (RFC 8414)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pydantic_core import to_json
 from starlette.datastructures import URL
@@ -11,7 +11,7 @@ from auth.grants import SCOPE
 from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
 from rest_bridge.envelope import require_own_host
 from rest_bridge.prefix import public_path
-from stores.errors import AuthenticationRequired
+from stores.errors import AuthenticationRequired, EngrainError
 from stores.records import JsonObject
 from tools.runtime.settings import Settings
 
@@ -29,7 +29,6 @@ SERVER_METADATA_PATHS = (SERVER_METADATA, SERVER_METADATA + MCP_PATH)
 
 def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
     """Refuse with the pointers that an OAuth client needs to get a token."""
-    error = AuthenticationRequired(reason, code="invalid_token")
     host = base_url(scope, settings).removesuffix(prefix := public_path(scope, ""))
     quoted = reason.replace("\\", "").replace('"', "'")
     header = (
@@ -37,14 +36,20 @@ def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
         f'scope="mcp", resource_metadata="{host}{ROOT_METADATA_PATH}{prefix}{MCP_PATH}"'
     )
     headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode(), "Cache-Control": "no-store"}
+    error = AuthenticationRequired(reason, code="invalid_token")
+    return oauth_refusal(scope, error.code, error, 401, headers)
+
+
+def oauth_refusal(scope: Scope, word: str, error: EngrainError, status: int, headers: Mapping[str, str]) -> Response:
+    """Refuse in the terms of OAuth (RFC 6749, section 5.2), with the fields of every refusal."""
     body = {
-        "error": error.code,
-        "error_description": reason,
-        "message": reason,
+        "error": word,
+        "error_description": error.message,
+        "message": error.message,
         "request_id": scope.get("engrain.request_id", ""),
         "remediation": error.remediation,
     }
-    return Response(to_json(body), 401, headers, "application/json")
+    return Response(to_json(body), status, headers, "application/json")
 
 
 def base_url(scope: Scope, settings: Settings) -> str:

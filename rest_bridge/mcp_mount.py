@@ -2,9 +2,10 @@
 
 import contextlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,7 +17,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Authenticate, Credential
@@ -40,6 +41,7 @@ from tools.runtime.threads import in_thread
 
 BODY_LIMIT = 8 * 1024 * 1024
 REMEMBERED_ENDS = 10_000
+RECHECK_S = 2.0
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
@@ -47,35 +49,7 @@ _SESSION_HEADER = "mcp-session-id"
 _VERSION_HEADER = "mcp-protocol-version"
 
 
-@dataclass(frozen=True, slots=True)
-class Managers:
-    """The SDK's transports, chosen by the abilities of the sender."""
-
-    sessions: StreamableHTTPSessionManager
-    streams: StreamableHTTPSessionManager
-    plain: StreamableHTTPSessionManager
-
-    @classmethod
-    def of(cls, server: Server[Any], security: TransportSecuritySettings) -> "Managers":
-        def manager(*, stateless: bool, json: bool) -> StreamableHTTPSessionManager:
-            return StreamableHTTPSessionManager(
-                server,
-                stateless=stateless,
-                json_response=json,
-                security_settings=security,
-                max_request_body_size=BODY_LIMIT,
-            )
-
-        return cls(
-            sessions=manager(stateless=False, json=False),
-            streams=manager(stateless=True, json=False),
-            plain=manager(stateless=True, json=True),
-        )
-
-
 class McpMount:
-    """The ASGI endpoint at `/mcp`."""
-
     def __init__(
         self,
         server: Server[Any],
@@ -87,15 +61,23 @@ class McpMount:
         self.settings = settings
         self.authenticate = authenticate
         self.local_principal = local_principal
-        self.managers = Managers.of(server, transport_security(settings))
+        manager = partial(
+            StreamableHTTPSessionManager,
+            server,
+            security_settings=transport_security(settings),
+            max_request_body_size=BODY_LIMIT,
+        )
+        # The SDK's transports, chosen by the abilities of the sender.
+        self.sessions = manager(stateless=False, json_response=False)
+        self.streams = manager(stateless=True, json_response=False)
+        self.plain = manager(stateless=True, json_response=True)
         self.ended: dict[str, None] = {}
         """Sessions that their clients ended: they answer 404, as the protocol wants it."""
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
         """Run the transports; the lifespan of a mounted endpoint would never be called."""
-        managers = self.managers
-        async with managers.sessions.run(), managers.streams.run(), managers.plain.run():
+        async with self.sessions.run(), self.streams.run(), self.plain.run():
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,11 +92,13 @@ class McpMount:
         if principal is None or "mcp" not in principal.scopes:
             await challenge(scope, self.settings, _reason(principal, credential))(scope, receive, send)
             return
-        scope[PRINCIPAL] = as_agent(principal)
+        # A credential whose only scope is `mcp` reads and writes.
+        rights = principal.scopes & {"api:read", "api:write"}
+        scope[PRINCIPAL] = replace(principal, scopes=principal.scopes | {"api:read"} if rights else SESSION_SCOPES)
         scope["user"] = session_owner(principal)
         send = enveloping(scope, receive, send)
         if scope["method"] == "GET" and credential is not None:
-            await serve_while(holding(self.authenticate, credential.token), self.serve, scope, receive, send)
+            await self.serve_while(credential.token, scope, receive, send)
         else:
             await self.serve(scope, receive, send)
 
@@ -127,7 +111,7 @@ class McpMount:
             scope, body = readable(_trimmed(scope), await read_body(scope, receive, BODY_LIMIT))
             replayed = _replaying(body, receive)
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            await self.managers.sessions.handle_request(scope, replayed, send)
+            await self.sessions.handle_request(scope, replayed, send)
             return
         if method == "POST" and session is None and not _opens_session(body):
             await self.serve_alone(scope, body, receive, send)
@@ -135,7 +119,7 @@ class McpMount:
         # Sessions are lost in a restart, and few clients open another: their calls go on, with their own rights.
         may_be_lost = session is not None and session not in self.ended
         answer = Answer(send, withheld := 404 if may_be_lost else None)
-        await self.managers.sessions.handle_request(scope, replayed, answer)
+        await self.sessions.handle_request(scope, replayed, answer)
         if answer.status == withheld and method == "POST":
             await self.serve_alone(scope, body, receive, send)
         elif answer.status == withheld:
@@ -146,13 +130,52 @@ class McpMount:
                 del self.ended[next(iter(self.ended))]
 
     async def serve_alone(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Serve one POST without a session."""
-        if "text/event-stream" in Headers(scope=scope).get("accept", ""):
-            manager = self.managers.streams
-        else:
-            manager = self.managers.plain
-            scope = _accepting_json(scope)
+        manager = self.streams
+        if "text/event-stream" not in Headers(scope=scope).get("accept", ""):
+            manager = self.plain
+            headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
+            scope = {**scope, "headers": [*headers, (b"accept", b"application/json")]}
         await manager.handle_request(scope, _replaying(body, receive), send)
+
+    async def serve_while(self, token: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request while its credential is valid; then end the answer."""
+        is_open = is_over = False
+        failure: Exception | None = None
+
+        async def watched(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+            await send(message)
+
+        async def watch() -> None:
+            nonlocal is_over
+            while await self.holds(token):  # noqa: ASYNC110 - nobody tells
+                await anyio.sleep(RECHECK_S)
+            is_over = True
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            try:
+                await self.serve(scope, receive, watched)
+            except Exception as error:  # noqa: BLE001 - raised again, outside of the group
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        if is_open and is_over:
+            with suppress(OSError):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def holds(self, token: str) -> bool:
+        """Return whether a token is valid; it counts as valid while the store is unavailable."""
+        try:
+            await self.authenticate(token)
+        except (AuthenticationRequired, Forbidden):
+            return False
+        except Unavailable:
+            return True
+        return True
 
 
 class Answer:
@@ -173,12 +196,6 @@ def _reason(principal: Principal | None, credential: Credential | None) -> str:
     if principal is not None:
         return f"insufficient_api_scope: /mcp needs the scope mcp, not {' '.join(sorted(principal.scopes))}."
     return credential.refusal.message if credential and credential.refusal else NO_TOKEN
-
-
-def as_agent(principal: Principal) -> Principal:
-    """Let a credential whose only scope is `mcp` read and write."""
-    rights = principal.scopes & {"api:read", "api:write"}
-    return replace(principal, scopes=principal.scopes | {"api:read"} if rights else SESSION_SCOPES)
 
 
 def session_owner(principal: Principal) -> AuthenticatedUser:
@@ -215,11 +232,6 @@ def _opens_session(body: bytes) -> bool:
     except ValueError:
         return False
     return isinstance(message, dict) and message.get("method") == "initialize"
-
-
-def _accepting_json(scope: Scope) -> Scope:
-    headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
-    return {**scope, "headers": [*headers, (b"accept", b"application/json")]}
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
@@ -284,55 +296,3 @@ _REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
     413: lambda scope: PayloadTooLarge("The message is larger than what /mcp takes."),
     421: misdirected,
 }
-
-
-RECHECK_S = 2.0
-"""Interval of checking the credential."""
-
-Holds = Callable[[], Awaitable[bool]]
-
-
-def holding(authenticate: Authenticate, token: str) -> Holds:
-    """Return a check that a token is valid; it counts as valid while the store is unavailable."""
-
-    async def holds() -> bool:
-        try:
-            await authenticate(token)
-        except (AuthenticationRequired, Forbidden):
-            return False
-        except Unavailable:
-            return True
-        return True
-
-    return holds
-
-
-async def serve_while(holds: Holds, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Serve a request while its credential is valid; then end the answer."""
-    is_open = is_over = False
-    failure: Exception | None = None
-
-    async def watched(message: Message) -> None:
-        nonlocal is_open
-        is_open = message["type"] == "http.response.start" or message.get("more_body", False)
-        await send(message)
-
-    async def watch() -> None:
-        nonlocal is_over
-        while await holds():  # noqa: ASYNC110 - nobody tells
-            await anyio.sleep(RECHECK_S)
-        is_over = True
-        tasks.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch)
-        try:
-            await app(scope, receive, watched)
-        except Exception as error:  # noqa: BLE001 - raised again, outside of the group
-            failure = error
-        tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-    if is_open and is_over:
-        with suppress(OSError):
-            await send({"type": "http.response.body", "body": b"", "more_body": False})

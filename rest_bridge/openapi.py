@@ -15,10 +15,9 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
 from rest_bridge.bodies import FORM
-from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
-from tools.frame.operation import Download, Operation, Redirect, Route
+from tools.frame.operation import ACCESS_COOKIE, Download, Operation, Redirect, Route
 from tools.records.project_names import FIELDS
 from tools.runtime.threads import in_thread
 
@@ -297,20 +296,18 @@ def render_page(document: Mapping[str, Any]) -> str:
 
 _NAMED = ("properties", "$defs", "patternProperties", "dependentSchemas")
 """Keywords whose keys are names that somebody chose, not keywords."""
+_VALUES = ("default", "const", "enum", "examples")
 
 
 def without_titles(schema: Any) -> Any:
-    """Drop the titles that pydantic makes of field names."""
     if isinstance(schema, list):
         return [without_titles(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: {name: without_titles(field) for name, field in value.items()} if key in _NAMED else _value(key, value)
+        key: {name: without_titles(field) for name, field in value.items()}
+        if key in _NAMED
+        else (value if key in _VALUES else without_titles(value))
         for key, value in schema.items()
         if key != "title"
     }
-
-
-def _value(key: str, value: Any) -> Any:
-    return value if key in ("default", "const", "enum", "examples") else without_titles(value)

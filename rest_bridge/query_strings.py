@@ -20,7 +20,6 @@ Schema = Mapping[str, Any]
 
 
 def read_query(scope: Scope) -> dict[str, list[str]]:
-    """Read the query string: the values of each name, in order."""
     return read_pairs(scope.get("query_string", b""), "query")
 
 

@@ -4,7 +4,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import structlog
 from starlette.datastructures import Headers
@@ -23,12 +23,6 @@ HTTPS_ONLY: RawHeader = (b"strict-transport-security", b"max-age=31536000")
 def standing_rules(*, is_https: bool) -> list[RawHeader]:
     """Return the headers of every answer, with HSTS for HTTPS."""
     return [NO_SNIFFING, HTTPS_ONLY] if is_https else [NO_SNIFFING]
-
-
-def missing_rules(given: Iterable[RawHeader]) -> list[RawHeader]:
-    """Return the default rules that an answer does not set itself."""
-    names = {name.lower() for name, _ in given}
-    return [rule for rule in (POLICY, NO_REFERRER) if rule[0] not in names]
 
 
 REQUEST_ID = "engrain.request_id"
@@ -63,17 +57,8 @@ def request_id_of(offered: str | None) -> str:
 
 def log_exchange(exchange: Exchange) -> None:
     """Write the access log line, without bodies, tokens or query strings."""
-    log.info(
-        "request",
-        logger="access",
-        method=exchange.method,
-        route=exchange.route,
-        status=exchange.status,
-        ms=round(exchange.seconds * 1000, 2),
-        request_id=exchange.request_id,
-        user_id=exchange.user_id,
-        organization_id=exchange.organization_id,
-    )
+    fields = asdict(exchange)
+    log.info("request", logger="access", ms=round(fields.pop("seconds") * 1000, 2), **fields)
 
 
 class RequestIds:
@@ -105,7 +90,9 @@ class RequestIds:
             if message["type"] in _OPENINGS:
                 status = int(message.get("status", 101))
                 given = list(message.get("headers", ()))
-                message["headers"] = [*given, *stamps, *missing_rules(given)]
+                names = {name.lower() for name, _ in given}
+                defaults = [rule for rule in (POLICY, NO_REFERRER) if rule[0] not in names]
+                message["headers"] = [*given, *stamps, *defaults]
             await send(message)
 
         started = time.perf_counter()

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -19,15 +19,7 @@ from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential, require_principal
 from rest_bridge.bodies import announced_size, is_form, parse_form, parse_object, read_body
-from rest_bridge.cookies import (
-    ACCESS_COOKIE,
-    REFRESH_COOKIE,
-    clearing_headers,
-    read_cookies,
-    require_same_origin,
-    session_cookie,
-    setting_headers,
-)
+from rest_bridge.cookies import clearing_headers, read_cookies, require_same_origin, session_cookie, setting_headers
 from rest_bridge.envelope import CLEAR_COOKIES, LimitReached
 from rest_bridge.mcp_discovery import base_url
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
@@ -38,7 +30,17 @@ from stores.errors import AuthenticationRequired, EngrainError, InvalidRequest, 
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.execute import execute, repeated
-from tools.frame.operation import Call, Download, Operation, Outcome, Redirect, Request, Route
+from tools.frame.operation import (
+    ACCESS_COOKIE,
+    REFRESH_COOKIE,
+    Call,
+    Download,
+    Operation,
+    Outcome,
+    Redirect,
+    Request,
+    Route,
+)
 from tools.frame.parsing import parse_json, refusal, refuse_unstorable
 from tools.runtime.threads import in_thread
 
@@ -130,6 +132,7 @@ class Endpoint:
         self.app = app
         self.operation = operation
         self.route = route
+        self.trusted_origins = app.settings.cors_origins
         self.placement = Placement.of(operation, route)
         self.coercion = Coercion(operation.request.model_json_schema())
         self.redirects = issubclass(operation.result, Redirect)
@@ -139,10 +142,6 @@ class Endpoint:
         self.large = asyncio.Lock()
         limited = route.rate is not None and app.settings.rate_limit_enabled
         self.limit = FixedWindow.parse(route.rate) if route.rate and limited else None
-
-    @cached_property
-    def trusted_origins(self) -> frozenset[str]:
-        return frozenset(self.app.settings.cors_origins)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         # Of those that are larger than other routes take, one at a time: each takes several times its size.
@@ -206,7 +205,6 @@ class Endpoint:
         return await repeated(self.app, self.operation, credential.token, request, (key, scope["path"]))
 
     def caller(self, scope: Scope) -> Principal | None:
-        """Return the caller; `None` for a public operation."""
         if self.operation.roles is not None:
             return require_principal(scope, self.trusted_origins)
         credential: Credential | None = scope.get(CREDENTIAL)
@@ -228,7 +226,6 @@ class Endpoint:
         return key
 
     def request_of(self, scope: Scope, body: bytes) -> Request:
-        """Make the operation's request from path, query, headers and body."""
         return self.validate(self.fields_of(scope, body))
 
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:
@@ -280,7 +277,6 @@ class Endpoint:
         raise refused from None
 
     def respond(self, scope: Scope, outcome: Outcome) -> Response:
-        """Make the answer: status, JSON and session cookies."""
         if isinstance(outcome.result, Redirect):
             return self.redirect(scope, outcome.result)
         headers = {"Cache-Control": "no-store"}
@@ -362,11 +358,5 @@ def build_routes(app: App, operations: Iterable[Operation]) -> list[StarletteRou
         if route.method in endpoints:
             raise ValueError(f"{operation.name} and {endpoints[route.method].operation.name} share a route")
         endpoints[route.method] = Endpoint(app, operation, route)
-    return [
-        StarletteRoute(path, PathEndpoint(endpoints), methods=list(endpoints))
-        for path, endpoints in sorted(by_path.items(), key=lambda item: _specificity(item[0]))
-    ]
-
-
-def _specificity(path: str) -> list[tuple[bool, str]]:
-    return [("{" in segment, segment) for segment in path.split("/")]
+    paths = sorted(by_path, key=lambda path: [("{" in segment, segment) for segment in path.split("/")])
+    return [StarletteRoute(path, PathEndpoint(by_path[path]), methods=list(by_path[path])) for path in paths]

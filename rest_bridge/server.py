@@ -118,7 +118,6 @@ class BoundedSocket(WebSocketsSansIOProtocol):
 
 
 def written(error: EngrainError) -> bytes:
-    """Serialize a refusal that ends the connection."""
     request_id = request_id_of(None)
     response = refusal(
         error,
@@ -147,7 +146,8 @@ Listening = Callable[[str], None]
 
 
 def serve(settings: Settings, on_listening: Listening | None = None) -> None:
-    limit_arenas()
+    with contextlib.suppress(AttributeError, OSError):  # Freed memory returns to the OS; not every libc has this.
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
     listener = bind(settings.host, settings.port)
     # 0 was a wish: invitations say under which port they are accepted.
     settings = settings.model_copy(update={"port": listener.getsockname()[1]})
@@ -161,12 +161,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def limit_arenas() -> None:
-    """Limit glibc's malloc arenas, so that freed memory returns to the OS."""
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
 
 
 async def _serve(settings: Settings, listener: socket.socket, on_listening: Listening | None) -> None:
@@ -189,8 +183,6 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
 
 
 class Server(uvicorn.Server):
-    """uvicorn with callbacks at start and stop."""
-
     def __init__(
         self, config: uvicorn.Config, on_started: Callable[[], object], on_stopping: Callable[[], object] = lambda: None
     ) -> None:
@@ -199,7 +191,6 @@ class Server(uvicorn.Server):
         self.on_stopping = on_stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start listening, then call `on_started`."""
         await super().startup(sockets)
         if self.started:
             self.on_started()

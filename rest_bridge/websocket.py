@@ -90,8 +90,6 @@ class EventSocket:
 
 
 class Listener:
-    """One open socket with its topics."""
-
     def __init__(self, endpoint: EventSocket, socket: WebSocket, subscription: Subscription) -> None:
         self.endpoint = endpoint
         self.socket = socket
@@ -140,7 +138,6 @@ class Listener:
         return "error", {"message": "Send a JSON object whose type is ping, pong, heartbeat_ack or subscribe."}
 
     async def tell(self) -> None:
-        """Send events of the caller's topics until the session ends or the client lags."""
         async for event in self.subscription:
             if self.is_wanted(event.name):
                 await self.send_event(event)
@@ -157,7 +154,6 @@ class Listener:
             await close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
 
     async def beat(self) -> None:
-        """Send heartbeats, and check the credential."""
         while True:
             await anyio.sleep(self.endpoint.heartbeat_s)
             if not await self.renewed():

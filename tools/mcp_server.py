@@ -179,7 +179,6 @@ class Toolbox:
     async def list_resource_templates(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """List no templates; some clients take a refusal for a fault."""
         return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def read_resource(

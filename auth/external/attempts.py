@@ -47,7 +47,6 @@ class Attempts:
         return ".".join([secret, *_secrets(held)][:MOST])
 
     def end(self, provider: str, state: str, held: str) -> tuple[Attempt, str]:
-        """Consume the attempt of a state; return it with the new cookie."""
         state_hash = token_hash(state)
         found = self.ledger.tickets.read(KIND, state_hash)
         if found is not None and found["provider"] == provider:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from auth.external.attempts import Attempt
-from auth.external.outbound import Credentials, Exchange, bearer_of, exchange_with
+from auth.external.outbound import Exchange, bearer_of, exchange_with
 from auth.external.vouched import Vouched, address_of, avatar_of, name_of
 from stores.errors import AuthenticationRequired, Forbidden
 from stores.ledger.external_identities import CODEHOST
@@ -25,14 +25,13 @@ class CodeHostSite:
 class CodeHost:
     def __init__(self, site: CodeHostSite) -> None:
         self._site = site
-        self._credentials = Credentials(site.client_id, site.client_secret)
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
-        async with exchange_with(CODEHOST, self._credentials) as exchange:
+        async with exchange_with(CODEHOST, self._site.client_id, self._site.client_secret) as exchange:
             return exchange.authorize_url(self._site.authorize_url, attempt, state, scope=SCOPES)
 
     async def account(self, attempt: Attempt, code: str) -> Vouched:
-        async with exchange_with(CODEHOST, self._credentials) as exchange:
+        async with exchange_with(CODEHOST, self._site.client_id, self._site.client_secret) as exchange:
             tokens = await exchange.token(self._site.token_url, attempt, code, "client_secret_post")
             if isinstance(tokens, str):
                 raise codehost_refused(tokens)

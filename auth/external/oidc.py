@@ -3,7 +3,7 @@
 import hmac
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 
 from auth.external.addresses import is_safe_to_call
 from auth.external.attempts import Attempt
-from auth.external.outbound import AuthMethod, Credentials, Exchange, bearer_of, exchange_with
+from auth.external.outbound import AuthMethod, Exchange, bearer_of, exchange_with
 from auth.external.provider import OidcProvider
 from stores.errors import AuthenticationRequired, EngrainError
 
@@ -120,7 +120,7 @@ class OidcClient:
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
         """Return the sign-in URL, with `prompt=none` for a silent refresh."""
-        async with exchange_with(self.provider.name, self._credentials()) as exchange:
+        async with self._exchange() as exchange:
             published = await self._discover(exchange)
             silent = {"prompt": "none"} if attempt.session_id is not None else {}
             return exchange.authorize_url(
@@ -134,7 +134,7 @@ class OidcClient:
 
     async def claims(self, attempt: Attempt, code: str, wanted: frozenset[str]) -> dict[str, Any]:
         """Exchange a code for verified claims; ask userinfo for missing ones."""
-        async with exchange_with(self.provider.name, self._credentials()) as exchange:
+        async with self._exchange() as exchange:
             published = await self._discover(exchange)
             tokens = await exchange.token(published.token_url, attempt, code, published.auth_method)
             if isinstance(tokens, str):
@@ -157,7 +157,7 @@ class OidcClient:
     async def require_sender(self, issuer: str | None) -> None:
         """Refuse an answer of another provider (RFC 9207)."""
         if issuer is None:
-            async with exchange_with(self.provider.name, self._credentials()) as exchange:
+            async with self._exchange() as exchange:
                 if not (await self._discover(exchange)).names_itself:
                     return
         if issuer is None or not hmac.compare_digest(issuer.encode(), self.provider.issuer.encode()):
@@ -168,14 +168,14 @@ class OidcClient:
                 details={"field": "query.iss"},
             )
 
-    def _credentials(self) -> Credentials:
+    def _exchange(self) -> AbstractAsyncContextManager[Exchange]:
         if not self.provider.client_secret:
             raise EngrainError(
                 f"The secret of the sign-in provider {self.provider.name} is not set.",
                 word="oidc_client_secret_missing",
                 remediation="Ask the operator to set the variable that client_secret_env names.",
             )
-        return Credentials(self.provider.client_id, self.provider.client_secret)
+        return exchange_with(self.provider.name, self.provider.client_id, self.provider.client_secret)
 
     async def _discover(self, exchange: Exchange) -> Published:
         known = self._published

@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,12 +27,6 @@ DEADLINE_S = 10.0
 _WORD = re.compile(r"[a-z_]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    client_id: str
-    client_secret: str = field(repr=False)
-
-
 @cache
 def load() -> "ssl.SSLContext":
     """Load the libraries and the trusted certificates, once. Blocks."""
@@ -45,7 +38,7 @@ def load() -> "ssl.SSLContext":
 
 
 @asynccontextmanager
-async def exchange_with(provider: str, credentials: Credentials) -> AsyncIterator["Exchange"]:
+async def exchange_with(provider: str, client_id: str, client_secret: str) -> AsyncIterator["Exchange"]:
     """Open an exchange with a provider; `provider` names it in messages.
 
     Raises:
@@ -59,8 +52,8 @@ async def exchange_with(provider: str, credentials: Credentials) -> AsyncIterato
 
     with _translated(provider):
         async with AsyncOAuth2Client(
-            credentials.client_id,
-            credentials.client_secret,
+            client_id,
+            client_secret,
             code_challenge_method="S256",
             transport=BoundedTransport(tls, LARGEST_ANSWER),
             timeout=STEP_S,
@@ -108,8 +101,10 @@ class Exchange:
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         answer = await self._client.request("GET", url, headers=headers, withhold_token=True, auth=None)
+        if answer.status_code >= 500 or answer.status_code == 429:
+            raise _down(self.provider, f"answered {answer.status_code}")
         if answer.status_code != 200:
-            raise self._refused(what, answer.status_code)
+            raise self.failed(f"refused its {what} with {answer.status_code}")
         try:
             return answer.json()
         except (ValueError, RecursionError) as error:
@@ -123,11 +118,6 @@ class Exchange:
 
     def failed(self, happened: str) -> BadGateway:
         return _bad(self.provider, happened)
-
-    def _refused(self, what: str, status: int) -> BadGateway | Unavailable:
-        if status >= 500 or status == 429:
-            return _down(self.provider, f"answered {status}")
-        return self.failed(f"refused its {what} with {status}")
 
 
 def bearer_of(tokens: Mapping[str, Any]) -> str | None:

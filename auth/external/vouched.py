@@ -33,7 +33,6 @@ def address_of(given: object) -> str | None:
 
 
 def name_of(*given: object) -> str | None:
-    """Return the printable part of the first name that has one."""
     for each in given:
         if isinstance(each, str):
             shown = "".join(character for character in each if character.isprintable()).strip()[:NAME_LENGTH]

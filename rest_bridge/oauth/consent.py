@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from html import escape
+from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from starlette.responses import Response
@@ -19,7 +20,7 @@ from rest_bridge.bodies import read_form
 from rest_bridge.envelope import require_own_host
 from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.layout import hidden, login_address, render, see, text, visitor_of
+from rest_bridge.pages.layout import choice, hidden, login_address, render, see, text, visitor_of
 from rest_bridge.query_strings import read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
@@ -33,14 +34,11 @@ TIME_TO_DECIDE = timedelta(minutes=10)
 
 
 class ConsentPage(Page):
-    """Ask a signed-in person for consent, and send the answer to the program."""
-
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         require_own_host(scope, self.app.settings)
         return await super().answer(scope, receive)
 
     async def show(self, scope: Scope) -> Response:
-        """Check the request of the client; then ask the person, after signing in."""
         query = read_query(scope)
         issuer = base_url(scope, self.app.settings)
         client = await in_thread(self.app.accounts.clients.find, only(query, "client_id") or "")
@@ -68,7 +66,7 @@ class ConsentPage(Page):
         body = (
             _asking(client, asked)
             + f'<form method="post">{hidden("ticket", token)}'
-            + _choice(organizations, visitor.organization_id)
+            + choice((each.id, each.name, role, each.id == visitor.organization_id) for each, role in organizations)
             + '<button class="act" name="decision" value="allow">Allow</button>'
             '<button name="decision" value="deny">Deny</button></form>'
             f'<p class="soft">You are signed in as {text(visitor.user.email)}. '
@@ -77,7 +75,6 @@ class ConsentPage(Page):
         return render(f"Let {client.name} use Engrain?", body, form_targets=[form_target(asked.redirect_uri)])
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
-        """Take the decision, once, from the session that was asked."""
         given = await read_form(scope, receive)
         visitor = visitor_of(scope)
         if visitor is None:
@@ -90,7 +87,7 @@ class ConsentPage(Page):
                 "This question was answered before, is too old, or was put to somebody else.",
                 remediation="Start again in the program that sent you here.",
             )
-        asked = _asked(ticket)
+        asked = AuthorizationRequest(**cast("dict[str, Any]", ticket["asked"]))
         target = Destination(asked.redirect_uri, asked.state, base_url(scope, self.app.settings))
         if given.get("decision") != "allow":
             return see(target.refused("access_denied", "The person said no."))
@@ -107,12 +104,6 @@ class ConsentPage(Page):
         return self.app.accounts.grants.allow(asked, visitor.user_id, organization_id, audit)
 
 
-def _asked(ticket: JsonObject) -> AuthorizationRequest:
-    stored = ticket["asked"]
-    assert isinstance(stored, dict)  # noqa: S101 - as it was kept
-    return AuthorizationRequest(**stored)  # type: ignore[arg-type] # JSON of the same fields
-
-
 def _asking(client: RegisteredClient, asked: AuthorizationRequest) -> str:
     return (
         f"<p><strong>{text(client.name)}</strong> wants to use Engrain in your name. It says itself what it is called; "
@@ -123,16 +114,6 @@ def _asking(client: RegisteredClient, asked: AuthorizationRequest) -> str:
         "<h2>It will not be able to</h2><ul><li>see your password or manage your account,</li>"
         "<li>manage members or API keys, or reach your other organizations.</li></ul>"
     )
-
-
-def _choice(organizations: list[tuple[Organization, Role]], current: str) -> str:
-    options = "".join(
-        f'<label><input type="radio" name="organization" value="{escape(each.id, quote=True)}" required'
-        f"{' checked' if each.id == current else ''}><span>{text(each.name)} "
-        f'<span class="soft">as {text(role)}</span></span></label>'
-        for each, role in organizations
-    )
-    return f"<fieldset><legend>In the organization</legend>{options}</fieldset>"
 
 
 def destination_name(redirect_uri: str) -> str:
@@ -215,7 +196,8 @@ def checked_request(client: RegisteredClient, target: Destination, query: Query,
         raise OAuthRefused("unsupported_response_type", "response_type is code.")
     if only(query, "response_mode") not in (None, "query"):
         raise OAuthRefused("invalid_request", "response_mode is query.")
-    _require_scope(only(query, "scope"))
+    if (scope := only(query, "scope")) is not None and SCOPE not in scope.split():
+        raise OAuthRefused("invalid_scope", f"The only scope is {SCOPE}.")
     if not all(same_resource(asked, resource) for asked in query.get("resource", ()) if asked):
         raise OAuthRefused("invalid_target", f"The only resource here is {resource}.")
     return AuthorizationRequest(
@@ -236,8 +218,3 @@ def _challenge(query: Query) -> str:
     if not _CHALLENGE.fullmatch(challenge):
         raise OAuthRefused("invalid_request", "code_challenge is the base64url of a SHA-256, 43 characters.")
     return challenge
-
-
-def _require_scope(asked: str | None) -> None:
-    if asked is not None and SCOPE not in asked.split():
-        raise OAuthRefused("invalid_scope", f"The only scope is {SCOPE}.")

@@ -10,11 +10,12 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from auth.grants import CodeExchange, Issued, RefreshExchange
+from auth.grants import CodeExchange, RefreshExchange
 from auth.grants_clients import ClientUnknown, OAuthRefused, RegisteredClient
 from auth.origin import Origin, client_of, user_agent_of
 from rest_bridge.bodies import parse_object, read_body, read_form
 from rest_bridge.envelope import Misdirected, UnsupportedMediaType, require_own_host, status_of
+from rest_bridge.mcp_discovery import oauth_refusal
 from rest_bridge.request_ids import REQUEST_ID
 from rest_bridge.routes import FixedWindow
 from stores.errors import EngrainError, InvalidRequest, PayloadTooLarge, RateLimited, ValidationFailed
@@ -50,14 +51,6 @@ class ClientEndpoint:
 
 
 def refusal(error: EngrainError, scope: Scope) -> Response:
-    """Refuse in the terms of OAuth, with the fields of every refusal."""
-    body = {
-        "error": _word(error),
-        "error_description": error.message,
-        "message": error.message,
-        "request_id": scope.get(REQUEST_ID, ""),
-        "remediation": error.remediation,
-    }
     headers = dict(UNCACHED)
     status = status_of(error)
     if isinstance(error, ClientUnknown):
@@ -66,7 +59,7 @@ def refusal(error: EngrainError, scope: Scope) -> Response:
         status = 400
     elif isinstance(error, RateLimited):
         headers["Retry-After"] = str(getattr(error, "retry_after_s", 1))
-    return Response(to_json(body), status, headers, "application/json")
+    return oauth_refusal(scope, _word(error), error, status, headers)
 
 
 def _word(error: EngrainError) -> str:
@@ -82,8 +75,6 @@ def answered(body: JsonObject, status: int = 200) -> Response:
 
 
 class TokenEndpoint(ClientEndpoint):
-    """Issue tokens for a code or a refresh token."""
-
     rate = "300/minute"
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
@@ -92,14 +83,24 @@ class TokenEndpoint(ClientEndpoint):
         grants, origin = self.app.accounts.grants, origin_of(scope)
         match required(given, "grant_type"):
             case "authorization_code":
-                issued = await in_thread(grants.redeem, client, _code(given), origin)
+                code, verifier = required(given, "code"), required(given, "code_verifier")
+                exchange = CodeExchange(code, verifier, given.get("redirect_uri"), given.get("resource"))
+                issued = await in_thread(grants.redeem, client, exchange, origin)
             case "refresh_token":
-                issued = await in_thread(grants.refresh, client, _refresh(given), origin)
+                scopes = frozenset(given["scope"].split()) if "scope" in given else None
+                again = RefreshExchange(required(given, "refresh_token"), scopes, given.get("resource"))
+                issued = await in_thread(grants.refresh, client, again, origin)
             case _:
                 raise OAuthRefused(
                     "unsupported_grant_type", "The grant types are authorization_code and refresh_token."
                 )
-        return answered(_body_of(issued))
+        answer: JsonObject = {
+            "access_token": issued.access_token,
+            "token_type": "Bearer",
+            "expires_in": issued.expires_in,
+            "scope": " ".join(issued.grant.scopes),
+        }
+        return answered(answer if issued.refresh_token is None else {**answer, "refresh_token": issued.refresh_token})
 
 
 class Revocation(ClientEndpoint):
@@ -116,7 +117,6 @@ class Revocation(ClientEndpoint):
 
 
 def origin_of(scope: Scope) -> Origin:
-    """Return the origin of a request for the audit log."""
     return Origin(scope[REQUEST_ID], client_of(scope), user_agent_of(scope))
 
 
@@ -147,31 +147,6 @@ def required(given: Mapping[str, str], name: str) -> str:
     if name not in given:
         raise OAuthRefused("invalid_request", f"{name} is missing.")
     return given[name]
-
-
-def _code(given: Mapping[str, str]) -> CodeExchange:
-    return CodeExchange(
-        code=required(given, "code"),
-        code_verifier=required(given, "code_verifier"),
-        redirect_uri=given.get("redirect_uri"),
-        resource=given.get("resource"),
-    )
-
-
-def _refresh(given: Mapping[str, str]) -> RefreshExchange:
-    scope = given.get("scope")
-    scopes = None if scope is None else frozenset(scope.split())
-    return RefreshExchange(required(given, "refresh_token"), scopes, given.get("resource"))
-
-
-def _body_of(issued: Issued) -> JsonObject:
-    answer: JsonObject = {
-        "access_token": issued.access_token,
-        "token_type": "Bearer",
-        "expires_in": issued.expires_in,
-        "scope": " ".join(issued.grant.scopes),
-    }
-    return answer if issued.refresh_token is None else {**answer, "refresh_token": issued.refresh_token}
 
 
 BODY_LIMIT = 32 * 1024

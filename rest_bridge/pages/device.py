@@ -11,15 +11,13 @@ from starlette.types import Receive, Scope
 from auth.principal import Principal
 from rest_bridge.bodies import parse_pairs, read_form
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.layout import field, hidden, login_address, render, see, text, visitor_of, way_out
+from rest_bridge.pages.layout import choice, field, hidden, login_address, render, see, text, visitor_of, way_out
 from rest_bridge.prefix import public_path
 from stores.errors import EngrainError, NotFound, ValidationFailed
 from tools.people.device import PAGE
 
 
 class DevicePage(Page):
-    """Show the program that asks, and take the decision."""
-
     async def show(self, scope: Scope) -> Response:
         visitor = visitor_of(scope)
         if visitor is None:
@@ -90,23 +88,15 @@ def _decision_form(
         '<form method="post">'
         + hidden("user_code", user_code)
         + hidden("visitor", visitor.user_id)
-        + _organization_choice(visitor, organizations)
+        + choice(
+            (each["slug"], each["name"], each["role"], each["id"] == visitor.organization_id) for each in organizations
+        )
         + '<button class="act" name="decision" value="allow">Allow</button>'
         '<button name="decision" value="deny">Deny</button></form>'
         f'<p class="soft">You are signed in as {text(visitor.user.name)} ({text(visitor.user.email)}). '
         f'<a href="{text(elsewhere, at_most=2000)}">Sign in as somebody else</a></p>'
     )
     return render("Let this program sign in?", body)
-
-
-def _organization_choice(visitor: Principal, organizations: list[dict[str, Any]]) -> str:
-    rows = [
-        f'<label><input type="radio" name="organization" value="{text(str(each["slug"]))}"'
-        f"{' checked' if each['id'] == visitor.organization_id else ''}>"
-        f'<span>{text(str(each["name"]))} <span class="soft">as {text(str(each["role"]))}</span></span></label>'
-        for each in organizations
-    ]
-    return f"<fieldset><legend>In the organization</legend>{''.join(rows)}</fieldset>"
 
 
 def _done(decided: dict[str, Any]) -> Response:

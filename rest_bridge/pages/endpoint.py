@@ -27,7 +27,6 @@ class Operations:
                     self.endpoints[endpoint.operation.name] = endpoint
 
     async def answer(self, name: str, scope: Scope, fields: Mapping[str, JsonValue]) -> Response:
-        """Return the answer of an operation's route."""
         endpoint = self.endpoints[name]
         path = {field: fields[field] for field in endpoint.placement.path}
         query = {field: fields[field] for field in endpoint.placement.query & fields.keys()}
@@ -67,7 +66,6 @@ class Page:
         await response(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """Dispatch by method."""
         if scope["method"] != "POST":
             return await self.show(scope)
         require_same_origin(scope, ())

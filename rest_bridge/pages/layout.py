@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
@@ -18,41 +19,7 @@ from rest_bridge.prefix import public_path
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import EngrainError, RateLimited, ValidationFailed
 
-_STYLE = """
-:root{color-scheme:light dark;--ground:#f3f4f6;--card:#fff;--ink:#16181d;--soft:#5b6270;--line:#c9cdd6;--act:#1f4fd8;
---on-act:#fff;--bad:#a3161b;--bad-ground:#fdecec;--note:#eef2fd}
-@media(prefers-color-scheme:dark){:root{--ground:#101217;--card:#1a1d24;--ink:#eceef2;--soft:#a6adbb;--line:#474d5a;
---act:#8fb0ff;--on-act:#0d1220;--bad:#ffb4b0;--bad-ground:#3a1a1b;--note:#20283b}}
-*{box-sizing:border-box}
-body{margin:0;min-height:100vh;display:flex;justify-content:center;padding:2rem 1rem;background:var(--ground);
-color:var(--ink);font:16px/1.5 system-ui,sans-serif}
-main{width:100%;max-width:27rem;align-self:flex-start;background:var(--card);border:1px solid var(--line);
-border-radius:14px;padding:1.5rem;margin-top:4vh;overflow-wrap:anywhere}
-.brand{margin:0 0 1rem;font-weight:700;letter-spacing:.02em;color:var(--soft)}
-h1{font-size:1.35rem;line-height:1.25;margin:0 0 .75rem}
-h2{font-size:1rem;margin:1.25rem 0 .35rem}
-p{margin:.5rem 0}
-ul{margin:.35rem 0;padding-left:1.25rem}
-label,legend{font-weight:600;padding:0}
-fieldset{border:0;margin:1.25rem 0 0;padding:0}
-fieldset label{display:flex;gap:.6rem;align-items:baseline;font-weight:400;padding:.45rem 0}
-.field{margin:.9rem 0}
-.field label{display:block;margin-bottom:.25rem}
-input:not([type=radio]){width:100%;font:inherit;padding:.6rem .7rem;border:1px solid var(--line);border-radius:8px;
-background:var(--ground);color:var(--ink)}
-.code{font:600 1.3rem/1.4 ui-monospace,monospace;letter-spacing:.12em;text-transform:uppercase}
-button,.button{display:block;width:100%;font:inherit;font-weight:600;padding:.7rem 1rem;border-radius:8px;
-border:1px solid var(--line);background:transparent;color:var(--ink);text-align:center;text-decoration:none;
-cursor:pointer;margin-top:.6rem}
-button.act{background:var(--act);border-color:var(--act);color:var(--on-act)}
-:focus-visible{outline:3px solid var(--act);outline-offset:2px}
-.alert,.note{padding:.65rem .8rem;border-radius:8px;margin:.75rem 0}
-.alert{background:var(--bad-ground);color:var(--bad)}
-.note{background:var(--note)}
-.soft{color:var(--soft);font-size:.9rem}
-a{color:var(--act)}
-.or{text-align:center;color:var(--soft);margin:1.1rem 0 .3rem}
-"""
+_STYLE = Path(__file__).with_name("style.css").read_text()
 _HASH = f"'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"
 
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -107,6 +74,17 @@ def field(name: str, label: str, *, kind: str = "text", value: str = "", more: s
 
 def hidden(name: str, value: str) -> str:
     return f'<input type="hidden" name="{name}" value="{escape(value, quote=True)}">'
+
+
+def choice(organizations: Iterable[tuple[str, str, str, bool]]) -> str:
+    """Make radio buttons of organizations: value, name, role, and whether it is chosen."""
+    options = "".join(
+        f'<label><input type="radio" name="organization" value="{escape(value, quote=True)}" required'
+        f"{' checked' if is_chosen else ''}><span>{text(name)} "
+        f'<span class="soft">as {text(role)}</span></span></label>'
+        for value, name, role, is_chosen in organizations
+    )
+    return f"<fieldset><legend>In the organization</legend>{options}</fieldset>"
 
 
 def wants_page(scope: Scope) -> bool:

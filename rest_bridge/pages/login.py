@@ -35,8 +35,6 @@ _WORD = re.compile(r"[a-z_]{1,60}")
 
 
 class LoginPage(Page):
-    """Sign in by an operation, and redirect to `next` on this server."""
-
     operation = "log_in"
     fields: tuple[str, ...] = ("email", "password")
 
@@ -47,10 +45,11 @@ class LoginPage(Page):
         failed = query.get("error", "")
         if visitor is not None and AGAIN not in query and not failed:
             return see(onward) if onward is not None else _welcome(visitor)
-        return await self.form(scope, onward, query, _failure(failed) if failed else None)
+        reason = f" ({failed})" if _WORD.fullmatch(failed) else ""
+        alert = f"Signing in did not work{reason}. Try again, or choose another way." if failed else None
+        return await self.form(scope, onward, query, alert)
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
-        """Sign in, or show the reason with the form filled in, except for the password."""
         given = await read_form(scope, receive)
         onward = local_path(given.get("next"))
         try:
@@ -85,8 +84,6 @@ class LoginPage(Page):
 
 
 class SignUpPage(LoginPage):
-    """Create an account and sign in to it."""
-
     operation = "sign_up"
     fields = ("name", "email", "password")
 
@@ -107,11 +104,6 @@ class Home(Page):
 
     async def show(self, scope: Scope) -> Response:
         return see(public_path(scope, LOGIN_PATH))
-
-
-def _failure(word: str) -> str:
-    reason = f" ({word})" if _WORD.fullmatch(word) else ""
-    return f"Signing in did not work{reason}. Try again, or choose another way."
 
 
 _FIELDS = {

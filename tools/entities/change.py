@@ -49,7 +49,6 @@ def cascade(tx: Transaction, caller: Principal, before: Entity, after: Entity) -
 
 
 def cascade_delete(tx: Transaction, caller: Principal, entity: Entity) -> None:
-    """Delete the notes of a task that is about to be deleted."""
     if entity.entity_type == "task":
         for note in tx.records.notes_about(entity.id):
             if _is_beside(caller, note, entity):
@@ -196,8 +195,8 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     def change(current: Entity) -> Entity:
         plain = {name: getattr(request, name) for name in given if name != "metadata"}
         lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
-        changed = replace(current, **{**plain, **lists})
-        return changed if metadata is None else _with_metadata(tx, caller, changed, metadata)
+        after = replace(current, **{**plain, **lists})
+        return after if metadata is None else _with_metadata(tx, caller, after, metadata)
 
     updated = tx.records.update_entity(
         request.entity_id,
@@ -209,7 +208,8 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     if updated.project_id != before.project_id:
         require_entry(caller, updated)
     grant_project(tx, updated)
-    audit_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
+    changed = [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
+    audit_project(tx, call, "project.update", updated, {"changed": [*changed]})
     cascade(tx, caller, before, updated)
     contain(tx, caller, before, updated)
     if updated.source_id is not None:
@@ -246,10 +246,6 @@ def _relabelled(
 
 def _is_given(request: UpdateEntityRequest, name: str) -> bool:
     return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
-
-
-def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonValue]:
-    return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
 
 
 def _present(tx: Transaction, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
@@ -318,36 +314,31 @@ class Deleted(Result):
     kept: list[str] = Field(description="The entity made of an erased raw memory stays, with its words.")
 
 
-async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted:
+def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted:
     """Erase an entity with all its revisions and relations, and the raw memory that `remember` kept with it.
 
     A source takes its documents along, a task its notes, the manifest or raw memory of an experience all that was made
     of it.
     """
     caller = call.caller
-
-    def write() -> list[str]:
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            entity = _present(tx, caller, request.entity_id, memories=True)
-            (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
-            require_source(caller, entity)
-            if entity.source_id is not None:
-                tx.records.outdate_document(entity.id)
-            cascade_delete(tx, caller, entity)
-            source = erase_made(tx, entity)
-            memories = [*_remembered(tx, caller, entity), *([source] if source and source != entity.id else [])]
-            memories = [] if request.keep_memory else memories
-            deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
-            audit_project(tx, call, "project.delete", deleted, None)
-            update_epics(tx, caller, deleted, None)
-            for memory_id in memories:
-                tx.records.delete_entity(memory_id)
-        return [entity.id, *memories]
-
-    memories = await in_thread(app.ledger.memories.by_ids, caller.organization_id, [request.entity_id])
-    deleted = await in_thread(write)
-    made = await in_thread(entities_made, app, caller, memories.values())
-    return Deleted(deleted=deleted, kept=list(made.values()))
+    before = app.ledger.memories.by_ids(caller.organization_id, [request.entity_id])
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        entity = _present(tx, caller, request.entity_id, memories=True)
+        (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
+        require_source(caller, entity)
+        if entity.source_id is not None:
+            tx.records.outdate_document(entity.id)
+        cascade_delete(tx, caller, entity)
+        source = erase_made(tx, entity)
+        memories = [*_remembered(tx, caller, entity), *([source] if source and source != entity.id else [])]
+        memories = [] if request.keep_memory else memories
+        deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
+        audit_project(tx, call, "project.delete", deleted, None)
+        update_epics(tx, caller, deleted, None)
+        for memory_id in memories:
+            tx.records.delete_entity(memory_id)
+    kept = entities_made(app, caller, before.values())
+    return Deleted(deleted=[entity.id, *memories], kept=list(kept.values()))
 
 
 def _remembered(tx: Transaction, caller: Principal, entity: Entity) -> list[str]:

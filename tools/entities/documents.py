@@ -124,11 +124,12 @@ def _is_same(chunk: Chunk, entity: Entity, piece: Piece, draft: EntityDraft) -> 
 
 
 def _chunk_draft(source: Entity, page: Page, piece: Piece) -> EntityDraft:
+    path = piece.heading_path
     draft = EntityDraft(
         id=str(uuid.uuid4()),
         entity_type="document",
         name=source.name,
-        description=_heading_path(page.title, piece),
+        description=" > ".join(path if path and path[0] == page.title else (page.title[:200], *path)),
         content=piece.content,
         category=piece.chunk_type,
         source_file=page.url,
@@ -136,8 +137,3 @@ def _chunk_draft(source: Entity, page: Page, piece: Piece) -> EntityDraft:
         memory_scope=source.memory_scope,
     )
     return replace(draft, scope_key=source.scope_key, project_id=source.project_id, source_id=source.id)
-
-
-def _heading_path(title: str, piece: Piece) -> str:
-    path = piece.heading_path
-    return " > ".join(path if path and path[0] == title else (title[:200], *path))

@@ -102,7 +102,6 @@ def chunk_metadata(place: ChunkPlace) -> JsonObject:
 
 
 async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) -> list[EntityView]:
-    """Show entities that the caller may read, document chunks with their place."""
     return await in_thread(_views, app, caller, entities)
 
 
@@ -217,7 +216,6 @@ def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) 
 
 
 def no_entity(entity_id: str) -> NotFound:
-    """Return the error for an entity that is missing or invisible."""
     return NotFound(f"There is no entity {entity_id}.")
 
 
@@ -240,39 +238,31 @@ def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: 
         else app.ledger.records.entities_at(organization, ids, as_of)
     )
     return [
-        RelatedEntity(
-            id=other.id,
-            name=other.name,
-            entity_type=other.entity_type,
-            relationship=relation.name,
-            direction="outgoing" if relation.source_id == entity_id else "incoming",
+        RelatedEntity.of(
+            other, relationship=relation.name, direction="outgoing" if relation.source_id == entity_id else "incoming"
         )
         for relation, end in ends
         if (other := there.get(end)) is not None and may_read(caller, other.visibility)
     ]
 
 
-async def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
+def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
     """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours.
 
     With `as_of`: its revision and neighbours at that time, as known then.
     """
     as_of = optional_moment(request.as_of, now=app.clock(), field="as_of")
-
-    def read() -> ReadEntity:
-        caller, limit = call.caller, request.related_limit
-        entity = named(app, caller, request.entity_id)
-        if as_of is not None:
-            entity = readable_then(app, caller, entity.id, as_of)
-        (shown,) = _views(app, caller, [entity], as_of)
-        view = ReadEntity.of(shown, author=authors(app, [entity])[entity.id])
-        if len(part := part_of(view.content, request.start, request.content_max_chars)) < len(view.content):
-            view = view.model_copy(update={"content": part, "content_length": len(view.content)})
-        if not request.include_summary:
-            return view
-        return view.model_copy(update={"related": _neighbours(app, caller, entity.id, limit, as_of)})
-
-    return await in_thread(read)
+    caller, limit = call.caller, request.related_limit
+    entity = named(app, caller, request.entity_id)
+    if as_of is not None:
+        entity = readable_then(app, caller, entity.id, as_of)
+    (shown,) = _views(app, caller, [entity], as_of)
+    view = ReadEntity.of(shown, author=authors(app, [entity])[entity.id])
+    if len(part := part_of(view.content, request.start, request.content_max_chars)) < len(view.content):
+        view = view.model_copy(update={"content": part, "content_length": len(view.content)})
+    if not request.include_summary:
+        return view
+    return view.model_copy(update={"related": _neighbours(app, caller, entity.id, limit, as_of)})
 
 
 def _page_for_agents(page: EntityPage) -> dict[str, Any]:
@@ -309,12 +299,12 @@ class Resolved(Result):
     name: str
 
 
-async def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
+def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
     """Find the record whose id begins with a prefix, in any case of letters; a whole id stands for itself.
 
     If several readable ids do, the refusal (409) names them in `details.actual`.
     """
-    found = await in_thread(_with_prefix, app, call.caller, request.prefix, call.caller.readable)
+    found = _with_prefix(app, call.caller, request.prefix, call.caller.readable)
     match found:
         case [entity]:
             return Resolved.of(entity)

@@ -11,7 +11,6 @@ from tools.app import App
 from tools.entities.entities import named, part_of
 from tools.frame.operation import Call, Operation, Request, Result, Tool
 from tools.records.entity_models import EntityId
-from tools.runtime.threads import in_thread
 
 
 class SliceRequest(Request):
@@ -45,12 +44,8 @@ class Slice(Result):
     content_length: int | None = Field(None, description="Characters of the whole record, where a part is shown.")
 
 
-async def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
+def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
     """Read a document chunk with its neighbours in the document, or an entity or raw memory, in parts if it is long."""
-    return await in_thread(_fetch, app, call, request)
-
-
-def _fetch(app: App, call: Call, request: SliceRequest) -> Slice:
     caller = call.caller
     entity = named(app, caller, request.entity_id)
     if request.project is not None and entity.project_id != request.project:

@@ -56,7 +56,6 @@ def _complete(host: JobHost, running: RunningJob) -> JsonObject:
 
 
 def distil_notes(host: JobHost, running: RunningJob) -> JsonObject:
-    """Publish the notes of a revision; those that are there already are left."""
     organization, manifest = running.job.organization_id, str(running.job.payload["manifest_id"])
     memory_id, payloads = memory_id_of(manifest), host.ledger.payloads
     told = payloads.text(organization, memory_id, OUTLINE)
@@ -87,7 +86,6 @@ def _latest(host: JobHost, running: RunningJob) -> Revision | None:
 
 @contextmanager
 def _current(host: JobHost, running: RunningJob) -> Iterator[tuple[Transaction, Place, Revision] | None]:
-    """Open a transaction for a job; yield None if its actor lost the right, or its revision is not the latest."""
     job, payload = running.job, running.job.payload
     manifest, project_id = str(payload["manifest_id"]), str(payload["project_id"])
     with host.ledger.transaction(job.organization_id, job.actor_id, deferred=True) as tx:

@@ -155,7 +155,6 @@ def change_record(tx: Transaction, place: Place, wanted: Projection) -> None:
 
 
 def retire(tx: Transaction, place: Place, record_id: str) -> None:
-    """Keep a record that nobody may read any more."""
     _update(tx, record_id, lambda each: replace(each, visibility=unavailable_key(place.key)))
 
 

@@ -70,23 +70,17 @@ def _seen(outline: JsonObject, text: Text) -> Iterator[Seen]:
 
 
 def _telling(text: str) -> tuple[str, int, bool]:
-    """Return the last line that tells of trouble, else the last line, and where it starts."""
     tail = max(len(text) - SCANNED, 0)
     spans = [(0, text)] if tail <= SCANNED else [(0, text[:SCANNED]), (tail, text[tail:])]
     last, worst = ("", 0), None
     for offset, some in spans:
         for match in re.finditer(r"[^\n]*\S[^\n]*", some):
             last = match[0], offset + match.start()
-            worst = last if _is_trouble(match[0]) else worst
+            worst = last if _TROUBLE.search(_NO_TROUBLE.sub("", match[0])) else worst
     return (*worst, True) if worst is not None else (*last, False)
 
 
-def _is_trouble(line: str) -> bool:
-    return bool(_TROUBLE.search(_NO_TROUBLE.sub("", line)))
-
-
 def _runs(seen: Sequence[Seen]) -> Iterator[list[Seen]]:
-    """Divide the steps: a run ends with trouble, or when it is long; the last one takes all that is left."""
     run: list[Seen] = []
     ended = 0
     most = max(MOST_STEPS, -(-len(seen) // (MOST_NOTES // 2)))

@@ -161,12 +161,8 @@ class EvidenceView(Result):
     has_more: bool = Field(description="Whether the part is longer.")
 
 
-async def experience_evidence(app: App, call: Call, request: ExperienceEvidenceRequest) -> EvidenceView:
+def experience_evidence(app: App, call: Call, request: ExperienceEvidenceRequest) -> EvidenceView:
     """Read an experience as it was sent: its outline, and one part of its evidence, verbatim."""
-    return await in_thread(_evidence, app, call, request)
-
-
-def _evidence(app: App, call: Call, request: ExperienceEvidenceRequest) -> EvidenceView:
     organization, manifest = call.caller.organization_id, manifest_id(request.source_id)
     memory_id, payloads = memory_id_of(manifest), app.ledger.payloads
     memory = app.ledger.memories.memory(organization, memory_id)
@@ -182,11 +178,10 @@ def _evidence(app: App, call: Call, request: ExperienceEvidenceRequest) -> Evide
         if hashlib.sha256(text.encode()).hexdigest() != digest:
             raise Conflict("The experience was revised while it was read.", remediation="Read it again.")
     end = request.offset + request.content_max_chars
-    return EvidenceView(
+    return EvidenceView.of(
+        revision,
         source_id=request.source_id,
         manifest_id=manifest,
-        content_hash=revision.content_hash,
-        state=revision.state,
         revision=revision.number,
         experience=outline if request.evidence_id is None else None,
         content=None if request.evidence_id is None else text[request.offset : end],

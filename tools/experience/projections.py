@@ -87,7 +87,6 @@ def projections(experience: Experience) -> Iterator[Projection]:
 
 
 def edges(experience: Experience) -> list[Edge]:
-    """Relate the procedure to the manifest, and each session to both."""
     manifest, procedure = manifest_id(experience.source_id), record_id("procedure", experience.source_id)
     found = [Edge("DERIVED_FROM", procedure, manifest)]
     for step in experience.steps:
@@ -118,7 +117,6 @@ def _session(step: Observation) -> str:
 
 
 def _excerpt(part: EvidencePart, limit: int) -> str:
-    """Return an evidence part under its id, cut with a note of its length where it does not fit."""
     whole = f"[{part.id}] {part.content}"
     if len(whole) <= limit:
         return whole

@@ -75,7 +75,8 @@ def publish(ledger: Ledger, holder: str, home: str | None, call: Call, wanted: W
             before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
             is_new = memory is None or before.content_hash != hashed
             number = before.number + is_new
-            records[0] = _stamped(records[0], hashed, number)
+            stamp: JsonObject = {"content_hash": hashed, "source_revision": number, "state": "embedding_pending"}
+            records[0] = replace(records[0], metadata=records[0].metadata | stamp)
             if memory is None or is_new:
                 memory = keep_memory(tx, place, memory, wanted, (records[0], hashed))
                 keep_payload(tx, place, outline, experience)
@@ -136,7 +137,6 @@ def keep_memory(
 
 
 def keep_payload(tx: Transaction, place: Place, outline: JsonObject, experience: Experience) -> None:
-    """Store the outline and each evidence part in a row of its own."""
     head = ("{}", json.dumps(outline, ensure_ascii=False))
     tx.payloads.replace_texts(place.memory_id, chain(head, experience.texts()))
 
@@ -163,11 +163,6 @@ def enqueue(
     for function, job_id in jobs.items():
         tx.jobs.enqueue(JobDraft(job_id, function, payload, place.key, caller.user_id, caller.key_id))
     return jobs
-
-
-def _stamped(manifest: Projection, hashed: str, number: int) -> Projection:
-    stamp: JsonObject = {"content_hash": hashed, "source_revision": number, "state": "embedding_pending"}
-    return replace(manifest, metadata=manifest.metadata | stamp)
 
 
 def _next(before: Revision, kept: Kept, hashed: str, number: int) -> Revision:

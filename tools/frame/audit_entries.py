@@ -43,14 +43,12 @@ def memory_entry(
 
 
 def recall_entry(home: str | None, call: Call, place: Visibility, source_ids: Iterable[str]) -> AuditDraft:
-    """Draft the entry of a recall, with the memories that it returned."""
     reason = READ_REASONS[place.memory_scope]
     details: JsonObject = {"memory_scope": place.memory_scope, "policy_allowed": True, "policy_reason": reason}
     return memory_entry(home, call, RECALL, place, details, {"scope_key": place.scope_key, "source_ids": [*source_ids]})
 
 
 def denial_entry(home: str | None, call: Call, place: Visibility, reason: str) -> AuditDraft:
-    """Draft the entry of a refused read or write of memories."""
     details: JsonObject = {"memory_scope": place.memory_scope, "policy_allowed": False, "policy_reason": reason}
     return memory_entry(home, call, DENY, place, details, {"scope_key": place.scope_key})
 

@@ -15,7 +15,7 @@ from stores.ledger import Claim, KeyedRequest, Replay
 from tools.app import App
 from tools.entities.entities import no_entity
 from tools.frame.audit_entries import denial_entry, secrets_entry
-from tools.frame.operation import Call, Operation, Outcome, Request, Result
+from tools.frame.operation import Call, Operation, Outcome, Request, Result, perform
 from tools.frame.screening import screened
 from tools.records.project_names import NAMING, ProjectNames
 from tools.runtime.threads import in_thread
@@ -25,7 +25,6 @@ _PURPOSE = b"engrain idempotent bodies"
 
 
 def require_rights(operation: Operation, principal: Principal | None) -> None:
-    """Require the role and the scope of the operation."""
     if operation.roles is None:
         return
     if principal is None:
@@ -87,7 +86,7 @@ async def _run(app: App, operation: Operation, call: Call, request: Request) -> 
         warnings: list[str] = []
         if operation.scope == "write":
             request, warnings = await in_thread(screened, operation, request, app.settings.secrets)
-        result: Result = await operation.run(app, call, request)
+        result: Result = await perform(operation.run, app, call, request)
     except EngrainError as error:
         if projects is not None and "project" in error.details:
             await in_thread(projects.suggest, error)

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
@@ -14,6 +14,7 @@ from auth.origin import Origin
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired
 from stores.records import JsonObject, Role
+from tools.runtime.threads import in_thread
 
 if TYPE_CHECKING:
     from stores.ledger import Claim
@@ -100,8 +101,6 @@ class Redirect(Result):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of an operation."""
-
     principal: Principal | None
     """None for a public operation."""
     claim: "Claim | None" = None
@@ -154,8 +153,6 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An operation's MCP tool."""
-
     title: str
     read_only: bool
     destructive: bool = False
@@ -182,7 +179,12 @@ class Download(Result):
     file_name: str
 
 
-Run = Callable[["App", Call, Any], Awaitable[Any]]
+Run = Callable[["App", Call, Any], Any]
+"""A coroutine function, or one that blocks, which runs in a worker thread."""
+
+
+async def perform(run: Run, app: "App", call: Call, request: Request) -> Any:
+    return await (run(app, call, request) if inspect.iscoroutinefunction(run) else in_thread(run, app, call, request))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,6 @@ def parse(
 
 
 def _flags(model: type[Request], data: dict[str, Any]) -> list[ErrorDetails]:
-    """Find truth values in place of numbers, which pydantic takes for 0 and 1."""
     try:
         model.model_validate_json(to_json(data), strict=True)
     except ValidationError as error:

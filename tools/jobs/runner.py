@@ -31,8 +31,6 @@ log = structlog.get_logger("jobs")
 
 
 class Runner:
-    """Worker for the jobs of all organizations."""
-
     lease_s = JOB_LEASE_S
     backoff_s = 1.0
 
@@ -50,7 +48,6 @@ class Runner:
         self._ended = anyio.Event()
 
     async def run(self) -> None:
-        """Run jobs until cancelled."""
         loop = asyncio.get_running_loop()
 
         def ring(notice: JobNotice) -> None:

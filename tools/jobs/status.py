@@ -15,7 +15,6 @@ from tools.frame.operation import WRITERS, Call, Filters, Method, Operation, Req
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.people.account import MeRequest
 from tools.runtime.housekeeping import TIDYING, TIDYING_S, tidy
-from tools.runtime.threads import in_thread
 
 REINDEX = "reindex"
 JobId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
@@ -77,48 +76,38 @@ class JobsView(Result):
     has_more: bool
 
 
-async def job_status(app: App, call: Call, request: JobStatusRequest) -> JobStatusView:
+def job_status(app: App, call: Call, request: JobStatusRequest) -> JobStatusView:
     """Return the status of up to 64 jobs by id."""
-    found = await in_thread(_visible, app, call, request.job_ids)
+    found = _visible(app, call, request.job_ids)
     return JobStatusView(jobs={each: _view(each, found.get(each)) for each in request.job_ids})
 
 
-async def list_jobs(app: App, call: Call, request: ListJobsRequest) -> JobsView:
+def list_jobs(app: App, call: Call, request: ListJobsRequest) -> JobsView:
     """List the jobs that the caller may see, newest first; ended ones are kept for 24 hours."""
     caller, limit = call.caller, request.limit
-    found = await in_thread(
-        app.ledger.jobs.page, caller.organization_id, caller.readable, request.status, limit + 1, request.offset
-    )
+    found = app.ledger.jobs.page(caller.organization_id, caller.readable, request.status, limit + 1, request.offset)
     jobs = [_view(job.id, job) for job in found[:limit]]
     return JobsView(jobs=jobs, has_more=len(found) > limit)
 
 
-async def get_job(app: App, call: Call, request: JobRequest) -> JobView:
+def get_job(app: App, call: Call, request: JobRequest) -> JobView:
     """Return the status of one job."""
-    return _view(request.job_id, await in_thread(_present, app, call, request.job_id))
+    return _view(request.job_id, _present(app, call, request.job_id))
 
 
-async def cancel_job(app: App, call: Call, request: JobRequest) -> JobView:
+def cancel_job(app: App, call: Call, request: JobRequest) -> JobView:
     """Cancel a job unless it has ended; its author, owners and admins may."""
-
-    def cancel() -> Job | None:
-        job = _present(app, call, request.job_id)
-        if call.caller.user_id != job.actor_id and call.caller.role not in ADMINS:
-            raise Forbidden("Only its author, an owner or an admin may cancel a job.", remediation="Ask one of them.")
-        return app.ledger.jobs.cancel(job.organization_id, job.id)
-
-    return _view(request.job_id, await in_thread(cancel))
+    job = _present(app, call, request.job_id)
+    if call.caller.user_id != job.actor_id and call.caller.role not in ADMINS:
+        raise Forbidden("Only its author, an owner or an admin may cancel a job.", remediation="Ask one of them.")
+    return _view(request.job_id, app.ledger.jobs.cancel(job.organization_id, job.id))
 
 
-async def reindex(app: App, call: Call, _request: MeRequest) -> JobView:
+def reindex(app: App, call: Call, _request: MeRequest) -> JobView:
     """Rebuild the indexes of the organization from the ledger, one after the other; searches go on meanwhile."""
-
-    def enqueue() -> None:
-        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
-            tx.jobs.enqueue(JobDraft(REINDEX, REINDEX))
-
-    await in_thread(enqueue)
-    return await get_job(app, call, JobRequest(job_id=REINDEX))
+    with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
+        tx.jobs.enqueue(JobDraft(REINDEX, REINDEX))
+    return get_job(app, call, JobRequest(job_id=REINDEX))
 
 
 def rebuild(host: JobHost, running: RunningJob) -> JsonObject:

@@ -18,7 +18,6 @@ from tools.memory.proposals import proposals
 from tools.records.entity_models import EntityId, Wanted
 from tools.records.memory_models import RawMemoryView, memory_fields
 from tools.records.receipts import capture_receipt
-from tools.runtime.threads import in_thread
 
 SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
 
@@ -63,7 +62,7 @@ class CaptureRequest(Request):
     capture_id: EntityId = Field(description="The raw memory's id.")
 
 
-async def list_captures(app: App, call: Call, request: ListCapturesRequest) -> CapturesView:
+def list_captures(app: App, call: Call, request: ListCapturesRequest) -> CapturesView:
     """List the raw memories that the caller may read, diaries and candidates included, the latest first."""
     caller = call.caller
     query = CaptureQuery(
@@ -75,23 +74,19 @@ async def list_captures(app: App, call: Call, request: ListCapturesRequest) -> C
         limit=request.limit,
         offset=request.offset,
     )
-
-    def read() -> CapturesView:
-        listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
-        return CapturesView(
-            captures=_views(app, caller, listed),
-            total=total,
-            limit=request.limit,
-            offset=request.offset,
-            has_more=request.offset + request.limit < total,
-        )
-
-    return await in_thread(read)
+    listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
+    return CapturesView(
+        captures=_views(app, caller, listed),
+        total=total,
+        limit=request.limit,
+        offset=request.offset,
+        has_more=request.offset + request.limit < total,
+    )
 
 
-async def get_capture(app: App, call: Call, request: CaptureRequest) -> CaptureView:
+def get_capture(app: App, call: Call, request: CaptureRequest) -> CaptureView:
     """Read one raw memory whole, with what became of it."""
-    return await in_thread(_read, app, call.caller, request.capture_id)
+    return _read(app, call.caller, request.capture_id)
 
 
 class ReviewCaptureRequest(CaptureRequest):
@@ -100,38 +95,29 @@ class ReviewCaptureRequest(CaptureRequest):
     review_state: ReviewState = Field(description="The new state.")
 
 
-async def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> CaptureView:
+def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> CaptureView:
     """Say what becomes of a raw memory: pending ones are promoted, archived or deferred; deferred ones go anywhere."""
-
-    def write() -> CaptureView:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            memory = present_capture(tx, caller, request.capture_id)
-            require_reviewer(caller, memory)
-            settle(tx, memory, request.review_state)
-        view = _read(app, caller, request.capture_id)
-        return view.model_copy(update={"mutation_receipt": capture_receipt(app, call, [request.capture_id])})
-
-    return await in_thread(write)
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        memory = present_capture(tx, caller, request.capture_id)
+        require_reviewer(caller, memory)
+        settle(tx, memory, request.review_state)
+    view = _read(app, caller, request.capture_id)
+    return view.model_copy(update={"mutation_receipt": capture_receipt(app, call, [request.capture_id])})
 
 
-async def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
+def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
     """Erase a raw memory for good: an entity made of it stays, an experience goes. Its author and admins may."""
-
-    def write() -> None:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            memory = present_capture(tx, caller, request.capture_id)
-            require_erasable_memory(caller, memory.entity)
-            erase_made(tx, memory.entity)
-            tx.records.delete_entity(memory.entity.id)
-
-    await in_thread(write)
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        memory = present_capture(tx, caller, request.capture_id)
+        require_erasable_memory(caller, memory.entity)
+        erase_made(tx, memory.entity)
+        tx.records.delete_entity(memory.entity.id)
     return Nothing()
 
 
 def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawMemory:
-    """Read a raw memory that the caller may read, in an open transaction."""
     return _readable(caller, capture_id, tx.memories.memory(capture_id))
 
 
@@ -143,7 +129,6 @@ def _readable(caller: Principal, capture_id: str, memory: RawMemory | None) -> R
 
 
 def require_reviewer(caller: Principal, memory: RawMemory) -> None:
-    """Refuse that somebody who may only read a memory says what becomes of it."""
     if not may_change_memory(caller, memory.entity):
         raise Forbidden(
             "You may read this memory but not review it.",
@@ -151,19 +136,20 @@ def require_reviewer(caller: Principal, memory: RawMemory) -> None:
         )
 
 
-def settle(tx: Transaction, memory: RawMemory, state: ReviewState, *, entity_id: str | None = None) -> RawMemory:
+def settle(tx: Transaction, memory: RawMemory, state: ReviewState) -> RawMemory:
     """Move a raw memory to a state of its review; saying the same again changes nothing."""
     before = memory.capture
-    made = entity_id or before.entity_id
-    if (before.review_state, before.entity_id) == (state, made):
+    if before.review_state == state:
         return memory
-    if before.review_state in SETTLED and before.review_state != state:
+    if before.review_state in SETTLED:
         raise Conflict(
             f"This memory is {before.review_state}, which no review changes any more.",
             remediation="Keep it as it is, or store what is to be said now as a new memory.",
             details={"actual": before.review_state, "expected": "pending or deferred"},
         )
-    return tx.memories.settle_memory(memory.entity.id, review_state=state, entity_id=made, candidate=before.candidate)
+    return tx.memories.settle_memory(
+        memory.entity.id, review_state=state, entity_id=before.entity_id, candidate=before.candidate
+    )
 
 
 def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:

@@ -65,7 +65,6 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
 
 
 def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) -> tuple[EntityDraft, Capture]:
-    """Draft a raw memory for `Transaction.create_memory`."""
     draft, capture = unchecked_draft(fields, writable_memory(caller, scope_of(fields)), tx.now)
     require_not_rejected(tx, [draft])
     if draft.project_id is not None:

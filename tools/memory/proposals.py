@@ -22,15 +22,11 @@ _NAMING = {
 def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, JsonObject]:
     """Return the candidates among some raw memories, by id, as the caller may see them. Blocks."""
     stored = {each.entity.id: each.capture.candidate for each in memories if each.capture.candidate is not None}
-    named = {each for candidate in stored.values() for each in _named(candidate)}
+    parts = ((part, item) for each in stored.values() for part in _NAMING for item in _items(each, part))
+    named = {each for part, item in parts for each in _ids(item, part)}
     there = app.ledger.records.statuses(caller.organization_id, named, visibility=caller.visible) if named else {}
-    sight = caller.readable
-    shown = {each for each, standing in there.items() if standing.visibility in sight}
+    shown = {each for each, standing in there.items() if standing.visibility in caller.readable}
     return {memory_id: _without(candidate, named - shown) for memory_id, candidate in stored.items()}
-
-
-def _named(candidate: JsonObject) -> set[str]:
-    return {each for part in _NAMING for item in _items(candidate, part) for each in _ids(item, part)}
 
 
 def _ids(item: JsonObject, part: str) -> set[str]:

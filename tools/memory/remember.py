@@ -71,16 +71,13 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
     others = [each for each in alike if each.id != kept.entity.id]
     written = [kept.memory.entity.id] if kept.is_new_memory else []
     changed = [kept.entity.id] if kept.has_changed else []
-    return Remembered(
-        id=kept.entity.id,
+    return Remembered.of(
+        kept.entity,
         raw_memory_id=kept.memory.entity.id,
         message=_message(kept, others),
         already_known=not kept.is_new,
         found_by=list(kept.found_by),
         not_applied=list(kept.not_applied),
-        entity_type=kept.entity.entity_type,
-        memory_scope=kept.entity.memory_scope,
-        scope_key=kept.entity.scope_key,
         readable_by=await in_thread(readable_by, app, call.caller, kept.entity.visibility),
         active_task_id=kept.task.id if kept.task is not None else None,
         conflicts=others,

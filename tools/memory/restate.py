@@ -53,7 +53,6 @@ def superseded_ids(request: RememberRequest) -> set[str]:
 
 
 def may_change(caller: Principal, entity: Entity) -> bool:
-    """Return whether the caller may change an entity."""
     try:
         require_writable(caller, entity)
     except Forbidden:

@@ -151,20 +151,16 @@ def _with_members(app: App, space: MemorySpace) -> MemorySpaceView:
     return _view(space, app.ledger.spaces.members(space.organization_id, space.id))
 
 
-async def list_memory_spaces(app: App, call: Call, _request: MeRequest) -> MemorySpacesView:
+def list_memory_spaces(app: App, call: Call, _request: MeRequest) -> MemorySpacesView:
     """List the memory spaces of the organization, without their members; of private ones, the caller's own."""
     require_whole(call.caller, "Managing memory spaces")
-    found = await in_thread(app.ledger.spaces.spaces, call.caller.organization_id, call.caller.user_id)
+    found = app.ledger.spaces.spaces(call.caller.organization_id, call.caller.user_id)
     return MemorySpacesView(spaces=[_view(space, []) for space in found])
 
 
-async def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) -> MemorySpaceView:
+def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) -> MemorySpaceView:
     """Return a memory space with its members."""
-
-    def read() -> MemorySpaceView:
-        return _with_members(app, present_space(app, call.caller, str(request.space_id)))
-
-    return await in_thread(read)
+    return _with_members(app, present_space(app, call.caller, str(request.space_id)))
 
 
 async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRequest) -> MemorySpaceView:

@@ -335,20 +335,16 @@ def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted:
     found = searched(app, call, asked, wanted.retrieval_mode)
     reserves = wanted.reserve_distilled_notes and not is_naive
     if reserves and "session" in wanted.types and "note" not in wanted.types:
-        found = _with_notes(found, searched(app, call, _of_notes(asked), wanted.retrieval_mode))
+        least, most = max(asked.min_score, DOUBTFUL_SCORE), max(asked.limit // RESERVED, 1)
+        kind = {"types": ["note"], "category": OPERATIONAL_NOTE, "include_raw_memory": False}
+        of_notes = asked.model_copy(update={**kind, "min_score": least, "limit": most})
+        found = _with_notes(found, searched(app, call, of_notes, wanted.retrieval_mode))
     filters = {**found.filters, "retrieval_mode": wanted.retrieval_mode, "reserve_distilled_notes": reserves}
     shown = {name: getattr(found, name) for name in type(found).model_fields}
     return Evidence(**{**shown, "filters": filters}, retrieval_arm="naive" if is_naive else None)
 
 
-def _of_notes(asked: SearchRequest) -> SearchRequest:
-    least = max(asked.min_score, DOUBTFUL_SCORE)
-    changes = {"types": ["note"], "category": OPERATIONAL_NOTE, "include_raw_memory": False, "min_score": least}
-    return asked.model_copy(update=changes | {"limit": max(asked.limit // RESERVED, 1)})
-
-
 def _with_notes(found: SearchResponse, notes: SearchResponse) -> SearchResponse:
-    """Rank distilled notes beside the other results, in places that these cannot take."""
     others = found.results[: found.limit - len(notes.results)]
     merged = sorted([*others, *notes.results], key=lambda each: -each.score)
     counts = {name: getattr(found, name) + getattr(notes, name) for name in ("total", "graph_count")}

@@ -1,7 +1,6 @@
 """Preview of the raw memories that a member of memory spaces would read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -19,9 +18,9 @@ from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Operation, Result, Route
 from tools.memory.spaces import INSUFFICIENT, MemorySpaceRequest, PrincipalId, present_space
-from tools.runtime.threads import in_thread
 
 MORE_SPACES = 25
+Judged = tuple[MemorySpace, Verdict]
 
 
 class PreviewMemorySpaceAccessRequest(MemorySpaceRequest):
@@ -54,26 +53,14 @@ class AccessPreview(Result):
     metadata: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """A memory space and the verdict on the target."""
-
-    space: MemorySpace
-    verdict: Verdict
-
-
-async def preview_memory_space_access(app: App, call: Call, request: PreviewMemorySpaceAccessRequest) -> AccessPreview:
+def preview_memory_space_access(app: App, call: Call, request: PreviewMemorySpaceAccessRequest) -> AccessPreview:
     """Tell which raw memories of some spaces a user or agent would read as a member of them. Nothing changes."""
-    return await in_thread(_preview, app, call, request)
-
-
-def _preview(app: App, call: Call, request: PreviewMemorySpaceAccessRequest) -> AccessPreview:
     caller = call.caller
     spaces = [present_space(app, caller, each) for each in _space_ids(request)]
     target = _target(app, caller, request)
-    judged = [_Judged(space, verdict(space, target, request.target_principal_type)) for space in spaces]
+    judged = [(space, verdict(space, target, request.target_principal_type)) for space in spaces]
     visible, denied = _sources(app, caller, judged, request.limit)
-    refused = [each.verdict.reason for each in judged if not each.verdict.allowed]
+    refused = [found.reason for _, found in judged if not found.allowed]
     preview = AccessPreview(
         allowed=not refused,
         reason=refused[0] if refused else "access_preview_allowed",
@@ -84,17 +71,23 @@ def _preview(app: App, call: Call, request: PreviewMemorySpaceAccessRequest) -> 
         denied_source_ids=denied,
         missing_source_ids=[],
         redacted_count=0,
-        hidden_but_relevant_count=_hidden(app, caller, judged),
-        policy_reasons=list(dict.fromkeys(each.verdict.reason for each in judged)),
+        hidden_but_relevant_count=_hidden(app, caller, spaces),
+        policy_reasons=list(dict.fromkeys(found.reason for _, found in judged)),
         metadata={
             "limit": request.limit,
             "source_count": len(visible) + len(denied),
-            "spaces": [
-                {"id": each.space.id, "allowed": each.verdict.allowed, "reason": each.verdict.reason} for each in judged
-            ],
+            "spaces": [{"id": space.id, "allowed": found.allowed, "reason": found.reason} for space, found in judged],
         },
     )
-    _remember(app, call, request, preview)
+    details: JsonObject = {
+        "target_principal_type": request.target_principal_type,
+        "target_principal_id": request.target_principal_id,
+        "memory_space_ids": [*preview.memory_space_ids],
+        "policy_allowed": preview.allowed,
+        "policy_reason": preview.reason,
+    }
+    audit = audit_entry(call, "memory.access.preview", caller.organization_id, str(request.space_id), details)
+    app.ledger.audit.append(audit)
     return preview
 
 
@@ -120,36 +113,20 @@ def _target(app: App, caller: Principal, request: PreviewMemorySpaceAccessReques
     return None if found is None else principal_of(*found)
 
 
-def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int) -> tuple[list[str], list[str]]:
-    active = [each for each in judged if each.space.state == "active"]
-    keys = {key for each in active for key in memory_keys(place_of(each.space))} & caller.memories
-    open_keys = {key for each in active if each.verdict.allowed for key in memory_keys(place_of(each.space))}
-    query = CaptureQuery(readable=frozenset(keys), visible=frozenset(), limit=limit)
+def _sources(app: App, caller: Principal, judged: Sequence[Judged], limit: int) -> tuple[list[str], list[str]]:
+    active = [(memory_keys(place_of(space)), found) for space, found in judged if space.state == "active"]
+    keys = frozenset(key for of_space, _ in active for key in of_space) & caller.memories
+    open_keys = {key for of_space, found in active if found.allowed for key in of_space}
+    query = CaptureQuery(readable=keys, visible=frozenset(), limit=limit)
     found = [each.memory.entity for each in app.ledger.memories.list_captures(caller.organization_id, query)[0]]
     visible = [each.id for each in found if each.visibility in open_keys]
     return visible, [each.id for each in found if each.visibility not in open_keys]
 
 
-def _hidden(app: App, caller: Principal, judged: Sequence[_Judged]) -> int:
-    keys = frozenset(key for each in judged for key in counted_keys(each.space)) - caller.memories
-    return (
-        app.ledger.memories.list_captures(caller.organization_id, CaptureQuery(keys, frozenset(), limit=0))[1]
-        if keys
-        else 0
-    )
-
-
-def _remember(app: App, call: Call, request: PreviewMemorySpaceAccessRequest, preview: AccessPreview) -> None:
-    details: JsonObject = {
-        "target_principal_type": request.target_principal_type,
-        "target_principal_id": request.target_principal_id,
-        "memory_space_ids": [*preview.memory_space_ids],
-        "policy_allowed": preview.allowed,
-        "policy_reason": preview.reason,
-    }
-    app.ledger.audit.append(
-        audit_entry(call, "memory.access.preview", call.caller.organization_id, str(request.space_id), details)
-    )
+def _hidden(app: App, caller: Principal, spaces: Sequence[MemorySpace]) -> int:
+    keys = frozenset(key for each in spaces for key in counted_keys(each)) - caller.memories
+    query = CaptureQuery(keys, frozenset(), limit=0)
+    return app.ledger.memories.list_captures(caller.organization_id, query)[1] if keys else 0
 
 
 OPERATIONS = (

@@ -22,8 +22,9 @@ from tools.runtime.threads import in_thread, in_turn
 
 Email = Annotated[str, StringConstraints(min_length=3, max_length=254)]
 Secret = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
-InviteToken = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 NewSecret = Annotated[str, StringConstraints(min_length=8, max_length=128)]
+PersonName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
 
 
 class UserBrief(Result):
@@ -50,27 +51,22 @@ class OrganizationView(Result):
     slug: str
 
 
-class SignUpRequest(Request):
-    """A new local account."""
-
-    email: Email = Field(description="E-mail address; it identifies the account.")
-    password: NewSecret = Field(description="8 to 128 characters.")
-    name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")] = Field(
-        description="How others see the user."
-    )
-    invite_token: InviteToken | None = Field(
-        None, description="Token of an invitation to this address; the session starts in its organization."
-    )
-
-
 class LogInRequest(Request):
     """Credentials of a local account."""
 
     email: Email = Field(description="E-mail address.")
     password: Secret = Field(description="Password.")
-    invite_token: InviteToken | None = Field(
+    invite_token: Identifier | None = Field(
         None, description="Token of an invitation to this address; the session starts in its organization."
     )
+
+
+class SignUpRequest(LogInRequest):
+    """A new local account."""
+
+    email: Email = Field(description="E-mail address; it identifies the account.")
+    password: NewSecret = Field(description="8 to 128 characters.")
+    name: PersonName = Field(description="How others see the user.")
 
 
 class RefreshRequest(Request):
@@ -142,7 +138,7 @@ async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
     return signed_in_view(await _enter(app, call, request, find))
 
 
-async def _enter(app: App, call: Call, request: SignUpRequest | LogInRequest, find: Callable[[], User]) -> SignedIn:
+async def _enter(app: App, call: Call, request: LogInRequest, find: Callable[[], User]) -> SignedIn:
     if (token := request.invite_token) is None:
         return await in_turn(app.password_turns, lambda: app.accounts.start(find(), call.origin))
 
@@ -172,13 +168,14 @@ async def refresh(app: App, call: Call, request: RefreshRequest) -> TokensView:
 
 async def me(app: App, call: Call, _request: MeRequest) -> MeView:
     """Say who the caller is, in which organization and with which role."""
-    caller = call.caller
-    return MeView(
-        user=UserView.of(caller.user), organization=OrganizationView.of(caller.organization), org_role=caller.role
-    )
+    return _me(call, call.caller.user)
 
 
-PersonName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
+def _me(call: Call, user: User) -> MeView:
+    organization = OrganizationView.of(call.caller.organization)
+    return MeView(user=UserView.of(user), organization=organization, org_role=call.caller.role)
+
+
 Address = Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://[^\s]+$")]
 Bio = Annotated[str, StringConstraints(max_length=2000)]
 
@@ -243,10 +240,9 @@ def _edit(app: App, call: Call, request: UpdateMeRequest) -> User:
     return app.ledger.people.edit_user(call.caller.user_id, lambda user: replace(user, **given))
 
 
-async def update_me(app: App, call: Call, request: UpdateMeRequest) -> MeView:
+def update_me(app: App, call: Call, request: UpdateMeRequest) -> MeView:
     """Change the caller's name or picture."""
-    user = await in_thread(_edit, app, call, request)
-    return await me(app, replace(call, principal=replace(call.caller, user=user)), MeRequest())
+    return _me(call, _edit(app, call, request))
 
 
 async def get_profile(_app: App, call: Call, _request: MeRequest) -> ProfileView:
@@ -254,30 +250,26 @@ async def get_profile(_app: App, call: Call, _request: MeRequest) -> ProfileView
     return ProfileView.of(call.caller.user)
 
 
-async def update_profile(app: App, call: Call, request: UpdateProfileRequest) -> ProfileView:
+def update_profile(app: App, call: Call, request: UpdateProfileRequest) -> ProfileView:
     """Change how the caller describes itself."""
-    return ProfileView.of(await in_thread(_edit, app, call, request))
+    return ProfileView.of(_edit(app, call, request))
 
 
-async def get_preferences(app: App, call: Call, _request: MeRequest) -> PreferencesView:
+def get_preferences(app: App, call: Call, _request: MeRequest) -> PreferencesView:
     """Return the caller's preferences."""
-    return PreferencesView(preferences=await in_thread(app.ledger.people.preferences, call.caller.user_id))
+    return PreferencesView(preferences=app.ledger.people.preferences(call.caller.user_id))
 
 
-async def update_preferences(app: App, call: Call, request: UpdatePreferencesRequest) -> PreferencesView:
+def update_preferences(app: App, call: Call, request: UpdatePreferencesRequest) -> PreferencesView:
     """Set some of the caller's preferences; the others stay."""
-
-    def write() -> JsonObject:
-        require_session(call.caller)
-        merged = app.ledger.people.preferences(call.caller.user_id) | request.preferences
-        if len(json.dumps(merged, ensure_ascii=False)) > PREFERENCES_LIMIT:
-            raise ValidationFailed(
-                f"Preferences have at most {PREFERENCES_LIMIT} characters of JSON.",
-                details={"field": "body.preferences", "expected": f"at most {PREFERENCES_LIMIT} characters"},
-            )
-        return app.ledger.people.edit_preferences(call.caller.user_id, request.preferences)
-
-    return PreferencesView(preferences=await in_thread(write))
+    require_session(call.caller)
+    merged = app.ledger.people.preferences(call.caller.user_id) | request.preferences
+    if len(json.dumps(merged, ensure_ascii=False)) > PREFERENCES_LIMIT:
+        raise ValidationFailed(
+            f"Preferences have at most {PREFERENCES_LIMIT} characters of JSON.",
+            details={"field": "body.preferences", "expected": f"at most {PREFERENCES_LIMIT} characters"},
+        )
+    return PreferencesView(preferences=app.ledger.people.edit_preferences(call.caller.user_id, request.preferences))
 
 
 async def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:

@@ -17,7 +17,7 @@ from stores.records import ApiKey, JsonObject
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route, mutation
-from tools.people.account import MeRequest
+from tools.people.account import Identifier, MeRequest
 from tools.records.entity_models import EntityId
 from tools.runtime.threads import in_thread
 
@@ -58,7 +58,7 @@ class CreateApiKeyRequest(Request):
 class ApiKeyRequest(Request):
     """One API key."""
 
-    key_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The key's id.")
+    key_id: Identifier = Field(description="The key's id.")
 
 
 class KeyView(Result):
@@ -100,10 +100,10 @@ class RevokedKeyView(Result):
     id: str
 
 
-async def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> CreatedKeyView:
+def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> CreatedKeyView:
     """Make an API key that acts as the caller in this organization. It is shown once and cannot be read again."""
     require_session(call.caller)
-    await in_thread(_require_narrowings, app, call.caller, request)
+    _require_narrowings(app, call.caller, request)
     wanted = KeyRequest(
         name=request.name,
         live=request.live,
@@ -123,7 +123,7 @@ async def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> 
         }
         return audit_entry(call, "api_key.create", key.organization_id, key.id, details)
 
-    key, text = await in_thread(app.accounts.keys.create, call.caller, wanted, audit)
+    key, text = app.accounts.keys.create(call.caller, wanted, audit)
     return CreatedKeyView.of(key, api_key=text)
 
 
@@ -138,11 +138,10 @@ def _require_narrowings(app: App, caller: Principal, request: CreateApiKeyReques
         )
 
 
-async def list_api_keys(app: App, call: Call, _request: MeRequest) -> KeysView:
+def list_api_keys(app: App, call: Call, _request: MeRequest) -> KeysView:
     """List the caller's API keys in this organization, valid or not, the newest first."""
     require_session(call.caller)
-    caller = call.caller
-    found = await in_thread(app.ledger.api_keys.of_organization, caller.organization_id, user_id=caller.user_id)
+    found = app.ledger.api_keys.of_organization(call.caller.organization_id, user_id=call.caller.user_id)
     return KeysView(keys=[KeptKeyView.of(key) for key in found])
 
 
@@ -171,7 +170,7 @@ async def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> Revoke
 class GrantRequest(Request):
     """One grant."""
 
-    grant_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The grant's id.")
+    grant_id: Identifier = Field(description="The grant's id.")
 
 
 class GrantView(Result):
@@ -194,16 +193,12 @@ class GrantsView(Result):
     grants: list[GrantView]
 
 
-async def list_grants(app: App, call: Call, _request: MeRequest) -> GrantsView:
+def list_grants(app: App, call: Call, _request: MeRequest) -> GrantsView:
     """List the programs that may use Engrain in the caller's name over MCP, the newest first."""
-
-    def find() -> GrantsView:
-        require_session(call.caller)
-        names = {each.id: each.name for each, _role in app.ledger.people.memberships(call.caller.user_id)}
-        held = app.ledger.grants.of_user(call.caller.user_id)
-        return GrantsView(grants=[_view(app, grant, names.get(grant.organization_id, "")) for grant in held])
-
-    return await in_thread(find)
+    require_session(call.caller)
+    names = {each.id: each.name for each, _role in app.ledger.people.memberships(call.caller.user_id)}
+    held = app.ledger.grants.of_user(call.caller.user_id)
+    return GrantsView(grants=[_view(app, grant, names.get(grant.organization_id, "")) for grant in held])
 
 
 def _view(app: App, grant: Grant, organization_name: str) -> GrantView:
@@ -213,19 +208,15 @@ def _view(app: App, grant: Grant, organization_name: str) -> GrantView:
     )
 
 
-async def revoke_grant(app: App, call: Call, request: GrantRequest) -> DoneView:
+def revoke_grant(app: App, call: Call, request: GrantRequest) -> DoneView:
     """Disconnect a program at once: its tokens hold no more, and it has to ask again."""
-
-    def revoke() -> None:
-        require_session(call.caller)
-        held = app.ledger.grants.of_user(call.caller.user_id)
-        found = next((each for each in held if each.id == request.grant_id), None)
-        if found is None:
-            raise NotFound("You have no such grant.", remediation="List them with GET /api/users/me/grants.")
-        audit = audit_entry(call, "oauth.revoke", found.organization_id, found.client_id, {"grant_id": found.id})
-        app.ledger.grants.revoke(call.caller.user_id, found.id, audit)
-
-    await in_thread(revoke)
+    require_session(call.caller)
+    held = app.ledger.grants.of_user(call.caller.user_id)
+    found = next((each for each in held if each.id == request.grant_id), None)
+    if found is None:
+        raise NotFound("You have no such grant.", remediation="List them with GET /api/users/me/grants.")
+    audit = audit_entry(call, "oauth.revoke", found.organization_id, found.client_id, {"grant_id": found.id})
+    app.ledger.grants.revoke(call.caller.user_id, found.id, audit)
     return DoneView()
 
 

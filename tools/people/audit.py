@@ -15,9 +15,8 @@ from stores.records import JsonObject, User
 from tools.app import App
 from tools.frame.dates import FORMS, WITH_FORMS, optional_moment
 from tools.frame.operation import Call, Operation, Request, Result, Route
-from tools.people.account import MeRequest
+from tools.people.account import Identifier, MeRequest
 from tools.runtime.health import stats
-from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 
 Moment = Annotated[str, StringConstraints(min_length=1, max_length=64), WITH_FORMS]
@@ -30,12 +29,8 @@ class AuditRequest(Request, extra="forbid"):
     action: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = Field(
         None, description="Only this action; one that ends in a dot stands for all that begin with it: `member.`."
     )
-    user_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
-        None, description="Only what this user did."
-    )
-    resource: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
-        None, description="Only what was done to the record with this id."
-    )
+    user_id: Identifier | None = Field(None, description="Only what this user did.")
+    resource: Identifier | None = Field(None, description="Only what was done to the record with this id.")
     start_time: Moment | None = Field(None, description=f"Nothing earlier: {FORMS}.")
     end_time: Moment | None = Field(
         None, description="Only what was earlier, in the same forms. Send that of the first page along with the next."
@@ -89,19 +84,15 @@ class AuditView(Result):
     end_time: datetime = Field(description="Send it with the next page, so that what happens meanwhile shifts nothing.")
 
 
-async def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
+def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
     """List who did what in the organization, newest first; admins may.
 
     What a user does to its own account stands in the log of its personal organization. No entry holds text of a
     record, a password or a token.
     """
     query = audit_query(app, call, request)
-
-    def read() -> tuple[list[AuditEntry], dict[str, User | None]]:
-        found = app.ledger.audit.entries(query)
-        return found, {each: app.ledger.people.user(each) for each in {entry.draft.actor_id for entry in found} if each}
-
-    found, users = await in_thread(read)
+    found = app.ledger.audit.entries(query)
+    users = {each: app.ledger.people.user(each) for each in {entry.draft.actor_id for entry in found} if each}
     return AuditView(
         entries=[_view(entry, users) for entry in found[: request.limit]],
         limit=request.limit,
@@ -113,7 +104,13 @@ async def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
 
 def audit_query(app: App, call: Call, request: AuditRequest) -> AuditQuery:
     """Return the ledger's query for one entry more than the page has; refuse who may not read the log."""
-    _require_reader(call, request)
+    require_whole(call.caller, "The audit log")
+    if request.log == "server":
+        require_session(call.caller)
+        if not call.caller.user.is_admin:
+            raise Forbidden(
+                "The log of the server is for its admins.", remediation="Leave `log` out to read your organization's."
+            )
     now = app.clock()
     return AuditQuery(
         organization_id=call.caller.organization_id if request.log == "organization" else None,
@@ -127,37 +124,20 @@ def audit_query(app: App, call: Call, request: AuditRequest) -> AuditQuery:
     )
 
 
-def _require_reader(call: Call, request: AuditRequest) -> None:
-    require_whole(call.caller, "The audit log")
-    if request.log == "server":
-        require_session(call.caller)
-        if not call.caller.user.is_admin:
-            raise Forbidden(
-                "The log of the server is for its admins.", remediation="Leave `log` out to read your organization's."
-            )
-
-
 def _view(entry: AuditEntry, users: Mapping[str, User | None]) -> AuditEntryView:
     draft = entry.draft
-    return AuditEntryView(
+    known = users.get(draft.actor_id) if draft.actor_id is not None else None
+    request = {name: draft.request.get(name) or None for name in AuditRequestView.model_fields}
+    return AuditEntryView.of(
+        draft,
         id=entry.id,
         created_at=entry.created_at,
-        action=draft.action,
-        organization_id=draft.organization_id,
-        user=None if draft.actor_id is None else _user_view(draft.actor_id, users.get(draft.actor_id)),
+        user=None
+        if draft.actor_id is None
+        else AuditedUser(id=draft.actor_id, email=known and known.email, name=known and known.name),
         target=draft.resource,
-        details=draft.details,
-        request=AuditRequestView(**{name: _text(draft.request, name) for name in AuditRequestView.model_fields}),
+        request=AuditRequestView.model_validate(request),
     )
-
-
-def _user_view(user_id: str, user: User | None) -> AuditedUser:
-    return AuditedUser(id=user_id, email=user.email if user else None, name=user.name if user else None)
-
-
-def _text(parts: JsonObject, name: str) -> str | None:
-    value = parts.get(name)
-    return value if isinstance(value, str) and value else None
 
 
 class Stats(Result):
@@ -192,17 +172,13 @@ class OrganizationHealth(Result):
     indexes: list[IndexState] = Field(description="How far each index is with what was written in the organization.")
 
 
-async def admin_stats(app: App, call: Call, _request: MeRequest) -> Stats:
+def admin_stats(app: App, call: Call, _request: MeRequest) -> Stats:
     """Count the records and the relations of the organization that the caller may read, by type and by name."""
-    return Stats.model_validate(await in_thread(stats, app, call.caller.organization_id, call.caller.visible))
+    return Stats.model_validate(stats(app, call.caller.organization_id, call.caller.visible))
 
 
-async def admin_health(app: App, call: Call, _request: MeRequest) -> OrganizationHealth:
+def admin_health(app: App, call: Call, _request: MeRequest) -> OrganizationHealth:
     """Say whether the organization is served with all its indexes, and since when the server runs."""
-    return await in_thread(_health, app, call)
-
-
-def _health(app: App, call: Call) -> OrganizationHealth:
     organization = call.caller.organization_id
     try:
         with app.indexer.indexes(organization) as indexes:

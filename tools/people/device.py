@@ -1,29 +1,28 @@
 """Device login (RFC 8628) for programs without a browser."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from pydantic import Field, StringConstraints
 
-from auth.device import AskingDevice, Devices
-from auth.rights import require_session
+from auth.device import Devices
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import AuditDraft, DeviceRefusal
-from stores.records import Organization, Session
+from stores.records import Session
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Operation, Request, Result, Route, mutation, public
-from tools.people.account import OrganizationView, SignedInView, signed_in_view
+from tools.people.account import Identifier, OrganizationView, SignedInView, signed_in_view
 from tools.people.organizations import Slug, membership
-from tools.runtime.threads import in_thread
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
 PAGE = "/device"
 
 _BODY_LIMIT = 16 * 1024
+_VERIFY = "/api/auth/device/verify"
 
 UserCode = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
@@ -53,9 +52,7 @@ class DeviceTokenRequest(Request):
     grant_type: Annotated[str, StringConstraints(max_length=200)] = Field(
         description=f"`{GRANT_TYPE}`, and nothing else."
     )
-    device_code: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(
-        description="The device code that the program was given."
-    )
+    device_code: Identifier = Field(description="The device code that the program was given.")
 
 
 class DescribeDeviceRequest(Request):
@@ -92,7 +89,7 @@ class DecidedDeviceView(Result):
     organization: OrganizationView | None
 
 
-async def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDeviceView:
+def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDeviceView:
     """Begin to sign in a program without a browser: it shows the user code, and asks with the device code.
 
     A person who is signed in opens the address, compares the code and decides. Both codes hold for ten minutes.
@@ -103,13 +100,13 @@ async def start_device(app: App, call: Call, request: StartDeviceRequest) -> Sta
             "client_name holds characters that cannot be seen.",
             details={"field": "body.client_name", "expected": "visible characters"},
         )
-    started = await in_thread(Devices(app.accounts).start, AskingDevice(name, call.client, call.user_agent))
+    started = Devices(app.accounts).start({"client_name": name, "address": call.client, "user_agent": call.user_agent})
     page = f"{call.server()}{PAGE}"
     complete = f"{page}?{urlencode({'user_code': started.user_code})}"
     return StartedDeviceView.of(started, verification_uri=page, verification_uri_complete=complete)
 
 
-async def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInView:
+def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInView:
     """Ask whether the program was let in; once it was, the answer signs it in.
 
     Until then the answer is 400 with one of the words of RFC 8628 as `error`.
@@ -126,7 +123,7 @@ async def device_token(app: App, call: Call, request: DeviceTokenRequest) -> Sig
         entry = audit_entry(call, "session.start", session.organization_id, session.id, {"provider": "device"})
         return replace(entry, actor_id=session.user_id)
 
-    found = await in_thread(Devices(app.accounts).redeem, request.device_code, call.origin, audit)
+    found = Devices(app.accounts).redeem(request.device_code, call.origin, audit)
     if isinstance(found, str):
         raise _REFUSALS[found]()
     return signed_in_view(found)
@@ -152,37 +149,29 @@ _REFUSALS: Mapping[DeviceRefusal, Callable[[], InvalidRequest]] = {
 }
 
 
-async def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> WaitingDeviceView:
+def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> WaitingDeviceView:
     """Say which program waits with a code and from which address it asked, before deciding."""
-    found = await in_thread(Devices(app.accounts).waiting, call.caller, request.user_code)
-    return WaitingDeviceView.of(found, **asdict(found.asking))
+    found = Devices(app.accounts).waiting(call.caller, request.user_code)
+    return WaitingDeviceView.of(found, **found.details)
 
 
-async def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
+def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
     """Let the program that shows a code sign in as the caller, or turn it away; a code is decided once."""
-    return await in_thread(_decide, app, call, request)
-
-
-def _decide(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
-    require_session(call.caller)
-    devices = Devices(app.accounts)
-    asking = devices.waiting(call.caller, request.user_code).asking
-    organization = _chosen(app, call, request.organization) if request.approve else None
-    if organization is None:
-        audit = audit_entry(call, "device.deny", call.caller.organization_id, None, asdict(asking))
-        devices.deny(call.caller, request.user_code, audit)
+    devices, organization = Devices(app.accounts), None
+    waiting = devices.waiting(call.caller, request.user_code)
+    if request.approve:
+        slug = request.organization
+        organization = call.caller.organization if slug is None else membership(app, call.caller, slug)[0]
+        audit = audit_entry(call, "device.approve", organization.id, None, waiting.details)
+        devices.approve(call.caller, waiting.user_code, organization.id, audit)
     else:
-        audit = audit_entry(call, "device.approve", organization.id, None, asdict(asking))
-        devices.approve(call.caller, request.user_code, organization.id, audit)
+        audit = audit_entry(call, "device.deny", call.caller.organization_id, None, waiting.details)
+        devices.deny(waiting.user_code, audit)
     return DecidedDeviceView(
         approved=request.approve,
-        client_name=asking.client_name,
+        client_name=str(waiting.details["client_name"]),
         organization=None if organization is None else OrganizationView.of(organization),
     )
-
-
-def _chosen(app: App, call: Call, slug: str | None) -> Organization:
-    return call.caller.organization if slug is None else membership(app, call.caller, slug)[0]
 
 
 _FORM: dict[str, Any] = {"body_limit": _BODY_LIMIT, "takes_form": True}
@@ -190,19 +179,9 @@ _FORM: dict[str, Any] = {"body_limit": _BODY_LIMIT, "takes_form": True}
 OPERATIONS = (
     public(start_device, "/api/auth/device", 409, 429, rate="10/minute", **_FORM),
     public(device_token, "/api/auth/device/token", 400, 429, rate="60/minute", **_FORM),
-    Operation(
-        describe_device,
-        route=Route("GET", "/api/auth/device/verify", tag="account", rate="30/minute", errors=(404, 429)),
-    ),
+    Operation(describe_device, route=Route("GET", _VERIFY, tag="account", rate="30/minute", errors=(404, 429))),
     mutation(
         decide_device,
-        Route(
-            "POST",
-            "/api/auth/device/verify",
-            tag="account",
-            body_limit=_BODY_LIMIT,
-            rate="10/minute",
-            errors=(404, 429),
-        ),
+        Route("POST", _VERIFY, tag="account", body_limit=_BODY_LIMIT, rate="10/minute", errors=(404, 429)),
     ),
 )

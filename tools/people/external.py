@@ -21,6 +21,7 @@ from stores.ledger.external_identities import CODEHOST
 from stores.records import JsonObject, Role
 from tools.app import App
 from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Operation, Redirect, Request, Route, Run
+from tools.people.account import Identifier
 from tools.runtime.announcements import MemberChange, announce_member, renew_account
 from tools.runtime.threads import in_thread
 
@@ -57,8 +58,7 @@ async def codehost_login(app: App, call: Call, request: CodehostRequest) -> Redi
     codehost = require_codehost(app)
     goes_to = app.providers.destinations.checked(request.redirect_uri, "query.redirect_uri")
     attempt = Attempt(CODEHOST, goes_to, f"{call.server()}/api/auth/codehost/callback")
-    state, _ = new_token()
-    return await leave(app, call, attempt, state, await codehost.authorize_url(attempt, state))
+    return await leave(app, call, codehost, attempt)
 
 
 async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> Redirect:
@@ -90,15 +90,14 @@ def require_codehost(app: App) -> CodeHost:
     return app.providers.codehost
 
 
-async def leave(app: App, call: Call, attempt: Attempt, state: str, url: str) -> Redirect:
-    """Store an attempt and redirect the browser to the provider."""
-    held = call.cookies.get(STATE_COOKIE, "")
+async def leave(app: App, call: Call, client: CodeHost | OidcClient, attempt: Attempt) -> Redirect:
+    state, _ = new_token()
+    url, held = await client.authorize_url(attempt, state), call.cookies.get(STATE_COOKIE, "")
     cookie = await in_thread(app.providers.attempts.begin, attempt, state, held)
     return Redirect(location=url, cookies=(_state_cookie(cookie),))
 
 
 async def return_of(app: App, call: Call, provider: str, state: str | None) -> tuple[Attempt, str]:
-    """Consume the attempt of a returning browser; return it with the new cookie."""
     return await in_thread(app.providers.attempts.end, provider, state or "", call.cookies.get(STATE_COOKIE, ""))
 
 
@@ -113,13 +112,11 @@ def code_of(request: CallbackRequest) -> str:
 
 
 def back_to_log_in(app: App, attempt: Attempt, held: str, error: str) -> Redirect:
-    """Redirect the browser to the sign-in page, with the provider's error code."""
     page = app.providers.destinations.log_in(error, attempt.goes_to)
     return Redirect(location=page, cookies=(_state_cookie(held),))
 
 
 def arrive(attempt: Attempt, held: str, signed: SignedIn, refresh: Cookie) -> Redirect:
-    """Redirect the signed-in browser to its destination."""
     access = Cookie(name=ACCESS_COOKIE, value=signed.access_token, lifetime_s=signed.expires_in)
     return Redirect(location=attempt.goes_to, cookies=(access, refresh, _state_cookie(held)))
 
@@ -129,13 +126,12 @@ def _state_cookie(value: str) -> Cookie:
 
 
 Issuer = Annotated[str, StringConstraints(max_length=LONGEST)]
-ProviderName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class OidcRequest(Request):
     """Start a sign-in by an OpenID Connect provider."""
 
-    provider: ProviderName = Field(description="The provider's name.")
+    provider: Identifier = Field(description="The provider's name.")
     redirect: Place | None = Field(
         None, description="Where the browser goes in the end: a path of this server, or a page of the frontend."
     )
@@ -145,7 +141,7 @@ class OidcRequest(Request):
 class OidcCallbackRequest(CallbackRequest):
     """Callback parameters of a provider."""
 
-    provider: ProviderName = Field(description="The provider's name.")
+    provider: Identifier = Field(description="The provider's name.")
     iss: Issuer | None = Field(None, description="The provider's issuer (RFC 9207).")
 
 
@@ -155,7 +151,7 @@ async def oidc_login(app: App, call: Call, request: OidcRequest) -> Redirect:
     goes_to = _destination(app, request)
     # Checked before the person signs in there for nothing.
     await in_thread(bound_organization, app.accounts, client.provider)
-    return await _leave(app, call, client, Attempt(_name(client), goes_to, _callback_url(app, call, client)))
+    return await leave(app, call, client, Attempt(_name(client), goes_to, _callback_url(app, call, client)))
 
 
 async def oidc_refresh(app: App, call: Call, request: OidcRequest) -> Redirect:
@@ -175,7 +171,7 @@ async def oidc_refresh(app: App, call: Call, request: OidcRequest) -> Redirect:
     attempt = Attempt(
         _name(client), goes_to, _callback_url(app, call, client), session_id=session_id, user_id=call.caller.user_id
     )
-    return await _leave(app, call, client, attempt)
+    return await leave(app, call, client, attempt)
 
 
 async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> Redirect:
@@ -199,7 +195,11 @@ async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> R
     if entered is None:
         return back_to_log_in(app, attempt, held, "login_required")
     signed, before = entered
-    await _announce(app, signed, before)
+    identity = signed.identity
+    if before != identity.role:
+        change: MemberChange = "org_member_added" if before is None else "org_role_changed"
+        await announce_member(app, identity.organization.id, identity.user.id, change, identity.role)
+    await renew_account(app, identity.user.id)
     return arrive(attempt, held, signed, Cookie(name=REFRESH_COOKIE, value="", lifetime_s=0))
 
 
@@ -208,20 +208,16 @@ async def _admit(
 ) -> tuple[SignedIn, Role | None] | None:
     claims = await client.claims(attempt, code, frozenset({"email", client.provider.role_claim}))
     person = vouched(client.provider, claims)
+    entrance = Entrance(app.accounts, client.provider.name, call.origin)
     try:
         role = role_of(client.provider, claims)
     except Forbidden:
-        await _dismiss(app, call, client.provider, person)
+        ended = await in_thread(entrance.dismiss, client.provider, person)
+        if ended is not None:
+            member, organization = ended
+            await announce_member(app, organization.id, member.user.id, "org_member_removed", member.role)
         raise
-    return await in_thread(_enter, app, call, client, attempt, (person, role))
-
-
-async def _dismiss(app: App, call: Call, provider: OidcProvider, person: Vouched) -> None:
-    entrance = Entrance(app.accounts, provider.name, call.origin)
-    ended = await in_thread(entrance.dismiss, provider, person)
-    if ended is not None:
-        member, organization = ended
-        await announce_member(app, organization.id, member.user.id, "org_member_removed", member.role)
+    return await in_thread(_enter, app, entrance, client.provider, attempt, (person, role))
 
 
 def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> None:
@@ -232,31 +228,18 @@ def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> 
 
 
 def _enter(
-    app: App, call: Call, client: OidcClient, attempt: Attempt, claimed: tuple[Vouched, Role]
+    app: App, entrance: Entrance, provider: OidcProvider, attempt: Attempt, claimed: tuple[Vouched, Role]
 ) -> tuple[SignedIn, Role | None] | None:
     person, role = claimed
-    if attempt.session_id is not None and attempt.user_id is not None:
-        known = app.ledger.people.user_by_link(person.link_provider, person.subject)
-        replaced = app.ledger.people.session(attempt.session_id)
-        if known is None or known.id != attempt.user_id or replaced is None or replaced.revoked_at is not None:
-            return None
-    entered = Entrance(app.accounts, client.provider.name, call.origin).by_oidc(client.provider, person, role)
-    if attempt.session_id is not None and attempt.user_id is not None:
-        end_session(app.accounts, attempt.session_id, attempt.user_id, call.origin)
+    if attempt.session_id is None or attempt.user_id is None:
+        return entrance.by_oidc(provider, person, role)
+    known = app.ledger.people.user_by_link(person.link_provider, person.subject)
+    replaced = app.ledger.people.session(attempt.session_id)
+    if known is None or known.id != attempt.user_id or replaced is None or replaced.revoked_at is not None:
+        return None
+    entered = entrance.by_oidc(provider, person, role)
+    end_session(app.accounts, attempt.session_id, attempt.user_id, entrance.origin)
     return entered
-
-
-async def _announce(app: App, signed: SignedIn, before: Role | None) -> None:
-    identity = signed.identity
-    if before != identity.role:
-        change: MemberChange = "org_member_added" if before is None else "org_role_changed"
-        await announce_member(app, identity.organization.id, identity.user.id, change, identity.role)
-    await renew_account(app, identity.user.id)
-
-
-async def _leave(app: App, call: Call, client: OidcClient, attempt: Attempt) -> Redirect:
-    state, _ = new_token()
-    return await leave(app, call, attempt, state, await client.authorize_url(attempt, state))
 
 
 def _client(app: App, name: str) -> OidcClient:

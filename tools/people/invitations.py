@@ -2,9 +2,8 @@
 
 import uuid
 from datetime import datetime, timedelta
-from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from auth.accounts import SignedIn, accept, checked_email, require_invitation
 from auth.one_time import new_token
@@ -13,7 +12,7 @@ from stores.records import Invitation, JsonObject, Organization, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route, move, mutation
-from tools.people.account import Email, TokensView
+from tools.people.account import Email, Identifier, TokensView
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.runtime.announcements import announce_member
 from tools.runtime.mail import Delivery, Letter
@@ -31,17 +30,13 @@ class InviteRequest(OrganizationRequest):
 class InvitationRequest(OrganizationRequest):
     """One invitation."""
 
-    invitation_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(
-        description="The invitation's id."
-    )
+    invitation_id: Identifier = Field(description="The invitation's id.")
 
 
 class AcceptRequest(Request):
     """An invitation to accept."""
 
-    token: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(
-        description="The token at the end of the invitation's address."
-    )
+    token: Identifier = Field(description="The token at the end of the invitation's address.")
 
 
 class MadeInvitationView(Result):
@@ -96,35 +91,31 @@ def accept_url(app: App, token: str) -> str:
     return f"{base.rstrip('/')}/api/invitations/{token}/accept"
 
 
-async def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
+def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
     """Offer a membership to an e-mail address, and mail it there; an earlier offer to it ends.
 
     Admins may, and owners alone invite another owner. The `accept_url` in the answer is shown this once. Where the
     mail fails, the invitation holds all the same, and `mail` says so.
     """
-
-    def write() -> tuple[Invitation, str, Delivery]:
-        organization, role = membership(app, call.caller, request.org_slug)
-        require_may_give(role, request.role)
-        now, (token, stored) = app.clock(), new_token()
-        invitation = Invitation(
-            id=str(uuid.uuid4()),
-            organization_id=organization.id,
-            email=checked_email(request.email),
-            role=request.role,
-            invited_by=call.caller.user_id,
-            created_at=now,
-            expires_at=now + timedelta(days=request.expires_days),
-        )
-        details: JsonObject = {"email": invitation.email, "role": invitation.role}
-        audit = audit_entry(call, "invitation.create", organization.id, invitation.id, details)
-        permit = permit_to_give(call, request, request.role)
-        app.ledger.invitations.create(invitation, stored, audit=audit, permit=permit)
-        address = accept_url(app, token)
-        return invitation, address, app.mailer.send(_letter(app, call, organization, invitation, address))
-
-    made, address, delivery = await in_thread(write)
-    return InvitedView(invitation=MadeInvitationView.of(made, accept_url=address), mail=delivery)
+    organization, role = membership(app, call.caller, request.org_slug)
+    require_may_give(role, request.role)
+    now, (token, stored) = app.clock(), new_token()
+    invitation = Invitation(
+        id=str(uuid.uuid4()),
+        organization_id=organization.id,
+        email=checked_email(request.email),
+        role=request.role,
+        invited_by=call.caller.user_id,
+        created_at=now,
+        expires_at=now + timedelta(days=request.expires_days),
+    )
+    details: JsonObject = {"email": invitation.email, "role": invitation.role}
+    audit = audit_entry(call, "invitation.create", organization.id, invitation.id, details)
+    permit = permit_to_give(call, request, request.role)
+    app.ledger.invitations.create(invitation, stored, audit=audit, permit=permit)
+    address = accept_url(app, token)
+    delivery = app.mailer.send(_letter(app, call, organization, invitation, address))
+    return InvitedView(invitation=MadeInvitationView.of(invitation, accept_url=address), mail=delivery)
 
 
 def _letter(app: App, call: Call, organization: Organization, invitation: Invitation, address: str) -> Letter:
@@ -146,28 +137,22 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:80].replace("://", ": //")
 
 
-async def list_invitations(app: App, call: Call, request: OrganizationRequest) -> InvitationsView:
+def list_invitations(app: App, call: Call, request: OrganizationRequest) -> InvitationsView:
     """List the invitations of an organization that nobody has accepted yet, the newest first; admins may."""
-
-    def read() -> list[Invitation]:
-        organization, role = membership(app, call.caller, request.org_slug)
-        require_may_give(role)
-        return app.ledger.invitations.pending(organization.id)
-
-    return InvitationsView(invitations=[InvitationView.of(each) for each in await in_thread(read)])
+    organization, role = membership(app, call.caller, request.org_slug)
+    require_may_give(role)
+    return InvitationsView(
+        invitations=[InvitationView.of(each) for each in app.ledger.invitations.pending(organization.id)]
+    )
 
 
-async def revoke_invitation(app: App, call: Call, request: InvitationRequest) -> DoneView:
+def revoke_invitation(app: App, call: Call, request: InvitationRequest) -> DoneView:
     """Withdraw an invitation that nobody has accepted yet; admins may, and owners alone that of an owner."""
-
-    def write() -> None:
-        organization, role = membership(app, call.caller, request.org_slug)
-        require_may_give(role)
-        audit = audit_entry(call, "invitation.revoke", organization.id, request.invitation_id)
-        permit = permit_to_give(call, request)
-        app.ledger.invitations.revoke(organization.id, request.invitation_id, audit=audit, permit=permit)
-
-    await in_thread(write)
+    organization, role = membership(app, call.caller, request.org_slug)
+    require_may_give(role)
+    audit = audit_entry(call, "invitation.revoke", organization.id, request.invitation_id)
+    permit = permit_to_give(call, request)
+    app.ledger.invitations.revoke(organization.id, request.invitation_id, audit=audit, permit=permit)
     return DoneView()
 
 

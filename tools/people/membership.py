@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from auth.policy import principal_of
 from auth.rights import may_manage_project, require_may_give, require_project_manager
@@ -14,6 +14,7 @@ from stores.records import Access, Identity, JsonObject, Member, ProjectMember, 
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run, mutation
+from tools.people.account import Identifier
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.records.projects import require_live_project
 from tools.runtime.announcements import (
@@ -25,7 +26,6 @@ from tools.runtime.announcements import (
 )
 from tools.runtime.threads import in_thread
 
-UserId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 GivenRole = Literal["project_viewer", "project_contributor", "project_maintainer"]
 
 
@@ -42,7 +42,7 @@ class PersonView(Result):
 class MemberRequest(OrganizationRequest):
     """One member of an organization."""
 
-    user_id: UserId = Field(description="The user's id.")
+    user_id: Identifier = Field(description="The user's id.")
 
 
 class AddMemberRequest(MemberRequest):
@@ -57,10 +57,19 @@ class ChangeMemberRequest(MemberRequest):
     role: Role = Field(description="The role in the organization from now on.")
 
 
-class MemberView(Result):
-    """A member and its role."""
+class Joined(Result):
+    """Base of members."""
 
     user: PersonView
+
+    @classmethod
+    def of(cls, record: Any, **more: Any) -> Self:
+        return super().of(record, user=PersonView.of(record.user), created_at=record.joined_at, **more)
+
+
+class MemberView(Joined):
+    """A member and its role."""
+
     role: Role
     created_at: datetime
 
@@ -74,13 +83,13 @@ class MembersView(Result):
 class ProjectRequest(Request):
     """One project."""
 
-    project_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The project's id.")
+    project_id: Identifier = Field(description="The project's id.")
 
 
 class ProjectMemberRequest(ProjectRequest):
     """One member of a project."""
 
-    user_id: UserId = Field(description="The user's id.")
+    user_id: Identifier = Field(description="The user's id.")
 
 
 class AddProjectMemberRequest(ProjectMemberRequest):
@@ -95,10 +104,9 @@ class ChangeProjectMemberRequest(ProjectMemberRequest):
     role: GivenRole = Field(description="The role in the project from now on.")
 
 
-class ProjectMemberView(Result):
+class ProjectMemberView(Joined):
     """A user with a role of its own in a project."""
 
-    user: PersonView
     role: ProjectRole
     created_at: datetime | None = Field(description="Null for whoever created the project.")
 
@@ -110,10 +118,6 @@ class ProjectMembersView(Result):
     can_manage: bool
 
 
-def _member_view(member: Member) -> MemberView:
-    return MemberView(user=PersonView.of(member.user), role=member.role, created_at=member.joined_at)
-
-
 def _present(app: App, organization_id: str, user_id: str) -> Member:
     member = app.ledger.people.member(organization_id, user_id)
     if member is None:
@@ -123,14 +127,10 @@ def _present(app: App, organization_id: str, user_id: str) -> Member:
     return member
 
 
-async def list_members(app: App, call: Call, request: OrganizationRequest) -> MembersView:
+def list_members(app: App, call: Call, request: OrganizationRequest) -> MembersView:
     """List the members of one of the caller's organizations, the oldest membership first."""
-
-    def read() -> list[Member]:
-        organization, _ = membership(app, call.caller, request.org_slug)
-        return app.ledger.people.members(organization.id)
-
-    return MembersView(members=[_member_view(member) for member in await in_thread(read)])
+    organization, _ = membership(app, call.caller, request.org_slug)
+    return MembersView(members=[MemberView.of(member) for member in app.ledger.people.members(organization.id)])
 
 
 async def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberView:
@@ -160,7 +160,7 @@ async def _give_role(
 
     organization_id, member = await in_thread(write)
     await announce_member(app, organization_id, request.user_id, change, request.role)
-    return _member_view(member)
+    return MemberView.of(member)
 
 
 async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneView:
@@ -185,10 +185,6 @@ async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneVie
     return DoneView()
 
 
-def _project_member_view(member: ProjectMember) -> ProjectMemberView:
-    return ProjectMemberView(user=PersonView.of(member.user), role=member.role, created_at=member.joined_at)
-
-
 def _project_permit(call: Call, request: ProjectRequest) -> ProjectPermit:
     def check(identity: Identity | None, access: Access) -> None:
         if identity is None:
@@ -199,14 +195,13 @@ def _project_permit(call: Call, request: ProjectRequest) -> ProjectPermit:
     return ProjectPermit(call.caller.user_id, check)
 
 
-async def list_project_members(app: App, call: Call, request: ProjectRequest) -> ProjectMembersView:
+def list_project_members(app: App, call: Call, request: ProjectRequest) -> ProjectMembersView:
     """List who has a role of its own in a project: its owner, then the members in the order of joining.
 
     Roles outlive the project, as its records do: those in a deleted one are listed and taken away, too.
     """
-    read = app.ledger.project_members.of_project
-    found = await in_thread(read, call.caller.organization_id, request.project_id)
-    members = [_project_member_view(member) for member in found]
+    found = app.ledger.project_members.of_project(call.caller.organization_id, request.project_id)
+    members = [ProjectMemberView.of(member) for member in found]
     return ProjectMembersView(members=members, can_manage=may_manage_project(call.caller, request.project_id))
 
 
@@ -241,7 +236,7 @@ async def _give_project_role(
 
     given = await in_thread(write)
     await _announce(app, call, request, "project_member_added" if adds else "project_role_changed", given.role)
-    return _project_member_view(given)
+    return ProjectMemberView.of(given)
 
 
 async def remove_project_member(app: App, call: Call, request: ProjectMemberRequest) -> DoneView:

@@ -90,7 +90,6 @@ def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Ro
 
 
 def no_organization(slug: str) -> NotFound:
-    """Make the error of an organization that does not exist, or not for the caller."""
     return NotFound(
         f"There is no organization {slug}.", remediation="List your organizations with GET /api/orgs and use a slug."
     )
@@ -112,8 +111,6 @@ def permit(call: Call, check: Callable[[Role, Role | None], None], slug: str | N
 
 
 def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Permit:
-    """Check again that the caller may give these roles and take the one before."""
-
     def check(actor: Role, before: Role | None) -> None:
         require_may_give(actor, *given, *([] if before is None else [before]))
 
@@ -128,10 +125,10 @@ def _membership_view(organization: Organization, role: Role) -> MembershipView:
     return MembershipView(organization=DescribedOrganizationView.of(organization), role=role)
 
 
-async def list_organizations(app: App, call: Call, _request: MeRequest) -> OrganizationsView:
+def list_organizations(app: App, call: Call, _request: MeRequest) -> OrganizationsView:
     """List the caller's organizations, the personal one first."""
     require_session(call.caller)
-    found = await in_thread(app.ledger.people.memberships, call.caller.user_id)
+    found = app.ledger.people.memberships(call.caller.user_id)
     return OrganizationsView(orgs=[OwnOrganizationView.of(each, role=role) for each, role in found])
 
 
@@ -173,17 +170,13 @@ def store_under(asked: str | None, made: str, store: Callable[[str], Done]) -> D
     try:
         return store(made)
     except Conflict:
-        return store(_unique(made))
-
-
-def _unique(slug: str) -> str:
-    return f"{slug}-{uuid.uuid4().hex[:8]}"
+        return store(f"{made}-{uuid.uuid4().hex[:8]}")
 
 
 def _slug_made_of(app: App, name: str) -> str:
     slug = slug_of(name, "org")
     reserved = slug.startswith(PERSONAL_SLUG) or slug in _bound_slugs(app)
-    return f"org-{_unique(slug)}" if reserved else slug
+    return f"org-{slug}-{uuid.uuid4().hex[:8]}" if reserved else slug
 
 
 def _bound_slugs(app: App) -> frozenset[str]:
@@ -198,32 +191,28 @@ def _require_unbound(app: App, caller: Principal, *slugs: str) -> None:
         )
 
 
-async def get_organization(app: App, call: Call, request: OrganizationRequest) -> MembershipView:
+def get_organization(app: App, call: Call, request: OrganizationRequest) -> MembershipView:
     """Return one of the caller's organizations and the caller's role in it."""
-    return _membership_view(*await in_thread(membership, app, call.caller, request.org_slug))
+    return _membership_view(*membership(app, call.caller, request.org_slug))
 
 
-async def update_organization(app: App, call: Call, request: UpdateOrganizationRequest) -> MembershipView:
+def update_organization(app: App, call: Call, request: UpdateOrganizationRequest) -> MembershipView:
     """Give an organization another name, another slug, or both."""
-
-    def write() -> MembershipView:
-        organization, role = membership(app, call.caller, request.org_slug)
-        require_admin(role, "Changing it")
-        given: list[JsonValue] = [name for name in ("name", "slug") if getattr(request, name) is not None]
-        if not given:
-            raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug.")
-        if request.slug is not None and request.slug != organization.slug:
-            _require_unbound(app, call.caller, request.slug, organization.slug)
-        edited = app.ledger.people.edit_organization(
-            organization.id,
-            name=request.name.strip() if request.name else None,
-            slug=request.slug,
-            audit=audit_entry(call, "organization.update", organization.id, organization.id, {"changed": given}),
-            permit=permit(call, lambda actor, _: require_admin(actor, "Changing it"), request.org_slug),
-        )
-        return _membership_view(edited, role)
-
-    return await in_thread(write)
+    organization, role = membership(app, call.caller, request.org_slug)
+    require_admin(role, "Changing it")
+    given: list[JsonValue] = [name for name in ("name", "slug") if getattr(request, name) is not None]
+    if not given:
+        raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug.")
+    if request.slug is not None and request.slug != organization.slug:
+        _require_unbound(app, call.caller, request.slug, organization.slug)
+    edited = app.ledger.people.edit_organization(
+        organization.id,
+        name=request.name.strip() if request.name else None,
+        slug=request.slug,
+        audit=audit_entry(call, "organization.update", organization.id, organization.id, {"changed": given}),
+        permit=permit(call, lambda actor, _: require_admin(actor, "Changing it"), request.org_slug),
+    )
+    return _membership_view(edited, role)
 
 
 async def delete_organization(app: App, call: Call, request: OrganizationRequest) -> Nothing:

@@ -20,7 +20,7 @@ from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Nothing, Operation, Request, Result, Route, mutation, public
 from tools.jobs.functions import JobFunction, JobHost, RunningJob
-from tools.people.account import Email, MeRequest, NewSecret, Secret, require_local_auth
+from tools.people.account import Email, Identifier, MeRequest, NewSecret, Secret, require_local_auth
 from tools.runtime.announcements import renew_account
 from tools.runtime.mail import Letter
 from tools.runtime.threads import in_thread, in_turn
@@ -44,7 +44,7 @@ class PasswordRequest(Request):
 class SessionRequest(Request):
     """One session."""
 
-    session_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The session's id.")
+    session_id: Identifier = Field(description="The session's id.")
 
 
 class SessionView(Result):
@@ -111,10 +111,10 @@ async def change_password(app: App, call: Call, request: PasswordRequest) -> Not
     return Nothing()
 
 
-async def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsView:
+def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsView:
     """List the caller's sign-ins that hold, the newest first."""
     current = require_session(call.caller)
-    found = await in_thread(app.ledger.people.sessions, call.caller.user_id)
+    found = app.ledger.people.sessions(call.caller.user_id)
     return SessionsView(sessions=[SessionView.of(each, is_current=each.id == current) for each in found])
 
 
@@ -157,7 +157,7 @@ class ResetRequest(Request):
 class ConfirmResetRequest(Request):
     """A new password, and the proof that the account's mail was read."""
 
-    token: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="Token from the mail.")
+    token: Identifier = Field(description="Token from the mail.")
     new_password: NewSecret = Field(description="8 to 128 characters.")
 
 
@@ -235,19 +235,13 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
     return Nothing()
 
 
+_PASSWORD = "/api/users/me/password"  # noqa: S105 - a path
+
 OPERATIONS = (
     public(log_out, "/api/auth/logout", status=204, cookies="clear", rate=None),
     mutation(
         change_password,
-        Route(
-            "POST",
-            "/api/users/me/password",
-            status=204,
-            tag="account",
-            cookies="clear",
-            rate="5/minute",
-            errors=(400, 429),
-        ),
+        Route("POST", _PASSWORD, status=204, tag="account", cookies="clear", rate="5/minute", errors=(400, 429)),
     ),
     Operation(list_sessions, route=Route("GET", "/api/users/me/sessions", tag="account")),
     mutation(end_session, Route("DELETE", "/api/users/me/sessions/{session_id}", tag="account", errors=(404,))),

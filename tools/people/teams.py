@@ -18,8 +18,8 @@ from stores.records import JsonObject, Member, ProjectRole, Role, Team
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Method, Nothing, Operation, Request, Result, Route, Run, mutation
-from tools.people.account import MeRequest
-from tools.people.membership import GivenRole, PersonView, ProjectRequest, UserId
+from tools.people.account import Identifier, MeRequest
+from tools.people.membership import GivenRole, Joined, ProjectRequest
 from tools.people.organizations import Slug, permit, slug_of, store_under
 from tools.records.projects import require_live_project
 from tools.runtime.announcements import ProjectNews, announce_project_members
@@ -33,7 +33,7 @@ Done = TypeVar("Done")
 class TeamRequest(Request):
     """One team of the organization."""
 
-    team_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The team's id.")
+    team_id: Identifier = Field(description="The team's id.")
 
 
 class CreateTeamRequest(Request):
@@ -76,7 +76,7 @@ class TeamsView(Result):
 class TeamMemberRequest(TeamRequest):
     """One member of a team."""
 
-    user_id: UserId = Field(description="The user's id.")
+    user_id: Identifier = Field(description="The user's id.")
 
 
 class TeamProjectRequest(TeamRequest, ProjectRequest):
@@ -89,10 +89,9 @@ class GiveTeamProjectRequest(TeamProjectRequest):
     role: GivenRole = Field("project_contributor", description="The role in the project.")
 
 
-class TeamMemberView(Result):
+class TeamMemberView(Joined):
     """A user in a team."""
 
-    user: PersonView
     org_role: Role
     created_at: datetime = Field(description="When the user joined the team.")
 
@@ -117,7 +116,6 @@ class TeamProjectsView(Result):
 
 
 def present_team(app: App, caller: Principal, team_id: str) -> Team:
-    """Return a team of the caller's organization. Blocks."""
     require_whole(caller, "Reading teams")
     team = app.ledger.teams.team(caller.organization_id, team_id)
     if team is None:
@@ -135,63 +133,46 @@ def _view(caller: Principal, team: Team) -> TeamView:
     return TeamView.of(team, is_member=team_key(team.id) in caller.visible)
 
 
-async def list_teams(app: App, call: Call, _request: MeRequest) -> TeamsView:
+def list_teams(app: App, call: Call, _request: MeRequest) -> TeamsView:
     """List the teams of the organization, the oldest first; everybody in the organization may."""
     require_whole(call.caller, "Reading teams")
-    found = await in_thread(app.ledger.teams.of_organization, call.caller.organization_id)
+    found = app.ledger.teams.of_organization(call.caller.organization_id)
     return TeamsView(teams=[_view(call.caller, team) for team in found])
 
 
-async def get_team(app: App, call: Call, request: TeamRequest) -> TeamView:
+def get_team(app: App, call: Call, request: TeamRequest) -> TeamView:
     """Return one team of the organization; everybody in the organization may."""
-    return _view(call.caller, await in_thread(present_team, app, call.caller, request.team_id))
+    return _view(call.caller, present_team(app, call.caller, request.team_id))
 
 
-async def create_team(app: App, call: Call, request: CreateTeamRequest) -> TeamView:
+def create_team(app: App, call: Call, request: CreateTeamRequest) -> TeamView:
     """Make a team without members; admins may."""
+    require_session(call.caller)
+    organization_id, name = call.caller.organization_id, request.name.strip()
+    team_id, now = str(uuid.uuid4()), app.clock()
 
-    def write() -> Team:
-        require_session(call.caller)
-        organization_id, name = call.caller.organization_id, request.name.strip()
-        team_id, now = str(uuid.uuid4()), app.clock()
+    def store(slug: str) -> Team:
+        team = Team(organization_id, team_id, name, slug, request.description.strip(), now)
+        audit = audit_entry(call, "team.create", organization_id, team.id, {"slug": team.slug})
+        app.ledger.teams.create(team, audit=audit, permit=_permit(call))
+        return team
 
-        def store(slug: str) -> Team:
-            team = Team(organization_id, team_id, name, slug, request.description.strip(), now)
-            audit = audit_entry(call, "team.create", organization_id, team.id, {"slug": team.slug})
-            app.ledger.teams.create(team, audit=audit, permit=_permit(call))
-            return team
-
-        return store_under(request.slug, slug_of(name, "team"), store)
-
-    return _view(call.caller, await in_thread(write))
+    return _view(call.caller, store_under(request.slug, slug_of(name, "team"), store))
 
 
-async def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamView:
+def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamView:
     """Change a team's name, slug or description; admins may."""
-
-    def edit(team: Team) -> Team:
-        return replace(
-            team,
-            name=team.name if request.name is None else request.name.strip(),
-            slug=team.slug if request.slug is None else request.slug,
-            description=team.description if request.description is None else request.description.strip(),
-        )
-
-    def write() -> Team:
-        require_session(call.caller)
-        given = [name for name in ("name", "slug", "description") if getattr(request, name) is not None]
-        if not given:
-            raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug, description.")
-        organization_id = call.caller.organization_id
-        return app.ledger.teams.edit(
-            organization_id,
-            request.team_id,
-            edit,
-            audit=audit_entry(call, "team.update", organization_id, request.team_id, {"changed": list(given)}),
-            permit=_permit(call),
-        )
-
-    return _view(call.caller, await in_thread(write))
+    require_session(call.caller)
+    given = {name: value for name in ("name", "slug", "description") if (value := getattr(request, name)) is not None}
+    if not given:
+        raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug, description.")
+    stripped = {name: value if name == "slug" else value.strip() for name, value in given.items()}
+    organization_id = call.caller.organization_id
+    audit = audit_entry(call, "team.update", organization_id, request.team_id, {"changed": list(given)})
+    edited = app.ledger.teams.edit(
+        organization_id, request.team_id, lambda team: replace(team, **stripped), audit=audit, permit=_permit(call)
+    )
+    return _view(call.caller, edited)
 
 
 async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
@@ -208,18 +189,11 @@ async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
     return Nothing()
 
 
-async def list_team_members(app: App, call: Call, request: TeamRequest) -> TeamMembersView:
+def list_team_members(app: App, call: Call, request: TeamRequest) -> TeamMembersView:
     """List who is in a team, in the order of joining; everybody in the organization may."""
-
-    def read() -> list[Member]:
-        present_team(app, call.caller, request.team_id)
-        return app.ledger.teams.members(call.caller.organization_id, request.team_id)
-
-    return TeamMembersView(members=[_member_view(member) for member in await in_thread(read)])
-
-
-def _member_view(member: Member) -> TeamMemberView:
-    return TeamMemberView(user=PersonView.of(member.user), org_role=member.role, created_at=member.joined_at)
+    present_team(app, call.caller, request.team_id)
+    found = app.ledger.teams.members(call.caller.organization_id, request.team_id)
+    return TeamMembersView(members=[TeamMemberView.of(member, org_role=member.role) for member in found])
 
 
 async def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMemberView:
@@ -233,7 +207,8 @@ async def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> T
             raise NotFound("The user is not in the team any more.")
         return found
 
-    return _member_view(await _change(app, call, request, "team_member.add", add))
+    member = await _change(app, call, request, "team_member.add", add)
+    return TeamMemberView.of(member, org_role=member.role)
 
 
 async def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -> DoneView:
@@ -248,17 +223,12 @@ async def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -
     return DoneView()
 
 
-async def list_team_projects(app: App, call: Call, request: TeamRequest) -> TeamProjectsView:
+def list_team_projects(app: App, call: Call, request: TeamRequest) -> TeamProjectsView:
     """List the projects in which a team gives its members a role, as far as the caller may read them."""
-
-    def read() -> dict[str, ProjectRole]:
-        present_team(app, call.caller, request.team_id)
-        return app.ledger.teams.projects(call.caller.organization_id, request.team_id)
-
-    found, readable = await in_thread(read), call.caller.project_roles
-    return TeamProjectsView(
-        projects=[TeamProjectView(project_id=each, role=role) for each, role in found.items() if each in readable]
-    )
+    present_team(app, call.caller, request.team_id)
+    found = app.ledger.teams.projects(call.caller.organization_id, request.team_id)
+    readable = [each for each in found if each in call.caller.project_roles]
+    return TeamProjectsView(projects=[TeamProjectView(project_id=each, role=found[each]) for each in readable])
 
 
 async def give_team_project(app: App, call: Call, request: GiveTeamProjectRequest) -> TeamProjectView:
@@ -302,17 +272,17 @@ async def _change(
         before = granted(team.organization_id, users, projects)
         done = write(team, audit_entry(call, action, *which, details))
         after = granted(team.organization_id, users, projects)
-        news = [_news(whose, before.get(whose), role) for whose, role in after.items() if before.get(whose) != role]
+        news = [
+            ProjectNews(*whose, "project_role_changed" if whose in before else "project_member_added", role)
+            for whose, role in after.items()
+            if before.get(whose) != role
+        ]
         lost = [each for each in before.items() if each[0] not in after]
         return done, news + [ProjectNews(*whose, "project_member_removed", role) for whose, role in lost]
 
     done, news = await in_thread(run)
     await announce_project_members(app, call.caller.organization_id, news)
     return done
-
-
-def _news(whose: tuple[str, str], before: ProjectRole | None, role: ProjectRole) -> ProjectNews:
-    return ProjectNews(*whose, "project_member_added" if before is None else "project_role_changed", role)
 
 
 _PATH = "/api/teams"

@@ -21,8 +21,6 @@ DEPENDENCIES_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A metadata key that names other entities."""
-
     key: str
     name: str
     targets: tuple[str, ...]

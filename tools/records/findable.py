@@ -50,7 +50,6 @@ def require_spans(spans: Sequence[Span] | None, content: str) -> None:
 def findable_metadata(
     keys: Sequence[str] | None, spans: Sequence[Span] | None, probes: Sequence[str] | None
 ) -> JsonObject:
-    """Return the metadata that keeps them."""
     return without_none(
         {
             RETRIEVAL_KEYS: list[JsonValue](keys or ()) or None,

@@ -36,8 +36,6 @@ PHRASES = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of a requested relation."""
-
     id: str
     field: str
     types: Collection[str] = ()
@@ -48,8 +46,6 @@ class Target:
 
 
 class Link(NamedTuple):
-    """A relation to record."""
-
     source: Entity
     name: str
     target_id: str
@@ -85,7 +81,8 @@ def record(
     if meant != [*links]:
         return record(tx, caller, meant, created=created)
     for link in links:
-        _check(caller, link, targets.get(link.target_id))
+        target = require_target(caller, link.target, targets.get(link.target_id))
+        _require_linkable(caller, link.name, link.source.memory_scope, target)
     there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
     recorded = tx.relations.record_relations(
         [_draft(link, targets[link.target_id]) for link in links],
@@ -135,10 +132,6 @@ def require_linkable(ledger: Ledger, caller: Principal, references: Collection[s
     for name, target_id in named:
         target = require_target(caller, Target(target_id, "related_to"), there.get(target_id))
         _require_linkable(caller, name, memory_scope, target)
-
-
-def _check(caller: Principal, link: Link, target: Entity | Outline | None) -> None:
-    _require_linkable(caller, link.name, link.source.memory_scope, require_target(caller, link.target, target))
 
 
 def _require_linkable(caller: Principal, name: str, memory_scope: str, target: Entity | Outline) -> None:
@@ -203,7 +196,6 @@ def related(source: Entity, references: Iterable[str]) -> list[Link]:
 
 
 def referred(reference: str) -> tuple[str, str]:
-    """Split a reference into relationship and id."""
     name, separator, target_id = reference.partition(":")
     if separator and name.upper() in RELATIONSHIP_TYPES:
         return name.upper(), target_id
@@ -230,7 +222,13 @@ def refuse_cycles(tx: Transaction, caller: Principal, links: Iterable[tuple[Enti
         edges = _reachable(tx, caller, name, {target for _, target in pairs})
         for source_id, target_id in pairs:
             if way := shortest_path(edges, target_id, source_id):
-                raise _cycle(name, [source_id, *way])
+                way = [source_id, *way]
+                shown = [*way[: SHOWN - 1], "…", way[-1]] if len(way) > SHOWN else way
+                raise InvalidRequest(
+                    f"{name} would make a circle: {' -> '.join(shown)}.",
+                    remediation="End one of these relations first, or leave this one out.",
+                    details={"field": "body", "relationship_type": name},
+                )
 
 
 def _reachable(tx: Transaction, caller: Principal, name: str, starts: set[str]) -> Edges:
@@ -267,12 +265,3 @@ def _back(before: dict[str, str | None], goal: str) -> list[str]:
         way.append(here)
         here = before[here]
     return way[::-1]
-
-
-def _cycle(name: str, way: Sequence[str]) -> InvalidRequest:
-    shown = [*way[: SHOWN - 1], "…", way[-1]] if len(way) > SHOWN else way
-    return InvalidRequest(
-        f"{name} would make a circle: {' -> '.join(shown)}.",
-        remediation="End one of these relations first, or leave this one out.",
-        details={"field": "body", "relationship_type": name},
-    )

@@ -50,7 +50,8 @@ def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObjec
     if entity_type in ("task", "epic"):
         _one_of("priority", update, PRIORITIES)
         _one_of("complexity", update, COMPLEXITIES)
-        _leave_archived(update.get("status"), current.get("status"))
+        if current.get("status") == "archived" and (new := update.get("status")) not in (None, "archived"):
+            raise InvalidRequest(f"Invalid transition: archived -> {new}.", remediation="Create a new one instead.")
         _names_an_epic(update.get("epic_id"))
         return update | {key: _people(value) for key, value in update.items() if key == "assignees"}
     _one_of("visibility", update, PROJECT_VISIBILITIES)
@@ -144,11 +145,6 @@ def _people(value: JsonValue) -> JsonValue:
             )
         names.setdefault(comparable(name.strip()), name.strip())
     return list(names.values())
-
-
-def _leave_archived(new: JsonValue, old: JsonValue) -> None:
-    if old == "archived" and new is not None and new != "archived":
-        raise InvalidRequest(f"Invalid transition: archived -> {new}.", remediation="Create a new one instead.")
 
 
 def update_epics(tx: Transaction, caller: Principal, before: Entity | None, after: Entity | None) -> list[Entity]:

@@ -1,9 +1,9 @@
 """Promotion of reflection candidates, reviewed or automatic."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from pydantic import Field, JsonValue
 
@@ -12,7 +12,7 @@ from auth.principal import Principal
 from stores.records import JsonObject
 from tools.app import App
 from tools.entities.entities import entities_made
-from tools.frame.operation import WRITERS, Call, Operation, Route
+from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
 from tools.records.entity_models import MutationReceipt
 from tools.records.linking import require_linkable
 from tools.records.receipts import capture_receipt
@@ -26,7 +26,6 @@ from tools.reflecting.promotion_policy import (
     Outcome,
     PromoteRequest,
     PromotionReason,
-    Review,
     Reviewed,
     Standing,
     Threshold,
@@ -40,7 +39,6 @@ from tools.reflecting.promotion_writing import (
     PREVIEW,
     Overtaken,
     Written,
-    noted,
     write_note,
     write_promotion,
 )
@@ -77,6 +75,10 @@ class AutoReviewRequest(PromoteRequest):
         None, description=f"Least confidence that is promoted unseen; without one, {THRESHOLD}."
     )
 
+    @property
+    def threshold(self) -> float:
+        return THRESHOLD if self.confidence_threshold is None else self.confidence_threshold
+
 
 class AutoReview(Reviewed):
     """Outcome of an automatic review."""
@@ -107,35 +109,28 @@ async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Pr
 
     It is done once, whoever asks at the same time. What speaks against it is named in `reason`, and nothing is written.
     """
-
-    def run() -> Promotion:
-        considered = considered_now(app, call.caller, request)
-        known = compared(app, call.caller, considered)
-        return promotion_of(app, call, write_promotion(app, call, request, known), known)
-
-    return await in_thread(run)
+    return await in_thread(_promote, app, call, request)
 
 
-async def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
+def _promote(app: App, call: Call, request: PromoteRequest) -> Promotion:
+    known = judge(app, call.caller, request).known
+    return promotion_of(app, call, write_promotion(app, call, request, known), known)
+
+
+def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
     """Say what a promotion would do, where its record would be readable, and what speaks against it.
 
     What `related_to` names is checked as a promotion would.
     """
-
-    def run() -> PromotionPreview:
-        considered = considered_now(app, call.caller, request)
-        require_possible(app, call.caller, request, considered)
-        known = compared(app, call.caller, considered)
-        draft = noted(app, call, PREVIEW, considered)
-        write_note(app, call, draft, considered.candidate.id, known.known)
-        return preview_of(considered, known)
-
-    return await in_thread(run)
+    judgement = judge(app, call.caller, request)
+    require_possible(app, call.caller, request, judgement)
+    write_note(app, call, PREVIEW, judgement.considered, judgement.known)
+    return preview_of(judgement)
 
 
-async def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
+def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     """Promote a candidate if nothing asks for a person to look at it; else say what does."""
-    return await in_thread(again, lambda: apply(app, call, request, judge(app, call.caller, request)))
+    return again(lambda: apply(app, call, request, judge(app, call.caller, request)))
 
 
 def again(reviewed: Callable[[], Answer]) -> Answer:
@@ -154,78 +149,55 @@ def again(reviewed: Callable[[], Answer]) -> Answer:
 class Judgement:
     considered: Considered
     known: Comparison
-    exceptions: Sequence[ExceptionReason]
-    threshold: float
 
     @property
     def is_over(self) -> bool:
         return self.considered.refusal in SETTLED
 
+    def exceptions(self, request: AutoReviewRequest) -> list[ExceptionReason]:
+        known = self.known
+        found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
+        if known.fault is not None:
+            stored = self.considered.candidate.stored_standings
+            found |= {each for each in get_args(Standing) if each in stored}
+        return exceptions_of(self.considered, found, request.threshold)
 
-def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
-    considered = considered_now(app, caller, request)
-    known = compared(app, caller, considered)
-    candidate = considered.candidate
-    threshold = THRESHOLD if request.confidence_threshold is None else request.confidence_threshold
-    review = Review(
-        refusal=considered.refusal,
-        memory_scope=considered.target.memory_scope if considered.target else None,
-        has_source=bool(candidate.sources) and not candidate.lost_sources,
-        confidence=candidate.confidence,
-        kind=candidate.kind,
-        labels=[*candidate.sensitivity_flags, *candidate.tags],
-        standings=_standings(considered, known),
-        threshold=threshold,
-    )
-    return Judgement(considered, known, exceptions_of(review), threshold)
+
+def judge(app: App, caller: Principal, request: PromoteRequest) -> Judgement:
+    considered = consider(caller, request, lambda each: app.ledger.memories.memory(caller.organization_id, each))
+    if considered.refusal in (*SETTLED, "not_reflection_candidate"):
+        return Judgement(considered, Comparison())
+    key = considered.place.key if considered.place is not None else ""
+    (known,) = compare(app, caller, [considered.candidate.statement], key)
+    return Judgement(considered, known)
 
 
 def apply(
     app: App, call: Call, request: AutoReviewRequest, judgement: Judgement, *, has_audit: bool = True
 ) -> AutoReview:
-    """Promote a candidate that needs no review by a person. Blocks."""
     considered, known = judgement.considered, judgement.known
     if judgement.is_over:
         return review_of(judgement, request, "skip")
-    if judgement.exceptions or request.dry_run:
-        if not judgement.exceptions:
-            require_possible(app, call.caller, request, considered)
+    exceptions = judgement.exceptions(request)
+    if exceptions or request.dry_run:
+        if not exceptions:
+            require_possible(app, call.caller, request, judgement)
         if has_audit:
             said: JsonObject = {"dry_run": request.dry_run}
-            if judgement.exceptions:
-                said["exception_reasons"] = list[JsonValue](judgement.exceptions)
-            action = DENY if considered.refusal else AUTO_REVIEW
-            write_note(app, call, noted(app, call, action, considered, said=said), request.candidate_id, known.known)
-        return review_of(judgement, request, "exception" if judgement.exceptions else "auto_promote")
+            if exceptions:
+                said["exception_reasons"] = list[JsonValue](exceptions)
+            write_note(app, call, DENY if considered.refusal else AUTO_REVIEW, considered, known, said)
+        return review_of(judgement, request, "exception" if exceptions else "auto_promote")
     promotion = promotion_of(app, call, write_promotion(app, call, request, known, AUTO_PROMOTE), known)
     found = review_of(judgement, request, "auto_promote" if promotion.success else "skip")
     changed = {name: getattr(promotion, name) for name in ("reason", "review_state", "promoted_id", "mutation_receipt")}
     return found.model_copy(update={"applied": promotion.success, "promotion": promotion, **changed})
 
 
-def considered_now(app: App, caller: Principal, request: PromoteRequest) -> Considered:
-    return consider(caller, request, lambda each: app.ledger.memories.memory(caller.organization_id, each))
-
-
-def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:
+def require_possible(app: App, caller: Principal, request: PromoteRequest, judgement: Judgement) -> None:
+    considered = judgement.considered
     if considered.refusal is None and considered.place is not None:
         require_linkable(app.ledger, caller, request.related_to, considered.place.memory_scope)
-
-
-def compared(app: App, caller: Principal, considered: Considered) -> Comparison:
-    if considered.refusal in (*SETTLED, "not_reflection_candidate"):
-        return Comparison()
-    key = considered.place.key if considered.place is not None else ""
-    (found,) = compare(app, caller, [considered.candidate.statement], key)
-    return found
-
-
-def _standings(considered: Considered, known: Comparison) -> set[Standing]:
-    found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
-    if known.fault is not None:
-        stored = considered.candidate.stored_standings
-        found |= {each for each in get_args(Standing) if each in stored}
-    return found
 
 
 def promotion_of(app: App, call: Call, written: Written, known: Comparison) -> Promotion:
@@ -234,44 +206,37 @@ def promotion_of(app: App, call: Call, written: Written, known: Comparison) -> P
     metadata = _metadata(considered, known)
     if written.unlinked:
         metadata["unlinked_ids"] = list[JsonValue](written.unlinked)
-    found = Promotion(
+    if entity is None:
+        promoted_id = entities_made(app, call.caller, [candidate.memory]).get(candidate.id)
+    else:
+        promoted_id = entity.id if may_read(call.caller, entity.visibility) else None
+    place = entity or target
+    return Promotion(
+        **considered.described,
         success=entity is not None,
-        candidate_id=candidate.id,
         reason=considered.refusal or "promoted",
         review_state="promoted" if entity else candidate.memory.capture.review_state,
-        memory_scope=target.memory_scope if target else None,
-        scope_key=target.scope_key if target else None,
-        raw_source_ids=candidate.raw_source_ids,
-        policy_reasons=considered.policy_reasons,
+        promoted_id=promoted_id,
+        memory_scope=cast("MemoryScope", place.memory_scope) if place else None,
+        scope_key=place.scope_key if place else None,
         metadata=metadata,
-    )
-    if entity is None:
-        made = entities_made(app, call.caller, [candidate.memory]).get(candidate.id)
-        return found.model_copy(update={"promoted_id": made})
-    return found.model_copy(
-        update={
-            "promoted_id": entity.id if may_read(call.caller, entity.visibility) else None,
-            "memory_scope": entity.memory_scope,
-            "scope_key": entity.scope_key,
-            "mutation_receipt": capture_receipt(app, call, [candidate.id], [entity.id]),
-        }
+        mutation_receipt=capture_receipt(app, call, [candidate.id], [entity.id]) if entity else None,
     )
 
 
-def preview_of(considered: Considered, known: Comparison) -> PromotionPreview:
+def preview_of(judgement: Judgement) -> PromotionPreview:
+    considered = judgement.considered
     candidate, target = considered.candidate, considered.target
-    metadata = _metadata(considered, known)
+    metadata = _metadata(considered, judgement.known)
     if considered.place is not None:
         metadata |= {"memory_scope": considered.place.memory_scope, "scope_key": considered.place.scope_key}
     return PromotionPreview(
+        **considered.described,
         allowed=considered.refusal is None,
-        candidate_id=candidate.id,
         reason=considered.refusal or "promotion_preview_allowed",
         review_state=candidate.memory.capture.review_state,
         promote_to_scope=target.memory_scope if target else None,
         promote_to_scope_key=target.scope_key if target else None,
-        raw_source_ids=candidate.raw_source_ids,
-        policy_reasons=considered.policy_reasons,
         input_scopes=list(considered.inputs),
         source_count=len(candidate.raw_source_ids),
         metadata=metadata,
@@ -279,18 +244,18 @@ def preview_of(considered: Considered, known: Comparison) -> PromotionPreview:
 
 
 def review_of(judgement: Judgement, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
-    preview = preview_of(judgement.considered, judgement.known)
+    preview, exceptions = preview_of(judgement), [] if outcome == "skip" else judgement.exceptions(request)
     found: dict[str, Any] = {name: value for name, value in preview if name in AutoReview.model_fields}
     if outcome == "exception":
-        found["reason"] = judgement.exceptions[0]
+        found["reason"] = exceptions[0]
     return AutoReview(
         outcome=outcome,
         recommended_action=_ACTIONS[outcome],
         applied=False,
         dry_run=request.dry_run,
-        exception_reasons=[] if outcome == "skip" else list(judgement.exceptions),
+        exception_reasons=exceptions,
         confidence=judgement.considered.candidate.confidence,
-        confidence_threshold=judgement.threshold,
+        confidence_threshold=request.threshold,
         preview=preview,
         **found,
     )
@@ -301,7 +266,9 @@ _ACTIONS: dict[Outcome, Action] = {"auto_promote": "promote", "exception": "rout
 
 def _metadata(considered: Considered, known: Comparison) -> JsonObject:
     candidate = considered.candidate
-    found: JsonObject = {
+    if candidate.memory.capture.candidate is None:
+        return {}
+    return {
         "kind": candidate.kind,
         "confidence": candidate.confidence,
         "project": considered.project,
@@ -316,31 +283,16 @@ def _metadata(considered: Considered, known: Comparison) -> JsonObject:
             for each in known.known
         ],
     }
-    return found if considered.candidate.memory.capture.candidate is not None else {}
 
 
-_ERRORS = frozenset({400, 404, 409})
+def _route(path: str, *errors: int) -> Route:
+    return Route("POST", f"/api/memory/reflection/{path}", tag="memory", errors=errors)
+
+
+EVENTS = ("entity_pending", "entity_created", "raw_capture_changed")
 
 OPERATIONS = (
-    Operation(
-        promote_candidate,
-        roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/memory/reflection/promote", tag="memory", errors=_ERRORS),
-        mutates=True,
-        events=("entity_pending", "entity_created", "raw_capture_changed"),
-    ),
-    Operation(
-        preview_promotion,
-        roles=WRITERS,
-        route=Route("POST", "/api/memory/reflection/promote/preview", tag="memory", errors=frozenset({400, 404})),
-    ),
-    Operation(
-        review_candidate,
-        roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/memory/reflection/review/auto", tag="memory", errors=_ERRORS),
-        mutates=True,
-        events=("entity_pending", "entity_created", "raw_capture_changed"),
-    ),
+    mutation(promote_candidate, _route("promote", 400, 404, 409), roles=WRITERS, events=EVENTS),
+    Operation(preview_promotion, roles=WRITERS, route=_route("promote/preview", 400, 404)),
+    mutation(review_candidate, _route("review/auto", 400, 404, 409), roles=WRITERS, events=EVENTS),
 )

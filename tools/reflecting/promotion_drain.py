@@ -1,6 +1,6 @@
 """Automatic review of every waiting candidate, latest first."""
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -11,9 +11,9 @@ from stores.errors import EngrainError
 from stores.ledger import CANDIDATE, CaptureQuery
 from stores.records import JsonObject, RawMemory
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Operation, Result, Route
+from tools.frame.operation import WRITERS, Call, Result, Route, mutation
 from tools.records.entity_models import Label
-from tools.reflecting.promotion import AutoReview, AutoReviewRequest, Judgement, again, apply, judge, review_of
+from tools.reflecting.promotion import EVENTS, AutoReview, AutoReviewRequest, Judgement, again, apply, judge, review_of
 from tools.reflecting.promotion_policy import (
     THRESHOLD,
     Action,
@@ -26,7 +26,6 @@ from tools.reflecting.promotion_policy import (
     archivable,
 )
 from tools.reflecting.promotion_writing import write_archive
-from tools.runtime.threads import in_thread
 
 
 class DrainRequest(PromotionFields):
@@ -80,16 +79,17 @@ class Drainage(Result):
 OTHER = "other_project"
 
 
-async def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
+def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
     """Review the candidates that wait, without a person: promote what nothing speaks against, and say what does.
 
     Unless `dry_run` is false, nothing is done. Each candidate is a write of its own: one that fails stops no other.
     """
-    waiting, total = await in_thread(_waiting, app, call, request)
-    results = [await in_thread(_drain, app, call, request, memory) for memory in waiting]
+    waiting, total = _waiting(app, call, request)
+    results = [_drain(app, call, request, memory) for memory in waiting]
     if call.claim is not None:
-        await in_thread(_sealed, app, call, results)
-    counts = {outcome: sum(each.outcome == outcome for each in results) for outcome in _OUTCOMES}
+        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
+            tx.show_in_answer([name for each in results for name in (each.candidate_id, each.promoted_id) if name])
+    counts = Counter(each.outcome for each in results)
     applied, archived = sum(each.applied for each in results), sum(each.archived for each in results)
     beyond = request.offset + len(results)
     return Drainage(
@@ -108,9 +108,6 @@ async def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drain
     )
 
 
-_OUTCOMES = ("auto_promote", "exception", "skip", "error")
-
-
 def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemory], int]:
     caller = call.caller
     query = CaptureQuery(
@@ -123,12 +120,6 @@ def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemor
     )
     listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
     return [each.memory for each in listed], total
-
-
-def _sealed(app: App, call: Call, results: Sequence[Drained]) -> None:
-    caller = call.caller
-    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        tx.show_in_answer([name for each in results for name in (each.candidate_id, each.promoted_id) if name])
 
 
 def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Drained:
@@ -151,7 +142,7 @@ _SHARED = {*PromotionFields.model_fields, "confidence_threshold"}
 
 def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest) -> Drained:
     judgement = judge(app, call.caller, wanted)
-    reason = _archivable(request, judgement)
+    reason = _archivable(request, judgement, wanted)
     if reason is not None and write_archive(app, call, wanted, reason):
         found = review_of(judgement, wanted, "exception")
         return _drained(found, reason=reason, review_state="archived", archived=True)
@@ -160,10 +151,10 @@ def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewReq
     return _drained(found, promoted_id=found.promoted_id if found.applied else None)
 
 
-def _archivable(request: DrainRequest, judgement: Judgement) -> ExceptionReason | None:
+def _archivable(request: DrainRequest, judgement: Judgement, wanted: AutoReviewRequest) -> ExceptionReason | None:
     if request.dry_run or not request.archive_exceptions or judgement.is_over:
         return None
-    reason = archivable(judgement.exceptions, request.archive_exception_reasons)
+    reason = archivable(judgement.exceptions(wanted), request.archive_exception_reasons)
     known = judgement.known.known
     if reason == "duplicate_candidate" and not any(each.kind == "duplicate" and each.is_certain for each in known):
         return None
@@ -171,10 +162,7 @@ def _archivable(request: DrainRequest, judgement: Judgement) -> ExceptionReason 
 
 
 def _drained(found: AutoReview, **changed: object) -> Drained:
-    return Drained.model_validate({"archived": False} | found.model_dump(include=_REPORTED) | changed)
-
-
-_REPORTED = set(Drained.model_fields) & set(AutoReview.model_fields)
+    return Drained.of(found, **{"archived": False, **changed})
 
 
 def _unreviewed(
@@ -184,7 +172,8 @@ def _unreviewed(
     reason: str,
     error: str | None = None,
 ) -> Drained:
-    return Drained(
+    return Drained.of(
+        candidate,
         candidate_id=candidate.id,
         outcome=outcome,
         recommended_action=outcome,
@@ -193,21 +182,17 @@ def _unreviewed(
         dry_run=request.dry_run,
         reason=reason,
         review_state=candidate.memory.capture.review_state,
-        raw_source_ids=candidate.raw_source_ids,
         policy_reasons=[],
         exception_reasons=[],
-        confidence=candidate.confidence,
         error=error,
     )
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         drain_candidates,
+        Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),
         roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),
-        mutates=True,
-        events=("entity_pending", "entity_created", "raw_capture_changed"),
+        events=EVENTS,
     ),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import Field, JsonValue
 
@@ -188,41 +188,10 @@ Standing = Literal["duplicate", "contradiction", "supersession", "stale"]
 
 THRESHOLD = 0.8
 SAFE_SCOPES: frozenset[MemoryScope] = frozenset({"private", "delegated", "project"})
-SENSITIVE = frozenset(
-    {"credential", "credentials", "key", "pii", "private_key", "secret", "sensitive", "token"}
-)  # fmt: skip
+SENSITIVE = frozenset({"credential", "credentials", "key", "pii", "private_key", "secret", "sensitive", "token"})
 DESTRUCTIVE = frozenset({"correction", "delete", "deletion", "redact", "redaction", "rollback"})
 ARCHIVABLE: frozenset[ExceptionReason] = frozenset({"duplicate_candidate", "stale_candidate"})
 _KEPT: frozenset[ExceptionReason] = frozenset({"candidate_not_found", "policy_denied", "contradiction_candidate"})
-
-
-@dataclass(frozen=True, slots=True)
-class Review:
-    refusal: PromotionReason | None
-    memory_scope: MemoryScope | None
-    has_source: bool
-    confidence: float | None
-    kind: str = "claim"
-    labels: Collection[str] = ()
-    standings: Collection[Standing] = ()
-    threshold: float = THRESHOLD
-
-
-def exceptions_of(review: Review) -> list[ExceptionReason]:
-    confidence = review.confidence
-    found: dict[ExceptionReason, bool] = {
-        "policy_denied": review.refusal is not None,
-        "high_impact_scope": review.memory_scope is not None and review.memory_scope not in SAFE_SCOPES,
-        "missing_source": not review.has_source,
-        "missing_confidence": confidence is None,
-        "low_confidence": confidence is not None and confidence < review.threshold,
-        "sensitive_candidate": not SENSITIVE.isdisjoint(label.lower() for label in review.labels),
-        "destructive_candidate": review.kind.lower() in DESTRUCTIVE,
-        "duplicate_candidate": "duplicate" in review.standings,
-        "contradiction_candidate": not {"contradiction", "supersession"}.isdisjoint(review.standings),
-        "stale_candidate": "stale" in review.standings,
-    }
-    return [reason for reason, applies in found.items() if applies]
 
 
 def archivable(found: Collection[ExceptionReason], asked: Collection[str]) -> ExceptionReason | None:
@@ -287,6 +256,34 @@ class Considered:
             found.append("narrowest_source_scope")
         return list(dict.fromkeys(found))
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """The fields of every answer that do not depend on the outcome."""
+        candidate = self.candidate
+        return {
+            "candidate_id": candidate.id,
+            "raw_source_ids": candidate.raw_source_ids,
+            "policy_reasons": self.policy_reasons,
+        }
+
+
+def exceptions_of(considered: Considered, standings: Collection[Standing], threshold: float) -> list[ExceptionReason]:
+    candidate, confidence = considered.candidate, considered.candidate.confidence
+    labels = {label.lower() for label in (*candidate.sensitivity_flags, *candidate.tags)}
+    found: dict[ExceptionReason, bool] = {
+        "policy_denied": considered.refusal is not None,
+        "high_impact_scope": considered.target is not None and considered.target.memory_scope not in SAFE_SCOPES,
+        "missing_source": not candidate.sources or bool(candidate.lost_sources),
+        "missing_confidence": confidence is None,
+        "low_confidence": confidence is not None and confidence < threshold,
+        "sensitive_candidate": not SENSITIVE.isdisjoint(labels),
+        "destructive_candidate": candidate.kind.lower() in DESTRUCTIVE,
+        "duplicate_candidate": "duplicate" in standings,
+        "contradiction_candidate": not {"contradiction", "supersession"}.isdisjoint(standings),
+        "stale_candidate": "stale" in standings,
+    }
+    return [reason for reason, applies in found.items() if applies]
+
 
 def consider(caller: Principal, request: PromoteRequest, read: Read) -> Considered:
     candidate = candidate_for(caller, request.candidate_id, read)
@@ -295,7 +292,7 @@ def consider(caller: Principal, request: PromoteRequest, read: Read) -> Consider
     if scope is not None:
         target, place = _target(caller, MemoryScopeRequest(scope, key, project))
     sources = [candidate.memory, *candidate.sources]
-    inputs = [_input(each) for each in sources]
+    inputs = [InputScope.of(each.entity) for each in sources]
     refusal = candidate_objection(caller, candidate.memory) or target_objection(target, inputs, candidate.lost_sources)
     for source in sources if place is not None else ():
         place = narrower(place, derived_visibility(source.entity)) if place is not None else None
@@ -338,9 +335,3 @@ _REFUSALS: dict[str, PromotionReason] = {
     "private_scope_key_mismatch": "principal_mismatch",
     "scope_not_enabled": "scope_not_enabled",
 }
-
-
-def _input(memory: RawMemory) -> InputScope:
-    entity = memory.entity
-    scope = cast("MemoryScope", entity.memory_scope)
-    return InputScope(id=entity.id, memory_scope=scope, scope_key=entity.scope_key)

@@ -87,11 +87,13 @@ def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) ->
     return True
 
 
-def write_note(app: App, call: Call, draft: AuditDraft, candidate_id: str, known: Sequence[Known]) -> None:
+def write_note(
+    app: App, call: Call, action: str, considered: Considered, compared: Comparison, said: JsonObject | None = None
+) -> None:
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        tx.audit(draft)
-        tx.show_in_answer([candidate_id, *(each.entity.id for each in known)])
+        tx.audit(noted(app, call, action, considered, said=said))
+        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
 
 
 def noted(

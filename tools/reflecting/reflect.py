@@ -1,7 +1,6 @@
 """Reflection: find and keep what is worth keeping in session notes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import structlog
@@ -10,7 +9,7 @@ from auth.policy import Visibility
 from auth.visibility import memory_key
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Operation, Route, Tool
+from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
 from tools.llm import ModelFailed, propose
 from tools.llm.proposing import READ_LIMIT
 from tools.records.readers import readable_by
@@ -95,11 +94,8 @@ def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
 log = structlog.get_logger("reflect")
 
 
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    findings: Sequence[Finding]
-    method: str
-    said: JsonObject
+Extraction = tuple[Sequence[Finding], JsonObject]
+"""Findings with a description of their extraction: `method` is `rules` or `model`."""
 
 
 async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPack:
@@ -114,11 +110,11 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
     stored = Stored()
     if stores_anything(request) or call.claim is not None:
         stored = await in_thread(store, app, call, keeping)
-    pack = _pack(keeping, stored, extraction, fault)
+    pack = _pack(keeping, stored, extraction[1] | ({"not_compared": fault} if fault else {}))
     key = place.key if request.persist else memory_key(place.key)
     readers = await in_thread(readable_by, app, call.caller, key) if stores_anything(request) else None
     extra: dict[str, object] = {"readable_by": readers, "citation_usage": await _citation_usage(app, call, request)}
-    if stored.has_written:
+    if stored.memory_ids or stored.entities:
         entity_ids = [entity.id for entity in stored.entities]
         extra["mutation_receipt"] = capture_receipt(app, call, stored.memory_ids, entity_ids)
     return pack.model_copy(update=extra)
@@ -140,45 +136,40 @@ async def _extract(app: App, request: ReflectRequest) -> Extraction:
     if proposals and not admitted.findings:
         log.warning("nothing_proposed_is_in_the_notes", model=model.name, proposed=len(proposals))
         return await _by_rules(app, request, said | {"fallback_reason": "nothing_borne_out"})
-    return Extraction(admitted.findings, "model", {"method": "model", **said})
+    return admitted.findings, {"method": "model", **said}
 
 
 async def _by_rules(app: App, request: ReflectRequest, said: JsonObject) -> Extraction:
     findings = await in_turn(app.reflection_turns, extract, request.content, limit=request.limit)
-    return Extraction(findings, "rules", {"method": "rules", **said})
+    return findings, {"method": "rules", **said}
 
 
 def _compared(
     app: App, call: Call, request: ReflectRequest, place: Visibility, extraction: Extraction
 ) -> tuple[Keeping, str | None]:
+    findings, said = extraction
     linked = ties(app, call.caller, request, place.key)
-    statements = [
-        Statement(as_said(each.title, each.content), each.kind, request.project) for each in extraction.findings
-    ]
+    statements = [Statement(as_said(each.title, each.content), each.kind, request.project) for each in findings]
     compared = compare(app, call.caller, statements, place.key)
-    setting = Setting(request, place, linked, app.clock(), extraction.method)
+    setting = Setting(request, place, linked, app.clock(), str(said["method"]))
     fault = next((each.fault for each in compared if each.fault), None)
-    return Keeping(setting, extraction.findings, [each.known for each in compared]), fault
+    return Keeping(setting, findings, [each.known for each in compared]), fault
 
 
-def _pack(keeping: Keeping, stored: Stored, extraction: Extraction, fault: str | None) -> ReflectionPack:
+def _pack(keeping: Keeping, stored: Stored, said: JsonObject) -> ReflectionPack:
     request = keeping.request
     candidates = [
-        candidate(keeping.setting, finding, known, stored.kept(place))
+        candidate(keeping.setting, finding, known, stored.source_ids, stored.record_ids.get(place))
         for place, (finding, known) in enumerate(zip(keeping.findings, keeping.known, strict=True))
     ]
-    said = extraction.said | ({"not_compared": fault} if fault else {})
-    return ReflectionPack(
+    return ReflectionPack.of(
+        request,
         candidates=candidates,
         total_candidates=len(candidates),
         persisted_count=stored.count,
         markdown=markdown(request, candidates, stored.source_id, _notes(said)),
-        source_title=request.source_title,
         source_id=stored.source_id,
         readable_by=None,
-        intent=request.intent,
-        domain=request.domain,
-        project=request.project,
         citation_usage={},
         usage_hint=usage_hint(request, len(candidates), stored.count),
         extraction=said,
@@ -202,11 +193,10 @@ async def _citation_usage(app: App, call: Call, request: ReflectRequest) -> Json
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         reflect,
+        Route("POST", "/api/context/reflect", tag="context", errors=frozenset({400, 404, 409})),
         roles=WRITERS,
-        scope="write",
-        route=Route("POST", "/api/context/reflect", tag="context", errors=frozenset({400, 404, 409})),
         tool=Tool(
             "Reflect on session notes",
             read_only=False,
@@ -218,7 +208,6 @@ OPERATIONS = (
                 "usage_hint": pack.usage_hint,
             },
         ),
-        mutates=True,
         events=("entity_pending", "entity_created", "raw_capture_changed"),
     ),
 )

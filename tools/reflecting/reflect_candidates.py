@@ -162,8 +162,6 @@ class ReflectionPack(Result):
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """A relation of every kept record."""
-
     name: str
     target: Entity
     field: str
@@ -215,90 +213,66 @@ class Setting:
     extractor: str
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    source_id: str | None = None
-    record_id: str | None = None
-
-
-def candidate(setting: Setting, finding: Finding, known: Sequence[Known], kept: Kept) -> ReflectionCandidate:
-    sources = [kept.source_id] if kept.source_id else []
-    key = kept.record_id or _id("candidate", finding.kind, finding.content)
-    return ReflectionCandidate(
-        kind=finding.kind,
-        title=finding.title,
-        content=finding.content,
-        reason=finding.reason,
-        confidence=finding.confidence,
+def candidate(
+    setting: Setting, finding: Finding, known: Sequence[Known], sources: list[str], record_id: str | None
+) -> ReflectionCandidate:
+    """Describe a finding; `sources` are its kept notes, `record_id` is what it was kept as."""
+    given: JsonObject = {"domain": setting.request.domain, "project_id": setting.request.project}
+    shared: dict[str, Any] = {"source_ids": sources, "created_at": setting.now}
+    return ReflectionCandidate.of(
+        finding,
         tags=list(finding.tags),
-        metadata=_metadata(setting, finding),
-        raw_source_ids=list(sources),
+        metadata={
+            **finding.place,
+            "count": finding.count,
+            "extractor": setting.extractor,
+            "intent": setting.request.intent,
+            **{key: value for key, value in given.items() if value is not None},
+        },
+        raw_source_ids=sources,
         suggested_memory_scope=setting.place.memory_scope,
         suggested_scope_key=setting.place.scope_key,
         review_state="pending",
-        persisted_id=kept.record_id,
-        claim_records=_claims(setting, finding, known, sources),
-        reflection_findings=_findings(setting, finding, known, sources),
-        relationship_records=_relations(setting, finding, known, key, sources),
+        persisted_id=record_id,
+        claim_records=[_claim(setting, finding, known, shared)] if finding.kind in STATING else [],
+        reflection_findings=_findings(finding, known, shared),
+        relationship_records=_relations(setting, finding, known, record_id, shared),
         sensitivity_flags=list(finding.sensitivity_flags),
-    )  # fmt: skip
+    )
 
 
-def _metadata(setting: Setting, finding: Finding) -> JsonObject:
-    request = setting.request
-    found: JsonObject = {
-        "span": {"start": finding.start, "end": finding.end},
-        "count": finding.count,
-        "extractor": setting.extractor,
-        "intent": request.intent,
-    }
-    given: JsonObject = {"domain": request.domain, "project_id": request.project}
-    return found | {key: value for key, value in given.items() if value is not None}
-
-
-def _claims(setting: Setting, finding: Finding, known: Sequence[Known], sources: list[str]) -> list[ClaimRecord]:
-    if finding.kind not in STATING:
-        return []
+def _claim(setting: Setting, finding: Finding, known: Sequence[Known], shared: dict[str, Any]) -> ClaimRecord:
     by_kind = {kind: [each.entity.id for each in known if each.kind == kind] for kind in ADVICE}
     opposed = by_kind["contradiction"] + by_kind["supersession"]
     retired = [each for each in known if each.kind == "stale"]
-    return [
-        ClaimRecord(
-            id=_id("claim", finding.kind, finding.content),
-            title=finding.title,
-            content=finding.content,
-            confidence=finding.confidence,
-            source_ids=list(sources),
-            raw_source_ids=list(sources),
-            memory_scope=setting.place.memory_scope,
-            scope_key=setting.place.scope_key,
-            validity="superseded" if retired else "contested" if opposed else "active",
-            freshness="stale" if retired else "current",
-            supports_source_ids=by_kind["duplicate"],
-            contradicts_source_ids=by_kind["contradiction"],
-            supersedes_source_ids=by_kind["supersession"],
-            superseded_by_source_id=next((each.beside.id for each in retired if each.beside), None),
-            created_at=setting.now,
-            metadata={"span": {"start": finding.start, "end": finding.end}},
-        )
-    ]
+    return ClaimRecord.of(
+        finding,
+        id=_id("claim", finding.kind, finding.content),
+        raw_source_ids=shared["source_ids"],
+        memory_scope=setting.place.memory_scope,
+        scope_key=setting.place.scope_key,
+        validity="superseded" if retired else "contested" if opposed else "active",
+        freshness="stale" if retired else "current",
+        supports_source_ids=by_kind["duplicate"],
+        contradicts_source_ids=by_kind["contradiction"],
+        supersedes_source_ids=by_kind["supersession"],
+        superseded_by_source_id=next((each.beside.id for each in retired if each.beside), None),
+        metadata=finding.place,
+        **shared,
+    )
 
 
-def _findings(
-    setting: Setting, finding: Finding, known: Sequence[Known], sources: list[str]
-) -> list[ReflectionFinding]:
-    shared: dict[str, Any] = {"source_ids": sources, "reversible": True, "created_at": setting.now}
+def _findings(finding: Finding, known: Sequence[Known], shared: dict[str, Any]) -> list[ReflectionFinding]:
+    shared = {**shared, "reversible": True}
     found = []
     for each in known:
         action, state = ADVICE[each.kind]
         is_doubtful = each.kind == "duplicate" and not (each.is_for_all and each.is_certain)
         found.append(
-            ReflectionFinding(
+            ReflectionFinding.of(
+                each,
                 id=_id("finding", each.kind, finding.content, each.entity.id),
-                kind=each.kind,
                 target_source_id=each.entity.id,
-                reason=each.reason,
-                confidence=each.confidence,
                 action="keep_both" if is_doubtful else action,
                 lifecycle_state=state,
                 related_source_ids=[each.beside.id] if each.beside else [],
@@ -327,7 +301,7 @@ def _findings(
 
 
 def _relations(
-    setting: Setting, finding: Finding, known: Sequence[Known], key: str, sources: list[str]
+    setting: Setting, finding: Finding, known: Sequence[Known], record_id: str | None, shared: dict[str, Any]
 ) -> list[RelationshipRecord]:
     found = [(tie.name, tie.target.id, tie.reason, 1.0, tie.field) for tie in setting.ties]
     found += [
@@ -337,14 +311,13 @@ def _relations(
     ]
     return [
         RelationshipRecord(
-            source_id=key,
+            source_id=record_id or _id("candidate", finding.kind, finding.content),
             target_id=target_id,
             relationship_type=name,
             reason=reason,
             confidence=confidence,
-            source_ids=list(sources),
-            created_at=setting.now,
             metadata={"from": field},
+            **shared,
         )
         for name, target_id, reason, confidence, field in found
     ]

@@ -25,7 +25,7 @@ from tools.records.projects import require_live_project
 from tools.records.rejected import scope_of_words
 from tools.records.storing import store_in
 from tools.reflecting.duplicates import OPPOSING, Known
-from tools.reflecting.reflect_candidates import Kept, ReflectRequest, Setting, candidate
+from tools.reflecting.reflect_candidates import ReflectRequest, Setting, candidate
 from tools.reflecting.reflection import Finding
 
 SURFACE = "reflect"
@@ -60,11 +60,8 @@ class Stored:
         return None if self.source is None else self.source.entity.id
 
     @property
-    def has_written(self) -> bool:
-        return bool(self.memory_ids or self.entities)
-
-    def kept(self, place: int) -> Kept:
-        return Kept(self.source_id, self.record_ids.get(place))
+    def source_ids(self) -> list[str]:
+        return [] if self.source is None else [self.source.entity.id]
 
 
 def stores_anything(request: ReflectRequest) -> bool:
@@ -145,7 +142,7 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
     ]
     stored.record_ids = _just_written(tx, keeping, wanted)
     new = [place for place in wanted if place not in stored.record_ids]
-    fields = [_fields(keeping, place, stored.source_id) for place in new]
+    fields = [_fields(keeping, place, stored) for place in new]
     notes = stored.source
     stored.entities = store_in(
         call, tx, fields, sync=False, made_of=[notes.entity if notes else keeping.setting.place], trust="proposed"
@@ -154,12 +151,9 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
         link(tx, call.caller, notes, stored.entities[0])
     stored.record_ids |= {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}
     stored.count = len(new)
-    links = [
-        each
-        for place, entity in zip(new, stored.entities, strict=True)
-        for each in _links(keeping, keeping.known[place], entity)
-    ]
-    links += _links_of_known(tx, call.caller, keeping, {**stored.record_ids, **dict.fromkeys(new)})
+    links = list(_links_of_known(tx, call.caller, keeping, {**stored.record_ids, **dict.fromkeys(new)}))
+    for place, entity in zip(new, stored.entities, strict=True):
+        links += [*_ties(keeping, entity), *contradictions(entity, keeping.known[place])]
     record(tx, call.caller, links, created={entity.id for entity in stored.entities})
 
 
@@ -189,13 +183,13 @@ def _is_to_be_written(keeping: Keeping, place: int) -> bool:
     return not any(known.is_certain for known in said)
 
 
-def _fields(keeping: Keeping, place: int, source_id: str | None) -> EntityFields:
+def _fields(keeping: Keeping, place: int, stored: Stored) -> EntityFields:
     finding, request = keeping.findings[place], keeping.request
     given: JsonObject = {
         "project_id": request.project,
         "memory_scope": keeping.setting.place.memory_scope,
-        "raw_source_ids": [source_id] if source_id else [],
-        "span": {"start": finding.start, "end": finding.end},
+        "raw_source_ids": [*stored.source_ids],
+        **finding.place,
         "confidence": finding.confidence,
         "intent": request.intent,
         "domain": request.domain,
@@ -214,23 +208,18 @@ def _fields(keeping: Keeping, place: int, source_id: str | None) -> EntityFields
 def _links_of_known(
     tx: Transaction, caller: Principal, keeping: Keeping, ids: Mapping[int, str | None]
 ) -> Iterator[Link]:
-    """Link statements that are known already; `ids` are their records by place, None for new ones."""
     for place, known in enumerate(keeping.known):
         same = next((each.entity.id for each in known if each.kind == "duplicate" and each.is_certain), None)
         entity = tx.records.entity(found) if (found := ids.get(place, same)) else None
         if entity is not None and may_change(caller, entity):
-            for tie in keeping.setting.ties:
-                if tie.target.id != entity.id:
-                    yield Link(entity, tie.name, tie.target.id, tie.field, types=tie.types)
+            yield from (each for each in _ties(keeping, entity) if each.target_id != entity.id)
 
 
-def _links(keeping: Keeping, known: Iterable[Known], entity: Entity) -> list[Link]:
-    found = [Link(entity, tie.name, tie.target.id, tie.field, types=tie.types) for tie in keeping.setting.ties]
-    return [*found, *contradictions(entity, known)]
+def _ties(keeping: Keeping, entity: Entity) -> list[Link]:
+    return [Link(entity, tie.name, tie.target.id, tie.field, types=tie.types) for tie in keeping.setting.ties]
 
 
 def contradictions(entity: Entity, known: Iterable[Known]) -> list[Link]:
-    """Return the links of a new entity to the records that it contradicts."""
     return [
         Link(entity, "CONTRADICTS", each.entity.id, SURFACE, provenance={"from": SURFACE, "reason": each.kind})
         for each in known
@@ -241,7 +230,12 @@ def contradictions(entity: Entity, known: Iterable[Known]) -> list[Link]:
 def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored) -> None:
     place = writable_memory(caller, _scope(keeping.request))
     visibility = queue_key(place.key)
-    waiting = _waiting(tx, visibility, keeping.findings, stored.source_id)
+    found = tx.memories.waiting_candidates(visibility, [each.content for each in keeping.findings], limit=WAITING_LIMIT)
+    waiting = {
+        memory.entity.content: memory.entity.id
+        for memory in reversed(found)
+        if stored.source_id in (None, memory.capture.source_id)
+    }
     rejected = _rejected(tx, keeping)
     for number, finding in enumerate(keeping.findings):
         if finding.content in rejected:
@@ -259,7 +253,7 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
             name=finding.title,
             content=finding.content,
             tags=finding.tags,
-            metadata={"capture_mode": SURFACE, "raw_source_ids": [stored.source_id] if stored.source_id else []},
+            metadata={"capture_mode": SURFACE, "raw_source_ids": [*stored.source_ids]},
             visibility=visibility,
             memory_scope=place.memory_scope,
             scope_key=place.scope_key,
@@ -269,7 +263,7 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
             source_id=stored.source_id or memory_id,
             capture_surface=SURFACE,
             captured_at=tx.now,
-            provenance={"span": {"start": finding.start, "end": finding.end}},
+            provenance=finding.place,
             agent_id=None,
             content_hash=content_hash(finding.content),
             candidate=_proposed(keeping, number, stored),
@@ -282,28 +276,19 @@ def _rejected(tx: Transaction, keeping: Keeping) -> Mapping[str, str]:
     return tx.rejections.rejected(scope, [each.content for each in keeping.findings])
 
 
-def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], source_id: str | None) -> Mapping[str, str]:
-    found = tx.memories.waiting_candidates(visibility, [each.content for each in findings], limit=WAITING_LIMIT)
-    return {
-        memory.entity.content: memory.entity.id
-        for memory in reversed(found)
-        if source_id is None or memory.capture.source_id == source_id
-    }
-
-
 def _proposed(keeping: Keeping, place: int, stored: Stored) -> JsonObject:
     request = keeping.request
     known = [each for each in keeping.known[place] if each.is_for_all]
     ties = [tie for tie in keeping.setting.ties if tie.is_for_all]
     setting = replace(keeping.setting, ties=ties)
-    shown = candidate(setting, keeping.findings[place], known, stored.kept(place))
+    shown = candidate(setting, keeping.findings[place], known, stored.source_ids, stored.record_ids.get(place))
     return {
         **shown.model_dump(mode="json"),
         "domain": request.domain,
         "project": request.project,
         "related_to": [f"{tie.name}:{tie.target.id}" for tie in ties if tie.field == "related_to"],
         "task_ids": [tie.target.id for tie in ties if tie.field != "related_to"],
-        "source_ids": [stored.source_id] if stored.source_id else [],
+        "source_ids": [*stored.source_ids],
         "source_title": request.source_title,
         "intent": request.intent,
     }

@@ -1,7 +1,5 @@
 """Ending relations, announcing an end, and withdrawing an announced end."""
 
-from datetime import datetime
-
 from pydantic import Field
 
 from auth.policy import may_read, require_writable
@@ -57,8 +55,16 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
                 require_writable(caller, target)
             if not tx.relations.has_ended(relation):
                 refuse_stated(source, relation)
-                _refuse_early(relation, invalid_at)
-            before, why = relation, _why(caller, request.reason)
+                if invalid_at is not None and invalid_at < relation.valid_at:
+                    raise ValidationFailed(
+                        f"invalid_at lies before the beginning of the fact, {relation.valid_at.isoformat()}.",
+                        remediation="Send that moment itself to say that the fact was never true.",
+                        details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
+                    )
+            before = relation
+            why: JsonObject = {"by": caller.user_id}
+            if request.reason is not None:
+                why["reason"] = request.reason
             if request.withdraw:
                 relation = tx.relations.withdraw_end(
                     relation.id, may_end=may_end_facts(tx, caller), why={WITHDRAWN: why}
@@ -67,7 +73,8 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
                 relation = tx.relations.end_relation(
                     relation.id, invalid_at=invalid_at, may_end=may_end_facts(tx, caller), why={ENDED: why}
                 )
-            if _is_longer(relation, before):
+            until = relation.invalid_at
+            if before.invalid_at is not None and (until is None or until > before.invalid_at):
                 refuse_cycles(tx, caller, [(source, relation.name, target.id)])
         return NamedRelation(relation, source.name, target.name), tx.sequence
 
@@ -88,25 +95,6 @@ def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Rela
         if source and target and may_read(caller, source.visibility) and may_read(caller, target.visibility):
             return relation, source, target
     raise NotFound(f"There is no relation {relation_id}.", remediation="List the relations of an entity for their ids.")
-
-
-def _is_longer(relation: Relation, before: Relation) -> bool:
-    until = relation.invalid_at
-    return before.invalid_at is not None and (until is None or until > before.invalid_at)
-
-
-def _refuse_early(relation: Relation, invalid_at: datetime | None) -> None:
-    if invalid_at is not None and invalid_at < relation.valid_at:
-        raise ValidationFailed(
-            f"invalid_at lies before the beginning of the fact, {relation.valid_at.isoformat()}.",
-            remediation="Send that moment itself to say that the fact was never true.",
-            details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
-        )
-
-
-def _why(caller: Principal, reason: str | None) -> JsonObject:
-    said: JsonObject = {"by": caller.user_id}
-    return said if reason is None else {**said, "reason": reason}
 
 
 OPERATIONS = (

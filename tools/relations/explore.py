@@ -19,7 +19,6 @@ from tools.records.entity_models import CommaSeparated, EntityId, Label, split_l
 from tools.records.entity_types import EntityType
 from tools.records.references import without_hidden
 from tools.relations.relations import RelationName
-from tools.runtime.threads import in_thread
 
 WALK_LIMIT = 1000
 WIDE = 5
@@ -111,12 +110,12 @@ class Explored(Result):
     )
 
 
-async def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
+def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
     """List entities by filters, or walk the graph from one entity: related, traverse, dependencies.
 
     `total` counts the entities of this page, `actual_total` those of all pages.
     """
-    return await in_thread(_list if request.mode == "list" else _walk, app, call, request)
+    return (_list if request.mode == "list" else _walk)(app, call, request)
 
 
 def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
@@ -182,13 +181,11 @@ def explored(entity: Brief, step: Reached | None = None, side: Dependency | None
 
 def _page(request: ExploreRequest, shown: list[ExploredEntity], total: int, *, capped: bool = False) -> Explored:
     given = request.model_dump(mode="json", exclude_none=True, exclude={"mode", "limit", "offset"})
-    return Explored(
-        mode=request.mode,
+    return Explored.of(
+        request,
         entities=shown,
         total=len(shown),
         filters=given,
-        limit=request.limit,
-        offset=request.offset,
         has_more=request.offset + len(shown) < total,
         actual_total=total,
         capped=capped,

@@ -19,7 +19,6 @@ from tools.records.entity_models import EntityId
 from tools.records.entity_types import EntityType
 from tools.relations.explore import OtherRelation, other_relations, tells_of_supersession
 from tools.relations.relations import RelationName
-from tools.runtime.threads import in_thread
 
 SEEDS_LIMIT = 50
 
@@ -72,12 +71,8 @@ class Expanded(Result):
     total: int
 
 
-async def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
+def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
     """Show the graph neighbours of entities, with relationship and direction."""
-    return await in_thread(_expand, app, call, request)
-
-
-def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
     caller = call.caller
     seeds = app.ledger.records.entities(caller.organization_id, list(dict.fromkeys(request.entity_ids)))
     known = [

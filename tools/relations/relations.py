@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -187,10 +187,10 @@ class RelationPage(Result):
     has_more: bool
 
 
-async def list_relations(app: App, call: Call, request: ListRelationsRequest) -> RelationPage:
+def list_relations(app: App, call: Call, request: ListRelationsRequest) -> RelationPage:
     """List the facts about one entity, with their ids, times and provenance; the latest first."""
     query = RelationQuery(
-        entity_id=request.entity_id,
+        entity_id=visible_id(app, call.caller, request.entity_id),
         visibility=call.caller.visible,
         name=request.name,
         ways=request.direction,
@@ -199,12 +199,7 @@ async def list_relations(app: App, call: Call, request: ListRelationsRequest) ->
         limit=request.limit + 1,
         offset=request.offset,
     )
-
-    def read() -> tuple[Sequence[NamedRelation], int]:
-        about = replace(query, entity_id=visible_id(app, call.caller, request.entity_id))
-        return app.ledger.relations.list_relations(call.caller.organization_id, about)
-
-    found, total = await in_thread(read)
+    found, total = app.ledger.relations.list_relations(call.caller.organization_id, query)
     now = app.clock()
     return RelationPage(
         relations=[relation_view(each, now) for each in found[: request.limit]],

@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from auth.principal import Principal
 from stores.ledger import HistoryQuery, Recalled
 from tools.app import App
 from tools.entities.entities import visible_id
@@ -15,7 +14,6 @@ from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
 from tools.records.entity_models import EntityId
 from tools.records.linking import fact_of
 from tools.relations.relations import is_current
-from tools.runtime.threads import in_thread
 
 LIMIT = 200
 
@@ -79,15 +77,12 @@ class TemporalAnswer(Result):
     has_more: bool
 
 
-async def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
+def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
     """Ask what was related to what at a moment, how that changed over time, and which facts were called off.
 
     `total` counts the edges of the answer; where there are more, `has_more` is true.
     """
-    return await in_thread(_temporal, app, call.caller, request)
-
-
-def _temporal(app: App, caller: Principal, request: TemporalRequest) -> TemporalAnswer:
+    caller = call.caller
     now = app.clock()
     as_of = optional_moment(request.as_of, now=now, field="as_of")
     known_at = optional_moment(request.known_at, now=now, field="known_at")
@@ -109,7 +104,10 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
     names = app.ledger.relations.entity_names(caller.organization_id, ends, as_of)
     edges = [_edge(each, names, now) for each in shown if {each.then.source_id, each.then.target_id} <= names.keys()]
     if request.mode == "timeline":
-        edges = _with_earlier_ends(app, caller, edges, known_at or as_of)
+        ids = [edge.id for edge in edges]
+        ends_by_id = app.ledger.relations.earlier_ends(caller.organization_id, ids, known_at or as_of)
+        former = {each: [FormerEnd(**end._asdict()) for end in earlier] for each, earlier in ends_by_id.items()}
+        edges = [edge.model_copy(update={"earlier_ends": former.get(edge.id)}) for edge in edges]
     has_more = len(found) > request.limit
     name = None if request.entity_id is None else names.get(request.entity_id)
     return TemporalAnswer(
@@ -121,14 +119,6 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
         message=_message(request, edges, name, has_more),
         has_more=has_more,
     )
-
-
-def _with_earlier_ends(
-    app: App, caller: Principal, edges: Sequence[TemporalEdge], known_at: datetime | None
-) -> list[TemporalEdge]:
-    found = app.ledger.relations.earlier_ends(caller.organization_id, [edge.id for edge in edges], known_at)
-    former = {relation_id: [FormerEnd(**end._asdict()) for end in ends] for relation_id, ends in found.items()}
-    return [edge.model_copy(update={"earlier_ends": former.get(edge.id)}) for edge in edges]
 
 
 def _edge(known: Recalled, names: dict[str, str], now: datetime) -> TemporalEdge:

@@ -17,10 +17,8 @@ class Checks:
         self._plan = plan
         self._asked: set[str] = set()
         self._in_force: set[str] = set()
-        self._matched: set[str] = set()
-        self._unmatched: set[str] = set()
+        self._fits: dict[str, bool] = {}
         self.standings: dict[str, RecordStatus] = {}
-        self.left_out: set[str] = set()
 
     def expect(self, record_ids: Iterable[str]) -> None:
         self._expected = [*record_ids]
@@ -35,7 +33,6 @@ class Checks:
         found = self._app.ledger.records.statuses(plan.organization_id, new, visibility=visible, as_of=plan.as_of)
         gone = outlived(self._app, plan, found) | not_imported(self._app, plan, found)
         self.standings |= found
-        self.left_out |= gone
         in_force = {each.id for each in found.values() if each.visibility in visible and not each.superseded}
         self._in_force |= in_force - gone
         # Last, so that records are read again after an error.
@@ -53,12 +50,10 @@ class Checks:
 
     def wanted(self, record_ids: Iterable[str]) -> set[str]:
         found = self.found(record_ids)
-        new = found - self._matched - self._unmatched
-        if new:
+        if new := found - self._fits.keys():
             unmatched = unwanted(self._app, self._plan, new)
-            self._unmatched |= unmatched
-            self._matched |= new - unmatched
-        return found & self._matched
+            self._fits |= {each: each not in unmatched for each in new}
+        return {each for each in found if self._fits[each]}
 
 
 def outlived(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set[str]:
@@ -88,7 +83,6 @@ def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) ->
 
 
 def unwanted(app: App, plan: Plan, neighbours: Collection[str]) -> set[str]:
-    """Return neighbours that the filter excludes."""
     if plan.as_of is not None:
         then = app.ledger.records.entities_at(plan.organization_id, neighbours, plan.as_of)
         return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}

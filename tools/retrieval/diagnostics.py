@@ -7,7 +7,6 @@ from tools.retrieval.scoring import RRF_K
 
 
 def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str, Any]:
-    """Describe the lanes, and the candidates from a place on."""
     counts = ranking.counts
     shown: dict[str, Any] = {
         "sources": [name for name in LANES if counts[name]],

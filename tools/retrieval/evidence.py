@@ -51,7 +51,6 @@ class Evidence:
     """Code that has the query as a phrase or identifier."""
 
     def fused(self) -> Scores:
-        """Fuse what is known so far."""
         pool = self.pool
         if self._fused is None or len(self._fused) != len(pool.ids):
             if self.plan.is_naive:
@@ -135,7 +134,6 @@ class Evidence:
         return certain
 
     def _ranked(self, scores: Scores, count: int) -> list[int]:
-        """Rank what the filter on memories passes; other filters are applied in the lanes."""
         ids = self.pool.ids
         if self.plan.imported.wants_nothing:
             return ranked(ids, scores, count)
@@ -153,7 +151,6 @@ class Evidence:
         return fuse(lexical, coverage, self.pool.cosine, ceiling=ceiling, dense=self.has_vector, signals=signals)
 
     def _describe(self) -> None:
-        """Note what each candidate is, code or not, and how long."""
         vectors, index, ids, signals = self.indexes.vectors, self.indexes.lexical, self.pool.ids, self.signals
         passages, is_code = signals.passages, signals.is_code
         if vectors is not None and (passages is None or len(passages) != len(ids)):

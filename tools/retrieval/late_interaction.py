@@ -42,9 +42,6 @@ class Near(NamedTuple):
     others: list[str]
     distances: list[int]
 
-    def nearest_first(self) -> list[str]:
-        return [other for _, other in sorted(zip(self.distances, self.others, strict=True), key=itemgetter(0))]
-
 
 NOBODY_NEAR = Near([], [], [])
 
@@ -76,7 +73,8 @@ def compare(
     if not near.owners:
         places, ids = places[:AMONG], ids[:AMONG]
     starts = dict(zip(ids, pool.passage_starts(places), strict=True))
-    wanted = {each: starts.get(each, 0) for each in (*ids, *near.nearest_first())}
+    nearest = sorted(zip(near.distances, near.others, strict=True), key=itemgetter(0))
+    wanted = {each: starts.get(each, 0) for each in (*ids, *(other for _, other in nearest))}
     held = store.read(wanted, most=MOST_WITH_NEIGHBOURS if near.owners else MOST_TOKENS)
     if not held.keys() & starts.keys():
         return None

@@ -26,7 +26,6 @@ class Reached(NamedTuple):
 
 
 def dated(then: Sequence[Link], now: Iterable[Link]) -> list[Link]:
-    """Join links of the named days with those of now."""
     replaced, known = {(link.seed, link.name) for link in then if link.name != SUCCESSION}, set(then)
     later = (link for link in now if link not in known)
     return [*then, *(link._replace(of_now_alone=(link.seed, link.name) in replaced) for link in later)]

@@ -48,7 +48,8 @@ def thread_context(
     if not len(pairs.owners):
         return None
     # In the order of the ranking: sets have none.
-    leading = _in_order(found[:LEADING], checks)
+    wanted = checks.wanted(found[:LEADING])
+    leading = [each for each in found[:LEADING] if each in wanted]
     brought = checks.wanted(_next_to(index, leading)) - known
     is_kept = np.array([each in known or each in brought for each in ids], np.bool_)
     new = [each for each in ids if each in brought]
@@ -58,7 +59,8 @@ def thread_context(
     has_neighbour[pairs.owners] = True
     is_threaded[places] = has_neighbour[is_kept]
     share[places] = _lent(pairs, held, own)[is_kept]
-    _note_held(pool, places, _shares_of(own, held)[is_kept], words.ceiling)
+    shares: Scores = np.minimum(_bits(own, held) @ np.array(held.shares, np.float64), 1.0)
+    _note_held(pool, places, shares[is_kept], words.ceiling)
     _note_lane(pool, share, places[len(found) :])
     return ThreadContext(is_threaded, share, _spoken(index, plan, pool, is_threaded, checks))
 
@@ -84,11 +86,6 @@ def _next_to(index: LexicalIndex, record_ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names[key] for key in keys if key in names))
 
 
-def _in_order(record_ids: Sequence[str], checks: Checks) -> list[str]:
-    wanted = checks.wanted(record_ids)
-    return [each for each in record_ids if each in wanted]
-
-
 def _pairs(index: LexicalIndex, near: Alongside, held: HeldTerms, own: Places, checks: Checks) -> Pairs:
     owners, keys = np.array(near.owners, np.int64), np.array(near.keys, np.int64)
     marks, distances = np.array(held.of(near.keys), np.int64), np.array(near.distances, np.int64)
@@ -107,11 +104,6 @@ def _lent(pairs: Pairs, held: HeldTerms, own: Places) -> Scores:
     best[pairs.owners[first]] = np.maximum.reduceat(values, first, axis=0)
     lent: Scores = (best * (1 - _bits(own, held))) @ np.array(held.shares, np.float64)
     return lent
-
-
-def _shares_of(marks: Places, held: HeldTerms) -> Scores:
-    shares: Scores = np.minimum(_bits(marks, held) @ np.array(held.shares, np.float64), 1.0)
-    return shares
 
 
 def _bits(marks: Places, held: HeldTerms) -> Values:

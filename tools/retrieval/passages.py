@@ -86,7 +86,10 @@ def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -
     def weight(span: Span) -> float:
         return sum(terms.get(term, 0.0) for term in distinct(text[slice(*span)]))
 
-    return max(spans if len(spans) <= READ_CLOSELY else _promising(text, spans, terms), key=weight)
+    if len(spans) > READ_CLOSELY:
+        roots = _roots(terms)
+        spans = sorted(nlargest(READ_CLOSELY, spans, key=lambda span: _held(text, span, roots)))
+    return max(spans, key=weight)
 
 
 def divided(text: str) -> list[Span]:
@@ -100,11 +103,6 @@ def divided(text: str) -> list[Span]:
         spans.append((start, end))
         start = end
     return [*spans, (start, len(text))]
-
-
-def _promising(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> list[Span]:
-    roots = _roots(terms)
-    return sorted(nlargest(READ_CLOSELY, spans, key=lambda span: _held(text, span, roots)))
 
 
 def _roots(terms: Mapping[str, float]) -> Roots:

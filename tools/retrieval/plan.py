@@ -1,6 +1,5 @@
 """Plan of a search: query, filters, ranking options, limits."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -59,7 +58,8 @@ class Imported:
         if self.thread_id is not None and _name(metadata.get("thread_id")) != self.thread_id:
             return False
         for wanted, found in ((self.participants, metadata.get("participants")), (self.labels, metadata.get("labels"))):
-            if wanted and not (isinstance(found, list) and not wanted.isdisjoint(_words(found))):
+            words = [each.lower() for each in found if isinstance(each, str)] if isinstance(found, list) else []
+            if wanted and wanted.isdisjoint(words):
                 return False
         if self.after is None and self.before is None:
             return True
@@ -123,7 +123,3 @@ class Plan:
 def _name(thread: JsonValue) -> str | None:
     is_number = isinstance(thread, int) and not isinstance(thread, bool)
     return str(thread) if is_number or isinstance(thread, str) else None
-
-
-def _words(found: Iterable[JsonValue]) -> set[str]:
-    return {each.lower() for each in found if isinstance(each, str)}

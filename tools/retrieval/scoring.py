@@ -143,7 +143,7 @@ def fuse(
         coverage = np.maximum(held - by_date, 0.0)
     held, density = _held(coverage, signals), _density(strength, coverage)
     words, is_code = _words(strength, coverage, signals), signals.is_code
-    telling = _telling(held) if signals.asks else 1.0
+    telling = float(np.interp(held.max(initial=0.0), (SILENT, TELLING), (0.0, 1.0))) if signals.asks else 1.0
     if is_code is not None and signals.context is not None:
         is_code = is_code & ~signals.context.is_threaded
     if dense:
@@ -222,10 +222,6 @@ def expected_best(counts: Counts) -> Scores:
 
 
 _EXPECTED = np.array([0.0, *(NormalDist().inv_cdf((n - 0.375) / (n + 0.25)) for n in range(1, MOST_PASSAGES + 1))])
-
-
-def _telling(held: Scores) -> float:
-    return float(np.interp(held.max(initial=0.0), (SILENT, TELLING), (0.0, 1.0)))
 
 
 def _nearness(cosine: Scores, unrelated: float) -> Scores:

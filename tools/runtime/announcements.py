@@ -1,8 +1,7 @@
 """Events about changed rights, which also renew the rights of open subscriptions."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from auth.visibility import project_key
 from stores.records import ORGANIZATION, JsonObject, ProjectRole, Role
@@ -14,10 +13,7 @@ MemberChange = Literal["org_member_added", "org_role_changed", "org_member_remov
 ProjectChange = Literal["project_member_added", "project_role_changed", "project_member_removed"]
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectNews:
-    """A change of a user's role in a project."""
-
+class ProjectNews(NamedTuple):
     user_id: str
     project_id: str
     change: ProjectChange
@@ -25,7 +21,6 @@ class ProjectNews:
 
 
 async def announce_member(app: App, organization_id: str, user_id: str, change: MemberChange, role: Role) -> None:
-    """Announce a change of members to everybody in the organization."""
     data: JsonObject = {"user_id": user_id, "change_type": change, "org_role": role}
     await app.events.announce(organization_id, [(Event("permission_changed", data, app.clock()), ORGANIZATION)])
 
@@ -39,17 +34,8 @@ async def renew_account(app: App, user_id: str) -> None:
 
 
 async def announce_project_members(app: App, organization_id: str, news: Iterable[ProjectNews]) -> None:
-    """Announce changes of project members to present and former readers."""
-    await app.events.announce(
-        organization_id, [(_project_event(app, each), project_key(each.project_id)) for each in news]
-    )
-
-
-def _project_event(app: App, news: ProjectNews) -> Event:
-    data: JsonObject = {
-        "user_id": news.user_id,
-        "change_type": news.change,
-        "project_role": news.role,
-        "project_id": news.project_id,
-    }
-    return Event("permission_changed", data, app.clock())
+    events = []
+    for user_id, project_id, change, role in news:
+        data: JsonObject = {"user_id": user_id, "change_type": change, "project_role": role, "project_id": project_id}
+        events.append((Event("permission_changed", data, app.clock()), project_key(project_id)))
+    await app.events.announce(organization_id, events)

@@ -6,18 +6,16 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 import anyio
 import structlog
 from anyio.lowlevel import checkpoint
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from auth.memory_policy import may_read_memory
-from auth.policy import may_read
 from auth.principal import Principal
 from stores.jobs import JobNotice
-from stores.records import RAW_MEMORY, Change, JsonObject, Position
+from stores.ledger.feed import FeedReads
+from stores.records import RAW_MEMORY, Change, JsonObject
 from tools.runtime.threads import in_thread
 
 BUFFER = 256
@@ -44,16 +42,6 @@ class Event:
     timestamp: datetime
 
 
-class Feed(Protocol):
-    """The change feed that the hub reads."""
-
-    def changes(self, organization_id: str, after: int, limit: int) -> list[Change]:
-        """Return changes after a sequence number, in order."""
-
-    def head(self, organization_id: str) -> Position:
-        """Return the end of the feed."""
-
-
 @dataclass(slots=True)
 class Subscription:
     """One subscriber; `principal` has its present rights."""
@@ -70,7 +58,8 @@ class Subscription:
 
     def offer(self, event: Event, visibility: str, earlier: Principal | None = None) -> None:
         """Queue an event that the principal or `earlier` may read; cut off if full."""
-        may = any(each is not None and _may_hear(each, visibility) for each in (self.principal, earlier))
+        listeners = [self.principal, *([earlier] if earlier is not None else [])]
+        may = any(visibility in each.visible or visibility in each.captures for each in listeners)
         if self.ended.is_set() or not may:
             return
         try:
@@ -83,7 +72,6 @@ class Subscription:
         return not self.ended.is_set() and self._send.statistics().current_buffer_used > BUFFER // 2
 
     def cut_off(self, *, signed_out: bool = False) -> None:
-        """End the subscription after the queued events."""
         self.signed_out = self.signed_out or signed_out
         self.ended.set()
         self._send.close()
@@ -91,8 +79,6 @@ class Subscription:
 
 @dataclass(slots=True)
 class _Channel:
-    """Subscribers of one organization, and the position in its feed."""
-
     cursor: int
     subscribers: list[Subscription] = field(default_factory=list)
     awaiting: dict[str, Change] = field(default_factory=dict)
@@ -103,14 +89,10 @@ def _has_expired(now: datetime, principal: Principal) -> bool:
     return principal.until is not None and principal.until <= now
 
 
-def _may_hear(principal: Principal, visibility: str) -> bool:
-    return may_read(principal, visibility) or may_read_memory(principal, visibility)
-
-
 class EventHub:
     def __init__(
         self,
-        feed: Feed,
+        feed: FeedReads,
         applied: Callable[[str, int], bool],
         renewed: Callable[[Principal], Principal | None] = lambda principal: principal,
     ) -> None:
@@ -160,12 +142,10 @@ class EventHub:
             subscription.cut_off(signed_out=True)
 
     async def renew(self, organization_id: str) -> None:
-        """Renew the rights of an organization's subscribers."""
         if (channel := self._channels.get(organization_id)) is not None:
             await self._renew(channel)
 
     async def renew_user(self, user_id: str) -> None:
-        """Renew the rights of a user's subscriptions."""
         for channel in list(self._channels.values()):
             await self._renew(channel, lambda each: each.user_id == user_id)
 
@@ -177,12 +157,10 @@ class EventHub:
         self._bell.set()
 
     def tell_job(self, notice: JobNotice) -> None:
-        """Queue an event for the next ring."""
         if (channel := self._channels.get(notice.organization_id)) is not None:
             channel.jobs.append(notice)
 
     async def run(self) -> None:
-        """Send events of the feeds, until cancelled."""
         while True:
             with anyio.move_on_after(POLL_S):
                 await self._bell.wait()

@@ -25,11 +25,12 @@ def readiness(app: App) -> dict[str, Any]:
     server unready: without the others, search waits or uses words alone.
     """
     ledger = _ledger(app)
-    dependencies = [ledger, _embedder(app), _engines(app)]
+    loaded = app.preload.done
+    engines = {"name": "engines", "ready": loaded, "detail": "loaded" if loaded else "loading"}
     return {
         "status": "ready" if ledger["ready"] else "not_ready",
         "version": VERSION,
-        "dependencies": dependencies,
+        "dependencies": [ledger, _embedder(app), engines],
         "indexes": _indexes(app.indexer.status(), "ready" if app.indexer.surveyed else "catching_up"),
         "warnings": [OPEN_MCP] if app.settings.mcp_auth_mode == "off" else [],
     }
@@ -42,7 +43,8 @@ def _ledger(app: App) -> dict[str, Any]:
         app.ledger.ping()
     except EngrainError as error:
         return {"name": "ledger", "ready": False, "backend": backend, "detail": error.message}
-    return {"name": "ledger", "ready": True, "backend": backend, "latency_ms": _ms(start)}
+    latency_ms = round((time.perf_counter() - start) * 1000, 3)
+    return {"name": "ledger", "ready": True, "backend": backend, "latency_ms": latency_ms}
 
 
 def _embedder(app: App) -> dict[str, Any]:
@@ -50,14 +52,6 @@ def _embedder(app: App) -> dict[str, Any]:
         return {"name": "embedder", "ready": True, "detail": "off: search is lexical"}
     state = app.embedder.state if isinstance(app.embedder, WatchedEmbedder) else "ready"
     return {"name": "embedder", "ready": state == "ready", "detail": f"{app.settings.embedding_provider}: {state}"}
-
-
-def _engines(app: App) -> dict[str, Any]:
-    return {"name": "engines", "ready": app.preload.done, "detail": "loaded" if app.preload.done else "loading"}
-
-
-def _ms(start: float) -> float:
-    return round((time.perf_counter() - start) * 1000, 3)
 
 
 def _indexes(lines: list[IndexStatus], otherwise: str) -> list[dict[str, Any]]:

@@ -26,8 +26,6 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 @dataclass(frozen=True, slots=True)
 class ServerProcess:
-    """A running child server."""
-
     process: subprocess.Popen[bytes]
     address: str
     """`http://127.0.0.1:<port>`."""
@@ -50,7 +48,6 @@ class ServerProcess:
                 self.process.stdin.close()
 
     def kill(self) -> int:
-        """Kill at once; return the exit status."""
         self.process.kill()
         return self.process.wait()
 

@@ -19,8 +19,6 @@ _STANDARD = ("timestamp", "level", "event", "logger")
 
 
 class LogRing:
-    """Ring buffer of the last entries of organizations."""
-
     def __init__(self, size: int = RING_SIZE) -> None:
         self._entries: deque[tuple[str, JsonObject]] = deque(maxlen=size)
         self._listeners: list[tuple[str, LogListener]] = []

@@ -33,8 +33,6 @@ class Letter:
 
 
 class Mailer:
-    """Delivers letters."""
-
     def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._settings = settings
         self._clock = clock
@@ -42,7 +40,6 @@ class Mailer:
 
     @property
     def folder(self) -> Path:
-        """Folder of letters without a mail server."""
         return self._settings.data_dir / "mail"
 
     def post(self, work: Callable[[], Delivery | None]) -> "Future[Delivery | None]":
@@ -59,11 +56,9 @@ class Mailer:
         return "failed" if posted.exception() is not None else posted.result() or "failed"
 
     def wait(self) -> None:
-        """Wait until everything posted before is sent."""
         self._worker.submit(bool).result()
 
     def close(self) -> None:
-        """Send the posted letters, then stop."""
         self._worker.shutdown()
 
     def deliver(self, letter: Letter) -> Delivery:

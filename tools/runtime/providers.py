@@ -1,7 +1,7 @@
 """The sign-in providers of a server, made from its settings."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from auth.external.addresses import Destinations
@@ -15,8 +15,6 @@ from tools.runtime.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    """The sign-in providers of one server, and what they share."""
-
     codehost: CodeHost | None
     oidc: Mapping[str, OidcClient]
     attempts: Attempts
@@ -40,12 +38,5 @@ def build_providers(settings: Settings, ledger: Ledger, clock: Callable[[], date
 
 
 def _site(settings: Settings) -> CodeHostSite | None:
-    values = (
-        settings.codehost_client_id,
-        settings.codehost_client_secret,
-        settings.codehost_authorize_url,
-        settings.codehost_token_url,
-        settings.codehost_api_url,
-    )
-    given = [value for value in values if value]
-    return CodeHostSite(*given) if len(given) == len(values) else None
+    values = {each.name: getattr(settings, f"codehost_{each.name}") for each in fields(CodeHostSite)}
+    return CodeHostSite(**values) if all(values.values()) else None

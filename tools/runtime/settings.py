@@ -39,16 +39,15 @@ _PARAMETER = re.compile(r"(?<=[?&])([^=&#]*)=[^&#]+")
 # Query parameters: libraries read passwords and keys from there, too.
 
 
-def _default_data_dir() -> Path:
-    return Path(platformdirs.user_data_dir("engrain", appauthor=False))
-
-
 class Settings(BaseModel):
     """All settings; the field `data_dir` is read from `ENGRAIN_DATA_DIR`, and so on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    data_dir: UserPath = Field(default_factory=_default_data_dir, description="Folder for all data.")
+    data_dir: UserPath = Field(
+        default_factory=lambda: Path(platformdirs.user_data_dir("engrain", appauthor=False)),
+        description="Folder for all data.",
+    )
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8420, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     base_url: PublicAddress | None = Field(None, description="Public URL, if it differs from host and port.")
@@ -280,10 +279,6 @@ def _field_of(name: str) -> str:
     return name.removeprefix(PREFIX).lower()
 
 
-def _is_list(field: str) -> bool:
-    return get_origin(Settings.model_fields[field].annotation) is tuple
-
-
 def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Settings, list[str]]:
     """Read the settings from an environment; `overrides` are command-line options.
 
@@ -294,7 +289,8 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
     for name in _named(environ, providers):
         field, raw = _field_of(name), environ[name]
         if field in Settings.model_fields and raw != "":
-            values[field] = tuple(part.strip() for part in raw.split(",") if part.strip()) if _is_list(field) else raw
+            is_list = get_origin(Settings.model_fields[field].annotation) is tuple
+            values[field] = tuple(part.strip() for part in raw.split(",") if part.strip()) if is_list else raw
     values["oidc"] = providers
     values |= {field: value for field, value in overrides.items() if value is not None}
     try:
@@ -304,7 +300,6 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
 
 
 def unknown_settings(environ: Mapping[str, str]) -> list[str]:
-    """Return a warning for each unknown `ENGRAIN_*` name."""
     known = {*Settings.model_fields, *CLIENT_SETTINGS}
     return [_unknown(name) for name in _named(environ, _providers(environ)) if _field_of(name) not in known]
 

@@ -67,7 +67,6 @@ class OidcSetting(BaseModel):
 
     @property
     def secret_names(self) -> frozenset[str]:
-        """The environment variables with the client secrets."""
         return frozenset(provider.client_secret_env for provider in self.providers)
 
     @property

@@ -12,7 +12,6 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a blocking function in a worker thread."""
     return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
 
 

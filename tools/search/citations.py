@@ -12,7 +12,6 @@ from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import READERS, Call, Operation, Request, Result, Route, Tool
 from tools.records.entity_models import EntityId
-from tools.runtime.threads import in_thread
 from tools.search.exposure import session_of
 
 MOST_CITED = 100
@@ -45,14 +44,14 @@ class CiteResult(Result):
     unknown_ids: list[str] = Field(description="There is no such record for the caller.")
 
 
-async def cite(app: App, call: Call, request: CiteRequest) -> CiteResult:
+def cite(app: App, call: Call, request: CiteRequest) -> CiteResult:
     """Say which records were of use; records that many cite rank slightly higher for those who may see them.
 
     Citing the same record again in one session changes nothing. An id that does not exist, or not for the caller, is
     named in `unknown_ids`; the others count.
     """
-    return await in_thread(
-        cited, app, call, request.cited_ids, surface=request.surface, session_key=request.session_key, claim=call.claim
+    return cited(
+        app, call, request.cited_ids, surface=request.surface, session_key=request.session_key, claim=call.claim
     )
 
 

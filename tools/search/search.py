@@ -95,7 +95,6 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
 
 def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
-    """Answer a search. Blocks."""
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None
@@ -119,16 +118,14 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
             shown = [Shown(entity.id, entity.visibility, place, hit.score) for place, (hit, entity) in placed]
             filters["usage_exposure"] = exposed(app, call, "search", shown)
     stamp(filters.get("usage_exposure", {}), [(result.id, result.metadata) for result in results])
-    return SearchResponse(
+    return SearchResponse.of(
+        request,
         results=results,
         total=sum(count.values()),
-        query=request.query,
         filters=filters,
         graph_count=count["graph"],
         document_count=count["document"],
         raw_memory_count=count["raw_memory"],
-        limit=request.limit,
-        offset=request.offset,
         has_more=request.offset + request.limit < sum(count.values()),
     )
 
@@ -282,10 +279,9 @@ def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonO
         metadata["passage"] = passage(entity, hit.passage, request)
     metadata["retrieval_signals"] = [*hit.sources]
     source, url = (place or {}).get("source_name"), (place or {}).get("document_url")
-    return SearchResult(
-        id=entity.id,
+    return SearchResult.of(
+        entity,
         type=entity.entity_type,
-        name=entity.name,
         content=entity.content[: request.content_max_chars] if request.include_content else "",
         score=hit.score,
         source=source if isinstance(source, str) else None,

@@ -128,7 +128,9 @@ def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> P
     pins = gatherer.pins.get(section.id, ())
     pinned = [pin.record for pin in pins if pin.record is not None]
     known = {each.id for each in pinned}
-    left_out = generated | known | _beside_the_point(gatherer, section)
+    project = gatherer.request.project
+    is_beside = project is not None and (section.is_on_its_own or not section.is_first)
+    left_out = generated | known | ({str(project)} if is_beside else set())
     fitting = [
         item
         for item in found.items
@@ -173,11 +175,6 @@ def _asked(gatherer: Gatherer, alike: Sequence[Section]) -> SectionRequest:
         wanted=wanted,
         tells_of_work=request.output_type in ABOUT_WORK and not alike[0].is_on_its_own,
     )
-
-
-def _beside_the_point(gatherer: Gatherer, section: Section) -> set[str]:
-    project = gatherer.request.project
-    return {project} if project is not None and (section.is_on_its_own or not section.is_first) else set()
 
 
 def _listed(gatherer: Gatherer, section: Section, known: set[str]) -> list[Source]:
@@ -249,7 +246,6 @@ def _judged(
 
 
 def _withheld_keys(app: App, caller: Principal, project_id: str | None) -> frozenset[str]:
-    """Return the projects, teams and shared spaces of which withheld records are counted; none for a narrowed key."""
     organization = caller.organization_id
     found = None if caller.is_narrowed else app.ledger.people.caller(caller.user_id, organization, None)
     if found is None:

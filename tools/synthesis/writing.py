@@ -3,7 +3,7 @@
 Text of records becomes one line without heading, link, image, mention or HTML.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from stores.records import JsonObject
 from tools.packs.facets import SHELVES
@@ -31,7 +31,9 @@ _MIDDLE = "x "
 
 def markdown(request: PlanRequest, told: Sequence[Told], verification: Verification) -> str:
     titles = {each.pack.section.id: each.pack.section.title for each in told}
-    cited = _cited(told)
+    known = {source.id: source for each in told for source in each.pack.sources}
+    cited = [known[each] for each in dict.fromkeys(each for one in told for each in one.source_ids)]
+    gaps = [_gap(gap, titles[gap.section_id]) for gap in verification.gaps]
     parts = [
         f"# {inert(title_of(request))}",
         _about(request, cited),
@@ -39,7 +41,7 @@ def markdown(request: PlanRequest, told: Sequence[Told], verification: Verificat
         *(_section(each) for each in told),
         "\n".join(["## Sources", "", *([_source(each) for each in cited] or ["None."])]),
         _freshness(cited, told),
-        _gaps(verification.gaps, titles),
+        "\n".join(["## Verification Gaps", "", *(gaps or ["None: every section rests on sources."])]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -79,11 +81,6 @@ def _statement_data(statement: Statement) -> JsonObject:
     if statement.below:
         shown["related"] = [_statement_data(each) for each in statement.below]
     return shown
-
-
-def _cited(told: Sequence[Told]) -> list[Source]:
-    known = {source.id: source for each in told for source in each.pack.sources}
-    return [known[each] for each in dict.fromkeys(each for one in told for each in one.source_ids)]
 
 
 def _about(request: PlanRequest, cited: Sequence[Source]) -> str:
@@ -166,14 +163,10 @@ def _freshness(cited: Sequence[Source], told: Sequence[Told]) -> str:
         lines.append(f"{what} last changed {when}.")
     else:
         lines.append("There are no sources to date.")
-    left_out = [*_not_searched(told), *(line for each in told for line in _left_out(each.pack))]
+    left_out = [line for each in told for line in _left_out(each.pack)]
+    if failed := {f"{name} ({_spoken(why)})" for each in told for name, why in each.pack.degraded.items()}:
+        left_out.insert(0, f"- Not everything could be searched: {', '.join(sorted(failed))}. Ask again later.")
     return "\n".join([*lines, *(["", *left_out] if left_out else [])])
-
-
-def _not_searched(told: Sequence[Told]) -> Iterator[str]:
-    found = {f"{name} ({_spoken(why)})" for each in told for name, why in each.pack.degraded.items()}
-    if found:
-        yield f"- Not everything could be searched: {', '.join(sorted(found))}. Ask again later."
 
 
 def _left_out(pack: Pack) -> Iterator[str]:
@@ -186,11 +179,6 @@ def _left_out(pack: Pack) -> Iterator[str]:
     said = [f"{count} {why}" for count, why in counts if count]
     if said:
         yield f"- {inert(pack.section.title)}, records left out: {'; '.join(said)}."
-
-
-def _gaps(gaps: Iterable[Gap], titles: Mapping[str, str]) -> str:
-    lines = [_gap(gap, titles[gap.section_id]) for gap in gaps]
-    return "\n".join(["## Verification Gaps", "", *(lines or ["None: every section rests on sources."])])
 
 
 def _gap(gap: Gap, title: str) -> str:

@@ -42,7 +42,7 @@ class UpdateEpicRequest(OnEpic):
     tags: Labels | None = Field(None, description="New labels.")
 
 
-async def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicDone:
+def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicDone:
     """Change the given fields of an epic. Its status holds until one of its tasks moves."""
 
     def plan(_: Entity) -> dict[str, Any]:
@@ -57,17 +57,17 @@ async def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicD
             raise nothing_to_change(UpdateEpicRequest, {"epic_id", "expected_revision"})
         return without_none(given)
 
-    return await change_epic(app, call, WorkChange("update_epic", "Epic updated", request, plan))
+    return change_epic(app, call, WorkChange("update_epic", "Epic updated", request, plan))
 
 
 class StartEpicRequest(OnEpic):
     """An epic to start."""
 
 
-async def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
+def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
     """Begin an epic: it is in progress. The start of one of its tasks does that, too."""
     deed = WorkChange("start_epic", "Epic started", request, lambda _: {"metadata": {"status": "in_progress"}})
-    return await change_epic(app, call, replace(deed, shown=("started_at",)))
+    return change_epic(app, call, replace(deed, shown=("started_at",)))
 
 
 class CompleteEpicRequest(OnEpic):
@@ -78,14 +78,14 @@ class CompleteEpicRequest(OnEpic):
     )
 
 
-async def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
+def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
     """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
     learnings = nonblank(request.learnings)
     metadata: JsonObject = {"status": "completed", **({} if learnings is None else {"learnings": learnings})}
     shown = ("completed_at", "learnings")
     deed = WorkChange("complete_epic", "Epic completed", request, lambda _: {"metadata": metadata}, shown)
     beside = learn if learnings else nothing
-    return await change_epic(app, call, replace(deed, beside=beside, least="project_maintainer"))
+    return change_epic(app, call, replace(deed, beside=beside, least="project_maintainer"))
 
 
 class ArchiveEpicRequest(OnEpic):
@@ -94,12 +94,12 @@ class ArchiveEpicRequest(OnEpic):
     reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
 
 
-async def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
+def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
     """Put an epic away for good; for maintainers. Its tasks stay as they are."""
     reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
     metadata = {"status": "archived", **reason}
     deed = WorkChange("archive_epic", "Epic archived", request, lambda _: {"metadata": metadata})
-    return await change_epic(app, call, replace(deed, least="project_maintainer"), reason=request.reason)
+    return change_epic(app, call, replace(deed, least="project_maintainer"), reason=request.reason)
 
 
 def _operation(route: Route, run: Run, *more_events: str) -> Operation:

@@ -13,7 +13,7 @@ from stores.errors import Forbidden, ValidationFailed
 from stores.records import JsonObject, Role
 from tools.app import App
 from tools.crawling.operations import CrawlRequest, CrawlStarted, SyncRequest, crawl_source, sync_source
-from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation
+from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation, perform
 from tools.frame.parsing import parse
 from tools.governance.correction_models import CorrectionRequest, CorrectionView
 from tools.governance.corrections import correct_memory
@@ -139,7 +139,7 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     fields = parse(action.request, {**given, **own}, where="arguments.data", hidden=tuple(own))
     if "project" in fields.model_fields_set:
         fields = await in_thread(ProjectNames(app, call.caller).with_ids, fields)
-    done = await action.run(app, call, fields)
+    done = await perform(action.run, app, call, fields)
     return _managed(app, request, done)
 
 

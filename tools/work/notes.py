@@ -14,7 +14,6 @@ from tools.app import App
 from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
 from tools.records.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.records.receipts import receipt
-from tools.runtime.threads import in_thread
 from tools.work.work_changes import Said, no_such, of_project, present, store_beside
 
 TITLE_LENGTH = 80
@@ -44,17 +43,13 @@ class NoteView(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-async def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
+def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
     """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
-
-    def write() -> Entity:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            task = present(tx, caller, "task", request.task_id)
-            require_work(caller, task)
-            return store_beside(tx, caller, _draft(task, request), ABOUT, task, fields={"task_id": task.id})
-
-    note = await in_thread(write)
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        task = present(tx, caller, "task", request.task_id)
+        require_work(caller, task)
+        note = store_beside(tx, caller, _draft(task, request), ABOUT, task, fields={"task_id": task.id})
     shown = note_view(note, request.task_id)
     return shown.model_copy(update={"status": "pending", "mutation_receipt": receipt(app, call, [note])})
 
@@ -80,13 +75,11 @@ def _draft(task: Entity, request: AddNoteRequest) -> EntityDraft:
 
 def note_view(note: Entity, task_id: str) -> NoteView:
     name = note.metadata.get("author_name")
-    return NoteView(
-        id=note.id,
+    return NoteView.of(
+        note,
         task_id=task_id,
-        content=note.content,
         author_type="agent" if note.metadata.get("author_type") == "agent" else "user",
         author_name=name if isinstance(name, str) else "",
-        created_at=note.created_at,
     )
 
 
@@ -104,21 +97,16 @@ class NotesView(Result):
     count: int = Field(description="How many notes are in this answer.")
 
 
-async def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
+def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
     """Read the notes that were written on a task, the newest first."""
-
-    def read() -> list[NoteView]:
-        caller = call.caller
-        task = app.ledger.records.entity(caller.organization_id, request.task_id)
-        if task is None or task.entity_type != "task" or not may_reach(caller, task):
-            raise no_such("task", request.task_id)
-        notes = app.ledger.records.notes_about(
-            caller.organization_id, task.id, visibility=caller.visible, limit=request.limit
-        )
-        return [note_view(note, task.id) for note in notes]
-
-    notes = await in_thread(read)
-    return NotesView(notes=notes, count=len(notes))
+    caller = call.caller
+    task = app.ledger.records.entity(caller.organization_id, request.task_id)
+    if task is None or task.entity_type != "task" or not may_reach(caller, task):
+        raise no_such("task", request.task_id)
+    notes = app.ledger.records.notes_about(
+        caller.organization_id, task.id, visibility=caller.visible, limit=request.limit
+    )
+    return NotesView(notes=[note_view(note, task.id) for note in notes], count=len(notes))
 
 
 OPERATIONS = (

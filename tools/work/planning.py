@@ -66,8 +66,6 @@ class EstimateRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """An open task with its open dependencies."""
-
     task: Entity
     waits_for: tuple[str, ...]
     holds_up: int
@@ -90,8 +88,6 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A similar done task with its actual hours."""
-
     task: Entity
     similarity: float
     hours: float
@@ -101,39 +97,31 @@ class Taken:
         return {"id": self.task.id, "name": self.task.name, **found}
 
 
-async def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
+def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
     """Put the open tasks of a project or epic in order.
 
     What can go on comes before what waits or is blocked; then by priority, due date, how many tasks wait for it, age.
     """
-    ranked = await in_thread(_ranked, app, call.caller, request.entity_id)
+    ranked = _ranked(app, call.caller, request.entity_id)
     shown = ranked[: request.limit]
     message = f"{len(ranked)} open tasks, {sum(each.is_ready for each in ranked)} of them can go on"
     return Advice(message=message, data={"tasks": [each.shown() for each in shown], "total": len(ranked)})
 
 
-async def suggest(app: App, call: Call, request: SuggestRequest) -> Advice:
+def suggest(app: App, call: Call, request: SuggestRequest) -> Advice:
     """Suggest which tasks to take up next: not begun yet, and waiting for nothing."""
-    ranked = await in_thread(_ranked, app, call.caller, request.entity_id)
-    free = [
-        each
-        for each in ranked
-        if each.is_ready
-        and each.task.metadata.get("status") in WAITING
-        and (request.assignee is None or _is_free(each.task, request.assignee))
-    ]
+    ranked = _ranked(app, call.caller, request.entity_id)
+    free = [each for each in ranked if each.is_ready and each.task.metadata.get("status") in WAITING]
+    if request.assignee is not None:
+        free = [each for each in free if _is_free(each.task, request.assignee)]
     message = f"{len(free)} tasks can be taken up" if free else "No task can be taken up now"
     return Advice(message=message, data={"tasks": [each.shown() for each in free[: request.limit]], "total": len(free)})
 
 
-async def detect_cycles(app: App, call: Call, request: PlanRequest) -> Advice:
+def detect_cycles(app: App, call: Call, request: PlanRequest) -> Advice:
     """Find tasks of a project or epic that wait for each other in a circle."""
-
-    def read() -> list[list[str]]:
-        tasks = _tasks(app, call.caller, request.entity_id)
-        return circles(_before(app, call.caller, tasks))
-
-    found = await in_thread(read)
+    tasks = _tasks(app, call.caller, request.entity_id)
+    found = circles(_before(app, call.caller, tasks))
     message = f"{len(found)} circles of dependencies" if found else "No circle of dependencies"
     return Advice(message=message, data={"cycles": [[*circle] for circle in found]})
 
@@ -219,11 +207,10 @@ def _before(app: App, caller: Principal, tasks: Sequence[Entity]) -> dict[str, t
     facts = app.ledger.records.dependencies(
         caller.organization_id, [task.id for task in tasks], visibility=caller.visible
     )
-    return {task.id: tuple(dict.fromkeys([*_named(task), *facts.get(task.id, ())])) for task in tasks}
-
-
-def _named(task: Entity) -> list[str]:
-    return texts_in(task.metadata.get("depends_on"))
+    return {
+        task.id: tuple(dict.fromkeys([*texts_in(task.metadata.get("depends_on")), *facts.get(task.id, ())]))
+        for task in tasks
+    }
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:

@@ -12,7 +12,6 @@ from stores.records import Entity
 from tools.app import App
 from tools.frame.operation import Call, Operation, Request, Result, Route
 from tools.records.entity_models import EntityId
-from tools.runtime.threads import in_thread
 
 TREND_DAYS = 30
 RECENT = timedelta(days=7)
@@ -85,15 +84,13 @@ class ProjectMetricsView(Result):
     metrics: ProjectMetrics
 
 
-async def project_metrics(app: App, call: Call, request: ProjectMetricsRequest) -> ProjectMetricsView:
+def project_metrics(app: App, call: Call, request: ProjectMetricsRequest) -> ProjectMetricsView:
     """Count the tasks of a project by status, priority and assignee, and completions on each of the last 30 days.
 
     Only tasks that the caller may read count.
     """
-    return await in_thread(_metrics, app, call, request.project_id, app.clock())
-
-
-def _metrics(app: App, call: Call, project_id: str, now: datetime) -> ProjectMetricsView:
+    project_id = request.project_id
+    now = app.clock()
     caller, organization = call.caller, call.caller.organization_id
     project = app.ledger.records.entity(organization, project_id)
     if project is None or project.entity_type != "project" or not may_read(caller, project.visibility):

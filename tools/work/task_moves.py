@@ -12,7 +12,6 @@ from tools.frame.json_values import without_none
 from tools.frame.operation import WRITERS, Call, Operation, Run, mutation
 from tools.records.entity_models import Assignee, Content
 from tools.records.workflow import joined
-from tools.runtime.threads import in_thread
 from tools.search.citations import announce, count
 from tools.search.exposure import session_of
 from tools.work.work_changes import (
@@ -42,20 +41,16 @@ class StartTaskRequest(OnTask):
     assignee: Assignee | None = Field(None, description="Who works on it; the caller when absent.")
 
 
-async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
+def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
     """Begin work on a task: it is `doing`, has an assignee and the name of a branch, and its epic is in progress."""
-    assignee = request.assignee or _name_of(call.caller)
+    assignee = request.assignee or call.caller.user.name.strip() or call.caller.user.email
 
     def plan(task: Entity) -> JsonObject:
         known = [each for each in _listed(task.metadata.get("assignees")) if isinstance(each, str) and each.strip()]
         return {"metadata": {"status": "doing", "assignees": [*known, assignee]}}
 
     shown = ("branch_name", "assignees", "started_at")
-    return await change_task(app, call, WorkChange("start_task", "Task started", request, plan, shown))
-
-
-def _name_of(caller: Principal) -> str:
-    return caller.user.name.strip() or caller.user.email
+    return change_task(app, call, WorkChange("start_task", "Task started", request, plan, shown))
 
 
 class BlockTaskRequest(OnTask):
@@ -64,24 +59,24 @@ class BlockTaskRequest(OnTask):
     reason: Reason = Field(description="What is in the way.")
 
 
-async def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDone:
+def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDone:
     """Say that a task cannot go on, and why; the reasons are kept in `metadata.blockers_encountered`."""
 
     def plan(task: Entity) -> JsonObject:
         reasons = [*_listed(task.metadata.get("blockers_encountered")), request.reason]
         return {"metadata": {"status": "blocked", "blockers_encountered": reasons}}
 
-    return await change_task(app, call, WorkChange("block_task", "Task blocked", request, plan), reason=request.reason)
+    return change_task(app, call, WorkChange("block_task", "Task blocked", request, plan), reason=request.reason)
 
 
 class UnblockTaskRequest(OnTask):
     """A task that can go on."""
 
 
-async def unblock_task(app: App, call: Call, request: UnblockTaskRequest) -> TaskDone:
+def unblock_task(app: App, call: Call, request: UnblockTaskRequest) -> TaskDone:
     """Say that a task can go on: it is `doing` again."""
     deed = WorkChange("unblock_task", "Task unblocked", request, lambda _: {"metadata": {"status": "doing"}})
-    return await change_task(app, call, deed)
+    return change_task(app, call, deed)
 
 
 class SubmitReviewRequest(OnTask):
@@ -93,7 +88,7 @@ class SubmitReviewRequest(OnTask):
     commit_shas: Commits | None = Field(None, description="Commits that belong to it, beside those known already.")
 
 
-async def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> TaskDone:
+def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> TaskDone:
     """Hand a task's work over for review."""
 
     def plan(task: Entity) -> JsonObject:
@@ -103,7 +98,7 @@ async def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> T
         return {"metadata": without_none(given)}
 
     shown = ("pr_url", "commit_shas", "reviewed_at")
-    return await change_task(app, call, WorkChange("submit_review", "Task submitted for review", request, plan, shown))
+    return change_task(app, call, WorkChange("submit_review", "Task submitted for review", request, plan, shown))
 
 
 class CompleteTaskRequest(OnTask):
@@ -118,7 +113,7 @@ class CompleteTaskRequest(OnTask):
     )
 
 
-async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
+def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
     """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
     learnings = nonblank(request.learnings)
     session_key = session_of(app, call)
@@ -136,9 +131,9 @@ async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> T
         return learn(tx, caller, before, task) if learnings else []
 
     shown = ("completed_at", "actual_hours", "learnings")
-    done = await change_task(app, call, WorkChange("complete_task", "Task completed", request, plan, shown, beside))
+    done = change_task(app, call, WorkChange("complete_task", "Task completed", request, plan, shown, beside))
     for found in counted:
-        await in_thread(announce, app, call, found, "task", session_key)
+        announce(app, call, found, "task", session_key)
     return done
 
 
@@ -148,12 +143,12 @@ class ArchiveTaskRequest(OnTask):
     reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
 
 
-async def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
+def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
     """Put a task away for good: lists hide it, and it moves to no other status any more."""
     reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
     metadata = {"status": "archived", **reason}
     deed = WorkChange("archive_task", "Task archived", request, lambda _: {"metadata": metadata})
-    return await change_task(app, call, deed, reason=request.reason)
+    return change_task(app, call, deed, reason=request.reason)
 
 
 def _move(route: str, run: Run, *more_events: str) -> Operation:

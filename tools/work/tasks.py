@@ -11,11 +11,12 @@ from stores.language.wording import comparable
 from stores.ledger import EntityQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.frame.json_values import without_none
+from tools.frame.json_values import texts_in, without_none
 from tools.frame.operation import WRITERS, Call, Request, Route, mutation
 from tools.records.entity_models import Assignees, Description, EntityFields, EntityId, Label, Labels, Name
 from tools.records.storing import store, until_visible
 from tools.records.workflow import joined
+from tools.runtime.threads import in_thread
 from tools.work.work_changes import (
     IF_MATCH,
     REFUSALS,
@@ -99,9 +100,8 @@ async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskD
     A change of status has the side effects of that move's own route, except that it assigns nobody.
     """
     with naming_fields_of(request):
-        done = await apply_change(
-            app, call, WorkChange("update_task", "", request, lambda task: _changes(request, task))
-        )
+        deed = WorkChange("update_task", "", request, lambda task: _changes(request, task))
+        done = await in_thread(apply_change, app, call, deed)
     if not request.sync:
         return task_done(app, call, "update_task", "Update queued", done)
     jobs = await until_visible(app, call.caller, done.sequence, [done.entity.id])
@@ -133,7 +133,6 @@ def _dependencies(request: UpdateTaskRequest, task: Entity) -> list[Any]:
 
 
 def nothing_to_change(model: type[Request], beside: set[str]) -> InvalidRequest:
-    """Return the error for a change without any field to change."""
     names = [name for name in model.model_fields if name not in beside]
     return InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(names)}.")
 
@@ -174,16 +173,11 @@ def active_task(app: App, caller: Principal, project_id: str | None) -> Entity |
     doing, _ = app.ledger.records.list_entities(caller.organization_id, query)
     doing = [task for task in doing if may_reach(caller, task)]
     names = {comparable(name) for name in (caller.user.name.strip(), caller.user.email) if name}
-    own = [task for task in doing if names.intersection(_assignees(task))]
+    own = [task for task in doing if names.intersection(map(comparable, texts_in(task.metadata.get("assignees"))))]
     # Without a project, only the caller's own tasks count.
     chosen = own or (doing if project_id is not None else [])
     latest = max((_started(task) for task in chosen), default="")
     return min((task for task in chosen if _started(task) == latest), key=lambda task: task.id, default=None)
-
-
-def _assignees(task: Entity) -> list[str]:
-    found = task.metadata.get("assignees")
-    return [comparable(each) for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 def _started(task: Entity) -> str:

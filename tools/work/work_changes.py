@@ -20,7 +20,6 @@ from tools.frame.operation import Call, Request, Result, Route
 from tools.records.containment import contain
 from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT, EntityId, MutationReceipt
 from tools.records.receipts import receipt
-from tools.runtime.threads import in_thread
 
 Kind = Literal["task", "epic"]
 Priority = Literal["critical", "high", "medium", "low", "someday"]
@@ -79,8 +78,6 @@ def nothing(tx: Transaction, caller: Principal, before: Entity, after: Entity) -
 
 @dataclass(frozen=True, slots=True)
 class WorkChange:
-    """A change of one task or epic."""
-
     action: str
     message: str
     request: OnTask | OnEpic
@@ -100,35 +97,30 @@ class Done:
     sequence: int
 
 
-async def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
-    """Apply a change in one transaction."""
-    request = deed.request
-
-    def write() -> Done:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            if isinstance(request, OnTask):
-                found = present(tx, caller, "task", request.task_id)
-            else:
-                found = present(tx, caller, "epic", request.epic_id)
-            require_work(caller, found, deed.least)
-            change = UpdateEntityRequest(
-                entity_id=found.id, expected_revision=request.expected_revision, **deed.plan(found)
-            )
-            entity, *followed = revise(call, tx, change, action=deed.action)
-            followed += deed.beside(tx, caller, found, entity)
-        return Done(entity, followed, tx.sequence)
-
-    return await in_thread(write)
+def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
+    """Apply a change in one transaction. Blocks."""
+    request, caller = deed.request, call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        if isinstance(request, OnTask):
+            found = present(tx, caller, "task", request.task_id)
+        else:
+            found = present(tx, caller, "epic", request.epic_id)
+        require_work(caller, found, deed.least)
+        change = UpdateEntityRequest(
+            entity_id=found.id, expected_revision=request.expected_revision, **deed.plan(found)
+        )
+        entity, *followed = revise(call, tx, change, action=deed.action)
+        followed += deed.beside(tx, caller, found, entity)
+    return Done(entity, followed, tx.sequence)
 
 
-async def change_task(app: App, call: Call, deed: WorkChange, **data: Any) -> TaskDone:
-    done = await apply_change(app, call, deed)
+def change_task(app: App, call: Call, deed: WorkChange, **data: Any) -> TaskDone:
+    done = apply_change(app, call, deed)
     return task_done(app, call, deed.action, deed.message, done, **_told(deed, done), **data)
 
 
-async def change_epic(app: App, call: Call, deed: WorkChange, **data: Any) -> EpicDone:
-    done = await apply_change(app, call, deed)
+def change_epic(app: App, call: Call, deed: WorkChange, **data: Any) -> EpicDone:
+    done = apply_change(app, call, deed)
     return EpicDone(
         action=deed.action,
         epic_id=done.entity.id,
@@ -167,12 +159,10 @@ def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> E
 
 
 def no_such(kind: str, entity_id: str) -> NotFound:
-    """Return the error for a task or epic that is missing or invisible."""
     return NotFound(f"There is no {kind} {entity_id}.", remediation="Check the id: `explore` with `types` lists them.")
 
 
 def task_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> TaskDone:
-    """Build the result; `data` is merged with status and revision."""
     return TaskDone(
         action=action,
         task_id=done.entity.id,
@@ -183,7 +173,6 @@ def task_done(app: App, call: Call, action: str, message: str, done: Done, **dat
 
 
 def shown(done: Done, data: JsonObject) -> JsonObject:
-    """Merge status and revision with the data that is not null."""
     given: JsonObject = without_none(data)
     return {"status": done.entity.metadata.get("status"), "revision": done.entity.revision, **given}
 
@@ -234,7 +223,6 @@ def of_project(subject: Entity) -> JsonObject:
 
 
 def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) -> None:
-    """Relate a task to the records that helped with it."""
     for cited in dict.fromkeys(ids):
         record = tx.records.entity(cited)
         if record is None or not may_read(caller, record.visibility):

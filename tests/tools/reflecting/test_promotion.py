@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -15,10 +15,8 @@ from tools.reflecting.promotion_policy import (
     ExceptionReason,
     InputScope,
     PromotionReason,
-    Review,
     Target,
     archivable,
-    exceptions_of,
     target_objection,
 )
 from tools.reflecting.promotion_writing import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
@@ -55,33 +53,6 @@ def test_a_promotion_keeps_to_the_scope_of_its_inputs(
     target: Target, inputs: list[InputScope], reason: PromotionReason | None
 ) -> None:
     assert target_objection(target, inputs) == reason
-
-
-FINE: dict[str, Any] = {"refusal": None, "memory_scope": "project", "has_source": True, "confidence": 0.8}
-
-
-@pytest.mark.parametrize(
-    ("fields", "reasons"),
-    [
-        *(({"memory_scope": scope}, ["high_impact_scope"]) for scope in ("team", "organization", "shared", "public")),
-        *(({"memory_scope": scope}, []) for scope in ("private", "delegated", "project")),
-        ({"confidence": 0.79, "threshold": 0.5}, []),
-        ({"standings": {"supersession"}}, ["contradiction_candidate"]),
-    ],
-)
-def test_scopes_that_many_read_ask_for_a_person(fields: dict[str, Any], reasons: list[str]) -> None:
-    assert exceptions_of(Review(**(FINE | fields))) == reasons
-
-
-def test_all_that_asks_for_a_person_is_told_in_the_agreed_order() -> None:
-    worst = Review(
-        refusal="raw_memory_not_recallable", memory_scope="team", has_source=False, confidence=0.1, kind="delete",
-        labels=["pii"], standings={"stale", "contradiction", "duplicate"},
-    )  # fmt: skip
-    agreed = [
-        reason for reason in get_args(ExceptionReason) if reason not in ("candidate_not_found", "missing_confidence")
-    ]
-    assert exceptions_of(worst) == agreed
 
 
 @pytest.mark.parametrize(
@@ -354,6 +325,15 @@ async def test_what_many_would_read_waits_for_a_person(owner: Person) -> None:
     candidate = await waiting(owner, "organization")
     assert (await auto(owner, candidate))["exception_reasons"] == ["high_impact_scope"]
     assert (await promote(owner, candidate))["memory_scope"] == "organization"
+
+
+async def test_all_that_asks_for_a_person_is_told_in_the_agreed_order(owner: Person) -> None:
+    candidate = await waiting(
+        owner, "organization", sources=[], confidence=0.1, kind="delete", sensitivity_flags=["pii"]
+    )
+    assert (await auto(owner, candidate))["exception_reasons"] == [
+        "high_impact_scope", "missing_source", "low_confidence", "sensitive_candidate", "destructive_candidate",
+    ]  # fmt: skip
 
 
 async def test_what_is_known_contradicted_or_outdated_by_now_waits_for_a_person(member: Person) -> None:

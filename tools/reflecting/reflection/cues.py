@@ -60,7 +60,6 @@ def mask(text: str) -> str:
 
 
 def lower(text: str) -> str:
-    """Return lower case of the same length."""
     found = text.lower()
     return found if len(found) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 

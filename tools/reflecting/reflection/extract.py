@@ -22,13 +22,15 @@ _LEADS = ("to ", "how to ", "steps", "procedure", "workaround", "fix", "runbook"
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class Span:
     kind: Kind
     start: int
     end: int
     reason: str
     confidence: float
     is_rejected: bool = False
+    title: str = ""
+    """Without one, it is made of the content."""
 
 
 def extract(notes: str, *, limit: int | None = None) -> list[Finding]:
@@ -40,13 +42,17 @@ def extract(notes: str, *, limit: int | None = None) -> list[Finding]:
     spans = list(_spans(notes))
     if not spans:
         return list(_session(notes))[:limit]
-    leaders = groups([(span.kind, _said(notes, span)) for span in spans])
-    counts = Counter(leaders)
-    found = sorted(counts, key=lambda number: -spans[number].confidence)[: None if limit is None else max(0, limit)]
-    return [_finding(notes, spans[number], counts[number]) for number in sorted(found)]
+    return findings_of(notes, spans, limit)
 
 
-def _spans(notes: str) -> Iterator[_Span]:
+def findings_of(notes: str, spans: Sequence[Span], limit: int | None) -> list[Finding]:
+    """Make findings of the surest spans, in text order; repeated statements are one, with the number of times."""
+    counts = Counter(groups([(span.kind, _said(notes, span)) for span in spans]))
+    surest = sorted(counts, key=lambda number: -spans[number].confidence)[: None if limit is None else max(0, limit)]
+    return [_finding(notes, spans[number], counts[number]) for number in sorted(surest)]
+
+
+def _spans(notes: str) -> Iterator[Span]:
     found = blocks(notes)
     number = 0
     while number < len(found):
@@ -59,13 +65,13 @@ def _spans(notes: str) -> Iterator[_Span]:
             number += 1
 
 
-def _in_block(block: Block, notes: str) -> Iterator[_Span]:
+def _in_block(block: Block, notes: str) -> Iterator[Span]:
     text = notes[block.start : block.end]
     for index, (start, end) in enumerate(sentences(text)):
         verdict = judge(read(text[start:end], block), first=index == 0) if end - start <= SENTENCE_LIMIT else None
         if verdict:
             place = block.start + start, block.start + end
-            yield _Span(verdict.kind, *place, verdict.reason, verdict.confidence, block.is_rejected)
+            yield Span(verdict.kind, *place, verdict.reason, verdict.confidence, block.is_rejected)
 
 
 def _steps_after(found: Sequence[Block], number: int, notes: str) -> int:
@@ -79,12 +85,12 @@ def _steps_after(found: Sequence[Block], number: int, notes: str) -> int:
     return last if last - first > 1 else number
 
 
-def _steps(found: Sequence[Block], notes: str) -> _Span:
+def _steps(found: Sequence[Block], notes: str) -> Span:
     start = found[0].start
     if found[0].ordered:
         line = notes.rfind("\n", 0, start) + 1
         start = line + len(notes[line:start]) - len(notes[line:start].lstrip())
-    return _Span("procedure", start, found[-1].end, "Numbered steps.", CEILINGS["procedure"])
+    return Span("procedure", start, found[-1].end, "Numbered steps.", CEILINGS["procedure"])
 
 
 def _session(notes: str) -> Iterator[Finding]:
@@ -99,19 +105,19 @@ def _session(notes: str) -> Iterator[Finding]:
     end = max(takewhile(lambda each: each - start <= _SESSION_LIMIT, ends), default=start)
     if end > start:
         reason = "The notes hold no cue, so they are kept as one record of the session."
-        yield _finding(notes, _Span("session", start, end, reason, CEILINGS["session"]), 1)
+        yield _finding(notes, Span("session", start, end, reason, CEILINGS["session"]), 1)
 
 
-def _said(notes: str, span: _Span) -> str:
+def _said(notes: str, span: Span) -> str:
     text = notes[span.start : span.end]
     return as_rejected(text) if span.is_rejected else text
 
 
-def _finding(notes: str, span: _Span, count: int) -> Finding:
+def _finding(notes: str, span: Span, count: int) -> Finding:
     content = notes[span.start : span.end]
     return Finding(
         kind=span.kind,
-        title=title_of(content, is_rejected=span.is_rejected),
+        title=span.title or title_of(content, is_rejected=span.is_rejected),
         content=content,
         start=span.start,
         end=span.end,

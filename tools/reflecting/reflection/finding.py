@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from stores.records import JsonObject
+
 Kind = Literal["decision", "task", "plan", "idea", "claim", "procedure", "artifact", "session"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -38,6 +40,10 @@ class Finding:
     tags: tuple[str, ...]
     sensitivity_flags: tuple[Sensitivity, ...] = ()
     count: int = 1
+
+    @property
+    def place(self) -> JsonObject:
+        return {"span": {"start": self.start, "end": self.end}}
 
 
 def word_set(text: str) -> frozenset[str]:

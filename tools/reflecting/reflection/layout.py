@@ -36,7 +36,6 @@ _CLOSERS = '"”’»)'
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence, stripped."""
     whole = [match.span() for match in _WHOLE.finditer(text)]
     start, index = 0, 0
     for at, end in (match.span() for match in _END.finditer(text)):
@@ -200,8 +199,8 @@ def _in_run(notes: str, run: list[tuple[int, int]]) -> Iterator[int]:
     if width < _WRAPPED:
         return
     joints = [
-        (end - start + 1 + _first_word(notes, *following) > min(width, 400), following[0])
-        for (start, end), following in pairwise(run)
+        (end - start + 1 + len((notes[after : min(last, after + 60)].split() or [""])[0]) > min(width, 400), after)
+        for (start, end), (after, last) in pairwise(run)
         if not _PLAIN_END.search(notes[max(start, end - 8) : end].rstrip())
     ]
     is_casual = notes[run[0][0] : run[0][1]].lstrip()[:1].islower()
@@ -209,10 +208,6 @@ def _in_run(notes: str, run: list[tuple[int, int]]) -> Iterator[int]:
         return
     if sum(full for full, _ in joints) >= 0.75 * len(joints):
         yield from (start for full, start in joints if full or notes[start].islower())
-
-
-def _first_word(notes: str, start: int, end: int) -> int:
-    return len((notes[start : min(end, start + 60)].split() or [""])[0])
 
 
 def _speakers(notes: str, lines: list[tuple[int, int]]) -> frozenset[str]:

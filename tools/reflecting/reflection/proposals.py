@@ -3,12 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tools.reflecting.reflection.cues import mask
-from tools.reflecting.reflection.finding import CEILINGS, KINDS, TITLE_LIMIT, Finding, Kind, sensitivity_flags
-from tools.reflecting.reflection.similarity import groups, terms
+from tools.reflecting.reflection.extract import Span, findings_of
+from tools.reflecting.reflection.finding import CEILINGS, KINDS, TITLE_LIMIT, Finding, Kind
+from tools.reflecting.reflection.similarity import terms
 from tools.reflecting.reflection.stating import stated, title_of
 from tools.reflecting.reflection.words import signals
 
@@ -20,6 +21,7 @@ LEAST_SURE = 0.5
 _LEAST_WORDS = 2
 _PLACES = 20
 _UNSURE = 0.05
+REASON = "A language model proposed it, and the notes say it in these words."
 _TOKEN = re.compile(r"\S+")
 _WORD = re.compile(r"\w+")
 
@@ -40,17 +42,9 @@ class Admitted:
     dropped: Mapping[Flaw, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Claimed:
-    kind: Kind
-    start: int
-    end: int
-    confidence: float
-    title: str
-
-
 class _Notes:
     def __init__(self, text: str) -> None:
+        self.text = text
         self.words = list(_TOKEN.finditer(text))
         self.collapsed = " ".join(match[0] for match in self.words)
 
@@ -77,16 +71,14 @@ def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> Admitted:
     dropped: Counter[Flaw] = Counter()
     if len(proposals) > MOST:
         dropped["too_many"] = len(proposals) - MOST
-    taken: list[_Claimed] = []
+    taken: list[Span] = []
     for proposal in sorted(proposals[:MOST], key=lambda each: -_confidence(each)):
         found = _claimed(read, proposal, taken)
-        if isinstance(found, _Claimed):
+        if isinstance(found, Span):
             taken.append(found)
         else:
             dropped[found] += 1
-    folded = _folded(notes, sorted(taken, key=lambda each: each.start))
-    surest = sorted(folded, key=lambda each: (-each.confidence, each.start))[:limit]
-    return Admitted(sorted(surest, key=lambda each: each.start), dict(dropped))
+    return Admitted(findings_of(notes, sorted(taken, key=lambda each: each.start), limit), dict(dropped))
 
 
 def _confidence(proposal: Proposal) -> float:
@@ -100,7 +92,7 @@ def _kind(proposal: Proposal) -> Kind | None:
     return next((kind for kind in KINDS if kind == proposal.kind), None)
 
 
-def _claimed(notes: _Notes, proposal: Proposal, taken: Sequence[_Claimed]) -> _Claimed | Flaw:
+def _claimed(notes: _Notes, proposal: Proposal, taken: Sequence[Span]) -> Span | Flaw:
     kind = _kind(proposal)
     if kind is None:
         return "unknown_kind"
@@ -114,8 +106,9 @@ def _claimed(notes: _Notes, proposal: Proposal, taken: Sequence[_Claimed]) -> _C
     if not _is_stated(kind, proposal.quote):
         return "not_stated"
     free = (place for place in places if all(place[1] <= other.start or place[0] >= other.end for other in taken))
-    found = next(free, None)
-    return _Claimed(kind, *found, confidence, proposal.title) if found else "overlapping"
+    if (found := next(free, None)) is None:
+        return "overlapping"
+    return Span(kind, *found, REASON, confidence, title=_title(proposal.title, notes.text[slice(*found)]))
 
 
 def _is_stated(kind: Kind, quote: str) -> bool:
@@ -123,27 +116,6 @@ def _is_stated(kind: Kind, quote: str) -> bool:
     if kind in ("idea", "session"):
         return True
     return "question" not in found and not (kind == "decision" and "undecided" in found)
-
-
-def _folded(notes: str, claimed: Sequence[_Claimed]) -> list[Finding]:
-    leaders = groups([(each.kind, notes[each.start : each.end]) for each in claimed])
-    counts = Counter(leaders)
-    return [replace(_finding(notes, claimed[number]), count=count) for number, count in counts.items()]
-
-
-def _finding(notes: str, claimed: _Claimed) -> Finding:
-    content = notes[claimed.start : claimed.end]
-    return Finding(
-        kind=claimed.kind,
-        title=_title(claimed.title, content),
-        content=content,
-        start=claimed.start,
-        end=claimed.end,
-        reason="A language model proposed it, and the notes say it in these words.",
-        confidence=claimed.confidence,
-        tags=("reflection", claimed.kind),
-        sensitivity_flags=sensitivity_flags(content),
-    )
 
 
 def _title(proposed: str, content: str) -> str:

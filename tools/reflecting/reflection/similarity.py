@@ -34,7 +34,6 @@ TURNS = (
     ("on", "off"), ("up", "down"), ("before", "after"), ("until", "after"), ("above", "below"), ("over", "under"),
     ("first", "last"), ("in", "out"), ("more", "less"),
 )  # fmt: skip
-"""Opposites among the stop words."""
 _TURNING = frozenset(word for pair in TURNS for word in pair) | {"only", "once"}
 _PREPOSITIONS = frozenset({"in", "on", "over", "up", "under", "out"})
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "s")
@@ -50,9 +49,6 @@ class Terms:
     numbers: frozenset[str]
     negated: bool
     turns: frozenset[str] = frozenset()
-
-    def turns_as(self, other: "Terms") -> bool:
-        return not (self.turns ^ other.turns) - _PREPOSITIONS
 
     def __len__(self) -> int:
         return len(self.stems) + len(self.numbers)
@@ -72,7 +68,6 @@ def terms(text: str) -> Terms:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Cut the ending of an English word, roughly, in British or American spelling."""
     word = in_one_spelling(word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM and not word.endswith(_NO_ENDINGS):
@@ -153,7 +148,7 @@ def similarity(one: Terms, other: Terms) -> float:
     if smaller >= _LONG_ENOUGH and larger <= 2 * smaller:
         contained = len(one.stems & other.stems) / smaller
         shared = max(shared, contained * 0.9 if contained >= _CONTAINED else 0.0)
-    return shared if one.turns_as(other) else min(shared, UNSURE)
+    return min(shared, UNSURE) if (one.turns ^ other.turns) - _PREPOSITIONS else shared
 
 
 def _opposed(one: Terms, other: Terms) -> bool:

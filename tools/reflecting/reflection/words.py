@@ -68,7 +68,6 @@ def signals(masked: str) -> frozenset[str]:
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
-    """Return the spans of quotations of two or more words."""
     return [match.span() for match in _QUOTED.finditer(text) if len(match[0].split()) > 1]
 
 
@@ -121,7 +120,6 @@ LABELS: dict[Context, str] = {
 NOTHING = word_set("no none nothing n/a na tbd tba unclear open pending unknown later off - – — ?") | {
     "not yet", "see below", "see above", "to be decided", "not discussed", "no blockers",
 }  # fmt: skip
-"""Texts after a label that announce nothing."""
 TITLES = ("brainstorm", "how to ", "howto", "runbook", "how we ")
 """Openings of a heading without a mark."""
 _ADDED = re.compile(r" (?:for|of|with|w/|by|from|until|this|next) .*\Z")
