@@ -113,7 +113,7 @@ class Accounts(Store):
 
     def preferences(self, user_id: str) -> JsonObject:
         row = self._first(_preferences, {"user": user_id})
-        return {} if row is None or row[0] is None else load_object(row[0])
+        return load_object((row and row[0]) or "{}")
 
     def edit_preferences(self, user_id: str, changes: JsonObject) -> JsonObject:
         """Merge top-level keys into a user's preferences; return all."""
@@ -121,9 +121,8 @@ class Accounts(Store):
             row = connection.execute(_preferences.with_for_update(), {"user": user_id}).first()
             if row is None:
                 raise _no_user(user_id)
-            merged = ({} if row[0] is None else load_object(row[0])) | changes
-            statement = update(_users).where(_users.c.id == user_id).values(preferences=dump_json(merged))
-            connection.execute(statement)
+            merged = load_object(row[0] or "{}") | changes
+            connection.execute(update(_users).where(_users.c.id == user_id).values(preferences=dump_json(merged)))
             return merged
 
 

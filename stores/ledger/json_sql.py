@@ -1,6 +1,6 @@
 """Many values in one statement: JSON in SQL, and bulk inserts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
 from operator import itemgetter
@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Select, Table, Text, bindparam, column, inser
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
+from stores.ledger.encoding import dump_json
 from stores.ledger.rows import Values
 
 
@@ -50,6 +51,11 @@ def _texts_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
 def listed(name: str) -> Select[Any]:
     """Select the texts of a JSON list parameter; hundreds of bound parameters are slower."""
     return select(_JsonTexts(bindparam(name, type_=Text)).table_valued(column("value", Text)).c.value)
+
+
+def json_list(texts: Iterable[str]) -> str:
+    """Return the distinct texts as the value of a `listed` parameter."""
+    return dump_json(list[Any](dict.fromkeys(texts)))
 
 
 ROWS = 64

@@ -7,9 +7,9 @@ from sqlalchemy import Select, and_, bindparam, literal, select, union_all
 
 from stores.ledger import schema
 from stores.ledger.columns import here
-from stores.ledger.encoding import dump_json, to_micros
+from stores.ledger.encoding import to_micros
 from stores.ledger.filters import EntityQuery
-from stores.ledger.json_sql import AsJson, listed
+from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.listing import conditions
 from stores.ledger.relations import present, readable_end
 from stores.ledger.store import Store
@@ -94,19 +94,15 @@ class SurroundingReads(Store):
 
         Self-loops are left out. Cost: ids times limit, even at a hub.
         """
-        ids = sorted(set(entity_ids))
-        if not ids:
-            return {}
         values = {
             "organization": organization_id,
-            "ids": dump_json(list[Any](ids)),
-            "visibility": dump_json(list[Any](sorted(visibility))),
+            "ids": json_list(entity_ids),
+            "visibility": json_list(visibility),
             "at": to_micros(self._clock()),
             "limit": limit,
         }
-        rows = self._packed(_around, values)
         found: dict[str, list[Link]] = {}
-        there = [row for row in rows if row[1] is not None]
+        there = [row for row in self._packed(_around, values) if row[1] is not None]
         for origin, other, name, way, *_ in sorted(there, key=lambda row: (-row[4], row[5])):
             found.setdefault(origin, []).append(Link(other, name, way))
         return found
