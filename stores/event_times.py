@@ -34,10 +34,7 @@ def named_span(metadata: Mapping[str, object], *, kept_at: datetime) -> Span | N
 
 
 def recent_at(record: "Times | Entity") -> datetime:
-    """Return the time that recency counts from: the last change.
-
-    Of a record that never changed: its capture, if that is earlier than its creation.
-    """
+    """Return the last change; if it never changed, the capture, if earlier than the creation."""
     if record.updated_at > record.created_at:
         return record.updated_at
     captured = span_of(record.metadata.get(CAPTURED_AT), now=record.created_at)

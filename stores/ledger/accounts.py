@@ -43,11 +43,7 @@ class Accounts(Store):
         link: ExternalIdentity | None = None,
         audit: AuditDraft | None = None,
     ) -> User:
-        """Store a user as the owner of a new organization; the first user becomes the server's admin.
-
-        Raises:
-            Conflict: The e-mail (case ignored), an id, the slug or the link is taken.
-        """
+        """Store a user as the owner of a new organization; the first one becomes admin. Conflict if a name is taken."""
         with self._database.write() as connection:
             connection.execute(lock_accounts)
             if connection.execute(_by_email, {"email": address_key(user.email)}).first() is not None:
@@ -83,12 +79,9 @@ class Accounts(Store):
         return self._one(_first_admin, {}, to_user)
 
     def edit_user(self, user_id: str, edit: Callable[[User], User], audit: AuditDraft | None = None) -> User:
-        """Edit a user's profile; changes of id, password, admin right and creation time are ignored.
+        """Edit a user's profile, but neither id, password, admin right nor creation time; Conflict for a taken address.
 
         A new address counts as unverified unless `edit` sets the time, and ends mailed password resets.
-
-        Raises:
-            Conflict: The e-mail or the code-host account belongs to another user.
         """
         with self._database.write() as connection:
             before = _locked_user(connection, user_id)

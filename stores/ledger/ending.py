@@ -49,11 +49,9 @@ class EndWrites(Writes):
     ) -> Relation:
         """Close a fact as of `invalid_at` (default: now), at the earliest where it began.
 
-        Until a future end the fact holds. An ended fact is returned unchanged. `may_end` is as in `record_relations`;
-        `why` is added to the provenance.
-
-        Raises:
-            Conflict: The end is moved beyond the beginning of the next single-valued fact.
+        Until a future end the fact holds. An ended fact is returned unchanged. `may_end` is as in
+        `record_relations`; `why` is added to the provenance. Conflict if the end moves beyond the beginning of
+        the next single-valued fact.
         """
         relation = self._there(relation_id)
         if self.has_ended(relation):
@@ -70,11 +68,7 @@ class EndWrites(Writes):
     def withdraw_end(
         self, relation_id: str, *, may_end: MayEnd = has_its_readers, why: JsonObject | None = None
     ) -> Relation:
-        """Withdraw an announced end, if any. Parameters are as in `end_relation`.
-
-        Raises:
-            Conflict: It has ended, or the next single-valued fact begins at its end or later.
-        """
+        """Withdraw an announced end, if any. Conflict if it has passed, or the next single-valued fact follows."""
         relation = self._there(relation_id)
         if self.has_ended(relation):
             raise Conflict(

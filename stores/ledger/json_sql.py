@@ -15,10 +15,7 @@ from stores.ledger.rows import Values
 
 
 class AsJson(FunctionElement[str]):
-    """Aggregate all rows to one JSON list of lists.
-
-    The driver releases the GIL after each row, and waits to get it back.
-    """
+    """Aggregate all rows to one JSON list of lists: the driver releases and awaits the GIL for each row."""
 
     type = Text()
     inherit_cache = True
@@ -63,10 +60,7 @@ ROWS = 64
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """Insert rows with the same columns.
-
-    SQLite's driver releases the GIL for each statement, so many rows share one.
-    """
+    """Insert rows with the same columns, many by one statement: SQLite's driver releases the GIL for each."""
     if not rows:
         return
     if connection.dialect.name != "sqlite":

@@ -76,10 +76,7 @@ class SurroundingReads(Store):
     def links_to_matching(
         self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
     ) -> list[Link]:
-        """Return present facts between an entity and those matching a query, by `valid_at` descending.
-
-        A name and direction of a pair may repeat. Cost: the entity's facts.
-        """
+        """Return present facts between an entity and those matching a query, by `valid_at` descending."""
         parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
         if not parts:
             return []
@@ -90,10 +87,7 @@ class SurroundingReads(Store):
     def links_around(
         self, organization_id: str, entity_ids: Iterable[str], *, visibility: frozenset[str], limit: int
     ) -> dict[str, list[Link]]:
-        """Return the latest `limit` visible relations of each entity and direction, by entity id.
-
-        Self-loops are left out. Cost: ids times limit, even at a hub.
-        """
+        """Return the latest `limit` visible relations of each entity and direction, but no loops, by entity."""
         values = {
             "organization": organization_id,
             "ids": json_list(entity_ids),

@@ -91,10 +91,7 @@ class StatusReads(EntityReads):
         visibility: frozenset[str],
         as_of: datetime | None = None,
     ) -> set[str]:
-        """Return the entities superseded now or at a time.
-
-        The relation and its source must be visible, with `as_of` also then.
-        """
+        """Return the entities superseded now or at a time, by visible relations from entities visible now and then."""
         values = {
             "organization": organization_id,
             "ids": json_list(entity_ids),

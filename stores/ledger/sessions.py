@@ -83,10 +83,7 @@ class Sessions(Store):
     ) -> Session | None:
         """Move a session to another organization, with a new refresh token; None if it is over.
 
-        `seen` is the new address and program; empty ones stay.
-
-        Raises:
-            NotFound: The user is no member of the organization.
+        `seen` is the new address and program; empty ones stay. NotFound if the user is no member.
         """
         with self._database.write() as connection:
             now = self._clock()

@@ -91,11 +91,7 @@ class DeviceLogins(Store):
     """Device logins (RFC 8628)."""
 
     def start(self, login: DeviceLogin) -> None:
-        """Store a waiting device.
-
-        Raises:
-            Conflict: The device code or the user code is taken: make other ones.
-        """
+        """Store a waiting device; Conflict if one of its codes is taken."""
         check_id(login.device_hash)
         check_id(login.user_code_hash)
         with self._database.write() as connection, clashing("The code is taken."):
