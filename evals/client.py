@@ -73,11 +73,7 @@ class Client:
         return max(int(index["pending"]) for index in self.get("/api/health/ready")["indexes"])
 
     def until_indexed(self) -> None:
-        """Wait until all indexes are current.
-
-        Raises:
-            EngrainError: One makes no progress for two minutes.
-        """
+        """Wait until all indexes are current; EngrainError after two minutes without progress."""
         left, since = -1, time.monotonic()
         while pending := self.pending():
             if pending != left:

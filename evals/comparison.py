@@ -41,11 +41,7 @@ class Comparison:
 
 
 def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Comparison:
-    """Pair the cases of two runs by set, arm and id; with `arms`, one arm of each.
-
-    Raises:
-        EngrainError: They share no case, or one lacks its arm.
-    """
+    """Pair the cases of two runs by set, arm and id; with `arms`, one arm of each. EngrainError if there are none."""
     for run, arm in zip((before, after), arms or (), strict=False):
         if arm not in (there := dict.fromkeys(case.arm for case in run.cases)):
             raise EngrainError(f"{run.name} has no arm {arm}; it has {', '.join(there)}.")
@@ -141,14 +137,10 @@ class Verdict:
 
 
 def judge(baseline: Run, run: Run) -> Verdict:
-    """Compare the decisive measure of every set and arm of a baseline with a run.
+    """Compare the decisive measure of every set and arm of a baseline with a run; EngrainError as in `compare`.
 
-    Fails if the 95 % interval of the paired difference lies below zero, or if cases are missing.
-
-    Other measures do not decide: more tests mean more false alarms.
-
-    Raises:
-        EngrainError: They share no case or are the same run.
+    Fails if the 95 % interval of the paired difference lies below zero, or if cases are missing. Other measures do
+    not decide: more tests mean more false alarms.
     """
     if baseline.record is not None and baseline.name == run.name:
         raise EngrainError(f"The baseline is the run {run.name} itself: name an earlier one, such as `latest~1`.")
@@ -174,11 +166,7 @@ def judge(baseline: Run, run: Run) -> Verdict:
 
 
 def missed(run: Run) -> list[str]:
-    """Name each missed or unmeasured floor and each exceeded limit.
-
-    Raises:
-        EngrainError: The run has neither, as samples.
-    """
+    """Name each missed or unmeasured floor and each exceeded limit; EngrainError if there are none (samples)."""
     found = summaries(run)
     if all(each.part.floor is None and each.part.p50_limit_ms is None for each in found):
         raise EngrainError("This run has no floor and no time limit: ask whole sets, one question at a time.")

@@ -54,10 +54,7 @@ def _scored(ranking: Sequence[str]) -> dict[str, float]:
 
 
 def unanswered_values(score: float, answered: Sequence[float]) -> dict[str, float]:
-    """Compare an unanswered question's best score with those of answered ones.
-
-    The mean of `AUROC` is the area under the ROC curve (Hanley and McNeil 1982).
-    """
+    """Compare a best score with those of answered questions; `AUROC` as by Hanley and McNeil (1982)."""
     values = {BELOW: float(score < DOUBTFUL)}
     if answered:
         better = sum((other > score) + (other == score) / 2 for other in answered)

@@ -112,11 +112,7 @@ class Journal:
 
     @classmethod
     def begin(cls, runs: Path, record: Record) -> Self:
-        """Begin a run, or resume the interrupted one of the same command and circumstances.
-
-        Raises:
-            EngrainError: No run can be kept there.
-        """
+        """Begin a run, or resume the interrupted one of the same command and circumstances, or raise EngrainError."""
         record = Record(**json.loads(json.dumps(asdict(record))))
         for folder, earlier in list_runs(runs):
             is_same = (earlier.suite, earlier.command) == (record.suite, record.command)
@@ -165,11 +161,7 @@ class Prepared:
 
 
 def list_runs(runs: Path) -> list[tuple[Path, Record]]:
-    """Return all runs in a folder, the latest first.
-
-    Raises:
-        EngrainError: A record cannot be read.
-    """
+    """Return all runs in a folder, the latest first; EngrainError for a damaged one."""
     found = []
     for path in runs.glob(f"*/{RECORD}"):
         try:
@@ -180,11 +172,7 @@ def list_runs(runs: Path) -> list[tuple[Path, Record]]:
 
 
 def read_run(name: str, runs: Path) -> Run:
-    """Read a run by id or its beginning, `latest`, `latest~1`, or a baseline's path.
-
-    Raises:
-        EngrainError: The run is missing, unfinished, ambiguous or damaged.
-    """
+    """Read a run by id or its beginning, `latest`, `latest~1`, or a baseline's path, or raise EngrainError."""
     if Path(name).is_file():
         return read_baseline(Path(name))
     finished = [(folder, record) for folder, record in list_runs(runs) if record.finished_at]
@@ -217,11 +205,7 @@ def baseline_lines(run: Run) -> str:
 
 
 def read_baseline(path: Path) -> Run:
-    """Read a baseline.
-
-    Raises:
-        EngrainError: It is none.
-    """
+    """Read a baseline, or raise EngrainError."""
     try:
         header, *rows = json_lines(path)
         cases, measures = _cases(rows), header["measures"]

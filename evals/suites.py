@@ -53,11 +53,7 @@ def run_suite(name: str, options: Options, say: Say) -> int:
 
 
 def measure(name: str, options: Options, say: Say) -> Run | None:
-    """Run a suite; return `None` if interrupted.
-
-    Raises:
-        EngrainError: It cannot be measured. Finished sets and arms are kept for the same command.
-    """
+    """Run a suite; None if interrupted. EngrainError if it fails: what is finished stays for the same command."""
     prepared = SUITES[name].prepare(options)
     settings: dict[str, Any] = {"server": dict(options.server), **prepared.settings}
     record = new_record(name, {**prepared.command, "name": options.name}, prepared.data, settings)

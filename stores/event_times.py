@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from stores.language.moments import Span, instant, span_of
 
@@ -14,15 +14,10 @@ EVENT_KEYS = ("occurred_at", CAPTURED_AT)
 """Metadata keys of the event time; the first valid one counts."""
 
 
-class Times(Protocol):
-    @property
-    def metadata(self) -> Mapping[str, object]: ...
-
-    @property
-    def created_at(self) -> datetime: ...
-
-    @property
-    def updated_at(self) -> datetime: ...
+class Times(NamedTuple):
+    metadata: Mapping[str, object]
+    created_at: datetime
+    updated_at: datetime
 
 
 def event_span(entity: "Entity") -> Span | None:
@@ -38,11 +33,8 @@ def named_span(metadata: Mapping[str, object], *, kept_at: datetime) -> Span | N
     return next(filter(None, (span_of(metadata.get(key), now=kept_at) for key in EVENT_KEYS)), None)
 
 
-def recent_at(record: Times) -> datetime:
-    """Return the time that recency counts from: the last change.
-
-    Of a record that never changed: its capture, if that is earlier than its creation.
-    """
+def recent_at(record: "Times | Entity") -> datetime:
+    """Return the last change; if it never changed, the capture, if earlier than the creation."""
     if record.updated_at > record.created_at:
         return record.updated_at
     captured = span_of(record.metadata.get(CAPTURED_AT), now=record.created_at)

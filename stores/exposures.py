@@ -156,11 +156,7 @@ class Exposures:
         return True
 
     def flush(self) -> None:
-        """Write the queue. Blocks.
-
-        Raises:
-            Unavailable: The file cannot be used; the rows stay queued.
-        """
+        """Write the queue. Blocks. Unavailable if the file cannot be used; the rows stay queued."""
         with self._writing:
             with self._lock:
                 taken, self._queue = list(self._queue), deque()
@@ -178,11 +174,7 @@ class Exposures:
                 self.written += len(rows)
 
     def prune(self) -> None:
-        """Remove expired rows, and those of deleted users, records and organizations. Blocks.
-
-        Raises:
-            Unavailable: The file or the ledger cannot be used.
-        """
+        """Remove expired rows, and those of deleted users and records. Blocks. Unavailable as in `flush`."""
         with self._writing:
             self._use(self._remove)
         self._pruned_at = time.monotonic()

@@ -36,9 +36,7 @@ class DataFolder:
     def claim(cls, path: Path) -> "DataFolder":
         """Claim a data folder, creating it where needed.
 
-        Raises:
-            FolderInUse: Another process owns it; the message names that process.
-            InvalidSetting: It is no folder, or you may not write there.
+        FolderInUse if another process owns it, InvalidSetting if it is no folder or not writable.
         """
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -70,11 +68,7 @@ def unusable(path: Path, error: OSError) -> InvalidSetting:
 
 
 def require_data_folder(path: Path) -> None:
-    """Refuse a folder that no server has ever used.
-
-    Raises:
-        InvalidSetting: It has neither a ledger nor the name of a server.
-    """
+    """Raise InvalidSetting for a folder without a ledger and without the name of a server."""
     if not any((path / name).exists() for name in ("ledger.sqlite", "instance")):
         raise InvalidSetting(f"{path} is no data folder: there is no ledger in it.", remediation=_EXISTING)
 
@@ -99,11 +93,7 @@ _claimed_lock = threading.Lock()
 
 
 def claim(folder: Path) -> None:
-    """Reserve a folder of indexes in this process: a second opener would corrupt it.
-
-    Raises:
-        RuntimeError: It is open already.
-    """
+    """Reserve a folder of indexes in this process, or raise RuntimeError: a second opener would corrupt it."""
     with _claimed_lock:
         if folder.resolve() in _claimed:
             raise RuntimeError(f"{folder} is open in this process already.")

@@ -35,10 +35,7 @@ class ThreadPlace(NamedTuple):
 
 
 def thread_place(entity: "Entity") -> ThreadPlace | None:
-    """Return the place of a raw memory in its thread; None for others.
-
-    Ordered by `metadata.ordinal`, a number, else by the time of capture.
-    """
+    """Return the place of a raw memory in its thread, by `metadata.ordinal` or time of capture; None for others."""
     if entity.entity_type != "raw_memory":
         return None
     hint = next((each for each in THREAD_HINTS if _is_name(entity.metadata.get(each))), None)

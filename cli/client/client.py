@@ -48,13 +48,7 @@ class Client:
         return self.file.read().servers.get(self.server.address)
 
     def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """Send a request as the logged-in user and return the answer.
-
-        Raises:
-            NotLoggedIn: There is no valid credential for this server.
-            Refused: The server refused it.
-            Unreachable: No Engrain server answers.
-        """
+        """Send a request as the logged-in user and return the answer, or raise NotLoggedIn, Refused or Unreachable."""
         if self.settings.token is not None:
             token = checked_token(self.settings.token, "ENGRAIN_TOKEN")
             return self._call_with_setting(method, path, body, token)
@@ -114,11 +108,7 @@ class Client:
         return NotLoggedIn(f"Your session at {self.server.address} has ended.", f"Log in again: {self.login_command}")
 
     def session_of(self, tokens: JsonObject, email: str) -> Credential:
-        """Make a credential of the answer to a login or refresh.
-
-        Raises:
-            Unreachable: There are no tokens in it.
-        """
+        """Make a credential of the answer to a login or refresh; Unreachable without tokens."""
         with understanding(self.server.address):
             return Credential(
                 kind="session",
@@ -146,11 +136,7 @@ class Client:
 
 @contextmanager
 def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterator[Client]:
-    """Open the server of the option, of ENGRAIN_URL, or of the last login.
-
-    Raises:
-        CommandFailed: The address is invalid, or the credentials file is damaged.
-    """
+    """Open the server of the option, of ENGRAIN_URL, or of the last login, or raise CommandFailed."""
     settings, warnings = read_client_settings(environ)
     for warning in warnings:
         warn(warning if warning.endswith("?") else f"{warning}.")
@@ -164,11 +150,7 @@ def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterat
 
 
 def checked_token(text: str, where: str) -> str:
-    """Check the form of a token or key.
-
-    Raises:
-        CommandFailed: It has characters that neither has.
-    """
+    """Return a token or key, or raise CommandFailed for characters that neither has."""
     if not text.isascii() or not text.isprintable() or " " in text:
         raise CommandFailed(
             f"{where} holds a character that no token and no key has.",

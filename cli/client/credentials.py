@@ -52,11 +52,7 @@ class CredentialFile:
         return cls(Path(platformdirs.user_config_dir("engrain", appauthor=False)))
 
     def read(self) -> Credentials:
-        """Return the stored credentials.
-
-        Raises:
-            CommandFailed: The file cannot be read or is damaged.
-        """
+        """Return the stored credentials; CommandFailed if the file is unreadable or damaged."""
         try:
             text = self._read_text()
         except FileNotFoundError:
@@ -84,11 +80,7 @@ class CredentialFile:
 
     @contextmanager
     def locked(self) -> Iterator[Credentials]:
-        """Lock the file against other commands; yield its contents.
-
-        Raises:
-            CommandFailed: The folder cannot be written.
-        """
+        """Lock the file against other commands; yield its contents, or raise CommandFailed."""
         with self._writing():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
@@ -100,11 +92,7 @@ class CredentialFile:
             os.close(descriptor)
 
     def write(self, credentials: Credentials) -> None:
-        """Replace the stored credentials; only while `locked`.
-
-        Raises:
-            CommandFailed: The folder cannot be written.
-        """
+        """Replace the stored credentials, while `locked`, or raise CommandFailed."""
         body = {
             "version": VERSION,
             "default": credentials.default,

@@ -27,12 +27,7 @@ class Started:
 
 
 def start(server: Server, client_name: str) -> Started:
-    """Begin a login.
-
-    Raises:
-        Refused: The server takes none now.
-        Unreachable: No Engrain server answers properly.
-    """
+    """Begin a login, or raise Refused or Unreachable."""
     answer = server.request("POST", "/api/auth/device", {"client_name": client_name})
     try:
         page = str(answer["verification_uri"])
@@ -70,11 +65,7 @@ class Waiting:
         self.pause_s = started.interval_s
 
     def result(self) -> JsonObject:
-        """Poll until the login is decided and return the tokens.
-
-        Raises:
-            CommandFailed: It was denied or has expired.
-        """
+        """Poll until the login is decided; return the tokens, or raise CommandFailed."""
         deadline = self.clock() + self.started.expires_in_s
         wait_s = self.pause_s
         while self.clock() + wait_s < deadline:

@@ -17,11 +17,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def server_address(typed: str) -> str:
-    """Normalize an address, without a trailing slash; the default scheme is `http` for this machine, else `https`.
-
-    Raises:
-        CommandFailed: It is not the address of a server.
-    """
+    """Normalize an address, or raise CommandFailed; the default scheme is `http` for this machine, else `https`."""
     text = typed.strip()
     try:
         parts = urlsplit(text if "://" in text else f"//{text}")
@@ -79,12 +75,7 @@ class Server:
     def request(
         self, method: str, path: str, body: JsonObject | None = None, *, token: str | None = None
     ) -> JsonObject:
-        """Send a request and return the answer, empty for one without a body.
-
-        Raises:
-            Refused: The server refused it.
-            Unreachable: No Engrain server answers.
-        """
+        """Send a request and return the answer, empty without a body, or raise Refused or Unreachable."""
         import httpx2  # noqa: PLC0415 - a third of a command's start
 
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}

@@ -59,11 +59,7 @@ def own_corpus() -> Corpus:
 
 
 def folder_corpus(folder: Path) -> Corpus:
-    """Read the text files of a folder up to the limits, top level first.
-
-    Raises:
-        EngrainError: It is no folder or holds no readable text.
-    """
+    """Read the text files of a folder up to the limits, top level first; EngrainError if there are none."""
     root = folder.expanduser().resolve()
     if not root.is_dir():
         raise EngrainError(f"{folder} is not a folder.")

@@ -37,10 +37,7 @@ class Options:
 
 
 def run_bench(options: Options, say: Callable[[str], None]) -> int:
-    """Measure, print the table, write the JSON; return 0 even if a target is missed.
-
-    Takes about twenty minutes on two cores.
-    """
+    """Measure for about twenty minutes, print the table, write the JSON; return 0 even if a target is missed."""
     start = time.perf_counter()
     count = options.entities or (QUICK_ENTITIES if options.quick else ENTITIES)
     measurement = Measurement(records(count), options.quick, say)

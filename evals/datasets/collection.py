@@ -140,11 +140,7 @@ def readable(path: Path, name: str) -> Iterator[None]:
 
 
 def first_of(folder: Path, names: Sequence[str]) -> Path:
-    """Return the first of these files.
-
-    Raises:
-        FileNotFoundError: There is none.
-    """
+    """Return the first of these files, or raise FileNotFoundError."""
     for name in names:
         if (folder / name).is_file():
             return folder / name

@@ -122,11 +122,7 @@ def check_file(path: Path) -> Checked:
 
 
 def read_own(path: Path) -> Collection:
-    """Read a file.
-
-    Raises:
-        EngrainError: It has problems.
-    """
+    """Read a file, or raise EngrainError for its problems."""
     found = check_file(path)
     head = found.head
     if found.problems or head is None:

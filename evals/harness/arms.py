@@ -49,11 +49,7 @@ class Arm:
     """Scores compare between questions."""
 
     def ask(self, client: Client, collection: Collection, question: Question) -> Answer:
-        """Ask, and ask again while a part of the search fails.
-
-        Raises:
-            EngrainError: It has failed for two minutes.
-        """
+        """Ask again while a part of the search fails; EngrainError after two minutes."""
         start = time.monotonic()
         while (answer := self.doors[collection.door](client, collection, question)).faults:
             if time.monotonic() - start > FAULTY_S:
@@ -173,11 +169,7 @@ ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}
 
 
 def chosen(names: Sequence[str]) -> list[Arm]:
-    """Return the named arms, those with default settings first.
-
-    Raises:
-        EngrainError: No name, or an unknown one.
-    """
+    """Return the named arms, those with default settings first, or raise EngrainError."""
     if not names or (unknown := [name for name in names if name not in ARMS]):
         raise EngrainError(f"There is no arm {', '.join(unknown) if names else repr('')}; there are {', '.join(ARMS)}.")
     return sorted((ARMS[name] for name in dict.fromkeys(names)), key=lambda arm: bool(arm.environ))

@@ -24,11 +24,7 @@ P50_LIMIT_MS = 30.0
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the collections and choose the arms.
-
-    Raises:
-        EngrainError: A set or arm is unknown, or a set is damaged.
-    """
+    """Read the collections and choose the arms, or raise EngrainError."""
     require_library()
     arms = chosen(options.arms)
     collections = read_collections(options)
@@ -49,11 +45,7 @@ def prepare(options: Options) -> Prepared:
 
 
 def read_collections(options: Options) -> list[Collection]:
-    """Read the wanted sets, or a sample of each.
-
-    Raises:
-        EngrainError: A set is missing or damaged, or there is none.
-    """
+    """Read the wanted sets, or a sample of each, or raise EngrainError."""
     found = [read_own(Path(name)) if _is_file(name) else _public(name, options) for name in _names(options)]
     found = [each.without_speakers() for each in found] if options.without_speakers else found
     names = [collection.name for collection in found]

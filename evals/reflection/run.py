@@ -54,11 +54,7 @@ class Pair:
 
 
 def read_notes(split: Split, folder: Path = FOLDER) -> list[Note]:
-    """Return the notes of a split.
-
-    Raises:
-        ValueError: A label's text is not unique in its notes, or its kind is unknown.
-    """
+    """Return the notes of a split; ValueError for an unknown kind, and a label that is not once in its notes."""
     return [_note(row) for row in json_lines(folder / f"notes-{split}.jsonl")]
 
 

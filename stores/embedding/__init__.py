@@ -7,11 +7,7 @@ from stores.embedding.workers import Workers
 
 
 def build_embedder(spec: EmbeddingSpec, workers: Workers | None = None) -> Embedder | None:
-    """Return an embedder, not yet loaded or connected; None for the provider `none`.
-
-    Raises:
-        InvalidSetting: A remote provider has no model, or a malformed address or key.
-    """
+    """Return an embedder, not yet loaded; None for `none`. InvalidSetting for a missing model or bad address."""
     if spec.provider == "none":
         return None
     # Imported late: onnxruntime and the HTTP client slow the start.

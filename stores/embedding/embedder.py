@@ -64,25 +64,13 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """A remote embedder may have to ask its server once.
-
-        Raises:
-            EmbeddingFailed: The server did not answer.
-        """
+        """A remote embedder may have to ask its server once; EmbeddingFailed if that does not answer."""
 
     def embed_documents(self, texts: Sequence[str]) -> "Vectors":
-        """Return one row per text, each truncated to one passage.
-
-        Raises:
-            EmbeddingFailed: There are no vectors, not even some.
-        """
+        """Return one row per text, each truncated to one passage; EmbeddingFailed if one is missing."""
 
     def embed_query(self, text: str) -> "Vectors":
-        """Return the vector of a query, truncated to one passage.
-
-        Raises:
-            EmbeddingFailed: There is no vector.
-        """
+        """Return the vector of a query, truncated to one passage, or raise EmbeddingFailed."""
 
     def split(self, text: str) -> list[Passage]: ...
 

@@ -62,11 +62,7 @@ class Endpoint:
         )
 
     def post(self, body: JsonObject, *, budget_s: float | None = None) -> JsonObject:
-        """Post a body, retrying; `budget_s` bounds all tries and pauses together.
-
-        Raises:
-            EmbeddingFailed: It failed permanently or too often, or the embedder was closed.
-        """
+        """Post a body, retrying for at most `budget_s`; EmbeddingFailed in the end, or when closed."""
         deadline = time.monotonic() + budget_s if budget_s is not None else None
         tries = 0
         while True:

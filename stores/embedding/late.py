@@ -60,19 +60,11 @@ class LateEncoder:
         self._workers = workers or Workers(1)
 
     def encode_question(self, text: str) -> NDArray[np.float32]:
-        """Return unit vectors, (tokens, dimension).
-
-        Raises:
-            EmbeddingFailed: The model cannot be loaded, or was closed.
-        """
+        """Return unit vectors, (tokens, dimension), or raise EmbeddingFailed."""
         return self._encoder.get().vectors(text, QUESTION_MARKER)
 
     def encode_passage(self, text: str) -> NDArray[np.int8]:
-        """Return quantised vectors, (tokens, width). Takes twice as long as MiniLM.
-
-        Raises:
-            EmbeddingFailed: The model cannot be loaded, or was closed.
-        """
+        """Return quantised vectors, (tokens, width), or raise EmbeddingFailed. Takes twice as long as MiniLM."""
         return packed(self._encoder.get().vectors(text, PASSAGE_MARKER))
 
     @property

@@ -15,11 +15,7 @@ Model = TypeVar("Model")
 
 
 def open_session(name: str) -> "InferenceSession":
-    """Open a model of `stores/models`.
-
-    Raises:
-        EmbeddingFailed: The file is missing or damaged.
-    """
+    """Open a model of `stores/models`; EmbeddingFailed if the file is missing or damaged."""
     # Must be set before the import: onnxruntime sends telemetry and writes into the user's home otherwise, and its own
     # `disable_telemetry_events` comes too late.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -53,11 +49,7 @@ class OnDemand(Generic[Model]):
         self.closed = False
 
     def get(self) -> Model:
-        """Return the model; the first call loads it.
-
-        Raises:
-            EmbeddingFailed: It cannot be loaded, or was closed.
-        """
+        """Return the model, loading it first; EmbeddingFailed if it cannot be loaded, or was closed."""
         model = self._model
         if model is not None:
             return model

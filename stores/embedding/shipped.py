@@ -22,11 +22,7 @@ SHA256 = {
 
 @contextmanager
 def shipped_file(name: str) -> Iterator[Path]:
-    """Yield the path of a file of `stores/models`.
-
-    Raises:
-        EmbeddingFailed: The file is missing or damaged.
-    """
+    """Yield the path of a file of `stores/models`; EmbeddingFailed if it is missing or damaged."""
     with as_file(files("stores").joinpath("models", name)) as path:
         try:
             with path.open("rb") as file:
@@ -40,11 +36,7 @@ def shipped_file(name: str) -> Iterator[Path]:
 
 @cache
 def load_tokenizer() -> WordPieceTokenizer:
-    """Return the shipped tokenizer; takes 50 ms and 10 MB, once.
-
-    Raises:
-        EmbeddingFailed: The vocabulary is missing or damaged.
-    """
+    """Return the shipped tokenizer (50 ms and 10 MB, once), or raise EmbeddingFailed."""
     with shipped_file(VOCABULARY_FILE) as path:
         return WordPieceTokenizer(path.read_bytes().decode())
 

@@ -37,11 +37,7 @@ class Workers:
         self._searched_at = time.monotonic()
 
     def map(self, read: Callable[[str], Result], texts: Sequence[str]) -> list[Result]:
-        """Read texts on the calling thread and the helpers, in order.
-
-        Raises:
-            Exception: The first that `read` raised; no text is being read any more.
-        """
+        """Read texts on all threads, in order; raise the first error once no text is being read any more."""
         job = _Job(read, texts)
         self._run(job, lambda: True)
         return [job.found[number] for number in range(len(texts))]

@@ -37,11 +37,7 @@ _LOADING = threading.Lock()
 
 
 def load_engine(name: Engine) -> ModuleType:
-    """Import an engine on first use.
-
-    Raises:
-        InvalidSetting: The other engine is loaded; the two crash in one process.
-    """
+    """Import an engine on first use; InvalidSetting if the other one is loaded: the two crash in one process."""
     if _RIVAL[name] in sys.modules:
         raise InvalidSetting(
             f"The graph engine {_RIVAL[name]!r} is loaded already; {name!r} cannot share a process with it.",
@@ -56,10 +52,7 @@ def load_engine(name: Engine) -> ModuleType:
 
 
 def database_options(engine: Engine, pool_mb: int) -> dict[str, int | bool]:
-    """Return the arguments that every opener of a graph file must use.
-
-    No automatic checkpoints: with a reader in the way they fail the write (K2).
-    """
+    """Return the options of a graph file. Automatic checkpoints would fail writes while somebody reads (K2)."""
     limits: dict[str, int | bool] = {"buffer_pool_size": pool_mb * MIB, "max_num_threads": 1, "auto_checkpoint": False}
     return limits | dict(_OPTIONS[engine])
 

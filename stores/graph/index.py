@@ -64,13 +64,9 @@ class GraphIndex:
         clock: Callable[[], datetime] = _utc_now,
         room: Room | None = None,
     ) -> "GraphIndex":
-        """Open or create the graph in a folder of its own.
+        """Open or create the graph in a folder of its own. Graphs share a room for copies.
 
-        The buffer pool is a minimum. The clock decides which edges are current. Graphs share a room for copies.
-
-        Raises:
-            RuntimeError: The graph is open already, or the engine cannot read it.
-            InvalidSetting: The other engine is loaded in this process.
+        RuntimeError if it is open already or unreadable, InvalidSetting if the other engine is loaded.
         """
         claim(folder)
         try:
@@ -126,10 +122,7 @@ class GraphIndex:
         cap: int = WALK_CAP,
         most_around: int | None = None,
     ) -> dict[str, Walk]:
-        """Walk from several entities; return the walks by their start.
-
-        `most_around` limits the look-ups of each walk (None: no limit but the cap).
-        """
+        """Walk from several entities, each with at most `most_around` look-ups; return the walks by their start."""
         if not 1 <= depth <= 3:
             raise ValueError("depth must be 1, 2 or 3")
         copy = self._cache.get() if depth > 1 else None

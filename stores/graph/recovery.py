@@ -24,10 +24,7 @@ database.close()
 
 
 def probe(folder: Path, engine: Engine, *, timeout_s: float = 60) -> bool:
-    """Return whether a child process can read the graph: a damaged log may abort it.
-
-    True for a folder without a graph.
-    """
+    """Return whether a child process can read the graph, if any: a damaged log may abort it."""
     path = database_path(folder, engine)
     if not path.exists():
         return True

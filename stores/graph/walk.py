@@ -53,10 +53,7 @@ MOST_EDGES = 20_000
 
 
 def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_around: float = math.inf) -> Walk:
-    """Visit at most `cap` entities within `depth` edges of the start.
-
-    Looks up no more after the cap, `MOST_EDGES`, or about `most_around` entities.
-    """
+    """Visit at most `cap` entities within `depth` edges, by at most `MOST_EDGES` and about `most_around` look-ups."""
     seen: dict[str, Reached] = {start: Reached(start, 0, ())}
     frontier = [start]
     capped, edges, around = False, 0, 0

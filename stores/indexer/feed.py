@@ -56,11 +56,7 @@ class Feed:
         return Position(self._ledger.feed.epoch, sequence, batch or "")
 
     def changes(self, after: Position, limit: int) -> list[Change]:
-        """Return the changes after a position, oldest first.
-
-        Raises:
-            FeedGap: The next one is pruned, or the ledger has a new epoch.
-        """
+        """Return the changes after a position, oldest first; FeedGap if the next is pruned, or the epoch is new."""
         with reading():
             if self._ledger.feed.epoch != after.epoch:
                 raise FeedGap("the ledger was restored")
@@ -109,13 +105,7 @@ class Feed:
         return None
 
     def read(self, after: Position) -> IndexBatch | None:
-        """Return the current state of the records changed after a position, if any.
-
-        A batch ends early when its text grows large.
-
-        Raises:
-            FeedGap: The next change is pruned.
-        """
+        """Return the state of the records changed after a position, up to a size, if any; FeedGap as in `changes`."""
         changes = self.changes(after, self._limit)
         return self._collect(after, changes) if changes else None
 

@@ -66,11 +66,7 @@ class Indexer:
         """
 
     def start(self) -> None:
-        """Claim the folder, catch up and follow the feed.
-
-        Raises:
-            RuntimeError: Another indexer of this process has the folder.
-        """
+        """Claim the folder or raise RuntimeError, catch up and follow the feed."""
         claim(self._folder)
         if self._turns is not None:
             self._turns.start()
@@ -156,13 +152,7 @@ class Indexer:
 
     @contextmanager
     def indexes(self, organization_id: str) -> Iterator[OpenIndexes]:
-        """Lend the indexes of an organization, opening it where it is closed.
-
-        Waits for opening indexes, for graph and vectors only a moment.
-
-        Raises:
-            NotFound: The ledger does not know the organization.
-        """
+        """Lend the indexes of an organization, opening it where it is closed; NotFound for an unknown one."""
         with self._held(organization_id) as organization:
             organization.wait_settled(OPEN_TIMEOUT_S)
             with organization.lend() as lent:

@@ -44,11 +44,7 @@ class Refusals:
         self.book: Mapping[str, Refusal] = _read(self._file)
 
     def note(self, refused: Mapping[str, Refusal], tried: Collection[str]) -> list[str]:
-        """Record the outcome of a try; return the newly refused records.
-
-        Raises:
-            RuntimeError: Too many are refused.
-        """
+        """Record the outcome of a try; return the newly refused records. RuntimeError for too many."""
         kept = {each: why for each, why in self.book.items() if each not in tried} | dict(refused)
         if len(kept) > MOST:
             raise RuntimeError(f"The index refuses {len(kept)} records, the last one because of {kept.popitem()[1]}.")
@@ -84,10 +80,7 @@ def admit(index: Index, batch: IndexBatch, since: Position, check: Callable[[], 
     """Apply a batch; return None, or the refused records where all others are in.
 
     Then the position is still `since`, and the index holds nothing of the refused records. `check` runs between
-    attempts.
-
-    Raises:
-        Exception: The index raised it, and no record is to blame.
+    attempts. Raises what the index raised if no record is to blame.
     """
 
     def apply(pieces: Sequence[_Piece]) -> None:
@@ -108,11 +101,7 @@ def admit(index: Index, batch: IndexBatch, since: Position, check: Callable[[], 
 
 
 def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str) -> list[tuple[T, str]]:
-    """Return the items that fail alone, with the reason; attempt all others.
-
-    Raises:
-        Exception: An attempt raised it because of the machine.
-    """
+    """Return the items that fail alone, with the reason; attempt all others. Faults of the machine are raised."""
     if len(items) == 1:
         return [(items[0], why)]
     found: list[tuple[T, str]] = []

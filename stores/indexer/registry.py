@@ -40,10 +40,7 @@ class Registry:
     def hold(self, organization_id: str, timeout_s: float) -> OpenOrganization:
         """Open an organization where it is closed; keep it open until `let_go`.
 
-        Raises:
-            TimeoutError: It is being closed and that takes longer.
-            RuntimeError: The indexer is closed.
-            NotFound: It was discarded.
+        TimeoutError while it is being closed, RuntimeError once the indexer is, NotFound if it was discarded.
         """
         with self._changed:
             if organization_id in self._discarded:

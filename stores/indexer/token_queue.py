@@ -57,9 +57,7 @@ class Encoding:
     def advance(self, encoder: "LateEncoder", encoded: Mapping[str, Tokens]) -> bool:
         """Add the next passage, from `encoded` or by the model; return whether the model was asked.
 
-        Raises:
-            Unencodable: It fails twice, and another text can be encoded in between. Exception: The model, or the
-                machine, is at fault.
+        Unencodable if it fails twice, and another text can be encoded in between.
         """
         try:
             return self._advance(encoder, encoded)

@@ -46,11 +46,7 @@ class Track(ABC, Generic[T]):
 
     @abstractmethod
     def advance(self) -> float:
-        """Take a step; return 0 after a commit, else the seconds until the next one is due.
-
-        Raises:
-            FeedGap: The next change is pruned.
-        """
+        """Take a step; return 0 after a commit, else the seconds until the next one. FeedGap as in `Feed`."""
 
     @abstractmethod
     def fill(self) -> None:

@@ -41,11 +41,7 @@ class VectorAdapter:
         return self._worker.outage
 
     def open(self, folder: Path, around: Surroundings, *, clean: bool) -> "VectorTrack":
-        """Open a generation, or a fresh one where another model made it.
-
-        Raises:
-            ModelUnavailable: The model cannot be loaded or reached.
-        """
+        """Open a generation, or a fresh one where another model made it; ModelUnavailable without the model."""
         try:
             index = self._opened(folder, around)
         except ModelChanged as change:

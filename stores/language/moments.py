@@ -36,10 +36,8 @@ class Span(NamedTuple):
 def read_span(text: str, *, now: datetime) -> Span:
     """Parse a span: `2023-05` is all of May 2023, `2023-05-07T10:00` a minute.
 
-    A time with seconds is an instant, as is an age, counted back from `now`. UTC without a zone.
-
-    Raises:
-        ValueError: The text is no time, or lies outside the years 1 to 9999.
+    A time with seconds is an instant, as is an age, counted back from `now`. UTC without a zone. ValueError for
+    other texts, and outside of the years 1 to 9999.
     """
     text = text.strip()
     try:

@@ -7,10 +7,7 @@ _READ_CHARACTERS = 2_000
 
 
 def is_latin(text: str) -> bool:
-    """Return whether half of the letters and digits are Latin letters, or 0 to 9.
-
-    False without any. Reads the first 2,000 characters.
-    """
+    """Return whether half of the letters and digits in the first 2,000 characters are Latin; False without any."""
     if text.isascii():
         return any(map(str.isalnum, text))
     telling = [each for each in text[:_READ_CHARACTERS] if each.isalnum()]

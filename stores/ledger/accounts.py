@@ -43,11 +43,7 @@ class Accounts(Store):
         link: ExternalIdentity | None = None,
         audit: AuditDraft | None = None,
     ) -> User:
-        """Store a user as the owner of a new organization; the first user becomes the server's admin.
-
-        Raises:
-            Conflict: The e-mail (case ignored), an id, the slug or the link is taken.
-        """
+        """Store a user as the owner of a new organization; the first one becomes admin. Conflict if a name is taken."""
         with self._database.write() as connection:
             connection.execute(lock_accounts)
             if connection.execute(_by_email, {"email": address_key(user.email)}).first() is not None:
@@ -83,12 +79,9 @@ class Accounts(Store):
         return self._one(_first_admin, {}, to_user)
 
     def edit_user(self, user_id: str, edit: Callable[[User], User], audit: AuditDraft | None = None) -> User:
-        """Edit a user's profile; changes of id, password, admin right and creation time are ignored.
+        """Edit a user's profile, but neither id, password, admin right nor creation time; Conflict for a taken address.
 
         A new address counts as unverified unless `edit` sets the time, and ends mailed password resets.
-
-        Raises:
-            Conflict: The e-mail or the code-host account belongs to another user.
         """
         with self._database.write() as connection:
             before = _locked_user(connection, user_id)
@@ -113,7 +106,7 @@ class Accounts(Store):
 
     def preferences(self, user_id: str) -> JsonObject:
         row = self._first(_preferences, {"user": user_id})
-        return {} if row is None or row[0] is None else load_object(row[0])
+        return load_object((row and row[0]) or "{}")
 
     def edit_preferences(self, user_id: str, changes: JsonObject) -> JsonObject:
         """Merge top-level keys into a user's preferences; return all."""
@@ -121,9 +114,8 @@ class Accounts(Store):
             row = connection.execute(_preferences.with_for_update(), {"user": user_id}).first()
             if row is None:
                 raise _no_user(user_id)
-            merged = ({} if row[0] is None else load_object(row[0])) | changes
-            statement = update(_users).where(_users.c.id == user_id).values(preferences=dump_json(merged))
-            connection.execute(statement)
+            merged = load_object(row[0] or "{}") | changes
+            connection.execute(update(_users).where(_users.c.id == user_id).values(preferences=dump_json(merged)))
             return merged
 
 

@@ -55,11 +55,7 @@ class ApiKeys(Store):
         self._unwritten: set[str] = set()
 
     def create(self, key: ApiKey, key_hash: str, audit: AuditDraft | None = None) -> None:
-        """Store a key.
-
-        Raises:
-            Conflict: The id or the prefix is taken: make another key.
-        """
+        """Store a key; Conflict if its id or prefix is taken."""
         values = _values(key, key_hash)
         with self._database.write() as connection:
             with clashing("A key of that prefix exists already.", "The user or the organization does not exist."):
@@ -103,11 +99,7 @@ class ApiKeys(Store):
                 self._unwritten.add(key_id)
 
     def write_uses(self) -> int:
-        """Write the noted uses, at most one per key and minute; return how many.
-
-        Raises:
-            Unavailable: The ledger cannot be written to; the uses stay noted.
-        """
+        """Write the noted uses, one per key and minute; return how many. After an Unavailable they stay noted."""
         with self._lock:
             uses: list[dict[str, Any]] = [
                 {"of_key": key_id, "at": self._noted[key_id]} for key_id in sorted(self._unwritten)

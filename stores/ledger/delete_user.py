@@ -28,13 +28,9 @@ _lock_user = select(schema.users.c.id).where(schema.users.c.id == bindparam("use
 
 class Departures(Organizations):
     def delete_user(self, user_id: str, audit: AuditDraft | None = None) -> list[str]:
-        """Delete a user; return the ids of the organizations deleted with it: those without another member.
+        """Delete a user and the organizations without another member; return their ids. Records elsewhere stay.
 
-        Sign-ins, keys, grants and memberships end at once. Records elsewhere stay.
-
-        Raises:
-            Conflict: The personal organization has other members, the user is the last owner of another one with
-                members or the last admin of others, or was just added to an organization.
+        Conflict if others are in the personal organization, or need the user as an owner or as the admin.
         """
         with self._database.write() as connection:
             connection.execute(lock_accounts)

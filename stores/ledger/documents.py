@@ -10,7 +10,7 @@ from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.language.wording import plain
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, columns_of, here, reader, to_values
-from stores.ledger.damage import DAMAGE, damaged, sound
+from stores.ledger.damage import DAMAGE, checked, damaged, sound
 from stores.ledger.encoding import KEY_BYTES, check_id, check_text, cut, fold, key_of, load_object
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
@@ -35,8 +35,7 @@ _documents = schema.documents
 _sources = schema.entities
 _chunk_columns = columns_of(_chunks, Chunk)
 _document_columns = columns_of(_documents, Document)
-_read_chunk = reader(Chunk)
-_read_document = reader(Document)
+_to_chunk, _to_document = checked("chunk", reader(Chunk)), checked("document", reader(Document))
 
 _places = (
     select(*_chunk_columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
@@ -161,21 +160,7 @@ class DocumentWrites(EntityWrites):
         return entity
 
     def _document(self, document_id: str) -> Document | None:
-        return self._one(_document, self._here | {"document": document_id}, _read_document)
-
-
-def _to_chunk(row: Sequence[Any]) -> Chunk:
-    try:
-        return _read_chunk(row)
-    except DAMAGE as error:
-        raise damaged("chunk", row[0], "", error) from error
-
-
-def _to_document(row: Sequence[Any]) -> Document:
-    try:
-        return _read_document(row)
-    except DAMAGE as error:
-        raise damaged("document", row[0], "", error) from error
+        return self._one(_document, self._here | {"document": document_id}, _to_document)
 
 
 def _is_named(found: str, name: str | None, name_contains: str | None) -> bool:

@@ -69,11 +69,7 @@ def check_keys(texts: Iterable[str | None], most: int = ID_BYTES) -> None:
 
 
 def dump_json(value: JsonValue | tuple[str, ...]) -> str:
-    """Encode JSON losslessly: key order, big integers and every character are kept.
-
-    Raises:
-        ValidationFailed: It holds NaN, infinity, U+0000 or a lone surrogate, or is nested too deeply.
-    """
+    """Encode JSON losslessly; ValidationFailed for NaN, infinity, U+0000, a lone surrogate, and too deep a nesting."""
     if value in ({}, [], ()):
         return "[]" if value != {} else "{}"
     try:
@@ -113,10 +109,7 @@ def fold(text: str) -> str:
 
 
 def address_key(email: str) -> str:
-    """Return the comparison key of an e-mail address: ASCII letters in lower case.
-
-    A wider rule merges mailboxes: case folding equates `straße.de` and `strasse.de`.
-    """
+    """Return an e-mail address with ASCII letters in lower case; case folding equates `straße.de` and `strasse.de`."""
     return email.translate(_LOWER)
 
 

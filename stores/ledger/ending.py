@@ -46,15 +46,12 @@ class EndWrites(Writes):
         invalid_at: datetime | None = None,
         may_end: MayEnd = has_its_readers,
         why: JsonObject | None = None,
-        fields: JsonObject | None = None,
     ) -> Relation:
         """Close a fact as of `invalid_at` (default: now), at the earliest where it began.
 
-        Until a future end the fact holds. An ended fact is returned unchanged. `may_end` is as in `record_relations`;
-        `why` is added to the provenance.
-
-        Raises:
-            Conflict: The end is moved beyond the beginning of the next single-valued fact.
+        Until a future end the fact holds. An ended fact is returned unchanged. `may_end` is as in
+        `record_relations`; `why` is added to the provenance. Conflict if the end moves beyond the beginning of
+        the next single-valued fact.
         """
         relation = self._there(relation_id)
         if self.has_ended(relation):
@@ -62,7 +59,7 @@ class EndWrites(Writes):
         end = invalid_at or self.now
         if relation.invalid_at is not None and end > relation.invalid_at:
             self._refuse_beside(relation, end, may_end)
-        return self._closed(relation, end, why=why, fields=fields)
+        return self._closed(relation, end, why=why)
 
     def has_ended(self, relation: Relation) -> bool:
         """Tell whether a fact was closed or is over."""
@@ -71,11 +68,7 @@ class EndWrites(Writes):
     def withdraw_end(
         self, relation_id: str, *, may_end: MayEnd = has_its_readers, why: JsonObject | None = None
     ) -> Relation:
-        """Withdraw an announced end, if any. Parameters are as in `end_relation`.
-
-        Raises:
-            Conflict: It has ended, or the next single-valued fact begins at its end or later.
-        """
+        """Withdraw an announced end, if any. Conflict if it has passed, or the next single-valued fact follows."""
         relation = self._there(relation_id)
         if self.has_ended(relation):
             raise Conflict(
@@ -122,27 +115,14 @@ class EndWrites(Writes):
             raise NotFound(f"Relation {relation_id} does not exist.")
         return relation
 
-    def _closed(
-        self,
-        relation: Relation,
-        invalid_at: datetime,
-        *,
-        why: JsonObject | None = None,
-        fields: JsonObject | None = None,
-    ) -> Relation:
+    def _closed(self, relation: Relation, invalid_at: datetime, *, why: JsonObject | None = None) -> Relation:
         end = max(invalid_at, relation.valid_at)
         # Only a given end can lie ahead, not one of a clock that was set back.
         is_announced = invalid_at > self.now and end > relation.valid_at
-        return self._set_end(relation, end, is_closed=not is_announced, why=why, fields=fields)
+        return self._set_end(relation, end, is_closed=not is_announced, why=why)
 
     def _set_end(
-        self,
-        relation: Relation,
-        invalid_at: datetime | None,
-        *,
-        is_closed: bool = False,
-        why: JsonObject | None = None,
-        fields: JsonObject | None = None,
+        self, relation: Relation, invalid_at: datetime | None, *, is_closed: bool = False, why: JsonObject | None = None
     ) -> Relation:
         identity = self._here | {"relation": relation.id}
         before = self._run(_last_change, identity).scalar()
@@ -158,7 +138,7 @@ class EndWrites(Writes):
         if said != relation.provenance:
             values["provenance"] = dump_json(said)
         self._run(_end.values(values), identity)
-        self._record(relation_entry(relation, "update", fields, revision=2))
+        self._record(relation_entry(relation, "update", None, revision=2))
         return to_relation(self._run(_by_ids, self._here | {"ids": [relation.id]}).one())
 
     def _remember_end(self, relation: Relation, known_from: datetime, known_to: datetime) -> None:

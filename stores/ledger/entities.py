@@ -11,9 +11,9 @@ from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, field_names, fields_of, here
 from stores.ledger.damage import sound
-from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
+from stores.ledger.encoding import check_id, key_of, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.json_sql import AsJson, insert_rows, listed
+from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     Brief,
@@ -95,8 +95,6 @@ _by_prefix = (
 
 
 _DRAFTED = field_names(EntityDraft)
-FEW = 20
-"""More are fetched as JSON."""
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
 _counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
 _counts_visible = _counts.where(among(_table.c.visibility, "visibility"))
@@ -129,20 +127,12 @@ class EntityReads(Store):
 
     def entities(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Entity]:
         """Return the existing, readable entities by id."""
-        ids = list(dict.fromkeys(entity_ids))
-        rows: Sequence[Sequence[Any]]
-        if len(ids) > FEW:
-            values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-            rows = self._packed(_entities_by_ids, values)
-        else:
-            rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
+        rows = self._packed(_entities_by_ids, {"organization": organization_id, "ids": json_list(entity_ids)})
         return {entity.id: entity for entity in sound(rows, to_entity)}
 
     def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
         """Return the existing, readable entities by id, without their long texts."""
-        ids = list(dict.fromkeys(entity_ids))
-        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        rows = self._packed(_briefs_by_ids, values) if ids else []
+        rows = self._packed(_briefs_by_ids, {"organization": organization_id, "ids": json_list(entity_ids)})
         return {brief.id: brief for brief in sound(rows, to_brief)}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
@@ -187,11 +177,8 @@ class EntityReads(Store):
 
     def entity_counts(self, organization_id: str, visibility: frozenset[str] | None = None) -> dict[str, int]:
         """Count entities by type: all, or the visible ones."""
-        if visibility is None:
-            rows = self._all(_counts, {"organization": organization_id})
-        else:
-            rows = self._all(_counts_visible, {"organization": organization_id, "visibility": sorted(visibility)})
-        return {row[0]: row[1] for row in rows}
+        values = {"organization": organization_id, "visibility": sorted(visibility or ())}
+        return {row[0]: row[1] for row in self._all(_counts if visibility is None else _counts_visible, values)}
 
 
 class EntityWrites(Writes):
@@ -212,22 +199,15 @@ class EntityWrites(Writes):
             return to_entity((*row[:7], "[]", "[]", "{}", *row[10:]))
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
-        ids = list(dict.fromkeys(entity_ids))
-        rows: Sequence[Sequence[Any]]
-        if len(ids) > FEW:
-            values = self._here | {"ids": dump_json(list[Any](ids))}
-            rows = unpacked(self._run(_entities_by_ids, values).first())
-        else:
-            rows = self._run(_by_ids, self._here | {"ids": ids}).all() if ids else ()
+        rows = unpacked(self._run(_entities_by_ids, self._here | {"ids": json_list(entity_ids)}).first())
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def written_since(self, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int) -> list[str]:
-        values = _since(after, types, visibility, limit) | self._here
+        values = self._here | {"after": after, "types": sorted(types), "visibility": sorted(visibility), "limit": limit}
         return list(dict.fromkeys(row.record_id for row in self._run(_written_since, values)))
 
     def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
-        values = self._here | {"ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
-        rows = unpacked(self._run(_outlines_by_ids, values).first())
+        rows = unpacked(self._run(_outlines_by_ids, self._here | {"ids": json_list(entity_ids)}).first())
         return {row[0]: Outline._make(row) for row in rows}
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
@@ -266,7 +246,7 @@ class EntityWrites(Writes):
         fields: JsonObject | None = None,
     ) -> Entity:
         """Store the result of `change` as the next revision; id, source and creation time stay."""
-        current = self._current(entity_id, expected_revision)
+        current = self._expected(entity_id, self.entity(entity_id), expected_revision)
         changed = replace(
             change(current),
             organization_id=current.organization_id,
@@ -292,9 +272,6 @@ class EntityWrites(Writes):
             self._run(_unlabel, identity)
             insert_rows(self._connection, _labels, labels)
 
-    def _current(self, entity_id: str, expected_revision: int | None) -> Entity:
-        return self._expected(entity_id, self.entity(entity_id), expected_revision)
-
     def _expected(self, entity_id: str, current: Entity | None, expected_revision: int | None) -> Entity:
         if current is None:
             raise NotFound(f"Entity {entity_id} does not exist.")
@@ -314,10 +291,6 @@ class EntityWrites(Writes):
             created_at=self.now,
             updated_at=self.now,
         )
-
-
-def _since(after: int, types: frozenset[str], visibility: frozenset[str], limit: int) -> dict[str, Any]:
-    return {"after": after, "types": sorted(types), "visibility": sorted(visibility), "limit": limit}
 
 
 def _entry(entity: Entity, fields: JsonObject | None) -> Entry:

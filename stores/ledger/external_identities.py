@@ -29,14 +29,11 @@ class Links(Store):
         return self._one(_by_link, {"provider": provider, "subject": subject}, to_user)
 
     def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
-        """Link a provider's account to an existing user; return the user.
+        """Link a provider's account to an existing user, and set `codehost_id` if it is the code host; return the user.
 
-        With `vouched` the provider vouches for the user's address: the address is verified, and the account reclaimed
-        if it was not (`stores/ledger/reclaiming.py`). A link to the code host also sets `codehost_id`.
-
-        Raises:
-            Conflict: The account has a user already, or the user another code-host account; with `vouched`, the
-                address is not that of the link.
+        With `vouched` the provider vouches for the user's address: the address is verified, and the account
+        reclaimed if it was not. Conflict if the account is another user's, the user has another one, or the
+        address differs.
         """
         with self._database.write() as connection:
             account = lock_account(connection, link.user_id)

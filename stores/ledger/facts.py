@@ -77,9 +77,9 @@ class Recorded(NamedTuple):
 
 
 class RelationWrites(EndWrites):
-    def add_relation(self, draft: RelationDraft, *, fields: JsonObject | None = None) -> Relation:
+    def add_relation(self, draft: RelationDraft) -> Relation:
         """Store a fact, or return the same one (name, ends, visibility, dates)."""
-        return self.record_relations([draft], fields=fields)[0].relation
+        return self.record_relations([draft])[0].relation
 
     def record_relations(
         self,

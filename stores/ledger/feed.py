@@ -101,10 +101,7 @@ class FeedReads(Store):
         return self._position(self._first(_head, {"organization": organization_id}), organization_id)
 
     def changes(self, organization_id: str, after: int, limit: int) -> list[Change]:
-        """Return the changes after a sequence number, in order.
-
-        Pruned rows are silently absent: ask `batch_at` first.
-        """
+        """Return the changes after a sequence number, in order. Pruned ones are absent: ask `batch_at` first."""
         values = {"organization": organization_id, "after": after, "limit": limit}
         changes = [_to_change(row) for row in self._packed(_packed_after, values)]
         return sorted(changes, key=attrgetter("sequence"))
@@ -116,10 +113,7 @@ class FeedReads(Store):
         return (found[0], found[1] or 0) if found else (0, 0)
 
     def batch_at(self, organization_id: str, sequence: int) -> str | None:
-        """Return the batch of a sequence number; None if pruned or above the head.
-
-        A follower of another batch must rebuild.
-        """
+        """Return the batch of a sequence number; None if pruned or above the head. Others must rebuild."""
         head = self._first(_head, {"organization": organization_id})
         if head is None:
             return None

@@ -26,8 +26,8 @@ from sqlalchemy import (
 from stores.ledger import schema
 from stores.ledger.columns import beside, here
 from stores.ledger.damage import sound
-from stores.ledger.encoding import dump_json, optional_instant, to_micros
-from stores.ledger.json_sql import AsJson, listed
+from stores.ledger.encoding import optional_instant, to_micros
+from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.relation_history import believed, expired_then, invalid_then
 from stores.ledger.relations import NO_LIMIT, SUPERSEDES, readable_end, relation_columns, to_relation
 from stores.ledger.rows import Values
@@ -112,11 +112,10 @@ class HistoryReads(Store):
         self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None
     ) -> dict[str, str]:
         """Return entity names by id, of a moment or now."""
-        ids = list(dict.fromkeys(entity_ids))
-        values: Values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        values: Values = {"organization": organization_id, "ids": json_list(entity_ids)}
         if as_of is None:
-            return dict(self._packed(_names_now, values)) if ids else {}
-        return dict(self._packed(_names_then, values | {"at": to_micros(as_of)})) if ids else {}
+            return dict(self._packed(_names_now, values))
+        return dict(self._packed(_names_then, values | {"at": to_micros(as_of)}))
 
 
 def _recalled(row: Sequence[Any]) -> Recalled:

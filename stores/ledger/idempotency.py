@@ -84,11 +84,7 @@ class Idempotency(Store):
     """Claims are kept for 24 hours."""
 
     def claim(self, request: KeyedRequest, holder: str) -> Claim | Replay:
-        """Claim a request, or return its stored answer.
-
-        Raises:
-            Conflict: The key was used with another body, its request is running, or its answer is missing.
-        """
+        """Claim a request, or return its answer; Conflict for another body, while it runs, and without one."""
         check_text((request.organization_id, request.key))
         values = self._new_row(request, holder)
         with self._database.write() as connection:
@@ -174,11 +170,7 @@ class Idempotency(Store):
 
 
 def apply_claim(writing: Writing, claim: Claim) -> None:
-    """Mark the request as done, in its own transaction.
-
-    Raises:
-        Conflict: The claim was released, has expired, or was applied before.
-    """
+    """Mark the request as done, in its own transaction; Conflict if the claim does not hold any more."""
     identity = _identity_of(claim)
     if claim.organization_id != writing.organization_id or writing.run(_apply, identity).rowcount != 1:
         raise Conflict("The request took too long and lost its Idempotency-Key; nothing was changed.")

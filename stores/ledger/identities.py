@@ -134,10 +134,7 @@ class Identities(Store):
     """Reads for authorization. Roles are the present ones."""
 
     def identity(self, user_id: str, organization_id: str, session_id: str | None) -> Identity | None:
-        """Return a caller's present identity, in one query.
-
-        None if user, membership or organization is gone, or the session (if given) is not valid there.
-        """
+        """Return a caller's present identity, if the membership and the session (if given) hold, in one query."""
         with self._database.read() as connection:
             return self._identity(connection, user_id, organization_id, session_id)
 

@@ -81,9 +81,7 @@ class Invitations(OrganizationStore):
     def accept(self, token_hash: str, user_id: str, audit: AuditDraft | None = None) -> Invitation:
         """Spend an invitation, once: make the user a member.
 
-        Raises:
-            InvalidRequest: The token is invalid, for another address, or the inviter lost the right.
-            Conflict: The user is a member already; the invitation stays.
+        InvalidRequest if it does not hold or is for another address, Conflict for a member: then it stays.
         """
         with self._database.write() as connection:
             now = self._clock()

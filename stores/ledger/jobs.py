@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, func, insert, select, tuple_, update
 
@@ -11,11 +10,11 @@ from stores.clock import Clock
 from stores.errors import Conflict
 from stores.jobs import Job, JobDraft, JobNotice, JobState
 from stores.ledger import schema
-from stores.ledger.columns import columns_of
-from stores.ledger.encoding import check_id, check_keys, dump_json, load_object, optional_instant, to_micros
+from stores.ledger.columns import columns_of, reader
+from stores.ledger.encoding import check_id, check_keys, dump_json, optional_instant, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.rows import Values
-from stores.ledger.store import Cells, Store
+from stores.ledger.store import Store
 from stores.ledger.writing import Writes, Writing
 from stores.records import JsonObject
 
@@ -25,7 +24,7 @@ JOBS_KEPT = timedelta(hours=24)
 JobListener = Callable[[JobNotice], None]
 
 _jobs = schema.jobs
-_columns = columns_of(_jobs, Job)
+_columns, _to_job = columns_of(_jobs, Job), reader(Job)
 _of_organization = _jobs.c.organization_id == bindparam("organization")
 _one = (_of_organization, _jobs.c.id == bindparam("job"))
 _locked = select(*_columns).where(*_one).with_for_update()
@@ -205,10 +204,3 @@ def _require(connection: Connection, job: Job) -> Job:
 def _changed(connection: Connection, job: Job, values: Values) -> Job:
     identity = {"organization": job.organization_id, "job": job.id}
     return _to_job(connection.execute(_update.values(values), identity).one())
-
-
-def _to_job(row: Cells) -> Job:
-    cells: dict[str, Any] = dict(row._mapping)
-    cells |= {name: optional_instant(cells[name]) for name in ("due_at", "created_at", "started_at", "finished_at")}
-    cells |= {name: cells[name] and load_object(cells[name]) for name in ("payload", "result")}
-    return Job(**cells)

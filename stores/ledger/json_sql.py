@@ -1,6 +1,6 @@
 """Many values in one statement: JSON in SQL, and bulk inserts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
 from operator import itemgetter
@@ -10,14 +10,12 @@ from sqlalchemy import Connection, Select, Table, Text, bindparam, column, inser
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
+from stores.ledger.encoding import dump_json
 from stores.ledger.rows import Values
 
 
 class AsJson(FunctionElement[str]):
-    """Aggregate all rows to one JSON list of lists.
-
-    The driver releases the GIL after each row, and waits to get it back.
-    """
+    """Aggregate all rows to one JSON list of lists: the driver releases and awaits the GIL for each row."""
 
     type = Text()
     inherit_cache = True
@@ -52,15 +50,17 @@ def listed(name: str) -> Select[Any]:
     return select(_JsonTexts(bindparam(name, type_=Text)).table_valued(column("value", Text)).c.value)
 
 
+def json_list(texts: Iterable[str]) -> str:
+    """Return the distinct texts as the value of a `listed` parameter."""
+    return dump_json(list[Any](dict.fromkeys(texts)))
+
+
 ROWS = 64
 """Rows per statement on SQLite, below its limit on parameters."""
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
-    """Insert rows with the same columns.
-
-    SQLite's driver releases the GIL for each statement, so many rows share one.
-    """
+    """Insert rows with the same columns, many by one statement: SQLite's driver releases the GIL for each."""
     if not rows:
         return
     if connection.dialect.name != "sqlite":

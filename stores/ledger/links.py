@@ -7,9 +7,9 @@ from sqlalchemy import Select, and_, bindparam, literal, select, union_all
 
 from stores.ledger import schema
 from stores.ledger.columns import here
-from stores.ledger.encoding import dump_json, to_micros
+from stores.ledger.encoding import to_micros
 from stores.ledger.filters import EntityQuery
-from stores.ledger.json_sql import AsJson, listed
+from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.listing import conditions
 from stores.ledger.relations import present, readable_end
 from stores.ledger.store import Store
@@ -76,10 +76,7 @@ class SurroundingReads(Store):
     def links_to_matching(
         self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
     ) -> list[Link]:
-        """Return present facts between an entity and those matching a query, by `valid_at` descending.
-
-        A name and direction of a pair may repeat. Cost: the entity's facts.
-        """
+        """Return present facts between an entity and those matching a query, by `valid_at` descending."""
         parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
         if not parts:
             return []
@@ -90,23 +87,16 @@ class SurroundingReads(Store):
     def links_around(
         self, organization_id: str, entity_ids: Iterable[str], *, visibility: frozenset[str], limit: int
     ) -> dict[str, list[Link]]:
-        """Return the latest `limit` visible relations of each entity and direction, by entity id.
-
-        Self-loops are left out. Cost: ids times limit, even at a hub.
-        """
-        ids = sorted(set(entity_ids))
-        if not ids:
-            return {}
+        """Return the latest `limit` visible relations of each entity and direction, but no loops, by entity."""
         values = {
             "organization": organization_id,
-            "ids": dump_json(list[Any](ids)),
-            "visibility": dump_json(list[Any](sorted(visibility))),
+            "ids": json_list(entity_ids),
+            "visibility": json_list(visibility),
             "at": to_micros(self._clock()),
             "limit": limit,
         }
-        rows = self._packed(_around, values)
         found: dict[str, list[Link]] = {}
-        there = [row for row in rows if row[1] is not None]
+        there = [row for row in self._packed(_around, values) if row[1] is not None]
         for origin, other, name, way, *_ in sorted(there, key=lambda row: (-row[4], row[5])):
             found.setdefault(origin, []).append(Link(other, name, way))
         return found

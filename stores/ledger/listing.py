@@ -5,28 +5,29 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, column, func, or_, select
 
 from stores.clock import Clock
 from stores.errors import ValidationFailed
-from stores.event_times import CAPTURED_AT, recent_at
+from stores.event_times import CAPTURED_AT, Times, recent_at
 from stores.language.wording import plain
 from stores.ledger import schema
 from stores.ledger.columns import KeyText, here
 from stores.ledger.damage import DAMAGE
-from stores.ledger.encoding import check_text, dump_json, from_micros, key_of, load_object, to_micros
+from stores.ledger.encoding import check_text, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.json_sql import AsJson, listed
+from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.relations import holds, present, readable_end
 from stores.ledger.row_cache import Facets, RecordStatus, RowCache
 from stores.ledger.rows import Brief
-from stores.records import Entity, JsonObject
+from stores.records import Entity
 
+Row = TypeVar("Row", Entity, Brief)
 _table = schema.entities
 _labels = schema.entity_labels
 _relations = schema.relations
@@ -90,19 +91,15 @@ class StatusReads(EntityReads):
         visibility: frozenset[str],
         as_of: datetime | None = None,
     ) -> set[str]:
-        """Return the entities superseded now or at a time.
-
-        The relation and its source must be visible, with `as_of` also then.
-        """
-        ids = sorted(set(entity_ids))
-        if not ids:
-            return set()
+        """Return the entities superseded now or at a time, by visible relations from entities visible now and then."""
         values = {
             "organization": organization_id,
-            "ids": dump_json(list[Any](ids)),
-            "visibility": dump_json(list[Any](sorted(visibility))),
+            "ids": json_list(entity_ids),
+            "visibility": json_list(visibility),
             "at": to_micros(self._clock() if as_of is None else as_of),
         }
+        if values["ids"] == "[]":
+            return set()
         found = self._all(_retired_now if as_of is None else _retired_then, values)
         if as_of is None or not found:
             return {row.target_id for row in found}
@@ -122,31 +119,18 @@ class StatusReads(EntityReads):
             found = {each for each in found if (named.get(each) in there) != query.no_epic}
         for kind, words in (("tag", query.tags), ("language", query.languages)):
             if words and found:
-                found = self._with_label(organization_id, found, kind, words)
+                labels = {"kind": kind, "labels": json_list(_keys(words))}
+                values = labels | {"organization": organization_id, "ids": json_list(found)}
+                found = {row.entity_id for row in self._all(_labelled_among, values)}
         return found
 
     def tagged(self, organization_id: str, tags: Iterable[str]) -> set[str]:
         """Return the records with one of these tags, whoever may read them."""
         return {row.entity_id for row in self._all(_labelled(organization_id, "tag", tags), {})}
 
-    def _with_label(self, organization_id: str, ids: Iterable[str], kind: str, words: Iterable[str]) -> set[str]:
-        values = {
-            "organization": organization_id,
-            "ids": dump_json(list[Any](sorted(ids))),
-            "kind": kind,
-            "labels": dump_json(list[Any](sorted({key_of(word) for word in words}))),
-        }
-        return {row.entity_id for row in self._all(_labelled_among, values)}
-
     def _read_rows(self, organization_id: str, ids: list[str]) -> list[RecordStatus]:
-        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        values = {"organization": organization_id, "ids": json_list(ids)}
         return [_status(row) for row in self._packed(_by_ids, values)]
-
-
-class _Times(NamedTuple):
-    metadata: JsonObject
-    created_at: datetime
-    updated_at: datetime
 
 
 def _status(row: Sequence[Any]) -> RecordStatus:
@@ -157,7 +141,7 @@ def _status(row: Sequence[Any]) -> RecordStatus:
 
 def _recent(metadata: str, updated_us: int, created_us: int) -> int:
     try:
-        return to_micros(recent_at(_Times(load_object(metadata), from_micros(created_us), from_micros(updated_us))))
+        return to_micros(recent_at(Times(load_object(metadata), from_micros(created_us), from_micros(updated_us))))
     except DAMAGE:
         return updated_us
 
@@ -190,16 +174,11 @@ class Listing(StatusReads):
     def list_entities(self, organization_id: str, query: EntityQuery) -> tuple[list[Entity], int]:
         """Return one page and the number of matches; ties are broken by id."""
         page, total = self._listed(organization_id, query)
-        entities = self.entities(organization_id, page)
-        # Skip entities hidden or erased since the first read.
-        shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
-        return shown, total
+        return _shown(page, query, self.entities(organization_id, page)), total
 
     def list_briefs(self, organization_id: str, query: EntityQuery) -> tuple[list[Brief], int]:
         page, total = self._listed(organization_id, query)
-        briefs = self.briefs(organization_id, page)
-        shown = [briefs[each] for each in page if each in briefs and briefs[each].visibility in query.visibility]
-        return shown, total
+        return _shown(page, query, self.briefs(organization_id, page)), total
 
     def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
         if query.sort_by in _PLACES and not query.search and (found := self._labelled(organization_id, query)):
@@ -229,6 +208,11 @@ class Listing(StatusReads):
         return None
 
 
+def _shown(page: Sequence[str], query: EntityQuery, found: Mapping[str, Row]) -> list[Row]:
+    # Some may be hidden or erased since the first read.
+    return [found[each] for each in page if each in found and found[each].visibility in query.visibility]
+
+
 def _few(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[str]:
     # The inner limit makes SQLite sort the matches instead of walking the index of the order.
     found = select(_table.c.id, _SORT_COLUMNS[query.sort_by].label("place")).where(matching).limit(FEW).subquery()
@@ -241,13 +225,10 @@ def _count(connection: Connection, matching: ColumnElement[bool]) -> int:
     return connection.execute(select(func.count()).select_from(_table).where(matching)).scalar_one()
 
 
-def _order(query: EntityQuery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
-    key, tie = _SORT_COLUMNS[query.sort_by], _table.c.id
-    return (key, tie) if query.sort_order == "asc" else (key.desc(), tie.desc())
-
-
 def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[str]:
-    page = select(_table.c.id).where(matching).order_by(*_order(query))
+    order = (_SORT_COLUMNS[query.sort_by], _table.c.id)
+    ordered = order if query.sort_order == "asc" else [column.desc() for column in order]
+    page = select(_table.c.id).where(matching).order_by(*ordered)
     return list(connection.execute(page.limit(query.limit).offset(query.offset)).scalars())
 
 
@@ -280,24 +261,17 @@ def conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnEleme
     yield from _text_conditions(organization_id, query)
 
 
-def _epics(organization_id: str, query: EntityQuery, epic_id: str | None = None) -> Select[tuple[str]]:
-    columns = _epics_table.c
-    there = select(columns.id).where(
-        columns.organization_id == organization_id,
-        columns.type_key == "epic",
-        columns.visibility.in_(sorted(query.visibility)),
-    )
-    return there if epic_id is None else there.where(columns.id == epic_id)
-
-
 def _place_conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
-    columns = _table.c
+    columns, epic = _table.c, _epics_table.c
+    epics = select(epic.id).where(
+        epic.organization_id == organization_id, epic.type_key == "epic", epic.visibility.in_(sorted(query.visibility))
+    )
     if query.project_ids:
         yield columns.project_id.in_(sorted(set(query.project_ids)))
     if query.epic is not None:
-        yield and_(columns.epic_id == query.epic, _epics(organization_id, query, query.epic).exists())
+        yield and_(columns.epic_id == query.epic, epics.where(epic.id == query.epic).exists())
     if query.no_epic:
-        without = or_(columns.epic_id.is_(None), columns.epic_id.not_in(_epics(organization_id, query)))
+        without = or_(columns.epic_id.is_(None), columns.epic_id.not_in(epics))
         yield and_(columns.type_key == "task", without)
     if not query.include_archived and "archived" not in _keys(query.statuses):
         yield columns.status_key != "archived"

@@ -55,11 +55,7 @@ class Members(OrganizationStore):
             insert_membership(connection, to_micros(self._clock()), user_id, organization_id, role)
 
     def set_member_role(self, organization_id: str, user_id: str, role: Role, **act: Unpack[Act]) -> Role:
-        """Change a member's role and return the one before, also audited.
-
-        Raises:
-            Conflict: It is the last owner, or the user's personal organization.
-        """
+        """Change a role and return the one before, also audited. Conflict for the last owner and at home."""
         with self._database.write() as connection:
             now = self._clock()
             organization, before = _locked(connection, now, organization_id, user_id, act)
@@ -87,11 +83,7 @@ class Members(OrganizationStore):
             return before
 
     def remove_member(self, organization_id: str, user_id: str, **act: Unpack[Act]) -> Role:
-        """End a membership with all that depends on it, and return its role.
-
-        Raises:
-            Conflict: It is the last owner, or the user's personal organization.
-        """
+        """End a membership and return its role. Conflict for the last owner and at home."""
         with self._database.write() as connection:
             now = self._clock()
             organization, before = _locked(connection, now, organization_id, user_id, act)
@@ -115,11 +107,7 @@ class Members(OrganizationStore):
 
 
 def end_membership(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
-    """End a membership of a locked organization.
-
-    Project roles, teams, spaces, sign-ins, API keys, pending invitations by and to the member, and ownership of created
-    projects end with it.
-    """
+    """End a membership of a locked organization with the roles, credentials and invitations that depend on it."""
     connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
     created = (_projects.c.organization_id == organization_id, _projects.c.creator_id == user_id)
     connection.execute(update(_projects).where(*created).values(creator_id=""))

@@ -12,10 +12,10 @@ from stores.ledger import schema
 from stores.ledger.citations import CitationReads, CitationWrites
 from stores.ledger.columns import among, beside, columns_of, here, reader, to_values
 from stores.ledger.damage import DAMAGE, damaged, sound
-from stores.ledger.encoding import check_keys, check_text, dump_json, key_of
+from stores.ledger.encoding import check_keys, check_text, key_of
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.json_sql import AsJson, insert_rows, listed
+from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
 from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, Values, entity_columns, to_entity
 from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
@@ -110,11 +110,7 @@ class MemoryReads(CitationReads):
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
         """Return the outcomes of archived or promoted raw memories."""
-        ids = list(memory_ids)
-        if not ids:
-            return {}
-        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        found = self._packed(_outcomes, values)
+        found = self._packed(_outcomes, {"organization": organization_id, "ids": json_list(memory_ids)})
         return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
@@ -173,8 +169,8 @@ class MemoryWrites(CitationWrites):
 
     def made_of(self, record_ids: Iterable[str]) -> list[Entity]:
         """Return the records that name one of these as their source."""
-        rows = (row for ids in in_chunks(record_ids) for row in self._run(_made_of, _named(self.organization_id, ids)))
-        return sound(rows, to_entity)
+        chunks = ([key_of(each) for each in ids] for ids in in_chunks(record_ids))
+        return sound((row for keys in chunks for row in self._run(_made_of, self._here | {"ids": keys})), to_entity)
 
     def memories_of(self, entity_id: str) -> list[RawMemory]:
         values = self._here | {"entity": entity_id}
@@ -201,11 +197,9 @@ class MemoryWrites(CitationWrites):
         entity = self._records.update_entity(changed.id, lambda _: changed)
         return self._store(RawMemory(entity, replace(self._present(changed.id).capture, **said)), [*said])
 
-    def correct_memory(
-        self, changed: Entity, lifecycle: JsonObject, *, expected_revision: int | None = None
-    ) -> RawMemory:
-        """Store the next revision of a raw memory, with its lifecycle; raise Conflict at another revision."""
-        entity = self._records.update_entity(changed.id, lambda _: changed, expected_revision=expected_revision)
+    def correct_memory(self, changed: Entity, lifecycle: JsonObject) -> RawMemory:
+        """Store the next revision of a raw memory, with its lifecycle."""
+        entity = self._records.update_entity(changed.id, lambda _: changed)
         told = replace(self._present(changed.id).capture, content_hash=content_hash(entity.content))
         memory = RawMemory(entity, replace(told, lifecycle=lifecycle))
         return self._store(memory, ("content_hash", "lifecycle"))
@@ -241,10 +235,6 @@ class MemoryWrites(CitationWrites):
         self._record(
             Entry("capture", entity.id, operation, entity.revision, entity.entity_type, entity.visibility, fields)
         )
-
-
-def _named(organization_id: str, ids: Sequence[str]) -> Values:
-    return {"organization": organization_id, "ids": [key_of(each) for each in ids]}
 
 
 def _values(memory_id: str, capture: Capture) -> Values:

@@ -100,11 +100,7 @@ _resets = password_resets
 
 class Resets(Store):
     def create_password_reset(self, user_id: str, token_hash: str, expires_at: datetime, again: bool = False) -> bool:
-        """Store the hash of a reset token; return whether to mail it.
-
-        False within `RESET_EVERY` of the last one, unless that mail is sent `again`. Earlier tokens stay valid: nobody
-        can void another one's mail.
-        """
+        """Store the hash of a reset token; return whether to mail it: not within `RESET_EVERY`, unless `again`."""
         check_id(token_hash)
         now = self._clock()
         with self._database.write() as connection:
@@ -135,12 +131,10 @@ class Resets(Store):
         return self._one(statement, {}, to_user)
 
     def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
-        """Spend a token: replace the password, end all sign-ins; return the user.
+        """Spend a token: replace the password, end all sign-ins, verify the address; return the user.
 
-        The address is verified, and the account reclaimed if it was not.
-
-        Raises:
-            InvalidRequest: `invalid_reset_token`: the token is unknown, spent or expired.
+        The account is reclaimed if the address was not verified. InvalidRequest (`invalid_reset_token`) for a
+        token that does not hold.
         """
         with self._database.write() as connection:
             now = self._clock()

@@ -24,10 +24,10 @@ from sqlalchemy import (
 
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
-from stores.ledger.columns import among, field_names, here
+from stores.ledger.columns import field_names, here
 from stores.ledger.damage import DAMAGE, damaged, sound
-from stores.ledger.encoding import dump_json, from_micros, load_object, optional_instant, to_micros
-from stores.ledger.json_sql import AsJson, listed
+from stores.ledger.encoding import from_micros, load_object, optional_instant, to_micros
+from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.relation_history import unended
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
@@ -134,13 +134,9 @@ def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Selec
 
 touching_now = _touching(present())
 _readable_now = _touching(present(), readable=True)
-_readable_then = _touching(holds(), readable=True)
 
 
 _packed_by_ids = select(AsJson(*relation_columns())).where(_of_organization, _table.c.id.in_(listed("ids")))
-_ends = select(_table.c.source_id, _table.c.target_id).where(
-    _of_organization, or_(among(_table.c.source_id), among(_table.c.target_id))
-)
 _ids = select(_table.c.id).where(_of_organization)
 NO_LIMIT = 2**31 - 1
 
@@ -218,18 +214,11 @@ _linked = select(_origin).where(
 
 class RelationReads(Store):
     def readable_relations_of(
-        self,
-        organization_id: str,
-        entity_id: str,
-        *,
-        visibility: frozenset[str],
-        at: datetime | None = None,
-        limit: int,
+        self, organization_id: str, entity_id: str, *, visibility: frozenset[str], limit: int
     ) -> list[Relation]:
-        """Return the latest visible relations with visible other ends at a time (None: now)."""
-        values = {"organization": organization_id, "entity": entity_id, "limit": limit, "at": self._micros(at)}
-        statement = _readable_now if at is None else _readable_then
-        return sound(self._all(statement, values | {"visibility": sorted(visibility)}), to_relation)
+        """Return the latest visible relations with visible other ends that hold now."""
+        values = {"organization": organization_id, "entity": entity_id, "limit": limit, "at": to_micros(self._clock())}
+        return sound(self._all(_readable_now, values | {"visibility": sorted(visibility)}), to_relation)
 
     def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
         """Return a page of relations, latest first, and their number, up to `COUNTED`."""
@@ -239,7 +228,7 @@ class RelationReads(Store):
             "entity": query.entity_id,
             "visibility": sorted(query.visibility),
             "name": query.name,
-            "at": self._micros(None),
+            "at": to_micros(self._clock()),
         }
         end = query.offset + query.limit
         rows = self._all(
@@ -251,18 +240,13 @@ class RelationReads(Store):
 
     def by_ids(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         """Return the existing, readable relations by id."""
-        ids = list(dict.fromkeys(relation_ids))
-        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        rows = self._packed(_packed_by_ids, values) if ids else ()
+        rows = self._packed(_packed_by_ids, {"organization": organization_id, "ids": json_list(relation_ids)})
         return {relation.id: relation for relation in sound(rows, to_relation)}
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
         """Return the entities with any relation, even an ended one."""
-        values = {"organization": organization_id, "ids": dump_json(list[Any](sorted(set(entity_ids))))}
+        values = {"organization": organization_id, "ids": json_list(entity_ids)}
         return {row[0] for row in self._all(_linked, values)}
 
     def relation_ids(self, organization_id: str) -> set[str]:
         return {row[0] for row in self._all(_ids, {"organization": organization_id})}
-
-    def _micros(self, at: datetime | None) -> int:
-        return to_micros(self._clock() if at is None else at)

@@ -56,26 +56,15 @@ class Sessions(Store):
         return [to_session(row) for row in rows]
 
     def rotate_session(
-        self,
-        session_id: str,
-        old_refresh_id: str,
-        new_refresh_id: str,
-        now: datetime,
-        *,
-        expires_at: datetime | None = None,
+        self, session_id: str, old_refresh_id: str, new_refresh_id: str, now: datetime
     ) -> Session | RotationRefusal:
-        """Replace the refresh token of a session, once; `expires_at` prolongs it.
-
-        An old token may be stolen: the whole session is revoked.
-        """
+        """Replace the refresh token of a session, once; an old one may be stolen, and revokes the session."""
         rotate = (
             update(_sessions)
             .where(*_alive(session_id, now), _sessions.c.refresh_id == old_refresh_id)
             .values(refresh_id=new_refresh_id, last_used_at=to_micros(now))
             .returning(*SESSION_COLUMNS)
         )
-        if expires_at is not None:
-            rotate = rotate.values(expires_at=to_micros(expires_at))
         with self._database.write() as connection:
             row = connection.execute(rotate).first()
             if row is not None:
@@ -94,10 +83,7 @@ class Sessions(Store):
     ) -> Session | None:
         """Move a session to another organization, with a new refresh token; None if it is over.
 
-        `seen` is the new address and program; empty ones stay.
-
-        Raises:
-            NotFound: The user is no member of the organization.
+        `seen` is the new address and program; empty ones stay. NotFound if the user is no member.
         """
         with self._database.write() as connection:
             now = self._clock()

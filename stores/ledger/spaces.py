@@ -95,11 +95,7 @@ class Spaces(OrganizationStore):
         return [_to_member(row) for row in self._all(_members_of, _where(organization_id, space_id))]
 
     def edit(self, organization_id: str, space_id: str, change: SpaceChange, **act: Unpack[Act]) -> MemorySpace:
-        """Change and return a space.
-
-        Raises:
-            Forbidden: Its scope is not enabled, so it cannot be switched on.
-        """
+        """Change and return a space; Forbidden if it is to be switched on and its scope is not enabled."""
         check_text((change.name, change.description))
         with self._changing(organization_id, **act) as connection:
             before = _there(connection, organization_id, space_id)
@@ -111,11 +107,7 @@ class Spaces(OrganizationStore):
     def put_member(
         self, organization_id: str, space_id: str, draft: MemberDraft, actor_id: str, **act: Unpack[Act]
     ) -> SpaceMember:
-        """Add or replace a member of a space; return it.
-
-        Raises:
-            Conflict: The space is disabled; the message is the reason.
-        """
+        """Add or replace a member of a space; Conflict, with the reason, if it is disabled."""
         for word in (draft.principal_type, draft.principal_id, draft.role):
             check_id(word)
         with self._changing(organization_id, **act) as connection:

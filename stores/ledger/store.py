@@ -40,7 +40,8 @@ class Store:
         return None if row is None else make(row)
 
     def _packed(self, statement: Executable, values: Mapping[str, Any]) -> list[Any]:
-        return unpacked(self._first(statement, values))
+        """Return the rows of an `AsJson` query, without asking for an empty list of ids."""
+        return [] if values.get("ids") == "[]" else unpacked(self._first(statement, values))
 
 
 def unpacked(found: Cells | None) -> list[Any]:

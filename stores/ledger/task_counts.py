@@ -13,7 +13,7 @@ from stores.ledger.columns import among, beside, here
 from stores.ledger.damage import sound
 from stores.ledger.encoding import from_micros, key_of, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.relations import holds, present
+from stores.ledger.relations import present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store
 from stores.records import Entity
@@ -29,18 +29,18 @@ _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 _hidden = select(_table.c.id).where(here(_table), ~_table.c.visibility.in_(_visible))
 # Hidden ids are read once from an index: looking up both ends of each relation takes twenty times as long.
-_relations_seen = (
+_relation_counts = (
     select(_relations.c.name, func.count())
     .where(
         here(_relations),
         _relations.c.visibility.in_(_visible),
         _relations.c.source_id.not_in(_hidden),
         _relations.c.target_id.not_in(_hidden),
+        present(),
     )
     .group_by(_relations.c.name)
     .order_by(_relations.c.name)
 )
-_relation_counts, _relation_counts_then = (_relations_seen.where(which) for which in (present(), holds()))
 _tasks = and_(
     here(_table),
     _table.c.project_id == bindparam("project"),
@@ -94,17 +94,11 @@ class TaskTally:
 
 
 class RelationCountReads(Store):
-    def relation_counts(
-        self, organization_id: str, visibility: frozenset[str], *, at: datetime | None = None
-    ) -> dict[str, int]:
-        """Count visible relations by name at a time (None: now)."""
-        values = {
-            "organization": organization_id,
-            "visibility": sorted(visibility),
-            "at": to_micros(self._clock() if at is None else at),
-        }
-        statement = _relation_counts if at is None else _relation_counts_then
-        return {row[0]: row[1] for row in self._all(statement, values)}
+    def relation_counts(self, organization_id: str, visibility: frozenset[str]) -> dict[str, int]:
+        """Count visible relations that hold now, by name."""
+        at = to_micros(self._clock())
+        values = {"organization": organization_id, "visibility": sorted(visibility), "at": at}
+        return {row[0]: row[1] for row in self._all(_relation_counts, values)}
 
 
 class TaskCountReads(Store):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Unpack
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from stores.errors import NotFound
 from stores.ledger import schema
@@ -36,11 +36,9 @@ _members_of = (
     .where(here(_members, "of_organization"), _members.c.team_id == bindparam("of_team"))
     .order_by(_members.c.created_at, _members.c.user_id)
 )
-_projects_of = (
-    select(_projects.c.project_id, _projects.c.role)
-    .where(here(_projects, "of_organization"), _projects.c.team_id == bindparam("of_team"))
-    .order_by(_projects.c.project_id)
-)
+_of_team = (here(_projects, "of_organization"), _projects.c.team_id == bindparam("of_team"))
+_projects_of = select(_projects.c.project_id, _projects.c.role).where(*_of_team).order_by(_projects.c.project_id)
+_grant = (*_of_team, _projects.c.project_id == bindparam("of_project"))
 
 
 class Teams(OrganizationStore):
@@ -127,7 +125,9 @@ class Teams(OrganizationStore):
             before = _role_in(connection, organization_id, team_id, project_id)
             if before is None:
                 raise NotFound("The team has no role in the project.")
-            connection.execute(delete(_projects).where(*_grant(organization_id, team_id, project_id)))
+            connection.execute(
+                delete(_projects).where(*_grant), _values(organization_id, team_id) | {"of_project": project_id}
+            )
             append_audit(connection, self._clock(), detailed(audit, {"from": before}))
             return before
 
@@ -139,17 +139,9 @@ def _there(connection: Connection, organization_id: str, team_id: str) -> Team:
     return _to_team(row)
 
 
-def _grant(organization_id: str, team_id: str, project_id: str) -> list[ColumnElement[bool]]:
-    return [
-        _projects.c.organization_id == organization_id,
-        _projects.c.team_id == team_id,
-        _projects.c.project_id == project_id,
-    ]
-
-
 def _role_in(connection: Connection, organization_id: str, team_id: str, project_id: str) -> ProjectRole | None:
-    found = select(_projects.c.role).where(*_grant(organization_id, team_id, project_id))
-    role: ProjectRole | None = connection.execute(found).scalar()
+    values = _values(organization_id, team_id) | {"of_project": project_id}
+    role: ProjectRole | None = connection.execute(select(_projects.c.role).where(*_grant), values).scalar()
     return role
 
 

@@ -49,11 +49,12 @@ class DeviceLogin:
 
 _columns = columns_of(_devices, DeviceLogin)
 _to_login = reader(DeviceLogin)
-_by_code = select(*_columns).where(
+_waiting = (
     _devices.c.user_code_hash == bindparam("code"),
     _devices.c.state == "pending",
     _devices.c.expires_at > bindparam("now"),
 )
+_by_code = select(*_columns).where(*_waiting)
 _by_device = (
     select(*_columns, _devices.c.state, _devices.c.polled_at)
     .where(_devices.c.device_hash == bindparam("device"), _devices.c.expires_at > bindparam("now"))
@@ -90,11 +91,7 @@ class DeviceLogins(Store):
     """Device logins (RFC 8628)."""
 
     def start(self, login: DeviceLogin) -> None:
-        """Store a waiting device.
-
-        Raises:
-            Conflict: The device code or the user code is taken: make other ones.
-        """
+        """Store a waiting device; Conflict if one of its codes is taken."""
         check_id(login.device_hash)
         check_id(login.user_code_hash)
         with self._database.write() as connection, clashing("The code is taken."):
@@ -148,15 +145,11 @@ class DeviceLogins(Store):
         return _to_login(row) if row.state == "approved" else "access_denied"
 
     def _decide(self, user_code_hash: str, audit: AuditDraft | None, **values: str) -> None:
-        statement = update(_devices).where(
-            _devices.c.user_code_hash == user_code_hash,
-            _devices.c.state == "pending",
-            _devices.c.expires_at > bindparam("now"),
-        )
+        statement = update(_devices).where(*_waiting).values(values)
         with self._database.write() as connection:
             now = self._clock()
             with clashing("", "The user or the organization does not exist."):
-                decided = connection.execute(statement.values(values), {"now": to_micros(now)}).rowcount
+                decided = connection.execute(statement, {"code": user_code_hash, "now": to_micros(now)}).rowcount
             if decided == 0:
                 raise NotFound("No device waits with that code.", remediation="Start the login on the device again.")
             append_audit(connection, now, audit)

@@ -139,20 +139,14 @@ class LexicalIndex:
     def weigh(
         self, text: str, entities: Iterable[Entity], *, visibility: frozenset[str], limit: int, heed_names: bool = True
     ) -> LexicalResult:
-        """Score records that the index does not hold, with its term statistics.
-
-        Takes as long as indexing: about 20,000 short records a second.
-        """
+        """Score records that the index does not hold, by its term statistics: about 20,000 short ones a second."""
         searcher = self._searcher
         question = queries.plan(self._stats(searcher, visibility), text, heed_names=heed_names)
         hits, named = weigh(question, entities)
         return _result(question, LexicalHits.of(hits[:limit]), named)
 
     def around(self, record_ids: Iterable[str], radius: int) -> Alongside:
-        """Return the neighbours at most `radius` places away in a thread.
-
-        All records of a thread have the same visibility key.
-        """
+        """Return the neighbours at most `radius` places away in a thread, whose records have one visibility key."""
         return self._threads.around(map(key_of, record_ids), radius)
 
     def speakers_of(self, record_ids: Iterable[str]) -> list[int]:
@@ -198,10 +192,7 @@ class LexicalIndex:
         limit: int,
         heed_names: bool = True,
     ) -> list[str]:
-        """Return records whose event meets one of the spans, most of the text first.
-
-        Latest events first where none of the words is known.
-        """
+        """Return records whose event meets a span, most of the text first; the latest, if no word is known."""
         searcher = self._searcher
         asked = [(microseconds(start), microseconds(end)) for start, end in spans]
         question = queries.plan(self._stats(searcher, filter.visibility), text, heed_names=heed_names)

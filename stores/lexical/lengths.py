@@ -81,10 +81,7 @@ def as_kept(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def rescored(scores: Numbers, words: Part, tokens: Part) -> Numbers:
-    """Convert Tantivy's BM25 scores to those by the visible average length.
-
-    Assumes an exact token once, and all matching words equally often.
-    """
+    """Correct BM25 scores, assuming an exact token once, and all matching words equally often."""
     of_tokens = tokens.masses / (1 + tokens.norms.written)
     share = np.divide(scores / (K1 + 1) - of_tokens, words.masses, out=np.zeros_like(scores), where=words.masses > 0)
     # A score has 24 bits: for a very frequent term the share may round to 1.

@@ -53,10 +53,7 @@ MOST_READ = 512
 
 
 def numbered(text: str, tokens: Sequence[str] | None = None) -> list[str]:
-    """Return names such as `e4031`, `ws-2026-14`, `gv8k2m`, lower-cased and distinct.
-
-    Any dash is a hyphen; punctuation around a name is dropped.
-    """
+    """Return names such as `e4031`, `ws-2026-14`, `gv8k2m`, lower-cased and distinct. Any dash is a hyphen."""
     plain = text.translate(_DASHES)
     if tokens is None or plain != text:
         tokens = written_tokens(plain)

@@ -26,10 +26,7 @@ class _Text:
 
 
 def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit], frozenset[str]]:
-    """Return the records with some term and every phrase, and those named so.
-
-    BM25 with the index's idf and the average length of the given records.
-    """
+    """Return the records with some term and every phrase, by BM25 with the index's idf, and those named so."""
     texts = [_read(entity, question.name) for entity in entities]
     average = sum(text.length for text in texts) / len(texts) if texts else 0.0
     hits = [hit for text in texts if (hit := _hit(question, text, usual(average))) is not None]

@@ -99,12 +99,7 @@ class TokenStore:
 
     @classmethod
     def open(cls, folder: Path, *, model: str, width: int) -> Self:
-        """Open, create or replace the file.
-
-        Raises:
-            sqlite3.Error: It cannot be opened or created.
-            OSError: It cannot be removed.
-        """
+        """Open, create or replace the file, or raise sqlite3.Error or OSError."""
         try:
             return cls(folder / FILE, model=model, width=width)
         except sqlite3.Error as error:

@@ -52,11 +52,7 @@ class VectorIndex:
     def open(
         cls, folder: Path, *, model: str, dimension: int, room: Room | None = None, index_from: int = INDEX_FROM
     ) -> Self:
-        """Open or create the index in a folder; the first call takes seconds. Indexes share a room.
-
-        Raises:
-            ModelChanged: The folder holds vectors of another model.
-        """
+        """Open or create the index (seconds, the first time), or raise ModelChanged. Indexes share a room."""
         from stores.vectors.table import PassageTable  # noqa: PLC0415 - the engine takes seconds to import
 
         table = PassageTable.open(folder, model=model, dimension=dimension)
@@ -73,10 +69,8 @@ class VectorIndex:
     def replace(self, records: Sequence[EmbeddedRecord], deleted: Sequence[str], state: VectorState) -> None:
         """Replace records, remove deleted ones and store the state, in one commit.
 
-        The last version of a record counts; one that is also deleted is kept. Idempotent.
-
-        Raises:
-            ValueError: A vector has the wrong shape or a number that is not finite.
+        The last version of a record counts; one that is also deleted is kept. Idempotent. ValueError for a
+        vector of another shape, or with a number that is not finite.
         """
         latest = {record.record_id: record for record in records}
         self._check(latest.values())

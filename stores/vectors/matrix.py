@@ -261,10 +261,7 @@ class Columns:
 
 
 def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> DenseHits:
-    """Keep each record's best passage; order by rounded score, then id.
-
-    A passage is its score, its record's id, its start and its end.
-    """
+    """Keep each record's best passage (score, record id, start, end); order by rounded score, then id."""
     hits = (DenseHit(record_id, round(score, DIGITS), start, end) for score, record_id, start, end in found)
     best = {hit.record_id: hit for hit in sorted(hits, key=lambda hit: (hit.score, -hit.start))}
     return DenseHits.of(sorted(best.values(), key=lambda hit: (-hit.score, hit.record_id)))

@@ -52,11 +52,7 @@ class PassageTable:
 
     @classmethod
     def open(cls, folder: Path, *, model: str, dimension: int) -> Self:
-        """Open or create the table.
-
-        Raises:
-            ModelChanged: The table holds vectors of another model.
-        """
+        """Open or create the table; ModelChanged if another model made its vectors."""
         folder.mkdir(parents=True, exist_ok=True)
         # Without the interval a handle may answer from an older version; a relative path may be taken for the cloud.
         database = connect(str(folder.absolute()), read_consistency_interval=timedelta(0), session=_session())

@@ -281,13 +281,6 @@ class Facts(Model, RuleBasedStateMachine):
             shown = {(each["id"], each["direction"]) for each in found["entities"]}
             assert shown <= needs
             assert {each for each, _ in shown} == {each for each, _ in needs} - retired
-            keys = frozenset(change.visibility for change in app.ledger.feed.changes(organization, 0, 10_000))
-            for moment in self.moments:
-                held = app.ledger.relations.readable_relations_of(
-                    organization, entity_id, visibility=keys, at=moment, limit=1_000
-                )
-                assert {each.id for each in held} == {fact.id for fact in around if fact.held(moment)}
-
         self.compare_pasts()
 
     def compare_pasts(self) -> None:
