@@ -85,6 +85,7 @@ class CaptureQuery:
     """`raw_memory`, `reflection_candidate`, or the type of the entity made of it, if readable."""
     capture_surface: str | None = None
     review_state: ReviewState | None = None
+    is_contested: bool = False
     limit: int = 50
     offset: int = 0
 
@@ -274,4 +275,7 @@ def _listed(organization_id: str, query: CaptureQuery) -> Select[Any]:
         listed = listed.where(_table.c.capture_surface == query.capture_surface)
     if query.review_state is not None:
         listed = listed.where(_table.c.review_state == query.review_state)
+    if query.is_contested:
+        # A quotation mark in a reason is escaped, and the state before is named otherwise.
+        listed = listed.where(_table.c.lifecycle.contains('"state":"contested"'))
     return listed

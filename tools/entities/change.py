@@ -328,26 +328,32 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> D
 
     def write() -> list[str]:
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            entity = _present(tx, caller, request.entity_id, memories=True)
-            (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
-            require_source(caller, entity)
-            if entity.source_id is not None:
-                tx.records.outdate_document(entity.id)
-            cascade_delete(tx, caller, entity)
-            source = erase_made(tx, entity)
-            memories = [*_remembered(tx, caller, entity), *([source] if source and source != entity.id else [])]
-            memories = [] if request.keep_memory else memories
-            deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
-            audit_project(tx, call, "project.delete", deleted, None)
-            update_epics(tx, caller, deleted, None)
-            for memory_id in memories:
-                tx.records.delete_entity(memory_id)
-        return [entity.id, *memories]
+            return erase(call, tx, request)
 
     memories = await in_thread(app.ledger.memories.by_ids, caller.organization_id, [request.entity_id])
     deleted = await in_thread(write)
     made = await in_thread(entities_made, app, caller, memories.values())
     return Deleted(deleted=deleted, kept=list(made.values()))
+
+
+def erase(call: Call, tx: Transaction, request: DeleteEntityRequest) -> list[str]:
+    """Erase an entity in an open transaction; return its id, then those of the raw memories that went with it."""
+    caller = call.caller
+    entity = _present(tx, caller, request.entity_id, memories=True)
+    (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
+    require_source(caller, entity)
+    if entity.source_id is not None:
+        tx.records.outdate_document(entity.id)
+    cascade_delete(tx, caller, entity)
+    source = erase_made(tx, entity)
+    memories = [*_remembered(tx, caller, entity), *([source] if source and source != entity.id else [])]
+    memories = [] if request.keep_memory else memories
+    deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
+    audit_project(tx, call, "project.delete", deleted, None)
+    update_epics(tx, caller, deleted, None)
+    for memory_id in memories:
+        tx.records.delete_entity(memory_id)
+    return [entity.id, *memories]
 
 
 def _remembered(tx: Transaction, caller: Principal, entity: Entity) -> list[str]:

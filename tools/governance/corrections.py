@@ -1,18 +1,19 @@
 """Corrections of raw memories, with preview; what rests on a corrected memory follows."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from auth.memory_policy import WRITE_REASON, may_change_memory, may_inspect_memory
 from auth.policy import ADMINS
 from auth.principal import Principal
-from stores.errors import Conflict, NotFound
+from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import AuditDraft, Transaction
 from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.experience.keeping import SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
-from tools.frame.operation import Call, Operation, Route
+from tools.frame.operation import WRITERS, Call, Operation, Route
 from tools.governance.correction_models import (
     CorrectionRequest,
     CorrectionView,
@@ -54,8 +55,7 @@ async def preview_correction(app: App, call: Call, request: CorrectionRequest) -
 
     def look() -> Corrected:
         with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
-            memory = present_memory(tx, call.caller, request.source_id)
-            done = _planned(tx, call.caller, memory, request)
+            done = _planned(tx, call.caller, corrected_memory(tx, call.caller, request.source_id), request)
             tx.audit(_entry(app, call, request, done, f"{_audit_action(request)}.preview"))
         return done
 
@@ -72,6 +72,7 @@ async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> Co
     def write() -> Corrected:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            corrected_memory(tx, caller, request.source_id)
             done = store_correction(app, call, tx, request)
         return replace(done, sequence=tx.sequence)
 
@@ -81,7 +82,7 @@ async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> Co
         return view
     ids = [done.memory.entity.id, *(each.before.id for each in done.effects)]
     await until_visible(app, call.caller, done.sequence, ids)
-    return view.model_copy(update={"erasure": "pending", "erasure_job_id": erasure_of(done.memory).id})
+    return view.model_copy(update={"erasure": "pending", "erasure_job_id": erasure_of(done.memory.entity).id})
 
 
 def store_correction(app: App, call: Call, tx: Transaction, request: CorrectionRequest) -> Corrected:
@@ -90,15 +91,7 @@ def store_correction(app: App, call: Call, tx: Transaction, request: CorrectionR
     Raises:
         Conflict: The memory is at another revision than expected.
     """
-    memory = present_memory(tx, call.caller, request.source_id)
-    if request.expected_revision not in (None, memory.entity.revision):
-        raise Conflict(
-            f"Raw memory {memory.entity.id} is at revision {memory.entity.revision}, not at "
-            f"{request.expected_revision}.",
-            remediation="Inspect it again, and correct what you read then.",
-            details={"expected": request.expected_revision, "actual": memory.entity.revision},
-        )
-    done = _planned(tx, call.caller, memory, request)
+    done = _planned(tx, call.caller, present_memory(tx, call.caller, request.source_id), request)
     if done.refusal is None:
         _store(tx, request, done)
     tx.audit(_entry(app, call, request, done, _audit_action(request)))
@@ -116,6 +109,20 @@ def present_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMem
         "memory_source_not_found",
         remediation="Send the id of a raw memory that you may read; search and recall return it.",
         details={"field": "path.source_id"},
+    )
+
+
+def corrected_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMemory:
+    """Find a raw memory that the caller may inspect and correct: members only private ones of their own."""
+    if caller.role in ADMINS:
+        return present_memory(tx, caller, source_id)
+    with suppress(NotFound):
+        if (memory := present_memory(tx, caller, source_id)).entity.memory_scope == "private":
+            return memory
+    raise Forbidden(
+        INSUFFICIENT,
+        code=INSUFFICIENT,
+        remediation="Members inspect and correct their own private memories; ask an owner or admin for others.",
     )
 
 
@@ -158,6 +165,13 @@ def _of_reference(tx: Transaction, caller: Principal, memory: RawMemory, role: s
 
 
 def _planned(tx: Transaction, caller: Principal, memory: RawMemory, request: CorrectionRequest) -> Corrected:
+    if request.expected_revision not in (None, memory.entity.revision):
+        raise Conflict(
+            f"Raw memory {memory.entity.id} is at revision {memory.entity.revision}, not at "
+            f"{request.expected_revision}.",
+            remediation="Inspect it again, and correct what you read then.",
+            details={"expected": request.expected_revision, "actual": memory.entity.revision},
+        )
     lifecycle = Lifecycle.of(memory)
     step = Step(
         action=request.action,
@@ -204,7 +218,7 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
     if request.action in ("restore", "delete"):
         tx.rejections.admit(memory.id)
     if request.action in ERASING:
-        tx.jobs.enqueue(erasure_of(done.memory))
+        tx.jobs.enqueue(erasure_of(done.memory.entity))
     if request.action == "mark_wrong":
         withheld = [each.after for each in done.effects if each.after is not None and is_withheld(each.after)]
         quoting = [
@@ -295,13 +309,13 @@ _ROUTE = "/api/memory/inspect/{source_id}/corrections"
 OPERATIONS = (
     Operation(
         preview_correction,
-        roles=ADMINS,
+        roles=WRITERS,
         role_refusal=INSUFFICIENT,
         route=Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404,)),
     ),
     Operation(
         correct_memory,
-        roles=ADMINS,
+        roles=WRITERS,
         role_refusal=INSUFFICIENT,
         scope="write",
         mutates=True,
