@@ -188,18 +188,13 @@ class MemoryWrites(CitationWrites):
         return memory
 
     def revise_memory(self, changed: Entity, **said: Any) -> RawMemory:
-        """Store the next revision of a raw memory that follows its source, with fields of its capture."""
+        """Store the next revision of a raw memory, with fields of its capture."""
         entity = self._records.update_entity(changed.id, lambda _: changed)
         return self._store(RawMemory(entity, replace(self._present(changed.id).capture, **said)), [*said])
 
-    def correct_memory(
-        self, changed: Entity, lifecycle: JsonObject, *, expected_revision: int | None = None
-    ) -> RawMemory:
-        """Store the next revision of a raw memory, with its lifecycle; raise Conflict at another revision."""
-        entity = self._records.update_entity(changed.id, lambda _: changed, expected_revision=expected_revision)
-        told = replace(self._present(changed.id).capture, content_hash=content_hash(entity.content))
-        memory = RawMemory(entity, replace(told, lifecycle=lifecycle))
-        return self._store(memory, ("content_hash", "lifecycle"))
+    def correct_memory(self, changed: Entity, **said: Any) -> RawMemory:
+        """Store the next revision of a raw memory whose words may be others, with fields of its capture."""
+        return self.revise_memory(changed, content_hash=content_hash(changed.content), **said)
 
     def settle_memory(
         self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None

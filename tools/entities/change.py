@@ -33,6 +33,7 @@ from tools.records.derivation import REMEMBERED, require_no_wider
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.records.receipts import receipt
+from tools.records.rejected import require_not_rejected
 from tools.records.storing import until_visible
 from tools.records.workflow import checked_workflow, moved, update_epics, workflow_fields
 from tools.runtime.threads import in_thread
@@ -206,6 +207,8 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
         fields=workflow_fields(metadata or {}) | ({"action": action} if action else {}),
     )
     require_no_wider(tx, caller, before, updated)
+    if updated.content != before.content:
+        require_not_rejected(tx, [updated])
     if updated.project_id != before.project_id:
         require_entry(caller, updated)
     grant_project(tx, updated)

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from auth.memory_policy import WRITE_REASON, may_change_memory, may_inspect_memory
 from auth.policy import ADMINS
 from auth.principal import Principal
 from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import AuditDraft, Transaction
-from stores.records import Entity, JsonObject, RawMemory
+from stores.records import SOURCE_NAMES, Entity, JsonObject, RawMemory
 from tools.app import App
-from tools.experience.keeping import SURFACE, erase_made
+from tools.experience.keeping import REVISION, SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
 from tools.frame.operation import WRITERS, Call, Operation, Route
 from tools.governance.correction_models import (
@@ -137,7 +138,7 @@ def refusal_of(tx: Transaction, caller: Principal, memory: RawMemory, request: C
     rule, lifecycle = RULES[request.action], Lifecycle.of(memory)
     given = None if rule.needs is None else getattr(request, rule.needs)
     if request.action == "revise":
-        return _of_revision(memory, given or "")
+        return _of_revision(tx, memory, given or "")
     if request.action == "restore" and lifecycle.is_recallable and not lifecycle.since_restored:
         return "nothing_to_restore"
     if rule.needs is None:
@@ -146,12 +147,15 @@ def refusal_of(tx: Transaction, caller: Principal, memory: RawMemory, request: C
     return f"missing_{role}_source" if not given else _of_reference(tx, caller, memory, role, str(given))
 
 
-def _of_revision(memory: RawMemory, content: str) -> str | None:
+def _of_revision(tx: Transaction, memory: RawMemory, content: str) -> str | None:
     if memory.capture.capture_surface == SURFACE:
         return "follows_its_source"
     if not content.strip():
         return "missing_revised_content"
-    return "unchanged_revised_content" if content == memory.entity.content else None
+    if content == memory.entity.content:
+        return "unchanged_revised_content"
+    wrong = tx.rejections.rejected(scope_of_words(memory.entity, memory.entity.principal_id), [content])
+    return None if wrong.get(content) in (None, memory.entity.id) else "rejected_revised_content"
 
 
 def _of_reference(tx: Transaction, caller: Principal, memory: RawMemory, role: str, other_id: str) -> str | None:
@@ -198,7 +202,9 @@ def _planned(tx: Transaction, caller: Principal, memory: RawMemory, request: Cor
 def _rewritten(tx: Transaction, memory: RawMemory, request: CorrectionRequest) -> Entity:
     entity = memory.entity
     if request.action == "redact":
-        return replace(entity, content=REDACTED, name=REDACTED if entity.name else "", description="")
+        sources = {name: entity.metadata[name] for name in SOURCE_NAMES if name in entity.metadata}
+        bare = replace(entity, content=REDACTED, name=REDACTED if entity.name else "", description="", tags=())
+        return replace(bare, metadata=sources)
     if request.action == "revise":
         return replace(entity, content=request.revised_content or "")
     if request.action == "restore":
@@ -233,10 +239,18 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
         return
     if done.after.capture.review_state == "archived" and request.action == "restore":
         tx.memories.settle_memory(memory.id, review_state="pending", candidate=done.memory.capture.candidate)
-    tx.memories.correct_memory(done.after.entity, done.lifecycle.model_dump(mode="json"))
+    told = _redacted(tx, done.memory) if request.action == "redact" else {}
+    tx.memories.correct_memory(done.after.entity, lifecycle=done.lifecycle.model_dump(mode="json"), **told)
     tx.relations.follow_visibility(memory, done.after.entity)
     if request.action == "redact":
         tx.records.erase_past(memory.id)
+
+
+def _redacted(tx: Transaction, memory: RawMemory) -> dict[str, Any]:
+    if erase_made(tx, memory.entity) is not None:
+        tx.payloads.replace_texts(memory.entity.id, [tx.payloads.text(memory.entity.id, REVISION) or ""])
+    candidate: JsonObject | None = None if memory.capture.candidate is None else {}
+    return {"provenance": {}, "source_id": memory.entity.id, "candidate": candidate}
 
 
 def replace_record(tx: Transaction, before: Entity, after: Entity) -> None:
