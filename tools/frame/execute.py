@@ -99,7 +99,7 @@ async def _run(app: App, operation: Operation, call: Call, request: Request) -> 
 
 
 def _note_secrets(app: App, call: Call, details: JsonObject, result: Result) -> None:
-    receipt = getattr(result, "mutation_receipt", None)
+    receipt = getattr(getattr(result, "entity", result), "mutation_receipt", None)
     ids = [] if receipt is None else [each.partition(":")[2] for each in receipt.affected_records]
     written = app.ledger.records.entities(call.caller.organization_id, ids).values()
     for entry in secrets_entries(app.accounts.home_of(call.caller.user_id), call, details, written):

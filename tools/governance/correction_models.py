@@ -109,19 +109,10 @@ class CorrectionView(Result):
 
 def lifecycle_view(source_id: str, lifecycle: Lifecycle, derived_ids: list[str]) -> LifecycleView:
     """Show a lifecycle with its latest correction."""
-    last = lifecycle.last
-    if last is None:
-        return LifecycleView(state=lifecycle.state, source_id=source_id, derived_ids=derived_ids, flags=lifecycle.flags)
-    return LifecycleView(
-        state=lifecycle.state,
-        source_id=source_id,
-        action=last.action,
-        reason=last.reason,
-        prior_state=last.prior_state,
-        replacement_source_id=last.other_id if last.action == "supersede" else None,
-        duplicate_of_source_id=last.other_id if last.action == "mark_duplicate" else None,
-        derived_ids=derived_ids,
-        flags=lifecycle.flags,
-        reversible=RULES[last.action].is_reversible,
-        created_at=last.created_at,
-    )
+    view = LifecycleView(state=lifecycle.state, source_id=source_id, derived_ids=derived_ids, flags=lifecycle.flags)
+    if (last := lifecycle.last) is None:
+        return view
+    said = {name: getattr(last, name) for name in ("action", "reason", "prior_state", "created_at")}
+    role = (RULES[last.action].needs or "") if last.other_id else ""
+    named = {role: last.other_id} if role in LifecycleView.model_fields else {}
+    return view.model_copy(update=said | named | {"reversible": RULES[last.action].is_reversible})

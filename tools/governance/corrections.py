@@ -53,14 +53,7 @@ class Corrected:
 
 async def preview_correction(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
     """Tell what a correction of a raw memory would change, and whether it is allowed. Nothing changes."""
-
-    def look() -> Corrected:
-        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
-            done = _planned(tx, call.caller, corrected_memory(tx, call.caller, request.source_id), request)
-            tx.audit(_entry(app, call, request, done, f"{_audit_action(request)}.preview"))
-        return done
-
-    return _view(app, call, request, await in_thread(look), applied=False)
+    return _view(app, call, request, await in_thread(_correct, app, call, request, preview=True), applied=False)
 
 
 async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
@@ -69,15 +62,7 @@ async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> Co
     Records that rest on it follow: those with no other source go or come back with it, the others are marked as
     disputed. A refused correction is answered with `allowed` false and the reason.
     """
-
-    def write() -> Corrected:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            corrected_memory(tx, caller, request.source_id)
-            done = store_correction(app, call, tx, request)
-        return replace(done, sequence=tx.sequence)
-
-    done = await in_thread(write)
+    done = await in_thread(_correct, app, call, request)
     view = _view(app, call, request, done, applied=done.refusal is None)
     if request.action not in ERASING or not view.applied:
         return view
@@ -86,16 +71,26 @@ async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> Co
     return view.model_copy(update={"erasure": "pending", "erasure_job_id": erasure_of(done.memory.entity).id})
 
 
-def store_correction(app: App, call: Call, tx: Transaction, request: CorrectionRequest) -> Corrected:
+def _correct(app: App, call: Call, request: CorrectionRequest, *, preview: bool = False) -> Corrected:
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        corrected_memory(tx, caller, request.source_id)
+        done = store_correction(app, call, tx, request, preview=preview)
+    return replace(done, sequence=tx.sequence)
+
+
+def store_correction(
+    app: App, call: Call, tx: Transaction, request: CorrectionRequest, *, preview: bool = False
+) -> Corrected:
     """Correct a raw memory in an open transaction, unless something stands against it.
 
     Raises:
         Conflict: The memory is at another revision than expected.
     """
     done = _planned(tx, call.caller, present_memory(tx, call.caller, request.source_id), request)
-    if done.refusal is None:
+    if done.refusal is None and not preview:
         _store(tx, request, done)
-    tx.audit(_entry(app, call, request, done, _audit_action(request)))
+    tx.audit(_entry(app, call, request, done, f"{_audit_action(request)}{'.preview' * preview}"))
     return done
 
 

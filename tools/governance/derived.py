@@ -135,10 +135,9 @@ def _quotes(source: Entity) -> Callable[[str], bool]:
 
     def is_quoting(text: str) -> bool:
         said = _bare(text)
+        pieces = (said[start : start + RUN] for start in range(len(said) - RUN + 1))
         return (
-            any(said[start : start + RUN] in runs for start in range(len(said) - RUN + 1))
-            or any(each in said for each in whole)
-            or bool(said and said in told)
+            any(each in runs for each in pieces) or any(each in said for each in whole) or (said != "" and said in told)
         )
 
     return is_quoting

@@ -1,23 +1,24 @@
 """The review queue: proposals of reflection, contested memories and found secrets, each decided with one verb."""
 
 from datetime import datetime
+from operator import attrgetter
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
 from auth.memory_policy import may_read_memory
-from auth.policy import ADMINS
+from auth.policy import ADMINS, may_read
 from auth.principal import Principal
 from auth.visibility import diary_key, memory_key, private_key, withheld_key
 from stores.errors import Forbidden, NotFound, ValidationFailed
 from stores.ledger import CANDIDATE, CaptureQuery, Transaction
 from stores.records import RawMemory
 from tools.app import App
-from tools.frame.audit_entries import REVIEW, remember_entry
+from tools.frame.audit_entries import KEPT, REVIEW, remember_entry, secrets_entries
 from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, mutation
 from tools.governance.correction_models import CorrectionRequest
 from tools.governance.corrections import corrected_memory, refusal_of, store_correction
-from tools.governance.found_secrets import FoundSecret, found_secrets, keep_secret, replace_secret
+from tools.governance.found_secrets import FoundSecret, found_secrets, replace_secret
 from tools.governance.lifecycle import CorrectionAction, Lifecycle
 from tools.memory.captures import present_capture, require_reviewer, settle
 from tools.records.entity_models import CONTENT_LIMIT, EntityId
@@ -115,13 +116,9 @@ def _queue(app: App, caller: Principal, request: ListReviewRequest) -> ReviewQue
             total += found
     if request.kind in (None, "secret"):
         secrets = [_secret(each) for each in found_secrets(app, caller).values()]
-        items += sorted(secrets, key=_time, reverse=True)[: request.limit]
+        items += sorted(secrets, key=attrgetter("created_at"), reverse=True)[: request.limit]
         total += len(secrets)
-    return ReviewQueue(items=sorted(items, key=_time, reverse=True), total=total)
-
-
-def _time(item: ReviewItem) -> datetime:
-    return item.created_at
+    return ReviewQueue(items=sorted(items, key=attrgetter("created_at"), reverse=True), total=total)
 
 
 def _secret(found: FoundSecret) -> ReviewItem:
@@ -134,14 +131,11 @@ def _item(kind: ItemKind, memory: RawMemory) -> ReviewItem:
     reason = proposed if isinstance(proposed, str) else None
     if last is not None:
         reason = last.action if last.reason is None else f"{last.action}: {redacted(last.reason)[0]}"
+    title, content = (redacted(each)[0] for each in (memory.entity.name, memory.entity.content))
     return ReviewItem.of(
-        memory.entity,
-        kind=kind,
-        title=redacted(memory.entity.name)[0],
-        content=redacted(memory.entity.content)[0][:SHOWN_CHARACTERS],
-        reason=reason,
+        memory.entity, kind=kind, title=title, content=content[:SHOWN_CHARACTERS], reason=reason,
         created_at=memory.entity.updated_at,
-    )
+    )  # fmt: skip
 
 
 async def decide_review(app: App, call: Call, request: DecideRequest) -> Decided:
@@ -168,7 +162,10 @@ def _decide(app: App, call: Call, request: DecideRequest) -> str | None:
     secret = found_secrets(app, caller).get(request.item_id)
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         if secret is not None and request.verb == "approve":
-            keep_secret(app, call, tx, secret.record)
+            made = tx.memories.made_of([secret.record.id])
+            kept = [secret.record, *(each for each in made if may_read(caller, each.visibility))]
+            for entry in secrets_entries(app.accounts.home_of(caller.user_id), call, {}, kept, KEPT):
+                tx.audit(entry)
             return None
         if secret is not None:
             action: CorrectionAction = "delete" if request.content is None else "revise"

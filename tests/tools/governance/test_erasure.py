@@ -1,7 +1,6 @@
 """Deleting a memory: its words are in no file of the data folder, and in no table of PostgreSQL."""
 
 from functools import partial
-from pathlib import Path
 
 import anyio
 import psycopg
@@ -29,7 +28,7 @@ def holding(settings: Settings) -> list[str]:
         with psycopg.connect(settings.database_url.replace("+psycopg", "")) as connection:
             tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
             for (name,) in tables:
-                query = f"SELECT 1 FROM {name} AS t WHERE t::text ILIKE %s"  # noqa: S608 - names of our tables
+                query = f"SELECT 1 FROM {name} AS t WHERE t::text ILIKE %s"
                 found += [name] if connection.execute(query.encode(), [f"%{MARKER}%"]).fetchone() else []
     return found
 

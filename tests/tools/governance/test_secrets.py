@@ -49,9 +49,9 @@ async def test_redaction_and_refusal_name_the_place(
 
 
 async def test_the_authors_log_names_it_without_its_words(owner: Person) -> None:
-    await owner.call("store_raw_memory", raw_content=TEXT)
+    await owner.call("store_raw_memory", raw_content=TEXT, metadata={KEY: "x"})
     home = owner.app.accounts.home_of(owner.user_id)
     assert home == owner.organization_id
-    found = (await owner.call("memory_audit", action="memory.secret_found"))["events"]
+    found = (await owner.call("memory_audit", action="memory.secret.found"))["events"]
     assert [each["details"]["operation"] for each in found] == ["store_raw_memory"]
     assert KEY not in str(found)
