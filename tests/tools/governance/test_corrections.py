@@ -182,14 +182,6 @@ async def test_a_stale_revision_is_a_conflict(owner: Person) -> None:
     assert (await owner.call("inspect_memory", source_id=memory))["lifecycle"]["flags"] == ["hidden"]
 
 
-async def test_private_memories_of_others_do_not_exist_for_admins(owner: Person, member: Person) -> None:
-    memory, entity = await keep(member, WRONG)
-    for source in (memory, entity):
-        await owner.refused("inspect_memory", NotFound, source_id=source, match="memory_source_not_found")
-        await owner.refused("correct_memory", NotFound, source_id=source, action="delete")
-    assert memory not in str(await owner.call("memory_audit"))
-
-
 async def test_members_correct_their_own_private_memories_alone(owner: Person, member: Person, viewer: Person) -> None:
     own, _ = await keep(member, WRONG)
     shared, _ = await keep(owner, RIGHT, memory_scope="organization")

@@ -165,15 +165,6 @@ async def test_members_read_and_writers_write(owner: Person, member: Person, vie
     await member.call("review_capture", capture_id=kept["id"], review_state="archived")
 
 
-async def test_an_admin_who_is_no_member_reads_nothing_of_a_space(app: App, owner: Person) -> None:
-    admin = await person(app, "admin", of=owner, role="admin")
-    await a_space(owner)
-    kept = await keep(owner, **CREW)
-    assert (await refused(admin, **CREW)).message.startswith("unverified_membership")
-    assert (await admin.call("list_captures"))["total"] == 0
-    await admin.refused("get_capture", NotFound, capture_id=kept["id"])
-
-
 async def test_what_is_made_of_a_shared_memory_is_for_the_members_of_its_space(owner: Person, member: Person) -> None:
     space = await a_space(owner)
     kept = await keep(owner, **CREW)
