@@ -96,6 +96,9 @@ async def test_words_that_were_marked_wrong_do_not_come_back(owner: Person) -> N
     right, _ = await keep(owner, RIGHT)
     revised = await owner.call("correct_memory", source_id=right, action="revise", revised_content=WRONG)
     assert (revised["applied"], revised["reason"]) == (False, "rejected_revised_content")
+    known = (await owner.call("store_raw_memory", raw_content=WRONG, memory_scope="organization"))["id"]
+    shared = await owner.call("share_memories", source_ids=[known], target_scope="private")
+    assert (shared["applied"], shared["reason"]) == (False, "rejected_words")
     await correct(owner, memory, "restore")
     assert (await owner.call("remember", title="Again", content=WRONG))["raw_memory_id"] == memory
 

@@ -50,16 +50,6 @@ async def test_copies_of_copies_follow_and_the_log_of_their_readers_names_who_sh
         await owner.refused("get_capture", NotFound, capture_id=each)
 
 
-async def test_words_that_were_marked_wrong_are_not_shared(owner: Person, member: Person) -> None:
-    known = await owner.call("store_raw_memory", raw_content=TEXT, memory_scope="organization")
-    await owner.call("correct_memory", source_id=known["id"], action="mark_wrong")
-    mine = (await member.call("store_raw_memory", raw_content=TEXT))["id"]
-    for operation in ("preview_share", "share_memories"):
-        assert (await member.call(operation, source_ids=[mine], target_scope="organization"))[
-            "reason"
-        ] == "rejected_words"
-
-
 async def test_one_refused_memory_refuses_all(owner: Person, member: Person) -> None:
     mine = (await member.call("store_raw_memory", raw_content=TEXT))["id"]
     theirs = (await owner.call("store_raw_memory", raw_content="Only mine."))["id"]

@@ -87,6 +87,7 @@ async def test_a_long_one_is_found_by_its_last_passage(member: Person) -> None:
 
 
 async def test_a_diary_is_apart_and_each_agent_has_its_own(member: Person) -> None:
+    await member.refused("store_raw_memory", InvalidRequest, match="agent", raw_content="x", diary=True)
     plain = await keep(member)
     scout = await keep(member, diary=True, agent_id="Scout")
     miner = await keep(member, diary=True, agent_id="miner")

@@ -163,6 +163,7 @@ async def test_members_read_and_writers_write(owner: Person, member: Person, vie
     own = await keep(member, "The walrus was here again.", **CREW)
     assert set(await recalled(owner, **CREW)) == {kept["id"], own["id"]}
     await member.call("review_capture", capture_id=kept["id"], review_state="archived")
+    await caught_up(owner)
 
 
 async def test_what_is_made_of_a_shared_memory_is_for_the_members_of_its_space(owner: Person, member: Person) -> None:
@@ -390,10 +391,3 @@ async def test_keys_that_may_write_manage_spaces(owner: Person, key: dict[str, A
             await program.refused(operation, Forbidden, match=refusal, **fields)
         else:
             assert (await program.call(operation, **fields))["id"]
-
-
-async def test_the_indexes_agree_with_the_ledger_on_what_is_shared(owner: Person) -> None:
-    await a_space(owner)
-    await keep(owner, **CREW)
-    await owner.call("create_entity", name="Rule", metadata=CREW)
-    await caught_up(owner)

@@ -17,22 +17,6 @@ from tools.reflecting.reflection import KINDS
 pytestmark = pytest.mark.anyio
 
 
-FINE: dict[str, Any] = {"refusal": None, "memory_scope": "project", "has_source": True, "confidence": 0.8}
-
-
-@pytest.mark.parametrize(
-    ("fields", "reasons"),
-    [
-        *(({"memory_scope": scope}, ["high_impact_scope"]) for scope in ("team", "organization", "shared", "public")),
-        *(({"memory_scope": scope}, []) for scope in ("private", "delegated", "project")),
-        ({"confidence": 0.79, "threshold": 0.5}, []),
-        ({"standings": {"supersession"}}, ["contradiction_candidate"]),
-    ],
-)
-def test_scopes_that_many_read_ask_for_a_person(fields: dict[str, Any], reasons: list[str]) -> None:
-    assert exceptions_of(Review(**(FINE | fields))) == reasons
-
-
 def test_all_that_asks_for_a_person_is_told_in_the_agreed_order() -> None:
     worst = Review(
         refusal="raw_memory_not_recallable", memory_scope="team", has_source=False, confidence=0.1, kind="delete",
