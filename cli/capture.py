@@ -151,8 +151,8 @@ def _experience(options: Options, run: _Run) -> tuple[JsonObject, int]:
     counts: list[int] = []
 
     def safe(text: str) -> str:
-        text, count = redacted(text)
-        counts.append(count)
+        text, found = redacted(text)
+        counts.append(len(found))
         return text
 
     command = safe(shlex.join(options.command))

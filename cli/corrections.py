@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import quote
 
 import typer
@@ -12,54 +11,37 @@ from cli.client import CommandFailed, guarded, open_client
 from cli.client.failure import ExitCode, shown, understanding
 from cli.client.server import JsonObject
 
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    memory: str
-    action: str
-    reason: str | None
-    content: str | None
-    other: str | None
-    preview: bool
+Given = dict[str, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    item: str | None
-    verb: str | None
-    content: str | None
-    reason: str | None
-
-
-def run_correct(environ: Mapping[str, str], wanted: Correction, *, as_json: bool, url: str | None) -> int:
+def run_correct(
+    environ: Mapping[str, str], memory: str, given: Given, *, preview: bool, as_json: bool, url: str | None
+) -> int:
     """Correct a memory, or preview that, and tell what became of what rests on it."""
 
     def command() -> None:
-        body: JsonObject = {"action": wanted.action, "reason": wanted.reason, "revised_content": _words(wanted.content)}
-        body |= {"replacement_source_id": wanted.other, "duplicate_of_source_id": wanted.other}
-        path = f"/api/memory/inspect/{quote(wanted.memory, safe='')}/corrections{'/preview' if wanted.preview else ''}"
+        path = f"/api/memory/inspect/{quote(memory, safe='')}/corrections{'/preview' if preview else ''}"
         with open_client(environ, url=url) as client:
-            done = client.call("POST", path, {name: value for name, value in body.items() if value is not None})
+            done = client.call("POST", path, _body(given, "revised_content"))
             with understanding(client.server.address):
                 _tell_correction(done, as_json=as_json)
 
     return guarded(command)
 
 
-def run_review(environ: Mapping[str, str], wanted: Decision, *, as_json: bool, url: str | None) -> int:
+def run_review(environ: Mapping[str, str], item: str | None, given: Given, *, as_json: bool, url: str | None) -> int:
     """List the review queue, or decide on one of its items."""
 
     def command() -> None:
-        if (wanted.item is None) is not (wanted.verb is None):
+        if (item is None) is not (given["verb"] is None):
             raise CommandFailed("An item and a verb go together.", "engrain review ITEM approve", code=ExitCode.USAGE)
         with open_client(environ, url=url) as client:
-            if wanted.item is None:
+            if item is None:
                 found = client.call("GET", "/api/memory/review")
                 with understanding(client.server.address):
                     _tell_queue(found, as_json=as_json)
                 return
-            body = {"verb": wanted.verb, "content": _words(wanted.content), "reason": wanted.reason}
-            done = client.call("POST", f"/api/memory/review/{quote(wanted.item, safe='')}", body)
+            done = client.call("POST", f"/api/memory/review/{quote(item, safe='')}", _body(given, "content"))
             with understanding(client.server.address):
                 typer.echo(json.dumps(done, indent=2) if as_json else f"{done['item_id']}: {done['reason']}")
                 _require(bool(done["applied"]), str(done["reason"]))
@@ -67,8 +49,9 @@ def run_review(environ: Mapping[str, str], wanted: Decision, *, as_json: bool, u
     return guarded(command)
 
 
-def _words(content: str | None) -> str | None:
-    return sys.stdin.read() if content == "-" else content
+def _body(given: Given, words: str) -> JsonObject:
+    read = {words: sys.stdin.read()} if given[words] == "-" else {}
+    return {name: value for name, value in (given | read).items() if value is not None}
 
 
 def _tell_correction(done: JsonObject, *, as_json: bool) -> None:

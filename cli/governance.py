@@ -32,10 +32,13 @@ def correct(  # noqa: PLR0913 - a parameter for each flag
 
     Exit code 1 where the correction is refused.
     """
-    from cli.corrections import Correction, run_correct  # noqa: PLC0415 - only commands that talk to a server need it
+    from cli.corrections import run_correct  # noqa: PLC0415 - only commands that talk to a server need it
 
-    wanted = Correction(memory, action, reason, content, other, preview)
-    raise typer.Exit(run_correct(os.environ, wanted, as_json=as_json, url=url))
+    body = {
+        "action": action, "reason": reason, "revised_content": content, "replacement_source_id": other,
+        "duplicate_of_source_id": other,
+    }  # fmt: skip
+    raise typer.Exit(run_correct(os.environ, memory, body, preview=preview, as_json=as_json, url=url))
 
 
 def review(
@@ -50,7 +53,7 @@ def review(
 
     Exit code 1 where the decision is refused.
     """
-    from cli.corrections import Decision, run_review  # noqa: PLC0415 - as above
+    from cli.corrections import run_review  # noqa: PLC0415 - as above
 
-    wanted = Decision(item, verb, content, reason)
-    raise typer.Exit(run_review(os.environ, wanted, as_json=as_json, url=url))
+    body = {"verb": verb, "content": content, "reason": reason}
+    raise typer.Exit(run_review(os.environ, item, body, as_json=as_json, url=url))

@@ -166,6 +166,8 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
         {"title": "x", "content": "x", "task_ids": [hidden]},
         {"title": "x", "content": "x", "memory_scope": "project", "scope_key": hidden},
     ],
+    "correct_memory": lambda hidden: [{"source_id": hidden, "action": "delete"}],
+    "decide_review": lambda hidden: [{"item_id": hidden, "verb": verb} for verb in ("approve", "reject")],
     "promote_candidate": lambda hidden: [{"candidate_id": hidden}],
     "review_candidate": lambda hidden: [{"candidate_id": hidden}],
     "cancel_job": lambda hidden: [{"job_id": hidden}],

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 import structlog
-from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, insert, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, func, insert, select, update
 
 from stores.clock import Clock
 from stores.errors import Unavailable
@@ -33,6 +33,7 @@ log = structlog.get_logger("audit")
 
 _entries, _heads, _subjects = audit_entries, audit_heads, audit_subjects
 CHAINED = ("position", "id", "created_at", "organization_id", "actor_id", "action", "resource", "details", "request")
+FACETS = ("family", "memory_scope", "project_id", "allowed")
 _columns = [*(_entries.c[name] for name in CHAINED), _entries.c.hash]
 _log: BindParameter[str] = bindparam("log")
 _head = select(_heads.c.position, _heads.c.hash).where(_heads.c.organization_id == _log)
@@ -155,22 +156,29 @@ class Audit(Store):
     def faults(self, organization_id: str | None) -> list[str]:
         """Verify the chain of a log; return a sentence about its first fault, if there is one."""
         self.settle()
-        owner, last, position = organization_id or "", FIRST, 0
+        owner, last, position, subjects = organization_id or "", FIRST, 0, 0
         while True:
-            page = select(*_columns).where(_entries.c.organization_id == owner, _entries.c.position > position)
+            page = select(*_columns, *(_entries.c[name] for name in FACETS)).where(
+                _entries.c.organization_id == owner, _entries.c.position > position
+            )
             rows = self._all(page.order_by(_entries.c.position).limit(PAGE), {})
             for row in rows:
                 position += 1
                 if row.position != position:
                     return [f"entry {position} of the audit log is missing"]
-                last = _chained(last, row[:-1])
-                if last != row.hash:
+                last, draft = _chained(last, row[: len(CHAINED)]), _to_entry(row[: len(_columns)]).draft
+                subjects += len(draft.subjects)
+                # The filters read these columns, which must say the same as the entry.
+                if last != row.hash or {name: getattr(row, name) for name in FACETS} != _facets(draft):
                     return [f"entry {position} of the audit log ({row.id}) was altered"]
             if len(rows) < PAGE:
                 break
         head = self._first(_head, {"log": owner})
         is_whole = position == 0 if head is None else tuple(head) == (position, last)
-        return [] if is_whole else [f"entries of the audit log after {position} are missing"]
+        if not is_whole:
+            return [f"entries of the audit log after {position} are missing"]
+        ((named,),) = self._all(select(func.count()).where(_subjects.c.organization_id == owner), {})
+        return [] if named == subjects else [f"the audit log names {subjects} records, and {named} are found by it"]
 
 
 def append_audit(connection: Connection, now: datetime, draft: AuditDraft | None) -> str:

@@ -85,6 +85,7 @@ class CaptureQuery:
     """`raw_memory`, `reflection_candidate`, or the type of the entity made of it, if readable."""
     capture_surface: str | None = None
     review_state: ReviewState | None = None
+    is_contested: bool = False
     limit: int = 50
     offset: int = 0
 
@@ -193,16 +194,13 @@ class MemoryWrites(CitationWrites):
         return made
 
     def revise_memory(self, changed: Entity, **said: Any) -> RawMemory:
-        """Store the next revision of a raw memory that follows its source, with fields of its capture."""
+        """Store the next revision of a raw memory, with fields of its capture."""
         entity = self._records.update_entity(changed.id, lambda _: changed)
         return self._store(RawMemory(entity, replace(self._present(changed.id).capture, **said)), [*said])
 
-    def correct_memory(self, changed: Entity, lifecycle: JsonObject) -> RawMemory:
-        """Store the next revision of a raw memory, with its lifecycle."""
-        entity = self._records.update_entity(changed.id, lambda _: changed)
-        told = replace(self._present(changed.id).capture, content_hash=content_hash(entity.content))
-        memory = RawMemory(entity, replace(told, lifecycle=lifecycle))
-        return self._store(memory, ("content_hash", "lifecycle"))
+    def correct_memory(self, changed: Entity, **said: Any) -> RawMemory:
+        """Store the next revision of a raw memory whose words may be others, with fields of its capture."""
+        return self.revise_memory(changed, content_hash=content_hash(changed.content), **said)
 
     def settle_memory(
         self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None
@@ -274,4 +272,7 @@ def _listed(organization_id: str, query: CaptureQuery) -> Select[Any]:
         listed = listed.where(_table.c.capture_surface == query.capture_surface)
     if query.review_state is not None:
         listed = listed.where(_table.c.review_state == query.review_state)
+    if query.is_contested:
+        # A quotation mark in a reason is escaped, and the state before is named otherwise.
+        listed = listed.where(_table.c.lifecycle.contains('"state":"contested"'))
     return listed

@@ -33,6 +33,7 @@ from tools.records.derivation import REMEMBERED, require_no_wider
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.records.receipts import receipt
+from tools.records.rejected import require_not_rejected
 from tools.records.storing import until_visible
 from tools.records.workflow import checked_workflow, moved, update_epics, workflow_fields
 from tools.runtime.threads import in_thread
@@ -205,6 +206,8 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
         fields=workflow_fields(metadata or {}) | ({"action": action} if action else {}),
     )
     require_no_wider(tx, caller, before, updated)
+    if updated.content != before.content:
+        require_not_rejected(tx, [updated])
     if updated.project_id != before.project_id:
         require_entry(caller, updated)
     grant_project(tx, updated)
@@ -321,24 +324,31 @@ def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted
     of it.
     """
     caller = call.caller
-    before = app.ledger.memories.by_ids(caller.organization_id, [request.entity_id])
+    memories = app.ledger.memories.by_ids(caller.organization_id, [request.entity_id])
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        entity = _present(tx, caller, request.entity_id, memories=True)
-        (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
-        require_source(caller, entity)
-        if entity.source_id is not None:
-            tx.records.outdate_document(entity.id)
-        cascade_delete(tx, caller, entity)
-        source = erase_made(tx, entity)
-        memories = [*_remembered(tx, caller, entity), *([source] if source and source != entity.id else [])]
-        memories = [] if request.keep_memory else memories
-        deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
-        audit_project(tx, call, "project.delete", deleted, None)
-        update_epics(tx, caller, deleted, None)
-        for memory_id in memories:
-            tx.records.delete_entity(memory_id)
-    kept = entities_made(app, caller, before.values())
-    return Deleted(deleted=[entity.id, *memories], kept=list(kept.values()))
+        deleted = erase(call, tx, request)
+    made = entities_made(app, caller, memories.values())
+    return Deleted(deleted=deleted, kept=list(made.values()))
+
+
+def erase(call: Call, tx: Transaction, request: DeleteEntityRequest) -> list[str]:
+    """Erase an entity in an open transaction; return its id, then those of the raw memories that went with it."""
+    caller = call.caller
+    entity = _present(tx, caller, request.entity_id, memories=True)
+    (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
+    require_source(caller, entity)
+    if entity.source_id is not None:
+        tx.records.outdate_document(entity.id)
+    cascade_delete(tx, caller, entity)
+    source = erase_made(tx, entity)
+    memories = [*_remembered(tx, caller, entity), *([source] if source and source != entity.id else [])]
+    memories = [] if request.keep_memory else memories
+    deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
+    audit_project(tx, call, "project.delete", deleted, None)
+    update_epics(tx, caller, deleted, None)
+    for memory_id in memories:
+        tx.records.delete_entity(memory_id)
+    return [entity.id, *memories]
 
 
 def _remembered(tx: Transaction, caller: Principal, entity: Entity) -> list[str]:

@@ -1,6 +1,8 @@
 """Audit entries of calls; they hold ids, never text of a record."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+
+from pydantic import JsonValue
 
 from auth.memory_policy import READ_REASONS, WRITE_REASON
 from auth.policy import Visibility
@@ -10,7 +12,8 @@ from tools.frame.operation import Call
 
 WITHHELD = ("team", "shared", "delegated")
 REMEMBER, RECALL, DENY = "memory.remember", "memory.recall", "memory.policy_deny"
-SECRET_FOUND = "memory.secret_found"  # noqa: S105 - the name of an action
+DELETE, REVIEW = "memory.delete", "memory.review"
+FOUND, KEPT = "memory.secret.found", "memory.secret.kept"
 
 
 def audit_entry(
@@ -53,13 +56,25 @@ def denial_entry(home: str | None, call: Call, place: Visibility, reason: str) -
     return memory_entry(home, call, DENY, place, details, {"scope_key": place.scope_key})
 
 
-def secrets_entry(home: str | None, call: Call, operation: str, warnings: Sequence[str]) -> AuditDraft:
-    """Draft the entry of a write in which credentials were found, for the log of its author."""
-    return audit_entry(call, SECRET_FOUND, home, None, {"operation": operation, "warnings": [*warnings]})
+def secrets_entries(
+    home: str | None, call: Call, details: JsonObject, records: Iterable[Entity], action: str = FOUND
+) -> Iterator[AuditDraft]:
+    """Draft the entries of credentials that were found in records, or that stay there: one for each log.
+
+    That of the organization names what its admins may read, that of the author the rest.
+    """
+    logs: dict[str | None, list[JsonValue]] = {}
+    for each in records:
+        is_own = each.memory_scope in ("private", *WITHHELD)
+        logs.setdefault(home if is_own else call.caller.organization_id, []).append(each.id)
+    for log, ids in (logs or {home: []}).items():
+        yield audit_entry(call, action, log, None, details | {"source_ids": ids})
 
 
-def remember_entry(home: str | None, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:
-    """Draft the entry of a kept raw memory, and of the entity that was made of it."""
+def remember_entry(
+    home: str | None, call: Call, memory: RawMemory, entity: Entity | None = None, *, action: str = REMEMBER
+) -> AuditDraft:
+    """Draft the entry of a kept raw memory and the entity that was made of it, or of another write of a memory."""
     kept = memory.entity
     details: JsonObject = {"memory_scope": kept.memory_scope, "policy_allowed": True, "policy_reason": WRITE_REASON}
     ids: JsonObject = {
@@ -68,4 +83,4 @@ def remember_entry(home: str | None, call: Call, memory: RawMemory, entity: Enti
         "source_ids": [kept.id],
         "derived_ids": [] if entity is None else [entity.id],
     }
-    return memory_entry(home, call, REMEMBER, kept, details, ids)
+    return memory_entry(home, call, action, kept, details, ids)

@@ -12,9 +12,10 @@ from auth.policy import UNVERIFIED, MemoryDenied, NoProject, Visibility
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound, RecordUnreadable
 from stores.ledger import Claim, KeyedRequest, Replay
+from stores.records import JsonObject
 from tools.app import App
 from tools.entities.entities import no_entity
-from tools.frame.audit_entries import denial_entry, secrets_entry
+from tools.frame.audit_entries import denial_entry, secrets_entries
 from tools.frame.operation import Call, Operation, Outcome, Request, Result, perform
 from tools.frame.screening import screened
 from tools.records.project_names import NAMING, ProjectNames
@@ -92,9 +93,16 @@ async def _run(app: App, operation: Operation, call: Call, request: Request) -> 
             await in_thread(projects.suggest, error)
         raise
     if warnings:
-        home = await in_thread(app.accounts.home_of, call.caller.user_id)
-        await in_thread(app.ledger.audit.append, secrets_entry(home, call, operation.name, warnings))
+        await in_thread(_note_secrets, app, call, {"operation": operation.name, "warnings": [*warnings]}, result)
     return result, warnings
+
+
+def _note_secrets(app: App, call: Call, details: JsonObject, result: Result) -> None:
+    receipt = getattr(getattr(result, "entity", result), "mutation_receipt", None)
+    ids = [] if receipt is None else [each.partition(":")[2] for each in receipt.affected_records]
+    written = app.ledger.records.entities(call.caller.organization_id, ids).values()
+    for entry in secrets_entries(app.accounts.home_of(call.caller.user_id), call, details, written):
+        app.ledger.audit.append(entry)
 
 
 def _hidden(error: RecordUnreadable, principal: Principal | None) -> EngrainError:

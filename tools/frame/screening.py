@@ -14,7 +14,7 @@ SHOWN = 10
 _KEPT = frozenset(
     {
         "raw_content", "content", "title", "name", "description", "learnings", "fact", "goal", "metadata", "provenance",
-        "entities", "documents", "relations", "experience", "revised_content", "data", "reason",
+        "entities", "documents", "relations", "experience", "revised_content", "data", "reason", "tags",
     }
 )  # fmt: skip
 """Fields whose texts are stored as records."""
@@ -30,7 +30,7 @@ def screened(operation: Operation, request: Request, policy: SecretsPolicy) -> t
         return request, []
     kept = request.model_fields_set & _KEPT
     given = request.model_dump(mode="json", include=kept) if kept else {}
-    found = list(dict.fromkeys(_places(given, "")))
+    found = list(dict.fromkeys(place for place, _ in credentials_in(given)))
     if not found:
         return request, []
     named = ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
@@ -48,18 +48,20 @@ def screened(operation: Operation, request: Request, policy: SecretsPolicy) -> t
     return type(request).model_validate(cleaned), [f"What looked like a credential was replaced in {named}."]
 
 
-def _places(value: JsonValue, place: str) -> Iterator[str]:
+def credentials_in(value: JsonValue, place: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Yield the place of each text with credentials, and their kinds."""
     if isinstance(value, str):
-        if redacted(value)[1]:
-            yield place
+        if kinds := redacted(value)[1]:
+            yield place, kinds
     elif isinstance(value, dict):
         for name, each in value.items():
+            shown = redacted(name)[0]
             # With its name, because that tells what a value is.
-            named = f"{name}: {each}" if isinstance(each, str) else each
-            yield from _places(named, f"{place}.{name}" if place else name)
+            named = f"{name}: {each}" if isinstance(each, str) or shown != name else each
+            yield from credentials_in(named, f"{place}.{shown}" if place else shown)
     elif isinstance(value, list):
         for number, each in enumerate(value):
-            yield from _places(each, f"{place}.{number}")
+            yield from credentials_in(each, f"{place}.{number}")
 
 
 def _cleaned(value: JsonValue, name: str = "") -> JsonValue:
@@ -69,5 +71,5 @@ def _cleaned(value: JsonValue, name: str = "") -> JsonValue:
             return "[redacted]"
         return text
     if isinstance(value, dict):
-        return {key: _cleaned(each, key) for key, each in value.items()}
+        return {redacted(key)[0]: _cleaned(each, key) for key, each in value.items()}
     return [_cleaned(each) for each in value] if isinstance(value, list) else value

@@ -9,7 +9,9 @@ from stores.records import JsonObject, ReviewState
 from tools.frame.operation import Request, Result
 from tools.governance.lifecycle import RULES, CorrectionAction, Flag, Lifecycle, LifecycleState
 from tools.records.entity_models import MutationReceipt
-from tools.records.memory_models import RAW_CONTENT_LIMIT, SourceId
+from tools.records.memory_models import SourceId
+
+REVISED_LIMIT = 1_048_576
 
 OtherId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
@@ -37,7 +39,7 @@ class CorrectionRequest(InspectedRequest):
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = Field(None, description="Why; it is kept.")
     replacement_source_id: OtherId | None = Field(None, description="For `supersede`: the memory that holds now.")
     duplicate_of_source_id: OtherId | None = Field(None, description="For `mark_duplicate`: the memory that stays.")
-    revised_content: Annotated[str, StringConstraints(max_length=RAW_CONTENT_LIMIT)] | None = Field(
+    revised_content: Annotated[str, StringConstraints(max_length=REVISED_LIMIT)] | None = Field(
         None, description="For `revise`: the words that hold from now on."
     )
     metadata: JsonObject = Field({}, description="Structured data about the correction; it is kept in the audit log.")
@@ -107,19 +109,10 @@ class CorrectionView(Result):
 
 def lifecycle_view(source_id: str, lifecycle: Lifecycle, derived_ids: list[str]) -> LifecycleView:
     """Show a lifecycle with its latest correction."""
-    last = lifecycle.last
-    if last is None:
-        return LifecycleView(state=lifecycle.state, source_id=source_id, derived_ids=derived_ids, flags=lifecycle.flags)
-    return LifecycleView(
-        state=lifecycle.state,
-        source_id=source_id,
-        action=last.action,
-        reason=last.reason,
-        prior_state=last.prior_state,
-        replacement_source_id=last.other_id if last.action == "supersede" else None,
-        duplicate_of_source_id=last.other_id if last.action == "mark_duplicate" else None,
-        derived_ids=derived_ids,
-        flags=lifecycle.flags,
-        reversible=RULES[last.action].is_reversible,
-        created_at=last.created_at,
-    )
+    view = LifecycleView(state=lifecycle.state, source_id=source_id, derived_ids=derived_ids, flags=lifecycle.flags)
+    if (last := lifecycle.last) is None:
+        return view
+    said = {name: getattr(last, name) for name in ("action", "reason", "prior_state", "created_at")}
+    role = (RULES[last.action].needs or "") if last.other_id else ""
+    named = {role: last.other_id} if role in LifecycleView.model_fields else {}
+    return view.model_copy(update=said | named | {"reversible": RULES[last.action].is_reversible})

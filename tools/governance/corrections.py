@@ -1,18 +1,20 @@
 """Corrections of raw memories, with preview; what rests on a corrected memory follows."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from auth.memory_policy import WRITE_REASON, may_change_memory, may_inspect_memory
 from auth.policy import ADMINS
 from auth.principal import Principal
-from stores.errors import Conflict, NotFound
+from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import AuditDraft, Transaction
-from stores.records import Entity, JsonObject, RawMemory
+from stores.records import SOURCE_NAMES, Entity, JsonObject, RawMemory
 from tools.app import App
-from tools.experience.keeping import SURFACE, erase_made
+from tools.experience.keeping import REVISION, SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
-from tools.frame.operation import Call, Operation, Route
+from tools.frame.operation import WRITERS, Call, Operation, Route
 from tools.governance.correction_models import (
     CorrectionRequest,
     CorrectionView,
@@ -51,15 +53,7 @@ class Corrected:
 
 async def preview_correction(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
     """Tell what a correction of a raw memory would change, and whether it is allowed. Nothing changes."""
-
-    def look() -> Corrected:
-        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
-            memory = present_memory(tx, call.caller, request.source_id)
-            done = _planned(tx, call.caller, memory, request)
-            tx.audit(_entry(app, call, request, done, f"{_audit_action(request)}.preview"))
-        return done
-
-    return _view(app, call, request, await in_thread(look), applied=False)
+    return _view(app, call, request, await in_thread(_correct, app, call, request, preview=True), applied=False)
 
 
 async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
@@ -68,40 +62,35 @@ async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> Co
     Records that rest on it follow: those with no other source go or come back with it, the others are marked as
     disputed. A refused correction is answered with `allowed` false and the reason.
     """
-
-    def write() -> Corrected:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            done = store_correction(app, call, tx, request)
-        return replace(done, sequence=tx.sequence)
-
-    done = await in_thread(write)
+    done = await in_thread(_correct, app, call, request)
     view = _view(app, call, request, done, applied=done.refusal is None)
     if request.action not in ERASING or not view.applied:
         return view
     ids = [done.memory.entity.id, *(each.before.id for each in done.effects)]
     await until_visible(app, call.caller, done.sequence, ids)
-    return view.model_copy(update={"erasure": "pending", "erasure_job_id": erasure_of(done.memory).id})
+    return view.model_copy(update={"erasure": "pending", "erasure_job_id": erasure_of(done.memory.entity).id})
 
 
-def store_correction(app: App, call: Call, tx: Transaction, request: CorrectionRequest) -> Corrected:
+def _correct(app: App, call: Call, request: CorrectionRequest, *, preview: bool = False) -> Corrected:
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        corrected_memory(tx, caller, request.source_id)
+        done = store_correction(app, call, tx, request, preview=preview)
+    return replace(done, sequence=tx.sequence)
+
+
+def store_correction(
+    app: App, call: Call, tx: Transaction, request: CorrectionRequest, *, preview: bool = False
+) -> Corrected:
     """Correct a raw memory in an open transaction, unless something stands against it.
 
     Raises:
         Conflict: The memory is at another revision than expected.
     """
-    memory = present_memory(tx, call.caller, request.source_id)
-    if request.expected_revision not in (None, memory.entity.revision):
-        raise Conflict(
-            f"Raw memory {memory.entity.id} is at revision {memory.entity.revision}, not at "
-            f"{request.expected_revision}.",
-            remediation="Inspect it again, and correct what you read then.",
-            details={"expected": request.expected_revision, "actual": memory.entity.revision},
-        )
-    done = _planned(tx, call.caller, memory, request)
-    if done.refusal is None:
+    done = _planned(tx, call.caller, present_memory(tx, call.caller, request.source_id), request)
+    if done.refusal is None and not preview:
         _store(tx, request, done)
-    tx.audit(_entry(app, call, request, done, _audit_action(request)))
+    tx.audit(_entry(app, call, request, done, f"{_audit_action(request)}{'.preview' * preview}"))
     return done
 
 
@@ -119,6 +108,20 @@ def present_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMem
     )
 
 
+def corrected_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMemory:
+    """Find a raw memory that the caller may inspect and correct: members only private ones of their own."""
+    if caller.role in ADMINS:
+        return present_memory(tx, caller, source_id)
+    with suppress(NotFound):
+        if (memory := present_memory(tx, caller, source_id)).entity.memory_scope == "private":
+            return memory
+    raise Forbidden(
+        INSUFFICIENT,
+        code=INSUFFICIENT,
+        remediation="Members inspect and correct their own private memories; ask an owner or admin for others.",
+    )
+
+
 def may_see(caller: Principal, record: Entity) -> bool:
     return may_inspect_memory(caller, record.visibility) or placed(record, withheld=False).visibility in caller.visible
 
@@ -130,7 +133,7 @@ def refusal_of(tx: Transaction, caller: Principal, memory: RawMemory, request: C
     rule, lifecycle = RULES[request.action], Lifecycle.of(memory)
     given = None if rule.needs is None else getattr(request, rule.needs)
     if request.action == "revise":
-        return _of_revision(memory, given or "")
+        return _of_revision(tx, memory, given or "")
     if request.action == "restore" and lifecycle.is_recallable and not lifecycle.since_restored:
         return "nothing_to_restore"
     if rule.needs is None:
@@ -139,12 +142,15 @@ def refusal_of(tx: Transaction, caller: Principal, memory: RawMemory, request: C
     return f"missing_{role}_source" if not given else _of_reference(tx, caller, memory, role, str(given))
 
 
-def _of_revision(memory: RawMemory, content: str) -> str | None:
+def _of_revision(tx: Transaction, memory: RawMemory, content: str) -> str | None:
     if memory.capture.capture_surface == SURFACE:
         return "follows_its_source"
     if not content.strip():
         return "missing_revised_content"
-    return "unchanged_revised_content" if content == memory.entity.content else None
+    if content == memory.entity.content:
+        return "unchanged_revised_content"
+    wrong = tx.rejections.rejected(scope_of_words(memory.entity, memory.entity.principal_id), [content])
+    return None if wrong.get(content) in (None, memory.entity.id) else "rejected_revised_content"
 
 
 def _of_reference(tx: Transaction, caller: Principal, memory: RawMemory, role: str, other_id: str) -> str | None:
@@ -158,6 +164,13 @@ def _of_reference(tx: Transaction, caller: Principal, memory: RawMemory, role: s
 
 
 def _planned(tx: Transaction, caller: Principal, memory: RawMemory, request: CorrectionRequest) -> Corrected:
+    if request.expected_revision not in (None, memory.entity.revision):
+        raise Conflict(
+            f"Raw memory {memory.entity.id} is at revision {memory.entity.revision}, not at "
+            f"{request.expected_revision}.",
+            remediation="Inspect it again, and correct what you read then.",
+            details={"expected": request.expected_revision, "actual": memory.entity.revision},
+        )
     lifecycle = Lifecycle.of(memory)
     step = Step(
         action=request.action,
@@ -184,7 +197,9 @@ def _planned(tx: Transaction, caller: Principal, memory: RawMemory, request: Cor
 def _rewritten(tx: Transaction, memory: RawMemory, request: CorrectionRequest) -> Entity:
     entity = memory.entity
     if request.action == "redact":
-        return replace(entity, content=REDACTED, name=REDACTED if entity.name else "", description="")
+        sources = {name: entity.metadata[name] for name in SOURCE_NAMES if name in entity.metadata}
+        bare = replace(entity, content=REDACTED, name=REDACTED if entity.name else "", description="", tags=())
+        return replace(bare, metadata=sources)
     if request.action == "revise":
         return replace(entity, content=request.revised_content or "")
     if request.action == "restore":
@@ -204,7 +219,7 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
     if request.action in ("restore", "delete"):
         tx.rejections.admit(memory.id)
     if request.action in ERASING:
-        tx.jobs.enqueue(erasure_of(done.memory))
+        tx.jobs.enqueue(erasure_of(done.memory.entity))
     if request.action == "mark_wrong":
         withheld = [each.after for each in done.effects if each.after is not None and is_withheld(each.after)]
         quoting = [
@@ -219,10 +234,18 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
         return
     if done.after.capture.review_state == "archived" and request.action == "restore":
         tx.memories.settle_memory(memory.id, review_state="pending", candidate=done.memory.capture.candidate)
-    tx.memories.correct_memory(done.after.entity, done.lifecycle.model_dump(mode="json"))
+    told = _redacted(tx, done.memory) if request.action == "redact" else {}
+    tx.memories.correct_memory(done.after.entity, lifecycle=done.lifecycle.model_dump(mode="json"), **told)
     tx.relations.follow_visibility(memory, done.after.entity)
     if request.action == "redact":
         tx.records.erase_past(memory.id)
+
+
+def _redacted(tx: Transaction, memory: RawMemory) -> dict[str, Any]:
+    if erase_made(tx, memory.entity) is not None:
+        tx.payloads.replace_texts(memory.entity.id, [tx.payloads.text(memory.entity.id, REVISION) or ""])
+    candidate: JsonObject | None = None if memory.capture.candidate is None else {}
+    return {"provenance": {}, "source_id": memory.entity.id, "candidate": candidate}
 
 
 def replace_record(tx: Transaction, before: Entity, after: Entity) -> None:
@@ -295,13 +318,13 @@ _ROUTE = "/api/memory/inspect/{source_id}/corrections"
 OPERATIONS = (
     Operation(
         preview_correction,
-        roles=ADMINS,
+        roles=WRITERS,
         role_refusal=INSUFFICIENT,
         route=Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404,)),
     ),
     Operation(
         correct_memory,
-        roles=ADMINS,
+        roles=WRITERS,
         role_refusal=INSUFFICIENT,
         scope="write",
         mutates=True,

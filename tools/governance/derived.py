@@ -13,10 +13,11 @@ from tools.records.trust import BEFORE, DOUBTFUL, TRUST, trust_of
 from tools.reflecting.reflection.layout import sentences
 
 EXCERPT = "content_excerpt"
-LEVELS = 4
-"""Longest chain of records that rest on each other."""
 QUOTE_CHARACTERS = 24
 """Least length of a sentence that counts as quoted."""
+RUN = 40
+"""Length of a piece that counts as quoted; a whole text counts from `SHORT` on."""
+SHORT = 8
 
 MadeOf = Callable[[Iterable[str]], list[Entity]]
 
@@ -41,20 +42,18 @@ class Effect:
 def resting_on(made_of: MadeOf, memory: Entity) -> list[Entity]:
     """Return the records made of a memory, and those made of these, nearest first.
 
-    A record counts as made of a private memory only if it has the same author.
+    A record counts as made of a private one only if it has the same author.
     """
-    found: dict[str, Entity] = {memory.id: memory}
-    level = [memory.id]
-    for _ in range(LEVELS):
-        named = [each for each in made_of(level) if each.id not in found and _is_made_of(memory, each)] if level else []
-        found |= {each.id: each for each in named}
-        level = [each.id for each in named]
-    del found[memory.id]
-    return list(found.values())
+    found = level = {memory.id: memory}
+    while level:
+        level = {each.id: each for each in made_of(level) if each.id not in found and _is_made_of(each, level)}
+        found = found | level
+    return [each for each in found.values() if each.id != memory.id]
 
 
-def _is_made_of(memory: Entity, record: Entity) -> bool:
-    return memory.memory_scope != "private" or record.principal_id == memory.principal_id
+def _is_made_of(record: Entity, there: Mapping[str, Entity]) -> bool:
+    sources = [there[each] for each in source_ids(record) if each in there]
+    return any(each.memory_scope != "private" or record.principal_id == each.principal_id for each in sources)
 
 
 def effects(
@@ -76,9 +75,9 @@ def effects(
     there.pop(before.id, None)
     if after is not None:
         there[after.id] = after
-    found = []
+    found, quotes = [], _quotes(before) if erases and records else None
     for record in records:
-        is_quoting = erases and _quotes(record.content, before.content)
+        is_quoting = quotes is not None and quotes(record.content)
         changed = None if is_quoting else _followed(record, before, after, there, touched)
         if changed is None:
             del there[record.id]
@@ -128,6 +127,22 @@ def _copied(record: Entity, memory: Entity) -> Entity:
     return replace(record, content=content, metadata=metadata)
 
 
-def _quotes(text: str, source: str) -> bool:
-    told = (source[start:end].strip() for start, end in sentences(source))
-    return any(len(each) >= QUOTE_CHARACTERS and each in text for each in told) or bool(text and text in source)
+def _quotes(source: Entity) -> Callable[[str], bool]:
+    told = _bare(source.content)
+    runs = {told[start : start + RUN] for start in range(len(told) - RUN + 1)}
+    texts = [_bare(source.content[start:end]) for start, end in sentences(source.content)]
+    whole = [each for each in texts if len(each) >= QUOTE_CHARACTERS] + [told] * (len(told) >= SHORT)
+
+    def is_quoting(text: str) -> bool:
+        said = _bare(text)
+        pieces = (said[start : start + RUN] for start in range(len(said) - RUN + 1))
+        return (
+            any(each in runs for each in pieces) or any(each in said for each in whole) or (said != "" and said in told)
+        )
+
+    return is_quoting
+
+
+def _bare(text: str) -> str:
+    """Return the letters and digits: markup, line ends and abridgement do not hide a quotation."""
+    return "".join(filter(str.isalnum, text.casefold()))

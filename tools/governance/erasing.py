@@ -2,16 +2,16 @@
 
 from auth.visibility import entity_key
 from stores.jobs import JobDraft
-from stores.records import JsonObject, RawMemory
+from stores.records import Entity, JsonObject
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 
 ERASE = "erase_memories"
 AGAIN_S = 2.0
 
 
-def erasure_of(memory: RawMemory) -> JobDraft:
-    """Return the job to enqueue with the erasure of a raw memory; its readers see it."""
-    return JobDraft(f"{ERASE}:{memory.entity.id}", ERASE, visibility=entity_key(memory.entity.visibility))
+def erasure_of(record: Entity) -> JobDraft:
+    """Return the job to enqueue with the erasure of words of a record; its readers see it."""
+    return JobDraft(f"{ERASE}:{record.id}", ERASE, visibility=entity_key(record.visibility))
 
 
 def erase(host: JobHost, running: RunningJob) -> JsonObject:

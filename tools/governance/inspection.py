@@ -7,16 +7,16 @@ from typing import cast
 from pydantic import Field
 
 from auth.memory_policy import READ_REASONS
-from auth.policy import ADMINS, MemoryScope
+from auth.policy import MemoryScope
 from auth.principal import Principal
 from stores.ledger import AuditEntry, AuditQuery, Transaction
 from stores.records import Entity, JsonObject, RawMemory, ReviewState
 from tools.app import App
 from tools.frame.audit_entries import memory_entry
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import Call, Operation, Result, Route
+from tools.frame.operation import WRITERS, Call, Operation, Result, Route
 from tools.governance.correction_models import CorrectionRequest, InspectedRequest, LifecycleView, lifecycle_view
-from tools.governance.corrections import may_see, present_memory, refusal_of
+from tools.governance.corrections import corrected_memory, may_see, refusal_of
 from tools.governance.derived import resting_on
 from tools.governance.lifecycle import RULES, CorrectionAction, Flag, Lifecycle, LifecycleState, Step, is_withheld
 from tools.governance.memory_audit import MemoryEvent, event_view
@@ -131,7 +131,7 @@ def _inspect(app: App, call: Call, request: InspectedRequest) -> InspectedMemory
     caller = call.caller
     home = app.accounts.home_of(caller.user_id)
     with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
-        memory = present_memory(tx, caller, request.source_id)
+        memory = corrected_memory(tx, caller, request.source_id)
         derived = [each for each in resting_on(tx.memories.made_of, memory.entity) if may_see(caller, each)]
         actions = [_available(tx, caller, memory, each) for each in RULES]
         entity = memory.entity
@@ -241,7 +241,7 @@ def _scope(entity: Entity) -> MemoryScope:
 OPERATIONS = (
     Operation(
         inspect_memory,
-        roles=ADMINS,
+        roles=WRITERS,
         role_refusal=INSUFFICIENT,
         route=Route("GET", "/api/memory/inspect/{source_id}", tag="memory", errors=(404,)),
     ),

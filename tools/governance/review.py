@@ -1,37 +1,36 @@
-"""The review queue: proposals of reflection and contested memories, each decided with one verb."""
+"""The review queue: proposals of reflection, contested memories and found secrets, each decided with one verb."""
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import ADMINS
+from auth.memory_policy import may_read_memory
+from auth.policy import ADMINS, may_read
 from auth.principal import Principal
-from auth.visibility import withheld_key
-from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
-from stores.ledger import CANDIDATE, CaptureQuery
-from stores.records import RAW_MEMORY, RawMemory
+from auth.visibility import diary_key, memory_key, private_key, withheld_key
+from stores.errors import Forbidden, NotFound, ValidationFailed
+from stores.ledger import CANDIDATE, CaptureQuery, Transaction
+from stores.records import RawMemory
 from tools.app import App
+from tools.frame.audit_entries import KEPT, REVIEW, remember_entry, secrets_entries
 from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, mutation
 from tools.governance.correction_models import CorrectionRequest
-from tools.governance.corrections import store_correction
+from tools.governance.corrections import corrected_memory, refusal_of, store_correction
+from tools.governance.found_secrets import FoundSecret, found_secrets, replace_secret
 from tools.governance.lifecycle import CorrectionAction, Lifecycle
 from tools.memory.captures import present_capture, require_reviewer, settle
-from tools.memory.spaces import INSUFFICIENT
 from tools.records.entity_models import CONTENT_LIMIT, EntityId
 from tools.records.rejected import scope_of_words
 from tools.reflecting.promotion import promote_candidate
-from tools.reflecting.promotion_policy import PromoteRequest
+from tools.reflecting.promotion_policy import EditedRequest
 from tools.runtime.threads import in_thread
+from tools.text.credentials import redacted
 
-ItemKind = Literal["candidate", "contested"]
+ItemKind = Literal["candidate", "contested", "secret"]
 Verb = Literal["approve", "reject", "edit"]
 SHOWN_CHARACTERS = 2_000
-ACTIONS: Mapping[Verb, Sequence[CorrectionAction]] = {
-    "approve": ("restore",), "reject": ("delete",), "edit": ("restore", "revise"),
-}  # fmt: skip
-"""Corrections of a contested memory."""
 
 
 class ListReviewRequest(Filters):
@@ -39,7 +38,8 @@ class ListReviewRequest(Filters):
 
     kind: ItemKind | None = Field(
         None,
-        description="`candidate`: a proposal of reflection. `contested`: a memory that was marked as wrong or old.",
+        description="`candidate`: a proposal of reflection. `contested`: a memory that was marked as wrong or old. "
+        "`secret`: a record that holds what looks like a credential.",
     )
     limit: int = Field(50, ge=1, le=200, description="Most items of each kind.")
 
@@ -50,8 +50,11 @@ class ReviewItem(Result):
     id: str
     kind: ItemKind
     title: str
-    content: str = Field(description=f"The first {SHOWN_CHARACTERS} characters.")
-    reason: str | None = Field(description="Why it waits: the correction and its reason, or the kind of the proposal.")
+    content: str = Field(description=f"The first {SHOWN_CHARACTERS} characters, without credentials.")
+    reason: str | None = Field(
+        description="Why it waits: the correction and its reason, the kind of the proposal, or the kinds and places of "
+        "credentials."
+    )
     memory_scope: str
     scope_key: str | None
     principal_id: str
@@ -59,7 +62,7 @@ class ReviewItem(Result):
 
 
 class ReviewQueue(Result):
-    """Items that wait for a decision, the latest first. Contested memories are shown to owners and admins."""
+    """Items that wait for a decision, the latest first: the caller's own, for owners and admins those of all."""
 
     items: list[ReviewItem]
     total: int
@@ -68,13 +71,14 @@ class ReviewQueue(Result):
 class DecideRequest(Request):
     """A decision.
 
-    `approve` makes a record of a proposal, and brings a contested memory back. `reject` archives a proposal, whose
-    words are not proposed again, and erases a contested memory. `edit` approves other words.
+    `approve` makes a record of a proposal, brings a contested memory back, and keeps a record with a secret as it is.
+    `reject` archives a proposal, whose words are not proposed again, and erases the others. `edit` approves other
+    words.
     """
 
     item_id: EntityId = Field(description="The item's id.")
     verb: Verb = Field(description="The decision.")
-    content: Annotated[str, StringConstraints(min_length=1, max_length=CONTENT_LIMIT)] | None = Field(
+    content: Annotated[str, StringConstraints(pattern=r"\S", max_length=CONTENT_LIMIT)] | None = Field(
         None, description="For `edit`: the words that hold."
     )
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = Field(None, description="Why; it is kept.")
@@ -91,34 +95,46 @@ class Decided(Result):
 
 
 async def list_review(app: App, call: Call, request: ListReviewRequest) -> ReviewQueue:
-    """List what waits for a decision: proposals of reflection, and memories that were marked as wrong or old."""
+    """List what waits for a decision: proposals, memories that were marked as wrong or old, and found credentials."""
     return await in_thread(_queue, app, call.caller, request)
 
 
 def _queue(app: App, caller: Principal, request: ListReviewRequest) -> ReviewQueue:
     items, total = [], 0
+    mine = {memory_key(private_key(caller.user_id)), diary_key(caller.user_id)}
+    keys = caller.memories if caller.role in ADMINS else caller.memories & mine
     wanted: dict[ItemKind, CaptureQuery] = {
-        "candidate": CaptureQuery(caller.captures, frozenset(), CANDIDATE, review_state="pending", limit=request.limit)
+        "candidate": CaptureQuery(caller.captures, frozenset(), CANDIDATE, review_state="pending", limit=request.limit),
+        "contested": CaptureQuery(
+            frozenset(map(withheld_key, keys)), frozenset(), is_contested=True, limit=request.limit
+        ),
     }
-    if caller.role in ADMINS:
-        withheld = frozenset(map(withheld_key, caller.memories))
-        wanted["contested"] = CaptureQuery(withheld, frozenset(), RAW_MEMORY, limit=request.limit)
     for kind, query in wanted.items():
         if request.kind in (None, kind):
             listed, found = app.ledger.memories.list_captures(caller.organization_id, query)
             items += [_item(kind, each.memory) for each in listed]
             total += found
-    return ReviewQueue(items=sorted(items, key=lambda each: each.created_at, reverse=True), total=total)
+    if request.kind in (None, "secret"):
+        secrets = [_secret(each) for each in found_secrets(app, caller).values()]
+        items += sorted(secrets, key=attrgetter("created_at"), reverse=True)[: request.limit]
+        total += len(secrets)
+    return ReviewQueue(items=sorted(items, key=attrgetter("created_at"), reverse=True), total=total)
+
+
+def _secret(found: FoundSecret) -> ReviewItem:
+    record, reason = found.record, "; ".join(found.places)
+    return ReviewItem.of(record, kind="secret", title="", content="", reason=reason, created_at=record.updated_at)
 
 
 def _item(kind: ItemKind, memory: RawMemory) -> ReviewItem:
     last, proposed = Lifecycle.of(memory).last, (memory.capture.candidate or {}).get("kind")
     reason = proposed if isinstance(proposed, str) else None
     if last is not None:
-        reason = last.action if last.reason is None else f"{last.action}: {last.reason}"
+        reason = last.action if last.reason is None else f"{last.action}: {redacted(last.reason)[0]}"
+    title, content = (redacted(each)[0] for each in (memory.entity.name, memory.entity.content))
     return ReviewItem.of(
-        memory.entity, kind=kind, title=memory.entity.name, content=memory.entity.content[:SHOWN_CHARACTERS],
-        reason=reason, created_at=memory.entity.updated_at,
+        memory.entity, kind=kind, title=title, content=content[:SHOWN_CHARACTERS], reason=reason,
+        created_at=memory.entity.updated_at,
     )  # fmt: skip
 
 
@@ -129,41 +145,65 @@ async def decide_review(app: App, call: Call, request: DecideRequest) -> Decided
             "`content` goes with `edit`: the words that hold.", details={"field": "body.content", "expected": "words"}
         )
     memory = await in_thread(app.ledger.memories.memory, call.caller.organization_id, request.item_id)
-    if memory is not None and memory.capture.candidate is not None:
+    if (
+        memory is not None
+        and memory.capture.candidate is not None
+        and may_read_memory(call.caller, memory.entity.visibility)
+    ):
         return await _decide_candidate(app, call, request)
-    if memory is None or Lifecycle.of(memory).is_recallable:
-        raise NotFound(
-            "Nothing with this id waits for a review.", remediation="List the queue: GET /api/memory/review."
-        )
-    if call.caller.role not in ADMINS:
-        raise Forbidden("Deciding on contested memories needs the role owner or admin.", code=INSUFFICIENT)
-    refusal = await in_thread(_correct, app, call, request)
+    refusal = await in_thread(_decide, app, call, request)
     return Decided(
         applied=refusal is None, item_id=request.item_id, verb=request.verb, reason=refusal or f"{request.verb}_applied"
     )
 
 
-def _correct(app: App, call: Call, request: DecideRequest) -> str | None:
-    caller, done = call.caller, None
+def _decide(app: App, call: Call, request: DecideRequest) -> str | None:
+    caller = call.caller
+    secret = found_secrets(app, caller).get(request.item_id)
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        for action in ACTIONS[request.verb]:
-            correction = CorrectionRequest(
-                source_id=request.item_id,
-                action=action,
-                reason=request.reason,
-                revised_content=request.content if action == "revise" else None,
+        if secret is not None and request.verb == "approve":
+            made = tx.memories.made_of([secret.record.id])
+            kept = [secret.record, *(each for each in made if may_read(caller, each.visibility))]
+            for entry in secrets_entries(app.accounts.home_of(caller.user_id), call, {}, kept, KEPT):
+                tx.audit(entry)
+            return None
+        if secret is not None:
+            action: CorrectionAction = "delete" if request.content is None else "revise"
+            return replace_secret(app, call, tx, secret, _correction(request, action, request.content))
+        try:
+            memory = corrected_memory(tx, caller, request.item_id)
+        except (NotFound, Forbidden):
+            memory = None
+        if memory is None or Lifecycle.of(memory).state != "contested":
+            raise NotFound(
+                "Nothing with this id waits for a review.", remediation="List the queue: GET /api/memory/review."
             )
-            done = store_correction(app, call, tx, correction)
-    return None if done is None else done.refusal
+        return _correct(app, call, tx, memory, request)
+
+
+def _correct(app: App, call: Call, tx: Transaction, memory: RawMemory, request: DecideRequest) -> str | None:
+    if request.verb == "reject":
+        return store_correction(app, call, tx, _correction(request, "delete")).refusal
+    words = request.content or memory.entity.content
+    revise = _correction(request, "revise", words)
+    if request.content and refusal_of(tx, call.caller, memory, revise) not in (None, "unchanged_revised_content"):
+        return store_correction(app, call, tx, revise).refusal
+    done = store_correction(app, call, tx, _correction(request, "restore"))
+    # A restoration undoes revisions, too, but the words that were shown are those that are approved.
+    if done.refusal is None and done.after is not None and done.after.entity.content != words:
+        store_correction(app, call, tx, revise)
+    return done.refusal
+
+
+def _correction(request: DecideRequest, action: CorrectionAction, words: str | None = None) -> CorrectionRequest:
+    return CorrectionRequest(source_id=request.item_id, action=action, reason=request.reason, revised_content=words)
 
 
 async def _decide_candidate(app: App, call: Call, request: DecideRequest) -> Decided:
     if request.verb == "reject":
         await in_thread(_reject, app, call, request)
         return Decided(applied=True, item_id=request.item_id, verb=request.verb, reason="rejected")
-    if request.content is not None:
-        await in_thread(_rewrite, app, call, request)
-    done = await promote_candidate(app, call, PromoteRequest(candidate_id=request.item_id))
+    done = await promote_candidate(app, call, EditedRequest(candidate_id=request.item_id, content=request.content))
     return Decided(
         applied=done.success, item_id=request.item_id, verb=request.verb, reason=done.reason, entity_id=done.promoted_id
     )
@@ -175,20 +215,10 @@ def _reject(app: App, call: Call, request: DecideRequest) -> None:
         memory = present_capture(tx, caller, request.item_id)
         require_reviewer(caller, memory)
         settle(tx, memory, "archived")
+        tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=REVIEW))
         tx.rejections.reject(
             scope_of_words(memory.entity, memory.entity.principal_id), [memory.entity.content], memory.entity.id
         )
-
-
-def _rewrite(app: App, call: Call, request: DecideRequest) -> None:
-    caller = call.caller
-    with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
-        memory = present_capture(tx, caller, request.item_id)
-        require_reviewer(caller, memory)
-        if memory.capture.review_state not in ("pending", "deferred"):
-            raise Conflict(f"This proposal is {memory.capture.review_state}.", remediation="Change the record itself.")
-        said = {**(memory.capture.candidate or {}), "content": request.content}
-        tx.memories.settle_memory(memory.entity.id, review_state=memory.capture.review_state, candidate=said)
 
 
 _PATH = "/api/memory/review"

@@ -20,6 +20,7 @@ from tools.memory.memories import memory_draft
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.memory_models import RawMemoryFields
 from tools.records.receipts import capture_receipt
+from tools.records.rejected import scope_of_words
 from tools.reflecting.promotion_policy import InputScope
 from tools.runtime.threads import in_thread
 
@@ -93,6 +94,8 @@ class _Judged:
     place: Visibility | None
     target_reason: str
     sources: Sequence[RawMemory]
+    denied: Sequence[RawMemory] = ()
+    """The readable ones."""
     denials: dict[str, str] = field(default_factory=dict)
     missing: Sequence[str] = ()
     hidden: int = 0
@@ -152,18 +155,19 @@ async def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
 def _judged(tx: Transaction, caller: Principal, request: ShareRequest) -> _Judged:
     place, target_reason = _target(caller, request)
     denials: dict[str, str] = {}
-    missing, sources, hidden = [], [], 0
+    missing, sources, denied, hidden = [], [], [], 0
     for source_id in dict.fromkeys(request.source_ids):
         memory = tx.memories.memory(source_id)
         if memory is None or not may_read_memory(caller, memory.entity.visibility):
             hidden += memory is not None and memory.entity.memory_scope in COUNTED
             missing.append(source_id)
             denials[source_id] = "source_not_found"
-        elif reason := _denial(caller, memory, place):
+        elif reason := _denial(tx, caller, memory, place):
+            denied.append(memory)
             denials[source_id] = reason
         else:
             sources.append(memory)
-    return _Judged(request, place, target_reason, sources, denials, missing, hidden)
+    return _Judged(request, place, target_reason, sources, denied, denials, missing, hidden)
 
 
 def _target(caller: Principal, request: ShareRequest) -> tuple[Visibility | None, str]:
@@ -180,12 +184,16 @@ def _word(error: EngrainError) -> str:
     return getattr(error, "word", None) or error.code
 
 
-def _denial(caller: Principal, memory: RawMemory, place: Visibility | None) -> str | None:
+def _denial(tx: Transaction, caller: Principal, memory: RawMemory, place: Visibility | None) -> str | None:
     if memory.capture.candidate is not None or not Lifecycle.of(memory).is_recallable:
         return "raw_memory_not_recallable"
     if memory.entity.principal_id != caller.user_id and caller.role not in ADMINS:
         return "principal_mismatch"
-    return "already_in_scope" if place is not None and memory.entity.visibility == place.key else None
+    if place is None:
+        return None
+    if tx.rejections.rejected(scope_of_words(place, caller.user_id), [memory.entity.content]):
+        return "rejected_words"
+    return "already_in_scope" if memory.entity.visibility == place.key else None
 
 
 def _copied(
@@ -214,13 +222,13 @@ def _copied(
 def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged) -> list[str]:
     home = app.accounts.home_of(call.caller.user_id)
     found = []
-    for memory in judged.sources:
+    for memory in (*judged.sources, *judged.denied):
         entity, made = memory.entity, judged.copies.get(memory.entity.id)
         details: JsonObject = {
             "memory_scope": entity.memory_scope,
             "target_scope": judged.request.target_scope,
             "policy_allowed": judged.refusal is None,
-            "policy_reason": judged.refusal or WRITE_REASON,
+            "policy_reason": judged.denials.get(entity.id) or judged.refusal or WRITE_REASON,
         }
         ids: JsonObject = {
             "scope_key": entity.scope_key,
@@ -229,6 +237,11 @@ def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged) 
             "derived_ids": [made] if made else [],
         }
         found.append(tx.audit(memory_entry(home, call, action, entity, details, ids)))
+        if made and judged.place is not None and entity.memory_scope == "private" != judged.place.memory_scope:
+            # Its new readers see who shared the copy, but not the private memory.
+            copied: JsonObject = {"scope_key": judged.place.scope_key, "derived_ids": [made]}
+            told = {**details, "memory_scope": judged.place.memory_scope}
+            tx.audit(memory_entry(home, call, action, judged.place, told, copied))
     return found
 
 

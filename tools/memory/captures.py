@@ -13,6 +13,7 @@ from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
 from tools.entities.entities import entities_made
 from tools.experience.keeping import erase_made
+from tools.frame.audit_entries import DELETE, REVIEW, remember_entry
 from tools.frame.operation import WRITERS, Call, Filters, Nothing, Operation, Request, Result, Route, mutation
 from tools.memory.proposals import proposals
 from tools.records.entity_models import EntityId, Wanted
@@ -102,6 +103,7 @@ def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> Captu
         memory = present_capture(tx, caller, request.capture_id)
         require_reviewer(caller, memory)
         settle(tx, memory, request.review_state)
+        tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=REVIEW))
     view = _read(app, caller, request.capture_id)
     return view.model_copy(update={"mutation_receipt": capture_receipt(app, call, [request.capture_id])})
 
@@ -113,6 +115,7 @@ def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
         memory = present_capture(tx, caller, request.capture_id)
         require_erasable_memory(caller, memory.entity)
         erase_made(tx, memory.entity)
+        tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=DELETE))
         tx.records.delete_entity(memory.entity.id)
     return Nothing()
 

@@ -14,7 +14,7 @@ def scope_of_words(record: Entity | EntityDraft | Visibility, author_id: str) ->
     return f"{record.memory_scope}:{key}"
 
 
-def rejected_among(tx: Transaction, drafts: Iterable[EntityDraft]) -> dict[str, str]:
+def rejected_among(tx: Transaction, drafts: Iterable[Entity | EntityDraft]) -> dict[str, str]:
     """Return the ids of memories that were marked wrong, by the id of the draft that states the same."""
     found: dict[str, str] = {}
     by_scope: dict[str, dict[str, str]] = {}
@@ -26,7 +26,7 @@ def rejected_among(tx: Transaction, drafts: Iterable[EntityDraft]) -> dict[str, 
     return found
 
 
-def require_not_rejected(tx: Transaction, drafts: Iterable[EntityDraft]) -> None:
+def require_not_rejected(tx: Transaction, drafts: Iterable[Entity | EntityDraft]) -> None:
     """Raise Conflict if one of the drafts states what was marked wrong."""
     found = rejected_among(tx, drafts)
     if found:

@@ -237,6 +237,12 @@ class PromoteRequest(PromotionFields):
     candidate_id: EntityId = Field(description="Id of the candidate: its `persisted_id` in the reflection pack.")
 
 
+class EditedRequest(PromoteRequest):
+    """A candidate to promote in other words."""
+
+    content: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Considered:
     candidate: Candidate

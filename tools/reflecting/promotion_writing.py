@@ -19,7 +19,7 @@ from tools.records.linking import Link, record, related
 from tools.records.storing import store_in
 from tools.records.trust import TrustState
 from tools.reflecting.duplicates import Comparison, Known, is_overtaken
-from tools.reflecting.promotion_policy import Candidate, Considered, PromoteRequest, consider
+from tools.reflecting.promotion_policy import Candidate, Considered, EditedRequest, PromoteRequest, consider
 from tools.reflecting.reflect_keeping import SURFACE, contradictions
 
 SPACES = ("shared", "delegated")
@@ -69,7 +69,7 @@ def write_promotion(
         (entity,) = store_in(call, tx, [_fields(considered, request)], sync=False, made_of=made_of, trust=trust)
         links, unlinked = _links(tx, caller, candidate, entity, compared.known)
         record(tx, caller, links, created={entity.id})
-        said: JsonObject = {**candidate.said, "review_state": "promoted"}
+        said: JsonObject = {**candidate.said, "review_state": "promoted", "content": entity.content}
         tx.memories.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
         tx.audit(noted(app, call, action, considered, entity))
     return Written(considered, entity, unlinked)
@@ -142,7 +142,7 @@ def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
     metadata = {name: value for name, value in given.items() if value is not None}
     return EntityFields(
         name=candidate.title,
-        content=candidate.content,
+        content=(isinstance(request, EditedRequest) and request.content) or candidate.content,
         entity_type=candidate.entity_type,
         tags=candidate.tags,
         metadata=metadata,

@@ -14,6 +14,7 @@ from stores.clock import new_id
 from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
 from tools.app import App
+from tools.frame.audit_entries import remember_entry
 from tools.frame.operation import Call
 from tools.memory.memories import memory_draft
 from tools.memory.restate import may_change
@@ -101,6 +102,8 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
             _queue(tx, caller, keeping, stored)
         elif request.persist:
             _write(app, call, tx, keeping, stored)
+        if stored.source is not None and stored.source_id in stored.memory_ids:
+            tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, stored.source))
         # The stored answer is deleted with the records that it names.
         known = [each for known in keeping.known for each in known]
         tx.show_in_answer({entity.id for each in known for entity in (each.entity, each.beside) if entity is not None})

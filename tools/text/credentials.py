@@ -3,7 +3,7 @@
 import re
 
 REDACTED = "[redacted]"
-_NAMED = r"(?:api[ _-]?key|access[ _-]?key|secret|token|passwd|password|pwd|credentials?|private[_-]?key)"
+_NAMED = r"(?:(?:api|access|account)[ _-]?key|secret|token|passwd|password|pwd|credentials?|private[_-]?key)"
 _CREDENTIALS = (
     (("-----begin",), re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \1-----|\Z)", re.DOTALL)),
     # Issued keys with a prefix of their own: ours and Stripe's, GitHub, GitLab, Slack, AWS, Google, npm, PyPI, models.
@@ -16,6 +16,7 @@ _CREDENTIALS = (
     # JSON Web Tokens.
     (("eyj",), re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")),
     (("bearer ",), re.compile(r"(?<=\bbearer )[A-Za-z0-9._~+/=-]{16,}", re.IGNORECASE)),
+    (("hooks.slack.com",), re.compile(r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]{16,}")),
     # The password of a URL, or a token instead of a name.
     (("://",), re.compile(r"(?<=://)(?:[^\s/:@]*:[^\s/@]+|[^\s/:@]{12,})(?=@)")),
 )
@@ -28,7 +29,7 @@ _ORDINARY = (
 )
 """Words after `the password is` that are no password."""
 _NAMES = (
-    *(f"{word}{mark}key" for word in ("api", "access", "private") for mark in ("", " ", "_", "-")),
+    *(f"{word}{mark}key" for word in ("api", "access", "account", "private") for mark in ("", " ", "_", "-")),
     *("secret", "token", "passw", "pwd", "credential"),
 )
 _NAMED_VALUES = tuple(
@@ -51,14 +52,17 @@ _NAMED_VALUES = tuple(
         ),
     )
 )
+_KINDS = (
+    "private key", "issued key", "issued key", "cloud key", "JSON Web Token", "bearer token", "web hook",
+    "URL password", "header", "cookie", "login", "login", "named value", "named value",
+)  # fmt: skip
 
 
-def redacted(text: str) -> tuple[str, int]:
-    """Replace what looks like a credential; return the text and how many there were."""
-    lowered, count = text.lower(), 0
-    for patterns, left in ((_CREDENTIALS, REDACTED), (_NAMED_VALUES, rf"\g<name>{REDACTED}")):
-        for hints, pattern in patterns:
-            if any(hint in lowered for hint in hints):
-                text, found = pattern.subn(left, text)
-                count += found
-    return text, count
+def redacted(text: str) -> tuple[str, list[str]]:
+    """Replace what looks like a credential; return the text and the kind of each."""
+    lowered, kinds = text.lower(), []
+    for kind, (hints, pattern) in zip(_KINDS, (*_CREDENTIALS, *_NAMED_VALUES), strict=True):
+        if any(hint in lowered for hint in hints):
+            text, found = pattern.subn(rf"\g<name>{REDACTED}" if pattern.groupindex else REDACTED, text)
+            kinds += [kind] * found
+    return text, kinds

@@ -8,9 +8,8 @@ from typing import Annotated, get_args
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import ADMINS
-from stores.errors import Forbidden, ValidationFailed
-from stores.records import JsonObject, Role
+from stores.errors import ValidationFailed
+from stores.records import JsonObject
 from tools.app import App
 from tools.crawling.operations import CrawlRequest, CrawlStarted, SyncRequest, crawl_source, sync_source
 from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation, perform
@@ -26,7 +25,6 @@ from tools.governance.review import (
     decide_review,
     list_review,
 )
-from tools.memory.spaces import INSUFFICIENT
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.project_names import ProjectNames
 from tools.runtime.threads import in_thread
@@ -46,7 +44,6 @@ class Action:
     run: Run
     fixed: Mapping[str, str] = field(default_factory=dict)
     """Fields that the action itself says."""
-    roles: frozenset[Role] = WRITERS
 
 
 ACTIONS: Mapping[str, Action] = {
@@ -66,7 +63,7 @@ ACTIONS: Mapping[str, Action] = {
     "prioritize": Action(planning.PrioritizeRequest, "entity_id", planning.prioritize),
     "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
     "detect_cycles": Action(planning.PlanRequest, "entity_id", planning.detect_cycles),
-    "correct_memory": Action(CorrectionRequest, "source_id", correct_memory, roles=ADMINS),
+    "correct_memory": Action(CorrectionRequest, "source_id", correct_memory),
     "crawl": Action(CrawlRequest, "", crawl_source),
     **dict.fromkeys(("sync", "refresh"), Action(SyncRequest, "source_id", sync_source)),
     "review": Action(ListReviewRequest, "", list_review),
@@ -126,8 +123,6 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     """
     if (action := ACTIONS.get(request.action)) is None:
         return _unknown(app, request)
-    if call.caller.role not in action.roles:
-        raise Forbidden(f"{request.action} needs the role owner or admin.", code=INSUFFICIENT)
     if request.entity_id is None and action.key:
         raise _misused("entity_id", f"entity_id is required for {request.action}.", "id of a task or epic")
     given = request.data or {}

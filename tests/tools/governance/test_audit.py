@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from stores.errors import InvalidRequest, ValidationFailed
-from stores.ledger.account_tables import audit_entries
+from stores.ledger.account_tables import audit_entries, audit_subjects
 from tests.people import Person
 from tools.app import App
 
@@ -33,21 +33,28 @@ async def test_events_are_filtered_and_unknown_filters_refused(owner: Person, me
     await owner.refused("memory_audit", ValidationFailed, actor="somebody")
 
 
-@pytest.mark.parametrize("fault", ["altered", "removed", "shortened"])
+@pytest.mark.parametrize("fault", ["altered", "removed", "shortened", "swapped", "hidden", "unnamed"])
 async def test_the_chain_names_what_was_altered(own_app: App, owner: Person, fault: str) -> None:
     await used(owner)
     audit, log = own_app.ledger.audit, audit_entries.c.organization_id == owner.organization_id
     assert audit.faults(owner.organization_id) == []
-    last = audit_entries.c.position > 1
-    statement = {
-        "altered": update(audit_entries).where(log, audit_entries.c.position == 1).values(actor_id="mallory"),
-        "removed": delete(audit_entries).where(log, audit_entries.c.position == 1),
-        "shortened": delete(audit_entries).where(log, last),
+    last, first = audit_entries.c.position > 1, audit_entries.c.position == 1
+    statements = {
+        "altered": [update(audit_entries).where(log, first).values(actor_id="mallory")],
+        "removed": [delete(audit_entries).where(log, first)],
+        "shortened": [delete(audit_entries).where(log, last)],
+        "swapped": [
+            update(audit_entries).where(log, audit_entries.c.position == old).values(position=new)
+            for old, new in ((1, 99), (2, 1), (99, 2))
+        ],
+        "hidden": [update(audit_entries).where(log, first).values(family="x")],
+        "unnamed": [delete(audit_subjects).where(audit_subjects.c.organization_id == owner.organization_id)],
     }[fault]
     with own_app.ledger._database.write() as connection:
-        connection.execute(statement)
+        for each in statements:
+            connection.execute(each)
     (found,) = audit.faults(owner.organization_id)
-    assert {"altered": "entry 1", "removed": "entry 1", "shortened": "after 1"}[fault] in found
+    assert {"shortened": "after 1", "unnamed": "0 are found"}.get(fault, "entry 1") in found
 
 
 async def test_entries_of_simultaneous_recalls_are_written_without_being_asked_for(own_app: App, owner: Person) -> None:

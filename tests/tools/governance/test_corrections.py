@@ -12,6 +12,7 @@ pytestmark = pytest.mark.anyio
 
 WRONG = "The staging database of Heron runs PostgreSQL 12 on port 6000."
 RIGHT = "The staging database of Heron runs PostgreSQL 16 on port 5432."
+HIDE = {"action": "hide"}
 QUESTION = "Which database does Heron use on staging?"
 
 
@@ -88,7 +89,16 @@ async def test_words_that_were_marked_wrong_do_not_come_back(owner: Person) -> N
     again = await owner.refused("remember", Conflict, title="Again", content=f"  {WRONG.upper()} ", kind="claim")
     assert again.details == {"rejected": memory}
     await owner.refused("store_raw_memory", Conflict, raw_content=WRONG)
-    await owner.refused("add", Conflict, title="x", content=WRONG, metadata={"memory_scope": "private"})
+    mine = {"metadata": {"memory_scope": "private"}}
+    await owner.refused("add", Conflict, title="x", content=WRONG, **mine)
+    other = await owner.call("add", title="x", content="x", **mine)
+    await owner.refused("update_entity", Conflict, entity_id=other["id"], content=WRONG)
+    right, _ = await keep(owner, RIGHT)
+    revised = await owner.call("correct_memory", source_id=right, action="revise", revised_content=WRONG)
+    assert (revised["applied"], revised["reason"]) == (False, "rejected_revised_content")
+    known = (await owner.call("store_raw_memory", raw_content=WRONG, memory_scope="organization"))["id"]
+    shared = await owner.call("share_memories", source_ids=[known], target_scope="private")
+    assert (shared["applied"], shared["reason"]) == (False, "rejected_words")
     await correct(owner, memory, "restore")
     assert (await owner.call("remember", title="Again", content=WRONG))["raw_memory_id"] == memory
 
@@ -122,10 +132,11 @@ async def test_deleting_erases_the_words_and_what_quotes_them(app: App, owner: P
 
 
 async def test_redacting_keeps_the_record_without_its_words(app: App, owner: Person) -> None:
-    memory, entity = await keep(owner, WRONG)
+    memory, entity = await keep(owner, WRONG, tags=["Heron"], metadata={"of": "Heron"})
     await correct(owner, memory, "revise", revised_content=f"{WRONG} Really.")
     await correct(owner, memory, "redact")
-    assert (await owner.call("inspect_memory", source_id=memory))["raw_content"] == "[redacted]"
+    seen = await owner.call("inspect_memory", source_id=memory)
+    assert (seen["raw_content"], "Heron" in str(seen)) == ("[redacted]", False)
     assert app.ledger.records.entity(owner.organization_id, entity) is None
     await correct(owner, memory, "restore")
     assert (await owner.call("get_capture", capture_id=memory))["raw_content"] == "[redacted]"
@@ -169,18 +180,20 @@ async def test_a_reference_must_be_another_memory_that_is_recalled(owner: Person
 async def test_a_stale_revision_is_a_conflict(owner: Person) -> None:
     memory, _ = await keep(owner, WRONG)
     await correct(owner, memory, "hide", expected_revision=1)
-    await owner.refused("correct_memory", Conflict, source_id=memory, action="restore", expected_revision=1)
+    for operation in ("preview_correction", "correct_memory"):
+        await owner.refused(operation, Conflict, source_id=memory, action="restore", expected_revision=1)
     assert (await owner.call("inspect_memory", source_id=memory))["lifecycle"]["flags"] == ["hidden"]
 
 
-async def test_private_memories_of_others_do_not_exist_for_admins(owner: Person, member: Person) -> None:
-    memory, entity = await keep(member, WRONG)
-    for source in (memory, entity):
-        await owner.refused("inspect_memory", NotFound, source_id=source, match="memory_source_not_found")
-        await owner.refused("correct_memory", NotFound, source_id=source, action="delete")
-    await member.refused("inspect_memory", Forbidden, source_id=memory, match="insufficient_org_role")
-    events = await owner.call("memory_audit")
-    assert memory not in str(events)
+async def test_members_correct_their_own_private_memories_alone(owner: Person, member: Person, viewer: Person) -> None:
+    own, _ = await keep(member, WRONG)
+    shared, _ = await keep(owner, RIGHT, memory_scope="organization")
+    await correct(member, own, "mark_wrong")
+    assert [each["id"] for each in (await member.call("list_review"))["items"]] == [own]
+    await member.call("decide_review", item_id=own, verb="approve")
+    for who, source in ((member, shared), (member, "raw_memory_0"), (viewer, own)):
+        for operation, more in (("inspect_memory", {}), ("preview_correction", HIDE), ("correct_memory", HIDE)):
+            await who.refused(operation, Forbidden, source_id=source, match="insufficient_org_role", **more)
 
 
 async def test_each_correction_stands_in_the_audit_log(owner: Person) -> None:

@@ -31,6 +31,25 @@ async def test_a_shared_memory_is_recalled_by_its_new_readers_and_follows_correc
     assert (seen["share_state"]["state"], len(seen["share_state"]["audit_event_ids"])) == ("shared", 2)
 
 
+async def test_copies_of_copies_follow_and_the_log_of_their_readers_names_who_shared(
+    owner: Person, member: Person
+) -> None:
+    mine = (await member.call("store_raw_memory", raw_content=TEXT))["id"]
+    (copy,) = (await member.call("share_memories", source_ids=[mine], target_scope="organization"))["promoted_ids"]
+    told = (await owner.call("memory_audit", derived_id=copy))["events"]
+    assert [(each["user_id"], each["memory_scope"]) for each in told] == [(member.user_id, "organization")]
+    assert mine not in str(told)
+    copies = [copy]
+    for name in range(5):
+        key = (await owner.call("add", title=f"P{name}", content="", entity_type="project"))["id"]
+        ask = {"source_ids": copies[-1:], "target_scope": "project", "target_scope_key": key}
+        copies += (await owner.call("share_memories", **ask))["promoted_ids"]
+    done = await member.call("correct_memory", source_id=mine, action="delete")
+    assert done["affected_derived_ids"] == [copy]
+    for each in copies:
+        await owner.refused("get_capture", NotFound, capture_id=each)
+
+
 async def test_one_refused_memory_refuses_all(owner: Person, member: Person) -> None:
     mine = (await member.call("store_raw_memory", raw_content=TEXT))["id"]
     theirs = (await owner.call("store_raw_memory", raw_content="Only mine."))["id"]
@@ -53,6 +72,8 @@ async def test_others_memories_and_other_organizations_are_refused(
     kept = (await owner.call("store_raw_memory", raw_content=TEXT, **scope))["id"]
     wider = await member.call("preview_share", source_ids=[kept], target_scope="organization")
     assert (wider["allowed"], wider["reason"]) == (False, "principal_mismatch")
+    (denied,) = (await owner.call("memory_audit", source_id=kept, policy_allowed=False))["events"]
+    assert (denied["action"], denied["policy_reason"]) == ("memory.share.preview", "principal_mismatch")
     same = await owner.call("preview_share", source_ids=[kept], target_scope="project", target_scope_key=project)
     assert same["reason"] == "already_in_scope"
     away = await owner.call(
