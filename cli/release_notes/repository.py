@@ -246,7 +246,7 @@ def range_between(repository: Repository, older: End, newer: End) -> tuple[list[
             f"There is nothing between '{older.ref}' and '{newer.ref}': both are commit {older.sha[:10]}."
         )
     base = repository.text("merge-base", older.sha, newer.sha)
-    ahead = repository.text("rev-list", "--count", older.sha, f"^{newer.sha}")
+    ahead = repository.text("rev-list", "--count", older.sha, f"^{newer.sha}") if base != older.sha else ""
     ahead = "1 commit" if ahead == "1" else f"{int(ahead or 0):,} commits"
     if base == newer.sha:
         raise ReleaseNotesFailed(f"--from '{older.ref}' is newer than --to '{newer.ref}', by {ahead}; swap them.")

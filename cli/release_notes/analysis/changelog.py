@@ -13,6 +13,7 @@ LONGEST = 200_000
 """Characters read of a file; the newest versions stand first."""
 Version = tuple[tuple[int, ...], bool]
 """Numbers without trailing zeros, and whether it is final."""
+_PARSER = MarkdownIt("commonmark")
 _NUMBER = r"v?(?P<numbers>\d+(?:\.\d+){1,3})(?P<pre>[-.]?(?:a|b|c|rc|alpha|beta|dev|pre|next|canary)[-.\d]*)?(?![\w])"
 _VERSION = re.compile(
     rf"^(?:[\w@/.-]+\s+){{0,3}}?[\[(]?(?:[\w@/-]+[@-])?{_NUMBER}|^\[?v?(?P<single>\d{{1,3}})\]?$", re.I
@@ -131,8 +132,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of Markdown, without quotations and HTML."""
     depth = quoted = 0
     fresh = False
-    tokens = MarkdownIt("commonmark").parse(text)
-    for token, following in pairwise(tokens):
+    for token, following in pairwise(_PARSER.parse(text)):
         kind = token.type
         if kind in ("bullet_list_open", "ordered_list_open", "bullet_list_close", "ordered_list_close"):
             depth += token.nesting
