@@ -82,7 +82,7 @@ def read_message(subject: str, body: str) -> Change:
         text=one_line(bare(prefixed.text.strip()), LONGEST_TEXT) or "No description",
         details=details if len(details) <= LONGEST_DETAILS else details[: LONGEST_DETAILS - 1] + "…",
         declared=prefixed.declared or bool(notes),
-        noise=is_noise(prefixed.text) or is_noise(subject),
+        noise=any(map(is_noise, {prefixed.text, subject})),
         breaking_note=" ".join(notes) or None,
         migration=" ".join(migration["text"].split()) if migration else None,
         pull_request=f"#{pulls[-1]}" if pulls else None,
