@@ -13,7 +13,8 @@ _BOT_NAME = re.compile(
     r"\[bot\]|(?:^|[\s_-])(?:ro)?bots?(?:$|[\s_-])|\bauto-?fix\b|\bpowered by ai\b|releas(?:er|e-please)$"
     r"|^(?:dependabot|renovate|greenkeeper|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release|bors|homu"
     r"|(?:hosted )?weblate|crowdin|all-?contributors|codecov|copybara|web-flow|scala steward|aider(?: \(.*\))?|gpt-\S+"
-    r"|(?:github )?copilot|(?:openai )?codex)$|\bclaude (?:code|opus|sonnet|haiku)\b|\bcursor ?(?:agent|ai)\b",
+    r"|(?:github )?copilot|(?:openai )?codex|antigravity)$|\bclaude (?:code|opus|sonnet|haiku)\b"
+    r"|\bcursor ?(?:agent|ai)\b",
     re.I,
 )
 """Not Claude or Jules alone: those may be people; their addresses identify the programs."""

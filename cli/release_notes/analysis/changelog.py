@@ -26,9 +26,9 @@ _HIDDEN = re.compile(r"^(?P<indent> *)(?:\.\. .*|\.\.|.*::) *\n(?:(?P=indent) +.
 _ROLES = (
     (re.compile(r":(?:issue|pr|pull|gh|bug|ghissue|ghpull):`#?(\d+)`"), r"(#\1)"),
     (re.compile(r":pep:`(\d+)`"), r"PEP \1"),
+    (re.compile(r":(?:ref|doc|term):`([^`<]+?)\s*<[^>]*>`|`([^`<]+?)\s*<[^>]*>`__?"), r"\1\2"),
+    (re.compile(r" \(:ref:`[^`<]*`\)"), ""),
     (re.compile(r":[\w:+.-]+:`~?([^`<]*?)\s*(?:<[^>]*>)?`"), r"`\1`"),
-    (re.compile(r"`#(\d+) <[^>]*>`__?"), r"#\1"),
-    (re.compile(r"`([^`<]+?)\s*<[^>]*>`__?"), r"\1"),
     (re.compile(r"``(.+?)``"), r"`\1`"),
     (re.compile(r"\\ "), ""),
     (re.compile(r"^( *[-*]) {3}(?=\S)", re.M), r"\1   "),

@@ -53,7 +53,9 @@ _LABEL = re.compile(
     r"^\W*\bbreaking(?:[ -]changes?)?\s*(?:\*\*|[:\])\u2014-])\W*|\s*[(\[]\W*breaking(?:[ -]changes?)?\W*[)\]]\W*$",
     re.I,
 )
-_POINTER = re.compile(r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?`[^`]+`(?: and `[^`]+`)?(?: for [\w ]{4,20})?\.?$")
+_POINTER = re.compile(
+    r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?(?:`[^`]+`(?: and `[^`]+`)?|docs|documentation)(?: for [\w ]{4,20})?\.?$"
+)
 _CHANGESET = re.compile(r"(?:^|/)\.changeset/(?!readme)[^/]+\.md$", re.I)
 _FRONT = re.compile(r"^---\s*\n(?P<front>.*?)\n---\s*\n(?P<body>.*)$", re.S)
 SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")

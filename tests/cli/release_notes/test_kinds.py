@@ -68,7 +68,7 @@ def test_words_of_code_that_nobody_documents_break_nothing(built: Built) -> None
     built.commit("Begin", {"cmd.go": 'c.Flags().BoolP("help", "h", false, u)\n'})
     built.commit("Write help", {"cmd.go": 'const name = "help"\nc.Flags().BoolP(name, "h", false, u)\n'})
     assert items(built, "Breaking changes") == [], "also no name that is served otherwise"
-    assert part(notes(built), "Migration guide") == "Nothing has to be done."
+    assert part(notes(built), "Migration guide") == "Nobody wrote down any steps."
 
 
 def test_a_parameter_that_goes_is_told_to_developers_alone(built: Built) -> None:
