@@ -184,7 +184,6 @@ def install_command(facts: ReleaseFacts) -> tuple[Manifest, str] | None:
 
 
 def _main(members: list[Manifest], facts: ReleaseFacts) -> Manifest | None:
-    # Of a workspace, the one that is called like the project, or the only one.
     project = (facts.project_name or "").casefold()
     called = [each for each in members if project in (each.name.casefold(), each.name.rpartition("/")[2].casefold())]
     return next((found[0] for found in (called, members) if len(found) == 1), None)

@@ -19,6 +19,7 @@ _VERSION = re.compile(
     rf"^(?:[\w@/.-]+\s+){{0,3}}?[\[(]?(?:[\w@/-]+[@-])?{_NUMBER}|^\[?v?(?P<single>\d{{1,3}})\]?$", re.I
 )
 _UNRELEASED = re.compile(r"\bunreleased\b|^\W*(?:upcoming|next|main|master|development|in development)\b", re.I)
+_OURS = re.compile(r"^<!-- begin release notes .*\n(?:(?!<!-- (?:begin|end) ).*\n)*<!-- end release notes .*", re.M)
 _HEADED = re.compile(
     r"^(?P<over>([=\-~^\"'`*+#.])\2{2,} *\n)? ?(?P<title>[^\s.].*)\n(?P<under>([=\-~^\"'`*+#.])\5{2,}) *$", re.M
 )
@@ -73,8 +74,8 @@ def version_of(text: str) -> Version | None:
 
 
 def read_changelog(path: str, text: str) -> list[Section]:
-    """Return the versions of a changelog, in its order; what stands above the first has no version."""
-    whole = text[:LONGEST]
+    """Return the versions of a changelog in its order, without entries of `--update`; text above has no version."""
+    whole = _OURS.sub("", text[:LONGEST])
     return list(_sections(markdown_blocks(_as_markdown(whole) if path.lower().endswith(".rst") else whole)))
 
 

@@ -8,6 +8,7 @@ import pytest
 from cli.release_notes.focus import Focus
 from cli.release_notes.notes import write_notes
 from cli.release_notes.presets import PRESETS, PresetName
+from cli.release_notes.update import merged
 from tests.cli.release_notes.repositories import BOB, Built, Files, begun
 from tests.cli.release_notes.test_document import part
 
@@ -30,9 +31,7 @@ def items(built: Built, heading: str, older: str = "v1") -> list[str]:
 
 
 def test_a_list_in_a_squashed_pull_request_reverts_nothing(built: Built) -> None:
-    built.commit(
-        'Require Ruby 4 (#5)\n\n* raise it\n* Revert "ship a shim"\n\nThis reverts commit 0123456789abc.', SOURCE
-    )
+    built.commit('Require Ruby 4 (#5)\n\n* raise it\n* Revert "a shim"\n\nThis reverts commit 0123456789abc.', SOURCE)
     assert items(built, "Breaking changes") == ["**Require Ruby 4**"]
     assert "Reverted" not in notes(built)
 
@@ -98,6 +97,14 @@ def test_old_entries_that_were_reformatted_or_moved_are_not_of_this_release(buil
     at = newer.index("# 1.0")
     built.commit("Split the changelog", {"CHANGELOG.md": newer[:at], "changelogs/CHANGELOG-1.md": newer[at:]})
     assert items(built, "Breaking changes", "v3") == []
+
+
+def test_what_the_command_wrote_into_a_file_is_nobodys_own_words(built: Built) -> None:
+    built.commit("feat!: drop rows\n\nUse pools instead.", SOURCE)
+    steps = part(notes(built), "Migration guide")
+    built.commit("Write notes", {"RELEASE_NOTES.md": merged(b"", notes(built), "2.0", "")[0]})
+    assert part(notes(built), "Migration guide") == steps
+    assert "Use pools instead" in steps
 
 
 @pytest.mark.parametrize(
@@ -262,9 +269,7 @@ def test_highlights_are_described_by_a_list_or_the_widest_of_many_that_the_proje
     assert items(built, "Highlights", "v2.0.0")[0] == "**Pool 7**"
     assert len(items(built, "Highlights", "v2.0.0")) == 5
     built.tag("v3.0.0")
-    built.commit(
-        "Write", {"CHANGELOG.md": f"## 4.0.0\n\n- Rework flags:\n\n  - one\n  - two\n  - see:\n\n{one}", **SOURCE}
-    )
+    built.commit("Write", {"CHANGELOG.md": f"## 4.0.0\n\n- Flags:\n\n  - one\n  - two\n  - see:\n\n{one}", **SOURCE})
     assert part(notes(built, "v3.0.0"), "Highlights").splitlines()[2:] == ["  - one", "  - two"]
 
 
@@ -292,9 +297,7 @@ def test_sections_of_this_version_decide_what_breaks(built: Built, text: str, pa
 def test_a_version_that_is_written_down_after_its_release_is_not_the_next_one(built: Built) -> None:
     built.commit("Begin", {"CHANGELOG.md": "## 1.9.4\n\n- Begin\n"})
     built.tag("v1.9.5")
-    built.commit(
-        "Write", {"CHANGELOG.md": "## 2.0\n\n- New\n\n## 1.9.5\n\n### Removed\n\n- It\n\n## 1.9.4\n\n- Begin\n"}
-    )
+    built.commit("Write", {"CHANGELOG.md": "## 2.0\n- New\n## 1.9.5\n### Removed\n- It\n## 1.9.4\n- Begin\n"})
     assert items(built, "Breaking changes", "v1.9.5") == []
     assert "New" in notes(built, "v1.9.5")
 
