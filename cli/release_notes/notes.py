@@ -98,7 +98,7 @@ class _Notes:
             empty = none if leaves_out else "Nothing else." if name == "Also changed" else empty
             yield f"### {name}", self._listed(name, lists[name]), empty
         yield "## Breaking changes", map(self._broken, broken), "Nothing is known to break."
-        steps = "Nobody wrote down steps beyond what is said above." if broken else "Nothing has to be done."
+        steps = "Nobody wrote down steps beyond what is said above." if broken else "Nobody wrote down any steps."
         yield "## Migration guide", self._migration(self.focus.chosen(self.facts.changes)), steps
         yield "## Installation", self._installation(), "The project's files name no way to install it."
         known = (self._item(inert(said(each)), each) for each in self.facts.known_issues)
@@ -205,7 +205,9 @@ class _Notes:
 
     def _contributors(self) -> Iterator[str]:
         people, most = self.facts.contributors, self.preset.people
-        names = [inert(one_line(each.person.name, NAME_LIMIT)) or "somebody without a name" for each in people[:most]]
+        names = [one_line(each.person.name, NAME_LIMIT) or "somebody without a name" for each in people[:most]]
+        # Letters alone are harmless, and a name such as `McBride` is no code.
+        names = [name if name.replace(" ", "").isalpha() else inert(name) for name in names]
         if not self.preset.terse:
             names = [f"{name} ({counted(each.commits, 'commit')})" for name, each in zip(names, people, strict=False)]
         names += [f"{len(people) - most:,} more"] if len(people) > most else []

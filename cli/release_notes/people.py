@@ -8,12 +8,12 @@ from functools import lru_cache
 from cli.release_notes.facts import Commit, Contributor, Person
 
 LONGEST_NAME = 200
-_CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<(?P<email>[^>\n]*)>\s*$", re.I | re.M)
+CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*([^<\n]*?)\s*<([^>\n]*)>\s*$", re.I | re.M)
 _BOT_NAME = re.compile(
     r"\[bot\]|(?:^|[\s_-])(?:ro)?bots?(?:$|[\s_-])|\bauto-?fix\b|\bpowered by ai\b|releas(?:er|e-please)$"
     r"|^(?:dependabot|renovate|greenkeeper|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release|bors|homu"
     r"|(?:hosted )?weblate|crowdin|all-?contributors|codecov|copybara|web-flow|scala steward|aider(?: \(.*\))?|gpt-\S+"
-    r"|(?:github )?copilot|(?:openai )?codex)$|\bclaude (?:code|opus|sonnet|haiku)\b|\bcursor ?(?:agent|ai)\b",
+    r"|(?:\w+ )?(?:copilot|codex)|antigravity)$|\bclaude (?:code|opus|sonnet|haiku)\b|\bcursor ?(?:agent|ai)\b",
     re.I,
 )
 """Not Claude or Jules alone: those may be people; their addresses identify the programs."""
@@ -24,10 +24,6 @@ _BOT_EMAIL = re.compile(r"\[bot\]@|^(?:bots?|no-?reply|cursoragent)@|@(?:users\.
 def person(name: str, email: str) -> Person:
     name, email = (name.strip() or email.strip())[:LONGEST_NAME], email.strip()[:LONGEST_NAME]
     return Person(name, email, bool(_BOT_NAME.search(name) or _BOT_EMAIL.search(email)))
-
-
-def co_authors(message: str) -> list[tuple[str, str]]:
-    return [(match["name"], match["email"]) for match in _CO_AUTHOR.finditer(message)]
 
 
 def contributors(commits: Sequence[Commit]) -> tuple[Contributor, ...]:

@@ -115,12 +115,14 @@ def _is_program(manifest: Manifest, paths: Sequence[str]) -> bool:
 def project_name(
     manifests: Sequence[Manifest], request: FactsRequest, repository: Repository, tag: str | None
 ) -> str | None:
-    """Return the package that the tag begins with, else the name in the root's manifest, the remote's, the folder's."""
+    """Return the package that the tag begins with, else the root's or main one, the remote's name, the folder's."""
     prefix = match["name"] if tag and (match := _TAG.match(tag)) else None
     named = [each for each in manifests if each.name]
     if prefix and any(each.name == prefix for each in named):
         return prefix
-    root = next((each for each in named if "/" not in each.path), None)
+    # The product of a workspace without a name is the package that the scope of the others is called after.
+    scopes = [each.name[1:].partition("/")[0] for each in named if each.name.startswith("@")]
+    root = next((each for each in named if "/" not in each.path or each.name in scopes), None)
     if root is not None:
         return re.sub(r"/v\d+$", "", root.name).rpartition("/")[2] if root.tool == "go" else root.name
     folder = Path(repository.text("rev-parse", "--path-format=absolute", "--git-common-dir"))
@@ -182,8 +184,6 @@ def install_command(facts: ReleaseFacts) -> tuple[Manifest, str] | None:
 
 
 def _main(members: list[Manifest], facts: ReleaseFacts) -> Manifest | None:
-    # Of a workspace, the one that is called like the project, or the only one outside of the project's scope.
     project = (facts.project_name or "").casefold()
     called = [each for each in members if project in (each.name.casefold(), each.name.rpartition("/")[2].casefold())]
-    plain = [each for each in members if not each.name.startswith("@")]
-    return next((found[0] for found in (called, plain, members) if len(found) == 1), None)
+    return next((found[0] for found in (called, members) if len(found) == 1), None)

@@ -14,16 +14,15 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from cli.release_notes.facts import Commit, End, FactsRequest, Progress, ReleaseNotesFailed
-from cli.release_notes.people import co_authors, person
+from cli.release_notes.people import CO_AUTHOR, person
 from cli.release_notes.web import without_credentials
 
 MOST_COMMITS = 50_000
 """A longer range is cut at its old end, with a remark."""
 LONGEST_REF = 1_000
 _TAGGED = re.compile(r"(?:.*?[@/_-])?[vV]?\d")
-MOST_PATHS, BIGGEST_FILE = 400, 1_000_000
+MOST_PATHS, BIGGEST_FILE, SILENCE_S = 400, 1_000_000, 60
 LONGEST_SUBJECT, LONGEST_BODY, MOST_CO_AUTHORS = 2_000, 20_000, 100
-SILENCE_S = 60
 _FORMAT = "%H %P%x00%aN%x00%aE%x00%cd%x00%B%x00"
 _SETTINGS = ("log.showSignature=false", "core.fsmonitor=false", "versionsort.suffix=-", "credential.interactive=false")
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
@@ -122,7 +121,7 @@ def _commit(record: bytes) -> Commit:
     head, _, body = text.partition("\n\n")
     subject, body = " ".join(head.split())[:LONGEST_SUBJECT], body.strip("\n")[:LONGEST_BODY]
     author, sha, *parents = person(decoded(name), decoded(email)), *ids.decode().split()
-    others = dict.fromkeys(person(*pair) for pair in co_authors(body)[:MOST_CO_AUTHORS])
+    others = dict.fromkeys(person(*pair) for pair in CO_AUTHOR.findall(body)[:MOST_CO_AUTHORS])
     others.pop(author, None)
     touched = tuple(decoded(path.lstrip(b"\n")) for path in paths[: MOST_PATHS + 1] if path.strip())
     date = moment(at.decode(errors="replace"))
@@ -246,7 +245,7 @@ def range_between(repository: Repository, older: End, newer: End) -> tuple[list[
             f"There is nothing between '{older.ref}' and '{newer.ref}': both are commit {older.sha[:10]}."
         )
     base = repository.text("merge-base", older.sha, newer.sha)
-    ahead = repository.text("rev-list", "--count", older.sha, f"^{newer.sha}")
+    ahead = repository.text("rev-list", "--count", older.sha, f"^{newer.sha}") if base != older.sha else ""
     ahead = "1 commit" if ahead == "1" else f"{int(ahead or 0):,} commits"
     if base == newer.sha:
         raise ReleaseNotesFailed(f"--from '{older.ref}' is newer than --to '{newer.ref}', by {ahead}; swap them.")

@@ -13,11 +13,13 @@ LONGEST = 200_000
 """Characters read of a file; the newest versions stand first."""
 Version = tuple[tuple[int, ...], bool]
 """Numbers without trailing zeros, and whether it is final."""
+_PARSER = MarkdownIt("commonmark")
 _NUMBER = r"v?(?P<numbers>\d+(?:\.\d+){1,3})(?P<pre>[-.]?(?:a|b|c|rc|alpha|beta|dev|pre|next|canary)[-.\d]*)?(?![\w])"
 _VERSION = re.compile(
     rf"^(?:[\w@/.-]+\s+){{0,3}}?[\[(]?(?:[\w@/-]+[@-])?{_NUMBER}|^\[?v?(?P<single>\d{{1,3}})\]?$", re.I
 )
 _UNRELEASED = re.compile(r"\bunreleased\b|^\W*(?:upcoming|next|main|master|development|in development)\b", re.I)
+_OURS = re.compile(r"^<!-- begin release notes .*\n(?:(?!<!-- (?:begin|end) ).*\n)*<!-- end release notes .*", re.M)
 _HEADED = re.compile(
     r"^(?P<over>([=\-~^\"'`*+#.])\2{2,} *\n)? ?(?P<title>[^\s.].*)\n(?P<under>([=\-~^\"'`*+#.])\5{2,}) *$", re.M
 )
@@ -25,9 +27,9 @@ _HIDDEN = re.compile(r"^(?P<indent> *)(?:\.\. .*|\.\.|.*::) *\n(?:(?P=indent) +.
 _ROLES = (
     (re.compile(r":(?:issue|pr|pull|gh|bug|ghissue|ghpull):`#?(\d+)`"), r"(#\1)"),
     (re.compile(r":pep:`(\d+)`"), r"PEP \1"),
+    (re.compile(r":(?:ref|doc|term):`([^`<]+?)\s*<[^>]*>`|`([^`<]+?)\s*<[^>]*>`__?"), r"\1\2"),
+    (re.compile(r" \(:ref:`[^`<]*`\)"), ""),
     (re.compile(r":[\w:+.-]+:`~?([^`<]*?)\s*(?:<[^>]*>)?`"), r"`\1`"),
-    (re.compile(r"`#(\d+) <[^>]*>`__?"), r"#\1"),
-    (re.compile(r"`([^`<]+?)\s*<[^>]*>`__?"), r"\1"),
     (re.compile(r"``(.+?)``"), r"`\1`"),
     (re.compile(r"\\ "), ""),
     (re.compile(r"^( *[-*]) {3}(?=\S)", re.M), r"\1   "),
@@ -72,8 +74,8 @@ def version_of(text: str) -> Version | None:
 
 
 def read_changelog(path: str, text: str) -> list[Section]:
-    """Return the versions of a changelog, in its order; what stands above the first has no version."""
-    whole = text[:LONGEST]
+    """Return the versions of a changelog in its order, without entries of `--update`; text above has no version."""
+    whole = _OURS.sub("", text[:LONGEST])
     return list(_sections(markdown_blocks(_as_markdown(whole) if path.lower().endswith(".rst") else whole)))
 
 
@@ -131,8 +133,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of Markdown, without quotations and HTML."""
     depth = quoted = 0
     fresh = False
-    tokens = MarkdownIt("commonmark").parse(text)
-    for token, following in pairwise(tokens):
+    for token, following in pairwise(_PARSER.parse(text)):
         kind = token.type
         if kind in ("bullet_list_open", "ordered_list_open", "bullet_list_close", "ordered_list_close"):
             depth += token.nesting

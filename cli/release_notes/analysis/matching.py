@@ -50,7 +50,8 @@ class Index:
         self._words = [(_words(change.text), _words(change.breaking_note or "")) for change in changes]
         for at, change in enumerate(changes):
             fragments = (named[2] for path in change.paths if (named := fragment(path)))
-            numbers = filter(None, {change.pull_request, *change.issues, *fragments})
+            mentioned = re.findall(r"#\d+", change.text)
+            numbers = filter(None, {change.pull_request, *change.issues, *fragments, *mentioned})
             keys = (*numbers, *(sha[:7] for sha in change.commits), f"={letters(change.text)}")
             for key in keys:
                 self._by_key.setdefault(key, []).append(at)

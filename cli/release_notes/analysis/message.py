@@ -13,7 +13,9 @@ _CONVENTIONAL = re.compile(
     r"^(?P<type>[A-Za-z][\w -]{0,20}?)\s?(?:\((?P<scope>(?:[^()]|\([^()]{0,60}\)){1,60})\))?(?P<bang>!)?\s?:\s+"
     r"(?P<text>\S.*)$"
 )
-_AREA = re.compile(r"^(?!\S*//|(?i:cve|ghsa)-)(?P<scope>[A-Za-z0-9_.][\w./+,*@-]{0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$")
+_AREA = re.compile(
+    r"^(?!\S*//|(?i:cve|ghsa)-)(?P<scope>[A-Za-z0-9_.](?:[\w./+,*@-]| / ){0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$"
+)
 _BRACKET = re.compile(r"^\[(?P<type>[^\[\]]{1,40})\](?P<scope>)?(?P<bang>!)?\s*:?\s*(?P<text>\S.*)$")
 _EMOJI = re.compile(
     r"^(?P<mark>:[a-z0-9_+-]+:|[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])[\ufe0e\ufe0f]?\s*"
@@ -82,7 +84,7 @@ def read_message(subject: str, body: str) -> Change:
         text=one_line(bare(prefixed.text.strip()), LONGEST_TEXT) or "No description",
         details=details if len(details) <= LONGEST_DETAILS else details[: LONGEST_DETAILS - 1] + "…",
         declared=prefixed.declared or bool(notes),
-        noise=is_noise(prefixed.text) or is_noise(subject),
+        noise=any(map(is_noise, {prefixed.text, subject})),
         breaking_note=" ".join(notes) or None,
         migration=" ".join(migration["text"].split()) if migration else None,
         pull_request=f"#{pulls[-1]}" if pulls else None,

@@ -44,16 +44,17 @@ _LEADING = re.compile(
     r"^(?:\[?(?:#\d+|`?[0-9a-f]{7,40}`?)\]?[,\s]*)+(?:!\s*)?(?:Thanks \S+!\s*-\s*|[:\u2013\u2014-]\s*)"
 )
 _FRAGMENT = re.compile(
-    r"(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes(?:\.d)?|news"
-    r"|\.changes)/\+?(?P<number>[\w-]+)\.(?P<type>[a-z_]+)"
-    r"(?:\.\d+)?(?:\.(?:rst|md|txt))?$",
+    r"(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes(?:\.d)?|news|\.changes)/"
+    r"\+?(?P<number>[\w-]+)\.(?P<type>[a-z_]+)(?:\.\d+)?(?:\.(?:rst|md|txt))?$",
     re.I,
 )
 _LABEL = re.compile(
     r"^\W*\bbreaking(?:[ -]changes?)?\s*(?:\*\*|[:\])\u2014-])\W*|\s*[(\[]\W*breaking(?:[ -]changes?)?\W*[)\]]\W*$",
     re.I,
 )
-_POINTER = re.compile(r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?`[^`]+`(?: and `[^`]+`)?(?: for [\w ]{4,20})?\.?$")
+_POINTER = re.compile(
+    r"(?:^|(?<=[.!] ))See (?:also )?(?:the )?(?:`[^`]+`(?: and `[^`]+`)?|docs|documentation)(?: for [\w ]{4,20})?\.?$"
+)
 _CHANGESET = re.compile(r"(?:^|/)\.changeset/(?!readme)[^/]+\.md$", re.I)
 _FRONT = re.compile(r"^---\s*\n(?P<front>.*?)\n---\s*\n(?P<body>.*)$", re.S)
 SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z`*])")
@@ -132,11 +133,7 @@ def _entries(section: Section, path: str, known: set[str]) -> Iterator[Own]:
     for item in section.items:
         own = _own(item, path, *_classify(above + item.group), f"{path} {section.title} / {item.group}")
         telling = own.purpose != "none" and (not item.prose or own.breaking or own.purpose != "change")
-        says = (
-            re.search(r"\w", own.text)
-            and not is_nothing(item.text)
-            and not own.text.startswith(("Full Changelog", "Updated dependencies"))
-        )
+        says = not (is_nothing(own.text) or own.text.startswith(("Full Changelog", "Updated dependencies")))
         if telling and says and _key(own.text) not in known:
             known.add(_key(own.text))
             yield own

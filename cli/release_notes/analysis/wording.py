@@ -14,8 +14,7 @@ _PATHS: Mapping[Role, str] = {
     "test": r"(?:^|/)(?:tests?|testing|testdata|__tests__|specs?|e2e|fixtures|__mocks__|__snapshots__|cypress)/"
     r"|(?:^|/)(?:test_[^/]*|conftest|[^/]*_test|[^/]*_spec|[^/]*\.(?:test|spec|stories))\.[a-z]+$",
     "changelog": r"(?:^|/)(?:changelog|changes|breaking[-_]?changes|history|news|release[-_ ]?notes?|releases"
-    r"|whats[-_]?new)[^/]*\.?(?:md|rst|txt|adoc|markdown)?$"
-    r"|(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes\.d|news|\.changes|\.changeset)/[^/]*$"
+    r"|whats[-_]?new)[^/]*$|(?:^|/)(?:newsfragments|changelogs?(?:\.d)?|changes\.d|news|\.changes|\.changeset)/[^/]*$"
     r"|(?:^|/)(?:releases?|release[-_]?notes|whats?[-_]?new)/[^/]*\d[^/]*\.(?:md|rst|txt)$",
     "tooling": r"(?:^|/)(?:scripts|hack|ci|benchmarks?|bench)/|(?:^|/)\.(?!change)[^/]+$"
     r"|(?:^|/)\.(?:github|gitlab|circleci|ci|vscode|idea|devcontainer|husky|buildkite)(?:/|$)"
@@ -30,9 +29,7 @@ _PATHS: Mapping[Role, str] = {
     r"|swift|cs|fs|exs?|erl|hs|ml|clj|dart|lua|sh|bash|zsh|ps1|sql|r|jl|pl|zig|nim|proto|graphql|tf|html|jinja2?|s?css)$",
 }
 _ROLES = {role: re.compile(pattern, re.I) for role, pattern in _PATHS.items()}
-_CONTRIBUTORS = re.compile(
-    r"(?:^|/)(?:license|licence|authors|contributors?|contributing|security|code_of_conduct)", re.I
-)
+_CONTRIBUTORS = re.compile(r"(?:^|/)(?:licen[cs]e|authors|contributors?|contributing|security|code_of_conduct)", re.I)
 
 
 @lru_cache(maxsize=65_536)
@@ -95,22 +92,22 @@ _RELEASE = re.compile(
     re.I,
 )
 _TIDYING = re.compile(
-    r"^(?:fixup|squash|amend)! |^wip\b|^squashed '|^merge (?:branch|remote|tag|commit|upstream|main)\b|\bcopyright\b"
-    r"|^\[?(?:automated|skip ci|ci skip)\]|^apply suggestions|\breview (?:comments?|feedback|suggestions?)\b"
-    r"|\btypos?\b|\b(?:spelling|grammar)\b|\blint\w*\b|\b(?:re)?format(?:ting)?\b(?! (?:string|spec))|\bwhitespace\b"
-    r"|\b(?:mypy|pyright|flake8|ruff|pylint|black|clippy|eslint|prettier|pre-commit|codespell|golangci\S*)\b"
-    r"|\btests?\b(?! (?:client|runner|mode|command))|\bflak(?:y|iness)\b|\bcoverage\b|(?<!npm )\bCI\b"
-    r"|\b(?:fix|silence|suppress|avoid)\w* (?:\S+ ){0,3}warnings?$|\b(?:github|gitlab) (?:actions?|workflows?)\b"
-    r"|^workflows?\b|\bcodeowners\b|\bsponsors?\b|\bbadge|\brefactor\w*|\bclean[ -]?ups?\b|\.gitignore\b"
-    r"|\b(?:dead|unused|duplicated?|redundant|leftover) (?:code|imports?|variables?|functions?|parameters?|fields?)\b"
-    r"|\bcomments?(?:$| (?:for|on|of)\b)|\bin comments?\b|\b(?:docstrings?|type (?:hints?|annotations?|ignores?))\b"
-    r"|^(?:update|edit|add to|fix) (?:the )?(?:change ?log|changes|history|news|authors|contributors|read ?me)\b"
-    r"|\bchangelog$",
+    r"^(?:(?:fixup|squash|amend)! |wip\b|squashed '|merge (?:branch|remote|tag|commit|upstream|main)\b|workflows?\b"
+    r"|\[?(?:automated|skip ci|ci skip)\]|apply suggestions"
+    r"|(?:update|edit|add to|fix) (?:the )?(?:change ?log|changes|history|news|authors|contributors|read ?me)\b)"
+    r"|\b(?:copyright\b|review (?:comments?|feedback|suggestions?)\b|typos?\b|(?:spelling|grammar)\b|lint\w*\b"
+    r"|(?:re)?format(?:ting)?\b(?! (?:string|spec))|tests?\b(?! (?:client|runner|mode|command))|flak(?:y|iness)\b"
+    r"|(?:mypy|pyright|flake8|ruff|pylint|black|clippy|eslint|prettier|pre-commit|codespell|golangci\S*)\b"
+    r"|(?:fix|silence|suppress|avoid)\w* (?:\S+ ){0,3}warnings?$|(?:github|gitlab) (?:actions?|workflows?)\b"
+    r"|coverage\b|(?<!npm )CI\b|codeowners\b|sponsors?\b|badge|refactor\w*|clean[ -]?ups?\b|changelog$|whitespace\b"
+    r"|(?:dead|unused|duplicated?|redundant|leftover) (?:code|imports?|variables?|functions?|parameters?|fields?)\b"
+    r"|comments?(?:$| (?:for|on|of)\b)|in comments?\b|(?:docstrings?|type (?:hints?|annotations?|ignores?))\b)"
+    r"|\.gitignore\b",
     re.I,
 )
 _DOCUMENTS = re.compile(
-    r"\b(?:in|to|of|for|from) (?:the )?(?:\S+ )?(?:docs?|documentation|read ?me)\b|\bexamples?$|\bbroken links?\b"
-    r"|\bdoc(?:s|umentation)? (?:fix|update|change)|\S+\.(?:md|rst)$"
+    r"\b(?:(?:in|to|of|for|from) (?:the )?(?:\S+ )?(?:docs?|documentation|read ?me)\b|examples?$|broken links?\b"
+    r"|doc(?:s|umentation)? (?:fix|update|change))|\S\.(?:md|rst)$"
     r"|^(?:fix|update|improve|add)\w* (?:\S+ ){0,3}(?:docs?|documentation|readme)\b",
     re.I,
 )

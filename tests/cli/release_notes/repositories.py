@@ -12,7 +12,7 @@ from cli.release_notes.analysis.analyse import analyse
 from cli.release_notes.facts import FactsRequest, ReleaseFacts
 
 Files = Mapping[str | bytes, str | bytes | None]
-ANN, BOB = ("Ann", "ann@example.org"), ("Bob", "bob@example.org")
+ANN, BOB = ("Ann", "ann@example.org"), ("Bob McBride", "bob@example.org")
 
 
 @dataclass(slots=True)

@@ -39,15 +39,11 @@ def committed(built: Built, message: str, files: Files | None = None) -> Change:
     ("subject", "kind", "scope", "text"),
     [("feat(http)!: drop the pool", "feature", "http", "drop the pool"),
      ("perf: read in blocks (#12)", "performance", None, "read in blocks"),
-     ("chore(deps): bump httpx", "dependency", "deps", "bump httpx"),
      ("fix: SQL injection in search", "security", None, "SQL injection in search"),
      ("🔥 Remove the old API", "removal", None, "Remove the old API"),
      ("[docs] explain retries", "documentation", None, "explain retries"),
-     ("parser: handle tabs", "fix", "parser", "handle tabs"),
-     ("Fixes a crash on Windows, closes #7", "fix", None, "Fixes a crash on Windows, closes #7"),
+     ("parser / cli: handle tabs", "fix", "parser / cli", "handle tabs"),
      ("Deprecate the v1 routes", "deprecation", None, "Deprecate the v1 routes"),
-     ("Allow empty names", "feature", None, "Allow empty names"),
-     ("Refactor the loader", "internal", None, "Refactor the loader"),
      ("Ünïcode", "other", None, "Ünïcode"),
      ("", "other", None, "No description")],
 )  # fmt: skip
@@ -72,8 +68,7 @@ def test_pull_requests_and_closed_issues_are_numbers_to_link(
 
 @pytest.mark.parametrize(
     ("body", "details"),
-    [("Summary\n--\n\nStable now.\n\n## Test plan\n\nRan it.", "Stable now."),
-     ("<!-- Thanks! -->\n### Description\n\nStable now.\n\n- [x] I have read it", "Stable now."),
+    [("<!-- Hi -->\n### Summary\n\nStable now.\n\n- [x] I have read it\n\n## Test plan\n\nRan it.", "Stable now."),
      ("Stable now.\n\nFixes #7\nSigned-off-by: A <a@b.c>", "Stable now."),
      ("* Stabilize it\n\n* fix lint\n\n* Retry as well\n\n* [pre-commit.ci] auto fixes\n\nfor more information, see "
       "https://pre-commit.ci\n\n---------\n\nCo-authored-by: Bob <bob@example.org>", "* Retry as well")],
@@ -93,12 +88,10 @@ def test_a_revert_of_a_revert_brings_the_change_back(built: Built) -> None:
 
 @pytest.mark.parametrize(
     ("message", "number"),
-    [
-        ("Merge pull request #12 from bob/retries\n\nAdd retries to the client", "#12"),
-        ("Merge branch 'retries' into 'main'\n\nAdd retries to the client\n\nSee merge request group/tool!12", "!12"),
-        ("Merge a/b#12: Add retries to the client", "#12"),
-    ],
-)
+    [("Merge pull request #12 from bob/retries\n\nAdd retries to the client", "#12"),
+     ("Merge branch 'retries' into 'main'\n\nAdd retries to the client\n\nSee merge request group/tool!12", "!12"),
+     ("Merge a/b#12: Add retries to the client", "#12")],
+)  # fmt: skip
 def test_a_pull_request_is_one_change_with_all_its_commits(built: Built, message: str, number: str) -> None:
     shas = [str(built.head)]
     for at, subject in enumerate(("wip", "address review", "more")):
@@ -112,7 +105,6 @@ def test_a_pull_request_is_one_change_with_all_its_commits(built: Built, message
 @pytest.mark.parametrize(
     ("message", "files", "kind"),
     [("Bump httpx from 0.27 to 0.28 (#1)", {"uv.lock": "1", "pyproject.toml": "1"}, "dependency"),
-     ("build(deps): bump httpx from 0.28 to 0.29 (#2)", {"uv.lock": "1"}, "dependency"),
      ("chore(deps): update dependency ruff to v0.9 (#3)", {"uv.lock": "1"}, "dependency"),
      ("Bump version to 1.2.0", {"uv.lock": "1", "pyproject.toml": "1"}, "internal"),
      ("Update to latest weaver", {"uv.lock": "1", "pyproject.toml": "1"}, "dependency"),
@@ -166,15 +158,6 @@ def test_what_is_declared_or_documented_and_what_users_have_breaks(
     built: Built, message: str, files: Files, breaking: bool
 ) -> None:
     assert committed(built, message, files).breaking is breaking
-
-
-def test_what_users_notice_comes_first(built: Built) -> None:
-    built.commit("Refactor the loader", source(2))
-    built.commit("Add streaming to `Client.read()` (#4)", {**source(4), "tool/stream.py": "x = 1\n", "docs/a.md": "1"})
-    built.commit("Fix a crash on empty input (#5)", source(5))
-    built.commit("feat!: read bytes instead of text", source(6))
-    first = ["read bytes instead of text", "Add streaming to `Client.read()`", "Fix a crash on empty input"]
-    assert [change.text for change in built.facts().changes] == [*first, "Refactor the loader"]
 
 
 def test_messages_and_names_in_any_encoding_are_text(built: Built) -> None:

@@ -71,12 +71,8 @@ def test_a_flag_goes_before_the_environment_and_that_before_the_files_and_the_de
 
 
 def test_a_key_and_an_address_stay_with_the_provider_that_they_are_of() -> None:
-    environ = {
-        "ENGRAIN_LLM_PROVIDER": "openai",
-        "ENGRAIN_LLM_MODEL": "m",
-        "ENGRAIN_LLM_BASE_URL": "https://models.example",
-        "ENGRAIN_LLM_API_KEY": KEY,
-    }
+    environ = {"ENGRAIN_LLM_PROVIDER": "openai", "ENGRAIN_LLM_MODEL": "m", "ENGRAIN_LLM_API_KEY": KEY}
+    environ["ENGRAIN_LLM_BASE_URL"] = "https://models.example"
     found = asked({"provider": "ollama", "model": "o"}, **environ)
     assert (found.base_url, found.api_key) == (None, None)
     with pytest.raises(ReleaseNotesFailed, match="ANTHROPIC_API_KEY"):
@@ -91,7 +87,6 @@ OPENAI, OLLAMA = {"provider": "openai", "model": "m"}, {"provider": "ollama", "m
 REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "no key": (OPENAI, {}, "set OPENAI_API_KEY"),
     "no key for a model alone": ({"model": "m"}, {}, "OPENAI_API_KEY"),
-    "short key": (OPENAI, {"OPENAI_API_KEY": "sk-short"}, "is no key of openai"),
     "wrong prefix": ({"provider": "claude", "model": "m"}, {"ANTHROPIC_API_KEY": KEY}, "that begin with sk-ant-"),
     "broken key": (OPENAI, {"OPENAI_API_KEY": f"{KEY}\nx"}, "and no blank"),
     "no model": ({"provider": "ollama"}, {}, "--model"),
@@ -113,9 +108,7 @@ def test_what_cannot_work_is_said_in_a_sentence_without_the_key(
 DAMAGED = {
     "a key": (f'api_key = "{KEY}"', "keys are read from the environment alone"),
     "unknown": ('prest = "x"', "prest: not known here"),
-    "boolean for a number": ("timeout_s = true", "timeout_s: Input should be a valid number"),
-    "zero": ("timeout_s = 0", "greater than 0"),
-    "preset": ('preset = "loud"', "preset: .*'loud'"),
+    "zero": ("timeout_s = 0", "timeout_s: Input should be greater than 0"),
     "no TOML": ("preset =", "cannot be read as TOML"),
 }
 

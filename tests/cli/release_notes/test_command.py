@@ -31,7 +31,6 @@ def test_the_document_is_as_it_was_read_and_found_good(looms: Path) -> None:
 
 
 PRESETS = {
-    "default": ["Wind bobbins twice as fast ([`", "2 internal changes"],
     "CONCISE": ["- **Weave patterns with `weave()` from a card** ([`", "- Wind bobbins twice as fast ([`"],
     "detailed": ["It takes three threads at least.", "- Explain how cards are cut"],
     "technical": ["Bump punch from 1.4 to 2.0 ([`", "- Tidy the tests"],

@@ -16,19 +16,14 @@ def built(tmp_path: Path) -> Built:
 
 @pytest.mark.parametrize(
     ("remote", "commits"),
-    [
-        ("https://ann:s3cret@github.com/a/b", "https://github.com/a/b/commit"),
-        ("git@github.com:a/b.git", "https://github.com/a/b/commit"),
-        ("ssh://git@gitlab.example.org:2222/g/sub/b.git", "https://gitlab.example.org/g/sub/b/-/commit"),
-        ("https://bitbucket.org/a/b", "https://bitbucket.org/a/b/commits"),
-        *((unknown, None) for unknown in ("work:a/b.git", "git@git.example.org:a/b.git", "https://[::1]:8443/a.git")),
-        *((unfit, None) for unfit in ("file:///srv/git/a.git", "C:\\git\\a", "", "https://github.com/a<script>")),
-        *(
-            (unfit, None)
-            for unfit in ("javascript://github.com/%0aalert(1)", "https://[::1/a", "https://example.org/x")
-        ),
-    ],
-)
+    [("https://ann:s3cret@github.com/a/b", "https://github.com/a/b/commit"),
+     ("git@github.com:a/b.git", "https://github.com/a/b/commit"),
+     ("ssh://git@gitlab.example.org:2222/g/sub/b.git", "https://gitlab.example.org/g/sub/b/-/commit"),
+     ("https://bitbucket.org/a/b", "https://bitbucket.org/a/b/commits"),
+     *((unknown, None) for unknown in ("work:a/b.git", "git@git.example.org:a/b.git", "https://[::1]:8443/a.git", "")),
+     *((unfit, None) for unfit in ("file:///srv/git/a.git", "C:\\git\\a", "https://github.com/a<script>",
+       "javascript://github.com/%0aalert(1)", "https://[::1/a", "https://example.org/x"))],
+)  # fmt: skip
 def test_a_commit_is_linked_where_the_host_is_known_and_else_named(remote: str, commits: str | None) -> None:
     sha = "0" * 40
     assert Web.of(web_address(remote), [sha]).commit(sha) == (

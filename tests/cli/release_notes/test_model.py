@@ -146,10 +146,8 @@ def test_every_provider_is_asked_in_its_own_protocol(provider: str, server: Mode
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "prose": ({"answer": lambda _: "Sure! Here are your notes."}, "an answer that cannot be used"),
-    "other shape": ({"answer": lambda _: '{"statements": 5}'}, "an answer that cannot be used"),
     "failing": ({"status": 500, "body": b'{"error": {"message": "oops"}}'}, "cannot be reached"),
     "refusing": ({"status": 401, "body": f'{{"error": {{"message": "no {KEY}"}}}}'.encode()}, "refused the request"),
-    "unknown model": ({"status": 404, "body": b'{"error": {"message": "no such model"}}'}, "no such model"),
     "slow": ({"delay_s": 30}, "gave no answer in time"),
 }
 
