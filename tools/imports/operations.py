@@ -32,7 +32,7 @@ from tools.runtime.threads import in_thread
 EVENT = "source_import_updated"
 
 
-async def list_import_adapters(_app: App, _call: Call, _request: Request) -> AdaptersView:
+def list_import_adapters(_app: App, _call: Call, _request: Request) -> AdaptersView:
     """List the formats that can be imported."""
     return AdaptersView(adapters=[AdapterView(name=name, summary=each.summary) for name, each in ADAPTERS.items()])
 
@@ -135,18 +135,16 @@ async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceI
     return await _written(app, call, cancel)
 
 
-async def source_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
+def source_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
     """Return an import of the caller: counts, checkpoint, and what could not be kept."""
-    found = await in_thread(app.ledger.source_imports.find, call.caller.organization_id, request.import_id)
+    found = app.ledger.source_imports.find(call.caller.organization_id, request.import_id)
     return import_view(_own(call, found, request.import_id))
 
 
-async def list_imports(app: App, call: Call, request: ListImportsRequest) -> ImportsView:
+def list_imports(app: App, call: Call, request: ListImportsRequest) -> ImportsView:
     """List the caller's imports, those with the latest news first."""
     caller, limit = call.caller, request.limit
-    found = await in_thread(
-        app.ledger.source_imports.of_user, caller.organization_id, caller.user_id, limit + 1, request.offset
-    )
+    found = app.ledger.source_imports.of_user(caller.organization_id, caller.user_id, limit + 1, request.offset)
     return ImportsView(imports=[import_view(each) for each in found[:limit]], has_more=len(found) > limit)
 
 
