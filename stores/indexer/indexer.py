@@ -241,13 +241,8 @@ class Indexer:
         return any(mark is None or mark.erasable for mark in marks)
 
     def is_settled(self, organization_id: str) -> bool:
-        organization = self._registry.hold_if_open(organization_id)
-        if organization is None:
-            return False
-        try:
-            return organization.wait_settled(0)
-        finally:
-            organization.let_go()
+        organization = self._registry.get(organization_id)
+        return organization is not None and organization.wait_settled(0)
 
     @contextmanager
     def _held(self, organization_id: str) -> Iterator[OpenOrganization]:
