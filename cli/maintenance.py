@@ -38,10 +38,7 @@ def _chosen(ledger: Ledger, organization: str | None) -> list[Organization]:
 
 
 def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, wait_s: float) -> int:
-    """Compare the indexes with the ledger and print the first differences.
-
-    Return 0 if all are equal, 1 if some differ or the folder cannot be opened, 3 if some are only behind.
-    """
+    """Print the first differences; return 1 for any, or a folder that cannot be opened, 3 if some are only behind."""
 
     def command() -> int:
         wrong = behind = 0

@@ -18,10 +18,7 @@ class HoldsRelations(Protocol):
 def differences(
     ledger: Ledger, organization_id: str, index: StoredIndex, after: int, awaited: Collection[str] = ()
 ) -> list[str]:
-    """Describe each record that is missing, superfluous or stale.
-
-    Ignores changes after `after`, `awaited` records and relations with an awaited end.
-    """
+    """Describe each missing, superfluous or stale record, but none awaited or changed after `after`."""
     contents = dict(index.contents())
     relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
     with reading():

@@ -60,10 +60,7 @@ class Indexer:
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
         self._waiting_is_over = False
         self.on_applied: list[Callable[[str, int], None]] = []
-        """Called with an organization and its watermark, on the indexes' threads.
-
-        Must not block. Ask `applied` about changes above the watermark.
-        """
+        """Called with an organization and its watermark, on the indexes' threads. Must not block."""
 
     def start(self) -> None:
         """Claim the folder or raise RuntimeError, catch up and follow the feed."""
