@@ -13,7 +13,6 @@ SUITES = {
     "reflection": "Measure the findings of reflection in labelled notes.",
     "release-notes": "Measure what release notes of public repositories call breaking.",
 }
-"""Help by suite."""
 _FIXED = frozenset({"ENGRAIN_DATA_DIR", "ENGRAIN_HOST", "ENGRAIN_PORT"})
 
 

@@ -27,12 +27,7 @@ UrlOption = Annotated[str | None, typer.Option("--url", help="Address of the ser
 OrganizationOption = Annotated[str | None, typer.Option("--organization", help="Only this organization (id or slug).")]
 
 
-class IndexName(StrEnum):
-    """Values of `--index`."""
-
-    LEXICAL = "lexical"
-    GRAPH = "graph"
-    VECTORS = "vectors"
+IndexName = StrEnum("IndexName", ("LEXICAL", "GRAPH", "VECTORS"))
 
 
 def _provider(name: str | None) -> str | None:

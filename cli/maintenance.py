@@ -1,13 +1,13 @@
 """`engrain check` and `engrain reindex`, while the server is stopped."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
-from cli.refusals import tell
+from cli.refusals import guarded, settings_of
 from stores.errors import EngrainError
 from stores.folder import require_data_folder
 from stores.indexer import Indexer
@@ -16,7 +16,6 @@ from stores.ledger import Ledger
 from stores.records import Organization
 from tools.app import open_stores
 from tools.runtime.log_ring import LogRing, configure_logs
-from tools.runtime.settings import read_settings
 
 SHOWN = 10
 NOT_LEVEL = 3
@@ -24,9 +23,7 @@ NOT_LEVEL = 3
 
 @contextmanager
 def _stores(environ: Mapping[str, str], data_dir: Path | None) -> Iterator[tuple[Ledger, Indexer]]:
-    settings, warnings = read_settings(environ, data_dir=data_dir)
-    for warning in warnings:
-        typer.echo(f"Warning: {warning}.", err=True)
+    settings = settings_of(environ, data_dir=data_dir)
     configure_logs("warning", "console", LogRing())
     require_data_folder(settings.data_dir)
     with open_stores(settings) as stores:
@@ -40,18 +37,8 @@ def _chosen(ledger: Ledger, organization: str | None) -> list[Organization]:
     return found
 
 
-def _guarded(command: Callable[[], int]) -> int:
-    try:
-        return command()
-    except EngrainError as error:
-        return tell(error)
-
-
 def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, wait_s: float) -> int:
-    """Compare the indexes with the ledger and print the first differences.
-
-    Return 0 if all are equal, 1 if some differ or the folder cannot be opened, 3 if some are only behind.
-    """
+    """Print the first differences; return 1 for any, or a folder that cannot be opened, 3 if some are only behind."""
 
     def command() -> int:
         wrong = behind = 0
@@ -70,7 +57,7 @@ def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization
             typer.echo(f"{len(chosen)} organization(s), {wrong} difference(s), {behind} not level")
         return 1 if wrong else NOT_LEVEL if behind else 0
 
-    return _guarded(command)
+    return guarded(command)
 
 
 def _described(slug: str, found: Sequence[Examined]) -> list[str]:
@@ -97,4 +84,4 @@ def run_reindex(
                 typer.echo(f"{each.slug}: rebuilt in {time.perf_counter() - start:.1f} s")
         return 0
 
-    return _guarded(command)
+    return guarded(command)

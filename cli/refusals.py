@@ -1,12 +1,30 @@
-"""Errors of commands that open a data folder."""
+"""Settings and errors of commands that open a data folder or a ledger."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import typer
 
 from stores.errors import EngrainError
+from tools.runtime.settings import Settings, read_settings
 
 
-def tell(error: EngrainError) -> int:
-    typer.echo(f"Error: {error.message}", err=True)
-    if error.remediation != error.default_remediation:
-        typer.echo(error.remediation, err=True)
-    return 1
+def settings_of(
+    environ: Mapping[str, str], *, data_dir: Path | None = None, host: str | None = None, port: int | None = None
+) -> Settings:
+    """Read the settings, and print their warnings."""
+    settings, warnings = read_settings(environ, data_dir=data_dir, host=host, port=port)
+    for warning in warnings:
+        typer.echo(f"Warning: {warning}.", err=True)
+    return settings
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """Run a command; print its error and return 1 if it fails."""
+    try:
+        return command()
+    except EngrainError as error:
+        typer.echo(f"Error: {error.message}", err=True)
+        if error.remediation != error.default_remediation:
+            typer.echo(error.remediation, err=True)
+        return 1

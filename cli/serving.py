@@ -7,10 +7,8 @@ from pathlib import Path
 
 import typer
 
-from cli.refusals import tell
+from cli.refusals import guarded, settings_of
 from rest_bridge.server import serve
-from stores.errors import EngrainError
-from tools.runtime.settings import read_settings
 
 
 def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None, data_dir: Path | None) -> int:
@@ -22,13 +20,11 @@ def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None
         with suppress(OSError):
             typer.echo(f"Engrain serves {address} (API {address}/api/docs, MCP {address}/mcp). Stop it with Ctrl-C.")
 
-    try:
-        settings, warnings = read_settings(environ, host=host, port=port, data_dir=data_dir)
-        for warning in warnings:
-            typer.echo(f"Warning: {warning}.", err=True)
+    def command() -> int:
+        settings = settings_of(environ, host=host, port=port, data_dir=data_dir)
         if settings.mcp_auth_mode == "off":
             typer.echo("Warning: /mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off).", err=True)
         serve(settings, on_listening=announce)
-    except EngrainError as error:
-        return tell(error)
-    return 0
+        return 0
+
+    return guarded(command)

@@ -8,21 +8,20 @@ from uuid import uuid4
 import anyio
 import typer
 
-from cli.refusals import tell
-from stores.errors import EngrainError, InvalidSetting
+from cli.refusals import guarded, settings_of
+from stores.errors import InvalidSetting
 from stores.ledger import Ledger
 from tools.jobs.functions import JobHost
 from tools.jobs.runner import Runner
 from tools.runtime.log_ring import LogRing, configure_logs
-from tools.runtime.settings import Settings, read_settings
+from tools.runtime.settings import Settings
 
 
 def run_worker(environ: Mapping[str, str]) -> int:
     """Run jobs until interrupted; return 1 if the ledger cannot be used."""
-    try:
-        settings, warnings = read_settings(environ)
-        for warning in warnings:
-            typer.echo(f"Warning: {warning}.", err=True)
+
+    def command() -> int:
+        settings = settings_of(environ)
         if settings.ledger_url.startswith("sqlite"):
             raise InvalidSetting(
                 "A worker needs a ledger on PostgreSQL: one on SQLite belongs to the server of its data folder.",
@@ -32,9 +31,9 @@ def run_worker(environ: Mapping[str, str]) -> int:
         with closing(Ledger.open(settings.ledger_url)) as ledger:
             ledger.listen()
             anyio.run(_work, ledger, settings)
-    except EngrainError as error:
-        return tell(error)
-    return 0
+        return 0
+
+    return guarded(command)
 
 
 async def _work(ledger: Ledger, settings: Settings) -> None:

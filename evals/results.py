@@ -54,7 +54,6 @@ class Part:
     unit: str
     texts: int | None
     measure: str
-    """The decisive measure."""
     floor: float | None = None
     goal: float | None = None
     p50_limit_ms: float | None = None

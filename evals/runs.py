@@ -98,7 +98,6 @@ class Run:
     cases: Sequence[Case]
     parts: Sequence[Part]
     data: Mapping[str, str] = field(default_factory=dict)
-    """Hash by set."""
 
 
 class Journal:
@@ -153,7 +152,6 @@ class Prepared:
     """A suite with its data read and checked."""
 
     data: Mapping[str, str]
-    """Hash by set."""
     measure: Callable[[Journal], None]
     """Add the cases of missing parts and close each part."""
     command: Mapping[str, Any] = field(default_factory=dict)

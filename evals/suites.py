@@ -15,7 +15,6 @@ from evals.stopping import stoppable
 from stores.errors import EngrainError
 
 FELL_SHORT, NOTHING_TO_MEASURE, INTERRUPTED = 1, 2, 130
-"""Exit codes."""
 Say = Callable[[str], None]
 
 

@@ -31,10 +31,7 @@ def new_id(prefix: str) -> str:
 
 
 class NeighbouringIds:
-    """Ids of records stored together, with the same first four digits, ascending.
-
-    At 50,000 records a request of 128 then changes a few pages of each index, not 128.
-    """
+    """Ascending ids of records stored together, with four digits in common: few pages of an index change."""
 
     def __init__(self) -> None:
         self._beginning = randbits(16)

@@ -34,10 +34,7 @@ class DataFolder:
 
     @classmethod
     def claim(cls, path: Path) -> "DataFolder":
-        """Claim a data folder, creating it where needed.
-
-        FolderInUse if another process owns it, InvalidSetting if it is no folder or not writable.
-        """
+        """Claim a data folder, creating it where needed, or raise FolderInUse or InvalidSetting."""
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

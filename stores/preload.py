@@ -43,22 +43,14 @@ class Preload:
                 load()
 
 
-def load_model(embedder: Embedder | None) -> None:
-    if embedder is None:
+def load_model(model: Embedder | LateEncoder | None) -> None:
+    if model is None:
         return
     try:
-        embedder.embed_query("ready")
-    except Exception:  # an endpoint that is down now may be up later
-        log.warning("embedder_not_ready", model=embedder.model, exc_info=True)
-
-
-def load_token_encoder(encoder: LateEncoder | None) -> None:
-    if encoder is None:
-        return
-    try:
-        encoder.encode_question("ready")
-    except Exception:  # searches go on without it
-        log.warning("token_encoder_not_ready", model=encoder.model, exc_info=True)
+        (model.encode_question if isinstance(model, LateEncoder) else model.embed_query)("ready")
+    except Exception:  # an endpoint that is down now may be up later, and searches go on without
+        event = "token_encoder_not_ready" if isinstance(model, LateEncoder) else "embedder_not_ready"
+        log.warning(event, model=model.model, exc_info=True)
 
 
 def import_engines(graph_engine: str, embedder: Embedder | None) -> None:

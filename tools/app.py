@@ -27,7 +27,7 @@ from stores.exposures import Exposures
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
-from stores.preload import Preload, import_engines, load_model, load_token_encoder
+from stores.preload import Preload, import_engines, load_model
 from stores.processor import processors
 from tools.llm import LanguageModel, ModelSpec, build_language_model
 from tools.runtime.events import EventHub
@@ -189,7 +189,7 @@ def _opened(
         loads: list[Callable[[], object]] = [
             Tokens.load,
             partial(load_model, stores.embedder),
-            partial(load_token_encoder, stores.token_encoder),
+            partial(load_model, stores.token_encoder),
             partial(import_engines, settings.graph_engine, stores.embedder),
             providers.load,
             *([language_model.load] if language_model is not None else []),

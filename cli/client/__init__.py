@@ -5,5 +5,3 @@ Every failure is a `CommandFailed`, which `guarded` prints.
 
 from cli.client.client import Client, open_client
 from cli.client.failure import CommandFailed, guarded
-
-__all__ = ["Client", "CommandFailed", "guarded", "open_client"]

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cli.client.credentials import Credential, CredentialFile, Credentials
 from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
@@ -32,13 +32,13 @@ EARLY_S = 30
 """Seconds; a token that expires sooner is refreshed first."""
 
 
+@dataclass(frozen=True, slots=True)
 class Client:
     """A server with the credential that is sent to it."""
 
-    def __init__(self, server: Server, file: CredentialFile, settings: ClientSettings) -> None:
-        self.server = server
-        self.file = file
-        self.settings = settings
+    server: Server
+    file: CredentialFile
+    settings: ClientSettings
 
     @property
     def login_command(self) -> str:

@@ -49,25 +49,18 @@ def _web_address(text: str) -> str:
     return text
 
 
+@dataclass(slots=True)
 class Waiting:
-    def __init__(
-        self,
-        server: Server,
-        started: Started,
-        *,
-        sleep: Callable[[float], Any] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.server = server
-        self.started = started
-        self.sleep = sleep
-        self.clock = clock
-        self.pause_s = started.interval_s
+    server: Server
+    started: Started
+    sleep: Callable[[float], Any] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    pause_s: float = 0.0
 
     def result(self) -> JsonObject:
         """Poll until the login is decided; return the tokens, or raise CommandFailed."""
         deadline = self.clock() + self.started.expires_in_s
-        wait_s = self.pause_s
+        wait_s = self.pause_s = self.started.interval_s
         while self.clock() + wait_s < deadline:
             self.sleep(wait_s)
             answer = self._ask()

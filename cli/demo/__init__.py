@@ -1,5 +1,3 @@
 """`engrain demo`: a real server, real text, real questions, and nothing left behind."""
 
 from cli.demo.story import run_demo
-
-__all__ = ["run_demo"]

@@ -1,5 +1,3 @@
 """`engrain reference`: reference pages generated from the code."""
 
 from cli.reference.writing import pages, run_reference
-
-__all__ = ["pages", "run_reference"]

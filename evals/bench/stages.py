@@ -1,6 +1,5 @@
 """Stages of the bench, over HTTP against a real server process."""
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +13,12 @@ from evals.bench.measurement import WARM_UP, Measurement
 from evals.bench.models import bare_rate
 from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
+from evals.harness.server import served
 from evals.machine import resident_mb
 from evals.reflection.run import SPLITS, read_notes
 from evals.timing import spread, timed_ms
 from tools.records.entity_models import BULK_LIMIT
-from tools.runtime.launch import ServerProcess, server_process
+from tools.runtime.launch import ServerProcess
 from tools.runtime.settings import PREFIX
 
 PATH = "/api/auth/providers"
@@ -101,10 +101,9 @@ KINDS: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 def bench_server(data: Path, settings: Mapping[str, str] | None = None) -> AbstractContextManager[ServerProcess]:
-    unset = {name: "" for name in os.environ if name.startswith(PREFIX)}
-    # If this is set, every start compiles a thousand modules.
-    unset["PYTHONDONTWRITEBYTECODE"] = ""
-    return server_process(data, environ={**unset, f"{PREFIX}RATE_LIMIT_ENABLED": "false", **(settings or {})})
+    # Logs as by default. If bytecode is not written, every start compiles a thousand modules.
+    unset = {f"{PREFIX}LOG_LEVEL": "", "PYTHONDONTWRITEBYTECODE": ""}
+    return served(data, {**unset, **(settings or {})})
 
 
 def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path]) -> None:

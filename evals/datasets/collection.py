@@ -80,10 +80,7 @@ class Collection:
     """Questions without an answer."""
 
     def sample(self, limit: int, seed: int = 0) -> "Collection":
-        """Draw questions by the seed with the texts that they need.
-
-        Keeps whole haystacks of memories, but few distractors of documents, which raises figures.
-        """
+        """Draw questions with their haystacks of memories, or with few distractors, which raises figures."""
         if limit >= max(len(self.questions), len(self.unanswered)):
             return self
         draw = random.Random(seed)  # noqa: S311 - a sample that anyone can repeat

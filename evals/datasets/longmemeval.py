@@ -31,10 +31,7 @@ def read_longmemeval(folder: Path) -> Collection:
         for place, session in enumerate(found.haystacks[line["question_id"]])
     )
     questions = tuple(_question(line, line["question_id"]) for line in found.questions)
-    aim = Aim("recall@5", floor=0.92, goal=0.96)
-    return Collection(
-        "longmemeval", "session", "recall", texts, questions, aim, files=found.files, remarks=_remarks(texts, questions)
-    )
+    return _collection("longmemeval", found, texts, questions, Aim("recall@5", floor=0.92, goal=0.96))
 
 
 def read_longmemeval_pooled(folder: Path) -> Collection:
@@ -43,18 +40,8 @@ def read_longmemeval_pooled(folder: Path) -> Collection:
     texts = tuple(_text("", session, place) for place, session in enumerate(found.pool))
     questions = tuple(_question(line, "") for line in found.questions)
     unanswered = tuple(replace(_question(line, ""), grades={}) for line in found.abstentions)
-    aim = Aim("recall@10", floor=0.85, goal=0.90)
-    return Collection(
-        name="longmemeval-pooled",
-        unit="session",
-        door="recall",
-        texts=texts,
-        questions=questions,
-        aim=aim,
-        files=found.files,
-        remarks=_remarks(texts, questions),
-        unanswered=unanswered,
-    )
+    pooled = _collection("longmemeval-pooled", found, texts, questions, Aim("recall@10", floor=0.85, goal=0.90))
+    return replace(pooled, unanswered=unanswered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +93,13 @@ def _sessions(line: dict[str, Any]) -> Iterable[_Session]:
             yield _Session(name, said, datetime.strptime(date, _DATE).replace(tzinfo=UTC).isoformat())
 
 
-def _remarks(texts: Sequence[Text], questions: Sequence[Question]) -> tuple[str, ...]:
+def _collection(
+    name: str, read: _Read, texts: tuple[Text, ...], questions: tuple[Question, ...], aim: Aim
+) -> Collection:
     there = {(text.haystack, text.id) for text in texts}
-    short = sum(any((question.haystack, name) not in there for name in question.grades) for question in questions)
-    return (f"{short} questions need a session without a user turn, which counts as not found",) if short else ()
+    short = sum(any((question.haystack, each) not in there for each in question.grades) for question in questions)
+    remarks = (f"{short} questions need a session without a user turn, which counts as not found",) if short else ()
+    return Collection(name, "session", "recall", texts, questions, aim, files=read.files, remarks=remarks)
 
 
 def _once(sessions: Iterable[_Session]) -> list[_Session]:

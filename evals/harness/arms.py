@@ -44,7 +44,6 @@ class Arm:
     summary: str
     doors: Mapping[Door, Asker]
     environ: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the server."""
     scores: bool = True
     """Scores compare between questions."""
 

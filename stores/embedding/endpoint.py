@@ -39,7 +39,6 @@ class _Setback:
     passing: bool = False
     """Another try may help."""
     pause_s: float | None = None
-    """From `Retry-After`."""
 
 
 _CLOSED = _Setback("the embedder is closed", "The server is stopping; start it again.")
@@ -129,10 +128,7 @@ class Endpoint:
         return _Answer(response.status_code, response.headers.get("Retry-After"), bytes(received))
 
     def _too_slow(self, limit_s: float) -> _Setback:
-        remediation = (
-            "Raise ENGRAIN_EMBEDDING_TIMEOUT_S, or find out why the server is slow; loading a model takes time."
-        )
-        return _Setback(f"no answer within {limit_s:.3g} s", remediation, passing=True)
+        return _Setback(f"no answer within {limit_s:.3g} s", _TOO_SLOW, passing=True)
 
     def _judged(self, answer: _Answer) -> JsonObject | _Setback:
         if answer.status == 200:
@@ -163,6 +159,7 @@ class Endpoint:
         return text.replace(self._key, "***") if self._key else text
 
 
+_TOO_SLOW = "Raise ENGRAIN_EMBEDDING_TIMEOUT_S, or find out why the server is slow; loading a model takes time."
 _CHECK_URL = "Check that ENGRAIN_EMBEDDING_BASE_URL is the address of an embedding server."
 
 

@@ -45,10 +45,7 @@ class _Encoder:
 
 
 class LateEncoder:
-    """answerai-colbert-small-v1, loaded on first use. Thread-safe.
-
-    Reads at most 254 tokens. `[CLS]`, the marker and `[SEP]` have vectors too.
-    """
+    """answerai-colbert-small-v1, loaded on first use; reads at most 254 tokens. Thread-safe."""
 
     model = f"answerai-colbert-small-v1-int8-128@{SHA256[LATE_MODEL_FILE][:12]}"
     width = _DIMENSION // 2

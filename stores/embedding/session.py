@@ -55,7 +55,7 @@ class OnDemand(Generic[Model]):
             return model
         with self._lock:
             if self.closed:
-                raise embedder_closed()
+                raise EmbeddingFailed("The embedder is closed.", remediation="The server is stopping; start it again.")
             if self._model is None:
                 self._model = self._load()
             return self._model
@@ -64,7 +64,3 @@ class OnDemand(Generic[Model]):
         with self._lock:
             self.closed = True
             self._model = None
-
-
-def embedder_closed() -> EmbeddingFailed:
-    return EmbeddingFailed("The embedder is closed.", remediation="The server is stopping; start it again.")

@@ -5,5 +5,3 @@ from stores.graph.index import GraphIndex
 from stores.graph.neighbours import Direction, Neighbour, NeighbourQuery
 from stores.graph.recovery import probe
 from stores.graph.walk import Reached, Step, Walk
-
-__all__ = ["Direction", "Engine", "GraphIndex", "Neighbour", "NeighbourQuery", "Reached", "Step", "Walk", "probe"]

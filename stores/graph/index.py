@@ -1,12 +1,12 @@
 """Graph index of one organization."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from stores.clock import Clock, utc_now
 from stores.folder import claim, release
 from stores.graph import schema
 from stores.graph.applying import write
@@ -29,18 +29,12 @@ WALK_CAP = 500
 MEMORY_MB = 128
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class GraphIndex:
     """Graph on disk, with one writing thread and any number of readers."""
 
     name = "graph"
 
-    def __init__(
-        self, folder: Path, engine: Engine, buffer_pool_mb: int, clock: Callable[[], datetime], room: Room
-    ) -> None:
+    def __init__(self, folder: Path, engine: Engine, buffer_pool_mb: int, clock: Clock, room: Room) -> None:
         self._folder = folder
         self._engine: Engine = engine
         self._clock = clock
@@ -61,7 +55,7 @@ class GraphIndex:
         *,
         engine: Engine = "ladybug",
         buffer_pool_mb: int = 64,
-        clock: Callable[[], datetime] = _utc_now,
+        clock: Clock = utc_now,
         room: Room | None = None,
     ) -> "GraphIndex":
         """Open or create the graph in a folder of its own. Graphs share a room for copies.

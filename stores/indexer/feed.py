@@ -1,13 +1,13 @@
 """Change feed of one organization, read as batches of current state."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
 from stores.errors import Unavailable
 from stores.index import IndexBatch
 from stores.ledger import Ledger
-from stores.records import Change, Entity, Kind, Position, Relation
+from stores.records import Change, Entity, Kind, Position
 
 Urgency = Literal["none", "deferred", "interactive", "full"]
 
@@ -60,13 +60,12 @@ class Feed:
         with reading():
             if self._ledger.feed.epoch != after.epoch:
                 raise FeedGap("the ledger was restored")
-            changes = self._ledger.feed.changes(self.organization_id, after.sequence, limit)
-            if not changes and self._ledger.feed.head(self.organization_id).sequence > after.sequence:
+            changes, is_level = self._ledger.feed.changes(self.organization_id, after.sequence, limit), False
+            if not changes:
+                is_level = self._ledger.feed.head(self.organization_id).sequence <= after.sequence
                 # Pruned, or committed between the two questions.
-                changes = self._ledger.feed.changes(self.organization_id, after.sequence, limit)
-                if not changes:
-                    raise FeedGap(f"the feed is pruned beyond {after.sequence}, where the index ends")
-            if changes and changes[0].sequence != after.sequence + 1:
+                changes = [] if is_level else self._ledger.feed.changes(self.organization_id, after.sequence, limit)
+            if not is_level and (not changes or changes[0].sequence != after.sequence + 1):
                 raise FeedGap(f"the feed is pruned beyond {after.sequence}, where the index ends")
         return changes
 
@@ -114,10 +113,6 @@ class Feed:
         with reading():
             return self._ledger.records.entities(self.organization_id, record_ids)
 
-    def _facts(self, record_ids: Sequence[str]) -> dict[str, Relation]:
-        with reading():
-            return self._ledger.relations.by_ids(self.organization_id, record_ids)
-
     def _collect(self, after: Position, changes: Sequence[Change]) -> IndexBatch:
         entities: dict[str, Entity] = {}
         named: dict[str, None] = {}
@@ -133,25 +128,16 @@ class Feed:
             characters += sum(len(entity.content) + len(entity.description) for entity in read.values())
         last = changes[taken - 1]
         stated = _named(changes[:taken], "relation")
-        position = Position(after.epoch, last.sequence, last.batch)
-        return _batch(list(named), entities, stated, self._facts(stated), position)
+        with reading():
+            facts = self._ledger.relations.by_ids(self.organization_id, stated)
+        return IndexBatch(
+            entities=[entities[each] for each in named if each in entities],
+            deleted_entities=[each for each in named if each not in entities],
+            relations=[facts[each] for each in stated if each in facts],
+            deleted_relations=[each for each in stated if each not in facts],
+            position=Position(after.epoch, last.sequence, last.batch),
+        )
 
 
 def _named(changes: Sequence[Change], kind: Kind) -> list[str]:
     return list({change.record_id: None for change in changes if change.kind == kind})
-
-
-def _batch(
-    wanted: Sequence[str],
-    entities: Mapping[str, Entity],
-    stated: Sequence[str],
-    facts: Mapping[str, Relation],
-    position: Position,
-) -> IndexBatch:
-    return IndexBatch(
-        entities=[entities[each] for each in wanted if each in entities],
-        deleted_entities=[each for each in wanted if each not in entities],
-        relations=[facts[each] for each in stated if each in facts],
-        deleted_relations=[each for each in stated if each not in facts],
-        position=position,
-    )

@@ -60,10 +60,7 @@ class Indexer:
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
         self._waiting_is_over = False
         self.on_applied: list[Callable[[str, int], None]] = []
-        """Called with an organization and its watermark, on the indexes' threads.
-
-        Must not block. Ask `applied` about changes above the watermark.
-        """
+        """Called with an organization and its watermark, on the indexes' threads. Must not block."""
 
     def start(self) -> None:
         """Claim the folder or raise RuntimeError, catch up and follow the feed."""
@@ -241,13 +238,8 @@ class Indexer:
         return any(mark is None or mark.erasable for mark in marks)
 
     def is_settled(self, organization_id: str) -> bool:
-        organization = self._registry.hold_if_open(organization_id)
-        if organization is None:
-            return False
-        try:
-            return organization.wait_settled(0)
-        finally:
-            organization.let_go()
+        organization = self._registry.get(organization_id)
+        return organization is not None and organization.wait_settled(0)
 
     @contextmanager
     def _held(self, organization_id: str) -> Iterator[OpenOrganization]:

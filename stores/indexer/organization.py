@@ -85,8 +85,6 @@ class Waits:
         with self._lock:
             self._waiters.append(waiter)
         self._settle(waiter)
-        if self._over:
-            self._answer(waiter, self._missing(sequence, record_ids))
         return waiter.done
 
     def review(self) -> None:
@@ -97,18 +95,14 @@ class Waits:
             self._settle(waiter)
 
     def end(self) -> None:
-        with self._lock:
-            self._over = True
-            waiters = list(self._waiters)
-        for waiter in waiters:
-            self._answer(waiter, self._missing(waiter.sequence, waiter.record_ids))
+        """Answer all, and later ones at once."""
+        self._over = True
+        self.review()
 
     def _settle(self, waiter: Waiter) -> None:
         missing = self._missing(waiter.sequence, waiter.record_ids)
-        if not missing.hopeful or waiter.done.done():
-            self._answer(waiter, missing)
-
-    def _answer(self, waiter: Waiter, missing: Missing) -> None:
+        if missing.hopeful and not waiter.done.done() and not self._over:
+            return
         with self._lock:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)

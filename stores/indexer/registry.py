@@ -38,10 +38,7 @@ class Registry:
             return [*self._open.values(), *self._leaving.values()]
 
     def hold(self, organization_id: str, timeout_s: float) -> OpenOrganization:
-        """Open an organization where it is closed; keep it open until `let_go`.
-
-        TimeoutError while it is being closed, RuntimeError once the indexer is, NotFound if it was discarded.
-        """
+        """Open an organization and keep it open until `let_go`, or raise TimeoutError, RuntimeError or NotFound."""
         with self._changed:
             if organization_id in self._discarded:
                 raise NotFound(f"Organization {organization_id} does not exist.")

@@ -126,10 +126,7 @@ class FeedReads(Store):
         return None if row is None else row[0]
 
     def prune_feed(self, before: datetime, watermarks: Mapping[str, int]) -> int:
-        """Delete old rows below each organization's lowest watermark; return how many.
-
-        The row at the watermark stays for `batch_at`; without a watermark, none is deleted.
-        """
+        """Delete old rows below each organization's lowest watermark, whose own row stays; return how many."""
         with self._database.write() as connection:
             return sum(
                 connection.execute(

@@ -12,7 +12,7 @@ from stores.ledger.columns import columns_of, here, reader, to_values
 from stores.ledger.encoding import address_key, check_id, check_keys, check_text, to_micros
 from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
 from stores.ledger.permits import Act
-from stores.ledger.revoke_invitations import vouched
+from stores.ledger.revoke_invitations import revoke_open, vouched
 from stores.ledger.store import TAKEN, clashing
 from stores.records import Invitation, Role
 
@@ -44,13 +44,9 @@ class Invitations(OrganizationStore):
             wanted = {"email": address_key(invitation.email), "organization": invitation.organization_id}
             if connection.execute(_member_of_email, wanted).first() is not None:
                 raise Conflict(f"{invitation.email} is a member of the organization already.", remediation=TAKEN)
-            earlier = update(_invitations).where(
-                _invitations.c.organization_id == invitation.organization_id,
-                _invitations.c.email_key == address_key(invitation.email),
-                _invitations.c.accepted_at.is_(None),
-                _invitations.c.revoked_at.is_(None),
-            )
-            connection.execute(earlier.values(revoked_at=to_micros(self._clock())))
+            earlier = (_invitations.c.organization_id == invitation.organization_id,
+                       _invitations.c.email_key == values["email_key"])  # fmt: skip
+            revoke_open(connection, to_micros(self._clock()), *earlier)
             with clashing("An invitation of that id or token exists already."):
                 connection.execute(insert(_invitations), values)
 

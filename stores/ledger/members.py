@@ -15,7 +15,7 @@ from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
 from stores.ledger.permits import Act, role_in
 from stores.ledger.revoke_invitations import revoke_invitations_to, revoke_unvouched
-from stores.ledger.sessions import end_sign_ins
+from stores.ledger.sessions import end_sign_ins, revoke_owned
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import Cells
 from stores.records import Member, Organization, Role
@@ -115,10 +115,7 @@ def end_membership(connection: Connection, now: int, organization_id: str, user_
     revoke_invitations_to(connection, now, organization_id, user_id)
     revoke_unvouched(connection, now, user_id)
     end_sign_ins(connection, now, user_id, organization_id=organization_id)
-    keys = update(api_keys).where(
-        api_keys.c.organization_id == organization_id, api_keys.c.user_id == user_id, api_keys.c.revoked_at.is_(None)
-    )
-    connection.execute(keys.values(revoked_at=now))
+    revoke_owned(connection, api_keys, now, user_id, organization_id)
 
 
 def is_last_owner(connection: Connection, organization_id: str) -> bool:

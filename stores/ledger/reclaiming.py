@@ -21,7 +21,8 @@ from stores.ledger.columns import here
 from stores.ledger.encoding import check_id, to_micros
 from stores.ledger.members import end_membership, is_home
 from stores.ledger.organizations import lock_organization
-from stores.ledger.sessions import end_sign_ins, replace_password
+from stores.ledger.revoke_invitations import revoke_open
+from stores.ledger.sessions import end_sign_ins, replace_password, revoke_owned
 from stores.ledger.store import Store, clashing
 from stores.records import User
 
@@ -67,8 +68,7 @@ def reclaim(
     connection.execute(update(users).where(users.c.id == user.id).values(cleared))
     for table in (password_resets, external_identities):
         connection.execute(delete(table).where(table.c.user_id == user.id))
-    keys = update(api_keys).where(api_keys.c.user_id == user.id, api_keys.c.revoked_at.is_(None))
-    connection.execute(keys.values(revoked_at=micros))
+    revoke_owned(connection, api_keys, micros, user.id)
     end_sign_ins(connection, micros, user.id)
     for organization_id in homes:
         _empty(connection, now, organization_id, user.id, audit)
@@ -82,12 +82,7 @@ def _empty(connection: Connection, now: datetime, organization_id: str, user_id:
         if audit is not None:
             removal = replace(audit, action="member.remove", organization_id=organization_id, resource=other)
             append_audit(connection, now, replace(removal, details={"reason": "address_proved"}))
-    pending = update(invitations).where(
-        invitations.c.organization_id == organization_id,
-        invitations.c.accepted_at.is_(None),
-        invitations.c.revoked_at.is_(None),
-    )
-    connection.execute(pending.values(revoked_at=micros))
+    revoke_open(connection, micros, invitations.c.organization_id == organization_id)
     own = update(memberships).where(memberships.c.organization_id == organization_id, memberships.c.user_id == user_id)
     connection.execute(own.values(role="owner"))
 

@@ -46,10 +46,7 @@ class EarlierEnd(NamedTuple):
 
 
 def believed(known: Moment, ends: FromClause = _ends) -> ColumnElement[bool]:
-    """Return the SQL condition for the row of `relation_ends` known at a moment.
-
-    There is at most one per relation; without one, `relations` has it.
-    """
+    """Return the SQL condition for the row of `relation_ends` known at a moment, one per relation at most."""
     of_relation = (ends.c.organization_id == _relations.c.organization_id, ends.c.relation_id == _relations.c.id)
     return and_(*of_relation, ends.c.known_from <= known, ends.c.known_to > known)
 

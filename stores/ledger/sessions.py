@@ -105,12 +105,12 @@ class Sessions(Store):
 
     def revoke_session(self, session_id: str, *, user_id: str | None = None, audit: AuditDraft | None = None) -> bool:
         """End a session (of `user_id`, if given); return whether it was active."""
-        which = _sessions.c.id == session_id
+        which = [_sessions.c.id == session_id, _sessions.c.revoked_at.is_(None)]
         if user_id is not None:
-            which &= _sessions.c.user_id == user_id
+            which.append(_sessions.c.user_id == user_id)
         with self._database.write() as connection:
             now = self._clock()
-            if not _revoke(connection, to_micros(now), which):
+            if not connection.execute(update(_sessions).where(*which).values(revoked_at=to_micros(now))).rowcount:
                 return False
             append_audit(connection, now, audit)
             return True
@@ -126,9 +126,16 @@ def end_sign_ins(connection: Connection, now: int, user_id: str, *, organization
     """End a user's sessions, grants and codes; return how many sessions."""
     for table in (oauth_codes, device_logins):
         connection.execute(delete(table).where(*_owned(table, user_id, organization_id)))
-    grants = update(oauth_grants).where(*_owned(oauth_grants, user_id, organization_id))
-    connection.execute(grants.where(oauth_grants.c.revoked_at.is_(None)).values(revoked_at=now))
-    return _revoke(connection, now, *_owned(_sessions, user_id, organization_id))
+    revoke_owned(connection, oauth_grants, now, user_id, organization_id)
+    return revoke_owned(connection, _sessions, now, user_id, organization_id)
+
+
+def revoke_owned(
+    connection: Connection, table: Table, now: int, user_id: str, organization_id: str | None = None
+) -> int:
+    """Revoke a user's sessions, grants or API keys; return how many."""
+    which = (*_owned(table, user_id, organization_id), table.c.revoked_at.is_(None))
+    return connection.execute(update(table).where(*which).values(revoked_at=now)).rowcount
 
 
 def _owned(table: Table, user_id: str, organization_id: str | None) -> list[ColumnElement[bool]]:
@@ -138,11 +145,6 @@ def _owned(table: Table, user_id: str, organization_id: str | None) -> list[Colu
 
 def _alive(session_id: str, now: datetime) -> list[ColumnElement[bool]]:
     return [_sessions.c.id == session_id, _sessions.c.revoked_at.is_(None), _sessions.c.expires_at > to_micros(now)]
-
-
-def _revoke(connection: Connection, now: int, *which: ColumnElement[bool]) -> int:
-    statement = update(_sessions).where(*which, _sessions.c.revoked_at.is_(None)).values(revoked_at=now)
-    return connection.execute(statement).rowcount
 
 
 REMEMBERED = timedelta(days=30)

@@ -112,10 +112,7 @@ class DeviceLogins(Store):
     def enter(
         self, device_hash: str, begin: Callable[[DeviceLogin], tuple[Session, AuditDraft]]
     ) -> Session | DeviceRefusal:
-        """Answer a polling device; store the session of an approval in the same transaction, once.
-
-        So ending the user's sign-ins ends this one, too. A former member gets `access_denied`.
-        """
+        """Answer a polling device; store the session of an approval in the same transaction, once."""
         with self._database.write() as connection:
             login = self._poll(connection, device_hash)
             if isinstance(login, str):

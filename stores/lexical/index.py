@@ -333,4 +333,4 @@ def _result(question: Plan, hits: LexicalHits, named: frozenset[str]) -> Lexical
 def _progress_of(searcher: Searcher, index: Index) -> Progress:
     query = Query.term_query(index.schema, schema.RESERVED, schema.POSITION_KEY, "basic")
     found = searcher.search(query, limit=1, count=False).hits
-    return schema.read_progress(searcher.doc(found[0][1]), count=searcher.num_docs) if found else Progress(None, 0, 0)
+    return schema.read_progress(searcher.doc(found[0][1])) if found else Progress(None, 0, 0)

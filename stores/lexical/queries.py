@@ -1,7 +1,7 @@
 """Tantivy queries of a question, without its query parser."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Self, get_args
@@ -104,15 +104,14 @@ def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> Plan:
     """
     whole = text[:LONGEST_QUERY]
     text = with_figures(whole, lambda figure: stats.documents("text", figure) > 0)
-    weigh = _weigher(stats)
     said = analysis.positions(text)
     words = [word for word in dict.fromkeys(word for _, word in said) if not analysis.is_single_unspaced(word)]
-    plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
+    plain = {word: _term(stats, "text", word) for word in words[:MOST_CONSIDERED]}
     tokens = analysis.written_tokens(text)
     completed = _completed(stats, tokens, NAMED if heed_names else 1.0)
     written_so = set(analysis.identifiers(text)) - analysis.several(text)
     looked_up = dict.fromkeys(each for each in (*tokens, *analysis.members(tokens)) if each not in completed)
-    exact, spoken_for = _exact(written_so, looked_up, plain, weigh("exact"))
+    exact, spoken_for = _exact(stats, written_so, looked_up, plain)
     spoken_for |= _straddling(said, plain).union(*map(analysis.analyse, completed))
     numbers = [each for each in numbered(text, tokens)[:MOST_TERMS] if each not in completed] if heed_names else []
     names = {name: analysis.positions(name) for name in numbers}
@@ -133,7 +132,7 @@ def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> Plan:
 
 
 def _exact(
-    written_so: Collection[str], tokens: Iterable[str], plain: Mapping[str, Term], weigh: Callable[[str], Term]
+    stats: VisibleStats, written_so: Collection[str], tokens: Iterable[str], plain: Mapping[str, Term]
 ) -> tuple[list[Term], set[str]]:
     exact: list[Term] = []
     spoken_for: set[str] = set()
@@ -141,7 +140,7 @@ def _exact(
         absent = {word for word in analysis.analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
             continue
-        term = weigh(token)
+        term = _term(stats, "exact", token)
         if term.documents:
             exact.append(term)
             spoken_for |= absent
@@ -200,59 +199,35 @@ def _version(name: str, words: Words) -> Words:
     return [(place - 1, word) for place, word in words[1:]] if is_version else words
 
 
-def _weigher(stats: VisibleStats) -> Callable[[Field], Callable[[str], Term]]:
-    def in_field(field: Field) -> Callable[[str], Term]:
-        def weigh(value: str) -> Term:
-            documents = stats.documents(field, value)
-            idf = stats.idf(documents)
-            return Term(field, value, documents, idf, stats.boost(field, value, idf) if documents else 1.0)
-
-        return weigh
-
-    return in_field
+def _term(stats: VisibleStats, field: Field, value: str) -> Term:
+    documents = stats.documents(field, value)
+    idf = stats.idf(documents)
+    return Term(field, value, documents, idf, stats.boost(field, value, idf) if documents else 1.0)
 
 
 def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
     """Match some term and every phrase, by BM25."""
     terms = [_weighed(schema, term) for term in question.present]
-    required = [phrase(schema, words) for words in question.phrases]
-    return Query.boolean_query(
-        [
-            (Occur.Must, union(terms)),
-            *((Occur.Must, _unscored(query)) for query in (*required, *filters(schema, accepted))),
-        ]
-    )
+    phrases = [phrase(schema, words) for words in question.phrases]
+    return _within(union(terms), [*phrases, *filters(schema, accepted)])
 
 
 def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
     """Match records whose name or id is the question, by BM25."""
     called = [Query.term_query(schema, "name", question.name, "basic"), any_of(schema, "id", question.ids)]
-    required = [union(called), *filters(schema, accepted)]
-    return Query.boolean_query(
-        [
-            *((Occur.Must, _unscored(query)) for query in required),
-            *((Occur.Should, _weighed(schema, term)) for term in question.present),
-        ]
-    )
+    return _preferring(schema, question.present, [union(called), *filters(schema, accepted)])
 
 
 def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query:
     """Score by the summed idf of a record's terms."""
-    held = [(Occur.Should, Query.const_score_query(_holding(schema, term), term.idf)) for term in question.present]
-    return Query.boolean_query([
-        (Occur.Must, Query.boolean_query(held)),
-        *((Occur.Must, _unscored(query)) for query in required),
-    ])  # fmt: skip
+    held = [Query.const_score_query(_holding(schema, term), term.idf) for term in question.present]
+    return _within(union(held), required)
 
 
 def marking(schema: Schema, terms: Sequence[Term], required: Iterable[Query]) -> Query:
     """Score by a bit mask of a record's terms, the first highest, 24 bits."""
     marks = ((term, float(1 << bit)) for bit, term in enumerate(reversed(terms)))
-    held = [(Occur.Should, Query.const_score_query(_holding(schema, term), mark)) for term, mark in marks]
-    return Query.boolean_query([
-        (Occur.Must, Query.boolean_query(held)),
-        *((Occur.Must, _unscored(query)) for query in required),
-    ])  # fmt: skip
+    return _within(union([Query.const_score_query(_holding(schema, term), mark) for term, mark in marks]), required)
 
 
 def happening(
@@ -266,10 +241,16 @@ def happening(
         ])
         for start, end in spans
     ]  # fmt: skip
-    return Query.boolean_query([
-        *((Occur.Must, _unscored(query)) for query in (union(within), *required)),
-        *((Occur.Should, _weighed(schema, term)) for term in terms),
-    ])  # fmt: skip
+    return _preferring(schema, terms, [union(within), *required])
+
+
+def _within(scored: Query, required: Iterable[Query]) -> Query:
+    return Query.boolean_query([(Occur.Must, scored), *((Occur.Must, _unscored(query)) for query in required)])
+
+
+def _preferring(schema: Schema, terms: Iterable[Term], required: Iterable[Query]) -> Query:
+    wanted = [(Occur.Should, _weighed(schema, term)) for term in terms]
+    return Query.boolean_query([*((Occur.Must, _unscored(query)) for query in required), *wanted])
 
 
 def phrase(schema: Schema, words: Words) -> Query:

@@ -1,12 +1,13 @@
 """Results of a lexical search."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self, overload
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stores.hits import Hits
 from stores.lexical.queries import Plan
 
 Numbers = NDArray[np.float64]
@@ -20,39 +21,13 @@ class LexicalHit(NamedTuple):
     """Idf-weighted share of the query's terms, 0 to 1; comparable between queries."""
 
 
-class LexicalHits(Sequence[LexicalHit]):
-    """Columns, because hundreds are ranked and few looked at."""
+class LexicalHits(Hits[LexicalHit]):
+    kind = LexicalHit
+    dtypes = (np.float64, np.float64)
 
-    def __init__(self, ids: Sequence[str], scores: Numbers, coverage: Numbers) -> None:
-        self.ids = ids
-        self.scores = scores
-        self.coverage = coverage
-
-    @classmethod
-    def of(cls, hits: Iterable[LexicalHit]) -> Self:
-        found = list(hits)
-        return cls(
-            [hit.record_id for hit in found],
-            np.array([hit.score for hit in found], np.float64),
-            np.array([hit.coverage for hit in found], np.float64),
-        )
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    @overload
-    def __getitem__(self, at: int) -> LexicalHit: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Self: ...
-
-    def __getitem__(self, at: int | slice) -> LexicalHit | Self:
-        if isinstance(at, slice):
-            return type(self)(self.ids[at], self.scores[at], self.coverage[at])
-        return LexicalHit(self.ids[at], float(self.scores[at]), float(self.coverage[at]))
+    @property
+    def coverage(self) -> Numbers:
+        return self.columns[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,12 +136,11 @@ def progress_document(position: Position, *, erasable: int, scattered: int) -> D
     """Build the document of the progress; without visibility no search finds it."""
     document = Document()
     document.add_text(RESERVED, POSITION_KEY)
-    numbers = (erasable, scattered)
-    document.add_text("payload", json.dumps([position.epoch, position.sequence, position.batch, *numbers]))
+    payload = [position.epoch, position.sequence, position.batch, erasable, scattered]
+    document.add_text("payload", json.dumps(payload))
     return document
 
 
-def read_progress(document: Document, *, count: int) -> Progress:
-    """Parse the progress document; `count` replaces a missing `scattered`."""
-    epoch, sequence, batch, erasable, *scattered = json.loads(document.get_first("payload") or "")
-    return Progress(Position(epoch, sequence, batch), erasable, *(scattered or [count]))
+def read_progress(document: Document) -> Progress:
+    epoch, sequence, batch, erasable, scattered = json.loads(document.get_first("payload") or "")
+    return Progress(Position(epoch, sequence, batch), erasable, scattered)

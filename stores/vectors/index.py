@@ -11,12 +11,12 @@ import numpy as np
 from stores.records import IndexFilter
 from stores.room import REST_SHARE, Room
 from stores.tokens import TokenStore
-from stores.vectors.catalog import Catalog
+from stores.vectors.catalog import Catalog, Held
 from stores.vectors.matrix import Matrix, Snapshot, row_bytes
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorState
 
 if TYPE_CHECKING:
-    from stores.vectors.table import PassageTable, Written
+    from stores.vectors.table import PassageTable
 
 MEMORY_MB = 512
 INDEX_FROM = 100_000
@@ -77,8 +77,9 @@ class VectorIndex:
         with self._writing:
             gone = [each for each in dict.fromkeys(deleted) if each in self._catalog.records and each not in latest]
             text = state.to_json()
-            written = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
-            self._take_in(written, latest, text)
+            held, state_row = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
+            self._catalog.put_state(state_row, text)
+            self._take_in(held, latest)
             if (self._dropped or not self._fits()) and len(self._catalog.superseded) > _MOST_REPLACED:
                 self._erase()
 
@@ -162,15 +163,14 @@ class VectorIndex:
                 if passage.vector.shape != (self._dimension,) or not np.isfinite(passage.vector).all():
                     raise ValueError(f"A vector of {record.record_id} is not {self._dimension} finite numbers.")
 
-    def _take_in(self, written: "Written", latest: Mapping[str, EmbeddedRecord], state: str) -> None:
-        for record_id, held in written.held.items():
+    def _take_in(self, written: Mapping[str, Held], latest: Mapping[str, EmbeddedRecord]) -> None:
+        for record_id, held in written.items():
             self._catalog.put(record_id, held)
-        self._catalog.put_state(written.state_row, state)
         self._validity = self._catalog.validity()
         matrix = self._matrix
         if matrix is None:
             return
-        matrix.bury(written.held)
+        matrix.bury(written)
         for record in latest.values():
             matrix.append(record)
         matrix.publish()

@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Self, overload
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stores.hits import Hits
 from stores.records import Entity, Facet, Position, facets
 
 Vector = NDArray[np.float32]
@@ -21,8 +22,6 @@ class ModelChanged(Exception):
 
     def __init__(self, found: str, wanted: str) -> None:
         super().__init__(f"The index was made with {found}, not with {wanted}.")
-        self.found = found
-        self.wanted = wanted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,40 +57,9 @@ class DenseHit(NamedTuple):
     end: int
 
 
-class DenseHits(Sequence[DenseHit]):
-    """Columns, because hundreds are ranked and few looked at."""
-
-    def __init__(self, ids: Sequence[str], scores: Numbers, starts: Integers, ends: Integers) -> None:
-        self.ids = ids
-        self.scores = scores
-        self._starts, self._ends = starts, ends
-
-    @classmethod
-    def of(cls, hits: Iterable[DenseHit]) -> Self:
-        found = list(hits)
-        return cls(
-            [hit.record_id for hit in found],
-            np.array([hit.score for hit in found], np.float64),
-            np.array([hit.start for hit in found], np.int64),
-            np.array([hit.end for hit in found], np.int64),
-        )
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    @overload
-    def __getitem__(self, at: int) -> DenseHit: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Self: ...
-
-    def __getitem__(self, at: int | slice) -> DenseHit | Self:
-        if isinstance(at, slice):
-            return type(self)(self.ids[at], self.scores[at], self._starts[at], self._ends[at])
-        return DenseHit(self.ids[at], float(self.scores[at]), int(self._starts[at]), int(self._ends[at]))
+class DenseHits(Hits[DenseHit]):
+    kind = DenseHit
+    dtypes = (np.float64, np.int64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import shutil
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -77,8 +76,8 @@ class PassageTable:
 
     def append(
         self, first_row: int, records: Sequence[EmbeddedRecord], deleted: Collection[str], state: str
-    ) -> "Written":
-        """Write deletions, records and the state in one commit."""
+    ) -> tuple[dict[str, Held], int]:
+        """Write deletions, records and the state in one commit; return the rows by record, and the state's."""
         writer = RowWriter(self._schema, first_row)
         held = {record_id: Held(0, writer.add_mark(DELETION, record_id), DELETION) for record_id in deleted}
         for record in records:
@@ -86,7 +85,7 @@ class PassageTable:
             held[record.record_id] = Held(record.revision, writer.add_record(record), kind)
         state_row = writer.add_mark(STATE, STATE_ID, state)
         self._table.add(writer.table())
-        return Written(held, state_row.start)
+        return held, state_row.start
 
     def search(self, vector: Vector, accepted: IndexFilter, valid: Validity, limit: int) -> DenseHits:
         condition, taken = _wanted(accepted), limit
@@ -163,12 +162,6 @@ class PassageTable:
         names = ("row", "_distance", "record_id", "start", "end")
         rows = zip(*(found.column(name).to_pylist() for name in names), strict=True)
         return [(row, 1.0 - distance, *place) for row, distance, *place in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    held: Mapping[str, Held]
-    state_row: int
 
 
 def _describe(label: Mapping[str, str]) -> str:
