@@ -376,12 +376,9 @@ def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
     return found
 
 
-SOURCE_NAMES = ("raw_memory_id", "raw_source_ids", "derived_from")
-
-
 def source_ids(entity: Entity) -> list[str]:
     """Return the ids of the records that an entity was made of, as its metadata names them."""
-    given = [entity.metadata.get(name) for name in SOURCE_NAMES]
+    given = [entity.metadata.get(name) for name in ("raw_memory_id", "raw_source_ids", "derived_from")]
     named = [each for value in given for each in (value if isinstance(value, list) else [value])]
     return list(dict.fromkeys(each for each in named if isinstance(each, str) and each))
 

@@ -206,8 +206,7 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
         fields=workflow_fields(metadata or {}) | ({"action": action} if action else {}),
     )
     require_no_wider(tx, caller, before, updated)
-    if updated.content != before.content:
-        require_not_rejected(tx, [updated])
+    require_not_rejected(tx, [updated] if updated.content != before.content else [])
     if updated.project_id != before.project_id:
         require_entry(caller, updated)
     grant_project(tx, updated)
@@ -332,7 +331,7 @@ def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted
 
 
 def erase(call: Call, tx: Transaction, request: DeleteEntityRequest) -> list[str]:
-    """Erase an entity in an open transaction; return its id, then those of the raw memories that went with it."""
+    """Erase an entity in an open transaction; return all erased ids."""
     caller = call.caller
     entity = _present(tx, caller, request.entity_id, memories=True)
     (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)

@@ -59,10 +59,7 @@ def denial_entry(home: str | None, call: Call, place: Visibility, reason: str) -
 def secrets_entries(
     home: str | None, call: Call, details: JsonObject, records: Iterable[Entity], action: str = FOUND
 ) -> Iterator[AuditDraft]:
-    """Draft the entries of credentials that were found in records, or that stay there: one for each log.
-
-    That of the organization names what its admins may read, that of the author the rest.
-    """
+    """Draft the entries of credentials that were found in records, or stay there, for the logs of who may read them."""
     logs: dict[str | None, list[JsonValue]] = {}
     for each in records:
         is_own = each.memory_scope in ("private", *WITHHELD)
@@ -74,7 +71,7 @@ def secrets_entries(
 def remember_entry(
     home: str | None, call: Call, memory: RawMemory, entity: Entity | None = None, *, action: str = REMEMBER
 ) -> AuditDraft:
-    """Draft the entry of a kept raw memory and the entity that was made of it, or of another write of a memory."""
+    """Draft the entry of a kept raw memory and the entity made of it, or of another write."""
     kept = memory.entity
     details: JsonObject = {"memory_scope": kept.memory_scope, "policy_allowed": True, "policy_reason": WRITE_REASON}
     ids: JsonObject = {

@@ -49,7 +49,7 @@ def screened(operation: Operation, request: Request, policy: SecretsPolicy) -> t
 
 
 def credentials_in(value: JsonValue, place: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Yield the place of each text with credentials, and their kinds."""
+    """Yield place and kinds of credentials."""
     if isinstance(value, str):
         if kinds := redacted(value)[1]:
             yield place, kinds

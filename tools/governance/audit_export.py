@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Literal
 
 from pydantic import Field
@@ -45,19 +46,9 @@ async def export_audit(app: App, call: Call, request: ExportAuditRequest) -> Dow
 
 
 def _row(entry: AuditEntry) -> dict[str, Any]:
-    draft = entry.draft
-    return {
-        "id": entry.id,
-        "created_at": entry.created_at,
-        "organization_id": draft.organization_id,
-        "user_id": draft.actor_id,
-        "action": draft.action,
-        "resource": draft.resource,
-        "details": json.dumps(draft.details, ensure_ascii=False),
-        "request": json.dumps(draft.request, ensure_ascii=False),
-        "position": entry.position,
-        "hash": entry.hash,
-    }
+    told = {"user_id": entry.draft.actor_id, **asdict(entry.draft), **asdict(entry)}
+    shown = {name: told[name] for name in COLUMNS}
+    return shown | {name: json.dumps(told[name], ensure_ascii=False) for name in ("details", "request")}
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:

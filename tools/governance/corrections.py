@@ -10,7 +10,7 @@ from auth.policy import ADMINS
 from auth.principal import Principal
 from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import AuditDraft, Transaction
-from stores.records import SOURCE_NAMES, Entity, JsonObject, RawMemory
+from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
 from tools.experience.keeping import REVISION, SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
@@ -59,8 +59,8 @@ async def preview_correction(app: App, call: Call, request: CorrectionRequest) -
 async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
     """Correct a raw memory: take it out of recall, give it other words, erase it, or undo that.
 
-    Records that rest on it follow: those with no other source go or come back with it, the others are marked as
-    disputed. A refused correction is answered with `allowed` false and the reason.
+    Records that rest on it follow: those with no other source go or come back with it, the others are disputed. A
+    refused correction is answered with `allowed` false and the reason.
     """
     done = await in_thread(_correct, app, call, request)
     view = _view(app, call, request, done, applied=done.refusal is None)
@@ -95,7 +95,7 @@ def store_correction(
 
 
 def present_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMemory:
-    """Find a raw memory by its id, its source's, or that of what was made of it; NotFound if it is not the caller's."""
+    """Find a raw memory by its id, its source's, or that of what was made of it, or raise NotFound."""
     named = tx.memories.memory(source_id)
     others = (*tx.memories.memories_of(source_id), *tx.memories.memories_from(source_id))
     for memory in others if named is None else (named,):
@@ -109,7 +109,7 @@ def present_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMem
 
 
 def corrected_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMemory:
-    """Find a raw memory that the caller may inspect and correct: members only private ones of their own."""
+    """Find a raw memory for its correction: members only private ones of their own."""
     if caller.role in ADMINS:
         return present_memory(tx, caller, source_id)
     with suppress(NotFound):
@@ -197,9 +197,8 @@ def _planned(tx: Transaction, caller: Principal, memory: RawMemory, request: Cor
 def _rewritten(tx: Transaction, memory: RawMemory, request: CorrectionRequest) -> Entity:
     entity = memory.entity
     if request.action == "redact":
-        sources = {name: entity.metadata[name] for name in SOURCE_NAMES if name in entity.metadata}
         bare = replace(entity, content=REDACTED, name=REDACTED if entity.name else "", description="", tags=())
-        return replace(bare, metadata=sources)
+        return replace(bare, metadata={"derived_from": [*source_ids(entity)]})
     if request.action == "revise":
         return replace(entity, content=request.revised_content or "")
     if request.action == "restore":

@@ -15,9 +15,7 @@ from tools.reflecting.reflection.layout import sentences
 EXCERPT = "content_excerpt"
 QUOTE_CHARACTERS = 24
 """Least length of a sentence that counts as quoted."""
-RUN = 40
-"""Length of a piece that counts as quoted; a whole text counts from `SHORT` on."""
-SHORT = 8
+RUN, SHORT = 40, 8  # least length of a piece, and of a whole text, that count as quoted
 
 MadeOf = Callable[[Iterable[str]], list[Entity]]
 
@@ -40,10 +38,7 @@ class Effect:
 
 
 def resting_on(made_of: MadeOf, memory: Entity) -> list[Entity]:
-    """Return the records made of a memory, and those made of these, nearest first.
-
-    A record counts as made of a private one only if it has the same author.
-    """
+    """Return what was made of a memory, and of that, nearest first; of private records only by their author."""
     found = level = {memory.id: memory}
     while level:
         level = {each.id: each for each in made_of(level) if each.id not in found and _is_made_of(each, level)}
@@ -64,11 +59,11 @@ def effects(
     *,
     erases: bool = False,
 ) -> list[Effect]:
-    """Work out how the records that rest on a memory follow it; those that stay as they are are left out.
+    """Work out how the records that rest on a memory change with it.
 
-    `after` is None where the memory is erased, `erases` is set where its words are. A record all of whose sources are
-    gone or withheld is withheld, or erased with its last source. One that quotes erased words is erased. One with
-    doubts about some sources is marked as disputed.
+    `after` is None where the memory is erased, `erases` is set where its words are. A record without a source that is
+    shown is withheld, or erased with its last one; one that quotes erased words is erased; one that lost some sources
+    is disputed.
     """
     there = known({each for record in records for each in source_ids(record)}) | {each.id: each for each in records}
     touched = {before.id, *(each.id for each in records)}
@@ -144,5 +139,5 @@ def _quotes(source: Entity) -> Callable[[str], bool]:
 
 
 def _bare(text: str) -> str:
-    """Return the letters and digits: markup, line ends and abridgement do not hide a quotation."""
+    # Markup, line ends and abridgement do not hide a quotation.
     return "".join(filter(str.isalnum, text.casefold()))

@@ -1,4 +1,4 @@
-"""Records with credentials that wait for a decision: those that a write was warned about, while they hold them."""
+"""Records in which a write left credentials, until somebody decides on them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,19 +18,17 @@ from tools.governance.correction_models import CorrectionRequest
 from tools.governance.corrections import store_correction
 from tools.governance.erasing import erasure_of
 
-LATEST = 1_000
-"""Entries of each log that are looked through."""
+LATEST = 1_000  # entries of each log that are looked through
 
 
 class FoundSecret(NamedTuple):
     record: Entity
     is_memory: bool
-    places: Sequence[str]
-    """`<kind> in <field>`, never the words."""
+    places: Sequence[str]  # `<kind> in <field>`, never the words
 
 
 def found_secrets(app: App, caller: Principal) -> dict[str, FoundSecret]:
-    """Return the readable records that hold credentials: those that the caller wrote, for admins those of all."""
+    """Return those that the caller wrote, for admins all that they may read."""
     organization, ids = caller.organization_id, _named(app, caller)
     memories = app.ledger.memories.by_ids(organization, ids)
     found: dict[str, FoundSecret] = {}
@@ -64,7 +62,7 @@ def _places(record: Entity, memory: RawMemory | None) -> list[str]:
 
 
 def replace_secret(app: App, call: Call, tx: Transaction, found: FoundSecret, request: CorrectionRequest) -> str | None:
-    """Delete a record that holds a secret, or give it other words; return why that is refused, if it is."""
+    """Delete such a record, or give it other words; return why that is refused, if it is."""
     changed = [id_ := found.record.id]
     if found.is_memory:
         done = store_correction(app, call, tx, request)

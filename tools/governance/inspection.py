@@ -122,7 +122,7 @@ class InspectedMemory(Result):
 async def inspect_memory(app: App, call: Call, request: InspectedRequest) -> InspectedMemory:
     """Show all that is known of a raw memory: words, lifecycle, what rests on it, its audit trail, and its corrections.
 
-    Withheld memories are shown, too. Those that the caller may not read do not exist for it.
+    Withheld memories are shown, too; unreadable ones do not exist.
     """
     return await in_thread(_inspect, app, call, request)
 

@@ -1,4 +1,4 @@
-"""The review queue: proposals of reflection, contested memories and found secrets, each decided with one verb."""
+"""The review queue: proposals, contested memories and found secrets, each decided with one verb."""
 
 from datetime import datetime
 from operator import attrgetter
@@ -62,7 +62,7 @@ class ReviewItem(Result):
 
 
 class ReviewQueue(Result):
-    """Items that wait for a decision, the latest first: the caller's own, for owners and admins those of all."""
+    """Items, the latest first; owners and admins see those of others, too."""
 
     items: list[ReviewItem]
     total: int
@@ -71,9 +71,8 @@ class ReviewQueue(Result):
 class DecideRequest(Request):
     """A decision.
 
-    `approve` makes a record of a proposal, brings a contested memory back, and keeps a record with a secret as it is.
-    `reject` archives a proposal, whose words are not proposed again, and erases the others. `edit` approves other
-    words.
+    `approve` makes a record of a proposal, restores a contested memory, keeps a secret. `reject` archives a proposal
+    for good, and erases the others. `edit` approves other words.
     """
 
     item_id: EntityId = Field(description="The item's id.")

@@ -120,9 +120,9 @@ async def preview_share(app: App, call: Call, request: ShareRequest) -> SharePre
 
 
 async def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
-    """Share raw memories with the readers of another scope: each gets a copy there, all of them or none.
+    """Share raw memories with the readers of another scope: each gets a copy there, or none does.
 
-    Corrections of a memory reach its copies. Its author may share it, and owners and admins what they may read.
+    Corrections reach copies. Authors share their own; owners and admins what they may read.
     """
 
     def write() -> tuple[_Judged, list[SharedMemory], list[str]]:

@@ -238,8 +238,6 @@ class PromoteRequest(PromotionFields):
 
 
 class EditedRequest(PromoteRequest):
-    """A candidate to promote in other words."""
-
     content: str | None
 
 
