@@ -144,6 +144,7 @@ def _counts(found: JsonObject) -> str:
     words = (
         ("imported_count", "new"), ("superseded_count", "changed"), ("dedupe_count", "known"),
         ("skipped_count", "skipped"), ("error_count", "refused"),
+        ("credential_count", "with what looks like a credential"),
     )  # fmt: skip
     return ", ".join(f"{numbers[name]:,} {word}" for name, word in words if numbers[name] or name == "imported_count")
 

@@ -10,7 +10,7 @@ ImportStatus = Literal["pending", "running", "paused", "completed", "failed", "c
 ENDED: frozenset[ImportStatus] = frozenset({"completed", "failed", "canceled"})
 COUNTS = (
     "imported_count", "skipped_count", "dedupe_count", "superseded_count", "error_count", "attachment_count",
-    "extraction_pending_count", "raw_memory_count",
+    "extraction_pending_count", "raw_memory_count", "credential_count",
 )  # fmt: skip
 
 

@@ -3,18 +3,20 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.visibility import private_key
-from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import JsonObject
 from stores.source_imports import ENDED, ImportStatus, SourceImport
 from tools.app import App
-from tools.frame.audit_entries import memory_entry
+from tools.frame.audit_entries import memory_entry, secrets_entries
 from tools.frame.operation import WRITERS, Call, Operation, Request, Route, mutation
+from tools.frame.screening import screened
 from tools.imports.adapters import ADAPTERS
-from tools.imports.keeping import RecordRefused, keep_records, place_of
+from tools.imports.keeping import RecordRefused, keep_records, place_of, record_id
 from tools.imports.models import (
     AdaptersView,
     AdapterView,
@@ -22,6 +24,7 @@ from tools.imports.models import (
     ImportsView,
     KeepRecordsRequest,
     ListImportsRequest,
+    RecordToImport,
     SourceImportView,
     StartImportRequest,
     import_view,
@@ -83,6 +86,7 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
     caller = call.caller
     home = await in_thread(app.accounts.home_of, caller.user_id)
     wrong: dict[str, str] = {}
+    request, leaking = await in_thread(_screened, app, request, wrong)
 
     def keep(tx: Transaction) -> SourceImport:
         target = _own(call, tx.source_imports.find(request.import_id), request.import_id)
@@ -96,9 +100,15 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
             "records": len(request.records),
         }
         tx.audit(memory_entry(home, call, "memory.import", place, details, {"scope_key": place.scope_key}))
+        if leaking:
+            named: JsonObject = {"operation": "keep_import_records", "import_id": target.id}
+            found = tx.records.entities([record_id(target, key) for key in leaking]).values()
+            for entry in secrets_entries(home, call, named, found):
+                tx.audit(entry)
         return replace(
             kept,
             status=status,
+            progress=kept.progress | {"credential_count": int(str(kept.progress["credential_count"])) + len(leaking)},
             checkpoint=request.checkpoint or kept.checkpoint,
             updated_at=tx.now,
             completed_at=tx.now if request.completed else None,
@@ -109,6 +119,20 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
             return await _written(app, call, keep, deferred=True)
         except RecordRefused as refused:
             wrong[refused.key or ""] = str(refused)
+
+
+def _screened(app: App, request: KeepRecordsRequest, wrong: dict[str, str]) -> tuple[KeepRecordsRequest, list[str]]:
+    """Screen each record by itself; add refused ones to `wrong`, and return keys of those with credentials."""
+    records, leaking = list[RecordToImport](), list[str]()
+    for each in request.records:
+        try:
+            kept, warnings = screened(OPERATIONS[0], each, app.settings.secrets)
+        except ValidationFailed as refused:
+            wrong[each.key] = refused.message
+            kept, warnings = each, []
+        records.append(cast("RecordToImport", kept))
+        leaking += [each.key] if warnings else []
+    return request.model_copy(update={"records": records}), leaking
 
 
 async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:

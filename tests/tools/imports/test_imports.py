@@ -1,5 +1,6 @@
 """Imports over the catalogue: what is new is kept once, what changed is revised, what is wrong is named."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -105,6 +106,23 @@ async def test_what_people_corrected_or_marked_wrong_does_not_come_back(owner: P
     assert [each["key"] for each in again["errors"]] == ["b", "c"]
     await caught_up(owner)
     assert (await owner.call("recall", query="port 80"))["memories"][0]["raw_content"] == "The port is 8420."
+
+
+@pytest.mark.parametrize(("policy", "imported"), [("warn", 2), ("redact", 2), ("refuse", 1)])
+async def test_credentials_are_kept_replaced_or_refused_record_by_record(
+    owner: Person, policy: str, imported: int
+) -> None:
+    settings = owner.app.settings.model_copy(update={"secrets": policy})
+    owner = replace(owner, app=replace(owner.app, settings=settings))
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    done = await sent(owner, await begun(owner), said("a", f"The token is {secret}."), said("b", "Fine."))
+    counts = done["progress"]
+    assert [counts[f"{each}_count"] for each in ("imported", "error")] == [imported, 2 - imported]
+    queue = (await owner.call("list_review", kind="secret"))["items"]
+    assert [each["id"] for each in queue] == (done["raw_memory_ids"][:1] if policy == "warn" else [])
+    assert counts["credential_count"] == (policy != "refuse")
+    kept = [each["raw_content"] for each in (await owner.call("list_captures"))["captures"]]
+    assert (secret in "".join(kept)) is (policy == "warn")
 
 
 async def test_only_its_starter_sees_an_import_and_an_ended_one_takes_nothing(owner: Person, member: Person) -> None:
