@@ -158,8 +158,9 @@ async def decide_review(app: App, call: Call, request: DecideRequest) -> Decided
 
 def _decide(app: App, call: Call, request: DecideRequest) -> str | None:
     caller = call.caller
-    secret = found_secrets(app, caller).get(request.item_id)
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        # Read here, as nobody else decides meanwhile.
+        secret = found_secrets(app, caller).get(request.item_id)
         if secret is not None and request.verb == "approve":
             made = tx.memories.made_of([secret.record.id])
             kept = [secret.record, *(each for each in made if may_read(caller, each.visibility))]

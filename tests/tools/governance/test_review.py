@@ -1,5 +1,7 @@
 """The review queue: what waits, and one verb for each decision, which is done whole or not at all."""
 
+import asyncio
+
 import pytest
 
 from stores.errors import Conflict, NotFound
@@ -59,6 +61,15 @@ async def test_found_secrets_wait_without_being_shown(owner: Person, member: Per
     for each in (edited["id"], edited["raw_memory_id"]):
         assert owner.app.ledger.records.revisions(owner.organization_id)[each] > 1
         assert "a1B2" not in str(await owner.call("inspect_memory", source_id=each))
+
+
+async def test_of_simultaneous_decisions_on_a_secret_one_applies(owner: Person) -> None:
+    secret = (await owner.call("store_raw_memory", raw_content=SECRET))["id"]
+    verbs = ["approve", "reject"] * 4
+    decisions = [owner.call("decide_review", item_id=secret, verb=verb) for verb in verbs]
+    done = await asyncio.gather(*decisions, return_exceptions=True)
+    assert sum(isinstance(each, dict) for each in done) == 1
+    assert sum(isinstance(each, NotFound) for each in done) == len(verbs) - 1
 
 
 async def test_a_rejected_proposal_is_not_proposed_again(owner: Person) -> None:
