@@ -26,6 +26,7 @@ from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entities_made, entity_views
 from tools.experience.keeping import erase_made
+from tools.frame.audit_entries import DELETE, remember_entry
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
 from tools.packs.selection import GONE
 from tools.records.containment import contain, keep_hidden
@@ -325,12 +326,12 @@ def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted
     caller = call.caller
     memories = app.ledger.memories.by_ids(caller.organization_id, [request.entity_id])
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        deleted = erase(call, tx, request)
+        deleted = erase(app, call, tx, request)
     made = entities_made(app, caller, memories.values())
     return Deleted(deleted=deleted, kept=list(made.values()))
 
 
-def erase(call: Call, tx: Transaction, request: DeleteEntityRequest) -> list[str]:
+def erase(app: App, call: Call, tx: Transaction, request: DeleteEntityRequest) -> list[str]:
     """Erase an entity in an open transaction; return all erased ids."""
     caller = call.caller
     entity = _present(tx, caller, request.entity_id, memories=True)
@@ -342,6 +343,8 @@ def erase(call: Call, tx: Transaction, request: DeleteEntityRequest) -> list[str
     source = erase_made(tx, entity)
     memories = [*_remembered(tx, caller, entity), *([source] if source and source != entity.id else [])]
     memories = [] if request.keep_memory else memories
+    for memory in tx.memories.by_ids([entity.id, *memories]).values():
+        tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=DELETE))
     deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)
     audit_project(tx, call, "project.delete", deleted, None)
     update_epics(tx, caller, deleted, None)

@@ -70,7 +70,7 @@ def replace_secret(app: App, call: Call, tx: Transaction, found: FoundSecret, re
             return done.refusal
         changed += [each.before.id for each in done.effects]
     elif request.revised_content is None:
-        erase(call, tx, DeleteEntityRequest(entity_id=id_))
+        erase(app, call, tx, DeleteEntityRequest(entity_id=id_))
     else:
         revise(call, tx, UpdateEntityRequest(entity_id=id_, content=request.revised_content))
     for each in changed:

@@ -33,6 +33,13 @@ async def test_events_are_filtered_and_unknown_filters_refused(owner: Person, me
     await owner.refused("memory_audit", ValidationFailed, actor="somebody")
 
 
+async def test_a_memory_that_goes_with_its_entity_leaves_an_event(owner: Person) -> None:
+    kept = await owner.call("remember", title="Cellar", content="The key is lost.", memory_scope="organization")
+    await owner.call("delete_entity", entity_id=kept["id"])
+    (event,) = (await owner.call("memory_audit", action="memory.delete"))["events"]
+    assert event["source_ids"] == [kept["raw_memory_id"]]
+
+
 @pytest.mark.parametrize("fault", ["altered", "removed", "shortened", "swapped", "hidden", "unnamed"])
 async def test_the_chain_names_what_was_altered(own_app: App, owner: Person, fault: str) -> None:
     await used(owner)
