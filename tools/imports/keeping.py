@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from pydantic import ValidationError
+
 from auth.memory_policy import MemoryScopeRequest, may_change_memory, writable_memory
 from auth.policy import MemoryScope, Visibility, require_entry, require_writable
 from stores.clock import NeighbouringIds
@@ -160,6 +162,9 @@ class _Writing:
                     new.append((each, draft_of(self.call.caller, fields, _GivenIds([of_id])), fields))
             except EngrainError as error:
                 self.batch.refuse(each, error.message)
+            except ValidationError as error:
+                wrong = error.errors(include_url=False)[0]
+                self.batch.refuse(each, f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}.")
         rejected = rejected_among(self.tx, [draft for _, draft, _ in new])
         for each, draft, _ in new:
             if draft.id in rejected:

@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import to_json
 
 from auth.policy import MemoryScope
 from stores.records import JsonObject
@@ -17,6 +18,16 @@ AT_ONCE = 1_000
 BATCH = 100
 KEY_LIMIT = 400
 
+PLACE_LIMIT = 10_000
+
+
+def _bounded(place: JsonObject) -> JsonObject:
+    if len(to_json(place)) > PLACE_LIMIT:
+        raise ValueError(f"Object should have at most {PLACE_LIMIT} bytes of JSON")
+    return place
+
+
+Place = Annotated[JsonObject, AfterValidator(_bounded)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=KEY_LIMIT)]
 ImportId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -33,7 +44,7 @@ class StartImportRequest(Request):
     target_scope_key: EntityId | None = Field(
         None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
     )
-    options: JsonObject = Field({}, description="What the adapter takes.")
+    options: Place = Field({}, description="What the adapter takes.")
     batch_size: int = Field(BATCH, ge=1, le=AT_ONCE, description="Most records in one transaction.")
     promotion_preview_approved: bool = Field(False, description="Accepted and ignored: an import promotes nothing.")
 
@@ -95,7 +106,7 @@ class KeepRecordsRequest(ImportRequest):
         [], description="Relations between records that were sent."
     )
     skipped: Annotated[list[SkippedPart], Field(max_length=AT_ONCE)] = Field([], description="What was left out.")
-    checkpoint: JsonObject = Field({}, description="Place after these records, to go on from after an interruption.")
+    checkpoint: Place = Field({}, description="Place after these records, to go on from after an interruption.")
     completed: bool = Field(False, description="Whether these were the last.")
 
 

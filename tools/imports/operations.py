@@ -208,10 +208,8 @@ def _own(call: Call, found: SourceImport | None, import_id: str) -> SourceImport
 
 def _require_running(found: SourceImport) -> None:
     if found.status != "running":
-        raise Conflict(
-            f"This import is {found.status}.",
-            remediation=f"Go on with POST /api/ingestion/imports/{found.id}/resume, or begin it anew.",
-        )
+        way = "Begin it anew" if found.status == "completed" else f"Go on with POST {_PATH}/{found.id}/resume"
+        raise Conflict(f"This import is {found.status}.", remediation=f"{way}.")
 
 
 _PATH = "/api/ingestion/imports"

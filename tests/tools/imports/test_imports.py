@@ -83,13 +83,14 @@ async def test_a_refused_record_is_named_and_the_others_are_kept(owner: Person) 
     import_id = await begun(owner)
     bad = said("bad", "Whenever.", metadata={"captured_at": "soon"})
     unmade = said("unmade", "Of nothing.", entity_type="task", metadata={"epic_id": "epic_none"})
+    long = said("long", "x" * 60_000, entity_type="note")
     done = await sent(
-        owner, import_id, said("good", "Kept."), bad, said("good", "Kept."), unmade, said("fine", "A.", name="A",
+        owner, import_id, said("good", "Kept."), bad, long, said("good", "Kept."), unmade, said("fine", "A.", name="A",
         entity_type="project"),
         skipped=[{"origin": {"path": "notes.jsonl", "line": 3}, "reason": "It is no JSON."}],
     )  # fmt: skip
-    assert [done["progress"][f"{each}_count"] for each in ("imported", "dedupe", "error")] == [2, 1, 2]
-    assert {each["key"] for each in done["errors"]} == {"bad", "unmade"}
+    assert [done["progress"][f"{each}_count"] for each in ("imported", "dedupe", "error")] == [2, 1, 3]
+    assert {each["key"] for each in done["errors"]} == {"bad", "unmade", "long"}
     (project,) = (await owner.call("list_entities", entity_type="project"))["entities"]
     assert (await owner.call("project_metrics", project_id=project["id"]))["metrics"]["project_name"] == "A"
     assert done["skipped_records"][0]["reason"] == "It is no JSON."
@@ -143,3 +144,4 @@ async def test_bad_starts_are_refused(owner: Person, stranger: Person) -> None:
     place = {"target_memory_scope": "project", "target_scope_key": project}
     await stranger.refused("start_import", NotFound, source_uri=SOURCE, adapter_name="jsonl", **place)
     await owner.refused("keep_import_records", ValidationFailed, import_id="x", records=[{"key": "a"}])
+    await owner.refused("keep_import_records", ValidationFailed, import_id="x", checkpoint={"file": "x" * 10_000})
