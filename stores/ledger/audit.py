@@ -157,11 +157,19 @@ class Audit(Store):
         """Verify the chain of a log; return a sentence about its first fault, if there is one."""
         self.settle()
         owner, last, position, subjects = organization_id or "", FIRST, 0, 0
-        while True:
+        # Before the head: others go on writing, and what belongs to the log is never behind its head.
+        ((top,),) = self._all(select(func.max(_entries.c.position)).where(_entries.c.organization_id == owner), {})
+        head = self._first(_head, {"log": owner})
+        end, hash_ = (0, FIRST) if head is None else head
+        if (top or 0) > end:
+            return [f"entries of the audit log after {end} do not belong to it"]
+        while position < end:
             page = select(*_columns, *(_entries.c[name] for name in FACETS)).where(
-                _entries.c.organization_id == owner, _entries.c.position > position
+                _entries.c.organization_id == owner, _entries.c.position.between(position + 1, end)
             )
             rows = self._all(page.order_by(_entries.c.position).limit(PAGE), {})
+            if not rows:
+                return [f"entries of the audit log after {position} are missing"]
             for row in rows:
                 position += 1
                 if row.position != position:
@@ -171,13 +179,10 @@ class Audit(Store):
                 # The filters read these columns, which must say the same as the entry.
                 if last != row.hash or {name: getattr(row, name) for name in FACETS} != _facets(draft):
                     return [f"entry {position} of the audit log ({row.id}) was altered"]
-            if len(rows) < PAGE:
-                break
-        head = self._first(_head, {"log": owner})
-        is_whole = position == 0 if head is None else tuple(head) == (position, last)
-        if not is_whole:
-            return [f"entries of the audit log after {position} are missing"]
-        ((named,),) = self._all(select(func.count()).where(_subjects.c.organization_id == owner), {})
+        if last != hash_:
+            return [f"entry {end} of the audit log is not the last that was written"]
+        count = select(func.count()).where(_subjects.c.organization_id == owner, _subjects.c.position <= end)
+        ((named,),) = self._all(count, {})
         return [] if named == subjects else [f"the audit log names {subjects} records, and {named} are found by it"]
 
 

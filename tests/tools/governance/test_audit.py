@@ -64,6 +64,16 @@ async def test_the_chain_names_what_was_altered(own_app: App, owner: Person, fau
     assert {"shortened": "after 1", "unnamed": "0 are found"}.get(fault, "entry 1") in found
 
 
+async def test_a_log_is_verified_while_others_write(own_app: App, owner: Person) -> None:
+    async with anyio.create_task_group() as tasks:
+        for number in range(40):
+            tasks.start_soon(
+                partial(owner.call, "store_raw_memory", raw_content=f"{number}", memory_scope="organization")
+            )
+        for _ in range(40):
+            assert await anyio.to_thread.run_sync(own_app.ledger.audit.faults, owner.organization_id) == []
+
+
 async def test_entries_of_simultaneous_recalls_are_written_without_being_asked_for(own_app: App, owner: Person) -> None:
     count = select(func.count()).select_from(audit_entries).where(audit_entries.c.action == "memory.recall")
     async with anyio.create_task_group() as tasks:
