@@ -46,8 +46,11 @@ def measure_imports(measurement: Measurement, folder: Path) -> None:
             file.write(_MAIL.format(number=number, subject=each.name, content=each.content))
     long_history(history, commits).set_head("refs/heads/main")
     quiet = {f"{PREFIX}EMBEDDING_PROVIDER": "none", f"{PREFIX}CRAWL_NETWORKS": "127.0.0.0/8"}
-    with bench_server(folder / "data", quiet) as server, Client(server.address) as client:
-        person = client.signed_up("imports")
+    with (
+        bench_server(folder / "data", quiet) as server,
+        Client(server.address) as client,
+        client.signed_up("imports") as person,
+    ):
         time.sleep(REST_S)
         idle_mb = resident_mb(server.process.pid)[0] or 0
         rate = mails / _imported(person, mailbox, "mbox")

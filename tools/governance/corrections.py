@@ -319,7 +319,7 @@ OPERATIONS = (
         preview_correction,
         roles=WRITERS,
         role_refusal=INSUFFICIENT,
-        route=Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404,)),
+        route=Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404, 409)),
     ),
     Operation(
         correct_memory,
