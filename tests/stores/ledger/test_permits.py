@@ -1,4 +1,4 @@
-"""Who may do a deed is asked in the transaction that does it, with the roles of that moment."""
+"""Permission for a deed is asked in the transaction that does it, with the roles of that moment."""
 
 from collections.abc import Callable
 from dataclasses import replace

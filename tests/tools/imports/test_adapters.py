@@ -1,4 +1,4 @@
-"""What each format yields."""
+"""Records that each format yields."""
 
 import zipfile
 from email.message import EmailMessage
