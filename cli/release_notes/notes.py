@@ -49,10 +49,9 @@ def share_out(facts: ReleaseFacts, preset: Preset, focus: Focus) -> dict[str, li
     for each in focus.chosen(facts.changes):
         of["Breaking changes" if each.breaking else LISTS[each.kind]].append(each)
     worth = [*of["Features"], *of["Improvements"]]
-    # Where nobody said more than a line, the widest of many features that the project itself tells.
-    told = [each for each in of["Features"] if each.own]
-    telling = list(filter(_is_described, worth)) or (told if len(told) > preset.highlights else [])
-    ranked = sorted(telling, key=lambda each: (not each.own, each.kind != "feature", -len(each.paths)))
+    ranked = sorted(
+        filter(_is_described, worth), key=lambda each: (not each.own, each.kind != "feature", -len(each.paths))
+    )
     of["Highlights"] = ranked[: preset.highlights]
     for name in ("Features", "Improvements"):
         of[name] = [each for each in of[name] if each not in of["Highlights"]]
