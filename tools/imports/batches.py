@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
 from stores.records import JsonObject
+from tools.frame.json_values import without_none
 from tools.imports.adapters.base import Format
 from tools.imports.files import SourceFiles
-from tools.imports.records import ImportedRecord, ImportedRelation, Item, Origin, SkippedRecord
+from tools.imports.records import ImportedRecord, ImportedRelation, Item, SkippedRecord
 
 BYTES = 1_000_000
 
@@ -28,10 +29,10 @@ class Batch:
 
     def add(self, item: Item) -> None:
         if isinstance(item, ImportedRecord):
-            self.records.append(_without_empty(asdict(item) | {"origin": _place(item.origin)}))
+            self.records.append(without_none(asdict(item) | {"origin": without_none(asdict(item.origin))}))
             self.characters += len(item.content)
         elif isinstance(item, SkippedRecord):
-            self.skipped.append({"origin": _place(item.origin), "reason": item.reason})
+            self.skipped.append({"origin": without_none(asdict(item.origin)), "reason": item.reason})
         elif isinstance(item, ImportedRelation):
             self.relations.append({"source": item.source, "relationship": item.relationship, "target": item.target})
 
@@ -66,13 +67,3 @@ def batches(adapter: Format, source: SourceFiles, after: Mapping[str, object], *
         yield from batches(adapter, source, {}, most=most)
     elif batch.size:
         yield batch
-
-
-def _place(origin: Origin) -> JsonObject:
-    return _without_empty(asdict(origin))
-
-
-def _without_empty(fields: JsonObject) -> JsonObject:
-    return {
-        name: list(value) if isinstance(value, tuple) else value for name, value in fields.items() if value is not None
-    }

@@ -1,7 +1,7 @@
 """Storing a batch of imported records: new ones are added, changed ones revised, known ones left."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -31,6 +31,17 @@ SURFACE = "import"
 RELATED = "RELATED_TO"
 IMPORTED = "imported"
 """Name in the metadata of an entity under which its origin stands."""
+
+
+@dataclass(slots=True)
+class Screened:
+    """Records that were looked through for credentials."""
+
+    request: KeepRecordsRequest
+    wrong: dict[str, str]
+    """Keys of records that cannot be written, with the reason."""
+    leaking: list[str]
+    """Keys of records in which something looks like a credential."""
 
 
 class RecordRefused(Exception):
@@ -73,19 +84,18 @@ class Batch:
         return replace(target, progress=progress, listed=cast("JsonObject", listed))
 
 
-def keep_records(
-    tx: Transaction, call: Call, target: SourceImport, request: KeepRecordsRequest, wrong: Mapping[str, str]
-) -> SourceImport:
+def keep_records(tx: Transaction, call: Call, target: SourceImport, given: Screened) -> SourceImport:
     """Store what can be stored; return the import with the counts of this batch added.
 
-    `wrong` holds keys of records that could not be written, with the reason; if there are some, the others are written
-    one by one.
+    If some records cannot be written, the others are written one by one.
 
     Raises:
         Forbidden: The caller may not write into the target scope, or not any more.
         RecordRefused: A record cannot be written.
     """
     place, batch = place_of(call, target), Batch()
+    request, wrong = given.request, given.wrong
+    batch.count("credential_count", len(given.leaking))
     if target.memory_scope == "project" and target.scope_key is not None:
         require_live(target.scope_key, tx.records.entity(target.scope_key))
     writing = _Writing(tx, call, target, place, batch)

@@ -16,7 +16,7 @@ from tools.frame.audit_entries import memory_entry, secrets_entries
 from tools.frame.operation import WRITERS, Call, Operation, Request, Route, mutation
 from tools.frame.screening import screened
 from tools.imports.adapters import ADAPTERS
-from tools.imports.keeping import RecordRefused, keep_records, place_of, record_id
+from tools.imports.keeping import RecordRefused, Screened, keep_records, place_of, record_id
 from tools.imports.models import (
     AdaptersView,
     AdapterView,
@@ -85,14 +85,13 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
     """
     caller = call.caller
     home = await in_thread(app.accounts.home_of, caller.user_id)
-    wrong: dict[str, str] = {}
-    request, leaking = await in_thread(_screened, app, request, wrong)
+    given = await in_thread(_screened, app, request)
 
     def keep(tx: Transaction) -> SourceImport:
         target = _own(call, tx.source_imports.find(request.import_id), request.import_id)
         _require_running(target)
         status: ImportStatus = "completed" if request.completed else "running"
-        kept = keep_records(tx, call, target, request, wrong)
+        kept = keep_records(tx, call, target, given)
         place = place_of(call, target)
         details: JsonObject = {
             "import_id": target.id,
@@ -100,15 +99,14 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
             "records": len(request.records),
         }
         tx.audit(memory_entry(home, call, "memory.import", place, details, {"scope_key": place.scope_key}))
-        if leaking:
+        if given.leaking:
             named: JsonObject = {"operation": "keep_import_records", "import_id": target.id}
-            found = tx.records.entities([record_id(target, key) for key in leaking]).values()
+            found = tx.records.entities([record_id(target, key) for key in given.leaking]).values()
             for entry in secrets_entries(home, call, named, found):
                 tx.audit(entry)
         return replace(
             kept,
             status=status,
-            progress=kept.progress | {"credential_count": int(str(kept.progress["credential_count"])) + len(leaking)},
             checkpoint=request.checkpoint or kept.checkpoint,
             updated_at=tx.now,
             completed_at=tx.now if request.completed else None,
@@ -118,12 +116,11 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
         try:
             return await _written(app, call, keep, deferred=True)
         except RecordRefused as refused:
-            wrong[refused.key or ""] = str(refused)
+            given.wrong[refused.key or ""] = str(refused)
 
 
-def _screened(app: App, request: KeepRecordsRequest, wrong: dict[str, str]) -> tuple[KeepRecordsRequest, list[str]]:
-    """Screen each record by itself; add refused ones to `wrong`, and return keys of those with credentials."""
-    records, leaking = list[RecordToImport](), list[str]()
+def _screened(app: App, request: KeepRecordsRequest) -> Screened:
+    records, wrong, leaking = list[RecordToImport](), dict[str, str](), list[str]()
     for each in request.records:
         try:
             kept, warnings = screened(OPERATIONS[0], each, app.settings.secrets)
@@ -132,7 +129,7 @@ def _screened(app: App, request: KeepRecordsRequest, wrong: dict[str, str]) -> t
             kept, warnings = each, []
         records.append(cast("RecordToImport", kept))
         leaking += [each.key] if warnings else []
-    return request.model_copy(update={"records": records}), leaking
+    return Screened(request.model_copy(update={"records": records}), wrong, leaking)
 
 
 async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
