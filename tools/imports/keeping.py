@@ -1,7 +1,7 @@
 """Storing a batch of imported records: new ones are added, changed ones revised, known ones left."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -57,6 +57,10 @@ class RecordRefused(Exception):
 class Batch:
     """Counts of one request, and what they counted."""
 
+    leaking: Collection[str]
+    """Keys of records in which something looks like a credential."""
+    exposed: list[str] = field(default_factory=list)
+    """Ids of those that were written."""
     counts: dict[str, int] = field(default_factory=dict)
     lists: dict[str, list[object]] = field(default_factory=lambda: {name: [] for name in LISTS})
 
@@ -67,8 +71,14 @@ class Batch:
         self.count("error_count")
         self.lists["errors"].append({"key": each.key, "path": each.origin.path, "reason": reason})
 
+    def write(self, each: RecordToImport, record_id: str, name: str) -> None:
+        self.count(name)
+        if each.key in self.leaking:
+            self.count("credential_count")
+            self.exposed.append(record_id)
+
     def add(self, each: RecordToImport, record_id: str) -> None:
-        self.count("imported_count")
+        self.write(each, record_id, "imported_count")
         self.lists["dedupe_keys"].append(each.key)
         attachments = each.metadata.get("attachments")
         self.count("attachment_count", len(attachments) if isinstance(attachments, list) else 0)
@@ -84,8 +94,8 @@ class Batch:
         return replace(target, progress=progress, listed=cast("JsonObject", listed))
 
 
-def keep_records(tx: Transaction, call: Call, target: SourceImport, given: Screened) -> SourceImport:
-    """Store what can be stored; return the import with the counts of this batch added.
+def keep_records(tx: Transaction, call: Call, target: SourceImport, given: Screened) -> tuple[SourceImport, list[str]]:
+    """Store what can be stored; return the import with this batch counted, and ids of records with credentials.
 
     If some records cannot be written, the others are written one by one.
 
@@ -93,9 +103,8 @@ def keep_records(tx: Transaction, call: Call, target: SourceImport, given: Scree
         Forbidden: The caller may not write into the target scope, or not any more.
         RecordRefused: A record cannot be written.
     """
-    place, batch = place_of(call, target), Batch()
+    place, batch = place_of(call, target), Batch(given.leaking)
     request, wrong = given.request, given.wrong
-    batch.count("credential_count", len(given.leaking))
     if target.memory_scope == "project" and target.scope_key is not None:
         require_live(target.scope_key, tx.records.entity(target.scope_key))
     writing = _Writing(tx, call, target, place, batch)
@@ -108,7 +117,7 @@ def keep_records(tx: Transaction, call: Call, target: SourceImport, given: Scree
     for part in request.skipped:
         batch.count("skipped_count")
         batch.lists["skipped_records"].append(part.model_dump(mode="json"))
-    return batch.added_to(target)
+    return batch.added_to(target), batch.exposed
 
 
 def place_of(call: Call, target: SourceImport) -> Visibility:
@@ -204,7 +213,7 @@ class _Writing:
             raise Conflict(f"{known.id} was changed here and in its source; it stays as it is here.")
         change = self._revise_entity if memory is None else self._revise_memory
         change(each, known)
-        self.batch.count("superseded_count")
+        self.batch.write(each, known.id, "superseded_count")
 
     def _memory(self, each: RecordToImport, of_id: str, revision: int = 1) -> tuple[EntityDraft, Capture]:
         fields = RawMemoryFields(

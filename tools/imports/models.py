@@ -121,7 +121,7 @@ class ImportProgress(Result):
     attachment_count: int = Field(description="Attachments that were named and not kept.")
     extraction_pending_count: int = 0
     raw_memory_count: int = Field(description="Raw memories among the new records.")
-    credential_count: int = Field(description="Records in which something looked like a credential.")
+    credential_count: int = Field(description="New and changed records in which something looked like a credential.")
 
 
 class SourceImportView(Result):

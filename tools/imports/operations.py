@@ -16,7 +16,7 @@ from tools.frame.audit_entries import memory_entry, secrets_entries
 from tools.frame.operation import WRITERS, Call, Operation, Request, Route, mutation
 from tools.frame.screening import screened
 from tools.imports.adapters import ADAPTERS
-from tools.imports.keeping import RecordRefused, Screened, keep_records, place_of, record_id
+from tools.imports.keeping import RecordRefused, Screened, keep_records, place_of
 from tools.imports.models import (
     AdaptersView,
     AdapterView,
@@ -91,7 +91,7 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
         target = _own(call, tx.source_imports.find(request.import_id), request.import_id)
         _require_running(target)
         status: ImportStatus = "completed" if request.completed else "running"
-        kept = keep_records(tx, call, target, given)
+        kept, exposed = keep_records(tx, call, target, given)
         place = place_of(call, target)
         details: JsonObject = {
             "import_id": target.id,
@@ -99,9 +99,9 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
             "records": len(request.records),
         }
         tx.audit(memory_entry(home, call, "memory.import", place, details, {"scope_key": place.scope_key}))
-        if given.leaking:
+        if exposed:
             named: JsonObject = {"operation": "keep_import_records", "import_id": target.id}
-            found = tx.records.entities([record_id(target, key) for key in given.leaking]).values()
+            found = tx.records.entities(exposed).values()
             for entry in secrets_entries(home, call, named, found):
                 tx.audit(entry)
         return replace(

@@ -124,6 +124,10 @@ async def test_credentials_are_kept_replaced_or_refused_record_by_record(
     assert counts["credential_count"] == (policy != "refuse")
     kept = [each["raw_content"] for each in (await owner.call("list_captures"))["captures"]]
     assert (secret in "".join(kept)) is (policy == "warn")
+    for each in queue:
+        await owner.call("decide_review", item_id=each["id"], verb="approve")
+    await sent(owner, await begun(owner), said("a", f"The token is {secret}."))
+    assert (await owner.call("list_review", kind="secret"))["items"] == []
 
 
 async def test_only_its_starter_sees_an_import_and_an_ended_one_takes_nothing(owner: Person, member: Person) -> None:
