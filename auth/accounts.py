@@ -220,12 +220,17 @@ class Accounts:
         """Return the first admin: the caller if authentication is off."""
         admin = self.ledger.people.first_admin()
         organization = self.ledger.people.default_organization(admin.id) if admin else None
-        found = self.ledger.people.caller(admin.id, organization.id, None) if admin and organization else None
+        found = self.member(admin.id, organization.id) if admin and organization else None
         if found is None:
             raise AuthenticationRequired(
                 "Nobody has signed up here yet.", remediation="Sign up once with POST /api/auth/local/signup."
             )
-        return replace(principal_of(*found), has_public_scope=self.public_scope)
+        return found
+
+    def member(self, user_id: str, organization_id: str) -> Principal | None:
+        """Return a user as a member of an organization, with the rights of no session or key; None for others."""
+        found = self.ledger.people.caller(user_id, organization_id, None)
+        return None if found is None else replace(principal_of(*found), has_public_scope=self.public_scope)
 
     def _start_session(self, user: User, where: tuple[Organization, Role], origin: Origin) -> SignedIn:
         organization, role = where

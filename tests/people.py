@@ -58,6 +58,9 @@ class Person:
             await self.run(operation, **fields)
         return refusal.value
 
+    async def in_organization(self, organization_id: str) -> "Person":
+        return replace(self, signed=await in_thread(_session_in, self.app, self.signed, organization_id))
+
 
 async def person(app: App, name: str, *, of: Person | None = None, role: Role = "owner") -> Person:
     accounts = replace(app.accounts, passwords=_CHEAP)

@@ -134,9 +134,9 @@ class Ledger:
             tx = Transaction(connection, organization_id, actor_id, self._clock, deferred=deferred)
             yield tx
             tx.seal(claim)
-        if tx.wrote:
-            for listener in self.on_commit:
-                listener(organization_id, tx.sequence)
+        for each in (tx, *tx.elsewhere.values()):
+            for listener in self.on_commit if each.wrote else ():
+                listener(each.organization_id, each.sequence)
         for notice in tx.jobs.notices:
             self._tell_job(notice)
 

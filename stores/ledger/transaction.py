@@ -1,6 +1,7 @@
 """One transaction: its repositories share a connection and commit together; erasure leaves no text behind."""
 
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, or_, select, update
@@ -173,6 +174,8 @@ class Transaction:
         self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
     ) -> None:
         self._writing = writing = Writing(connection, organization_id, actor_id, clock, deferred=deferred)
+        self._begin = partial(Transaction, connection, actor_id=actor_id, clock=clock, deferred=deferred)
+        self.elsewhere: dict[str, Transaction] = {}
         self.organization_id = organization_id
         self.actor_id = actor_id
         self.now = writing.now
@@ -195,6 +198,14 @@ class Transaction:
         """Head of the feed; after the commit, that of this transaction's last change."""
         return self._writing.sequence
 
+    def in_organization(self, organization_id: str) -> "Transaction":
+        """Return the part of the transaction that writes into an organization; all parts commit, or none."""
+        if organization_id == self.organization_id:
+            return self
+        if organization_id not in self.elsewhere:
+            self.elsewhere[organization_id] = self._begin(organization_id)
+        return self.elsewhere[organization_id]
+
     def audit(self, draft: AuditDraft) -> str:
         """Write an audit entry; return its id."""
         return append_audit(self._writing.connection, self.now, draft)
@@ -212,3 +223,5 @@ class Transaction:
         if claim is not None:
             apply_claim(self._writing, claim)
         self._writing.append_feed()
+        for each in self.elsewhere.values():
+            each.seal(None)

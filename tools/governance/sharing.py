@@ -27,6 +27,7 @@ from tools.runtime.threads import in_thread
 SURFACE = "share"
 SOURCES = 100
 PREVIEW, APPLY = "memory.share.preview", "memory.share.apply"
+OTHER = "cross_organization_denied"
 
 
 class ShareRequest(Request):
@@ -40,7 +41,9 @@ class ShareRequest(Request):
         None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
     )
     recipient_organization_id: EntityId | None = Field(
-        None, description="The organization that gets them; any but the caller's is refused."
+        None,
+        description="The organization that gets them, the caller's by default. Another one is refused unless "
+        "ENGRAIN_SHARE_ACROSS_ORGANIZATIONS allows it and the caller may write there.",
     )
     project_id: EntityId | None = Field(None, description="The project that they are about.")
 
@@ -91,6 +94,9 @@ class Shared(Result):
 @dataclass(frozen=True, slots=True)
 class _Judged:
     request: ShareRequest
+    organization_id: str
+    recipient: Principal
+    """The caller, in the organization that gets the copies."""
     place: Visibility | None
     target_reason: str
     sources: Sequence[RawMemory]
@@ -103,6 +109,10 @@ class _Judged:
     """Id of the copy of each source."""
 
     @property
+    def is_away(self) -> bool:
+        return self.recipient.organization_id != self.organization_id
+
+    @property
     def refusal(self) -> str | None:
         return self.target_reason if self.place is None else next(iter(self.denials.values()), None)
 
@@ -112,7 +122,7 @@ async def preview_share(app: App, call: Call, request: ShareRequest) -> SharePre
 
     def look() -> _Judged:
         with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
-            judged = _judged(tx, call.caller, request)
+            judged = _judged(app, tx, call.caller, request)
             _audit(app, call, tx, PREVIEW, judged)
         return judged
 
@@ -128,11 +138,12 @@ async def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
     def write() -> tuple[_Judged, list[SharedMemory], list[str]]:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            judged = _judged(tx, caller, request)
-            place = judged.place
+            judged = _judged(app, tx, caller, request)
+            place, recipient = judged.place, judged.recipient
             if place is None or judged.refusal is not None:
                 return judged, [], _audit(app, call, tx, APPLY, judged)
-            promotions = [_copied(tx, caller, request, place, each) for each in judged.sources]
+            there = tx.in_organization(recipient.organization_id)
+            promotions = [_copied(there, recipient, request, place, each) for each in judged.sources]
             done = replace(judged, copies={each.source_id: each.promoted_id for each in promotions})
             return done, promotions, _audit(app, call, tx, APPLY, done)
 
@@ -148,12 +159,16 @@ async def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
         audit_event_ids=events,
         preview=preview,
         promotions=promotions,
-        mutation_receipt=capture_receipt(app, call, promoted) if promoted else None,
+        # The caller reads copies elsewhere with the rights of that organization only.
+        mutation_receipt=capture_receipt(app, call, [] if judged.is_away else promoted) if promoted else None,
     )
 
 
-def _judged(tx: Transaction, caller: Principal, request: ShareRequest) -> _Judged:
-    place, target_reason = _target(caller, request)
+def _judged(app: App, tx: Transaction, caller: Principal, request: ShareRequest) -> _Judged:
+    recipient = _recipient(app, caller, request)
+    place, target_reason = (None, OTHER) if recipient is None else _target(recipient, request)
+    recipient = recipient or caller
+    there = tx.in_organization(recipient.organization_id)
     denials: dict[str, str] = {}
     missing, sources, denied, hidden = [], [], [], 0
     for source_id in dict.fromkeys(request.source_ids):
@@ -162,20 +177,31 @@ def _judged(tx: Transaction, caller: Principal, request: ShareRequest) -> _Judge
             hidden += memory is not None and memory.entity.memory_scope in COUNTED
             missing.append(source_id)
             denials[source_id] = "source_not_found"
-        elif reason := _denial(tx, caller, memory, place):
+        elif reason := _denial(there, caller, memory, place):
             denied.append(memory)
             denials[source_id] = reason
         else:
             sources.append(memory)
-    return _Judged(request, place, target_reason, sources, denied, denials, missing, hidden)
+    return _Judged(
+        request, caller.organization_id, recipient, place, target_reason, sources, denied, denials, missing, hidden
+    )
 
 
-def _target(caller: Principal, request: ShareRequest) -> tuple[Visibility | None, str]:
-    if request.recipient_organization_id not in (None, caller.organization_id):
-        return None, "cross_organization_denied"
+def _recipient(app: App, caller: Principal, request: ShareRequest) -> Principal | None:
+    """Return the caller in the recipient's organization; None if nothing may be shared with that one."""
+    wanted = request.recipient_organization_id
+    if wanted in (None, caller.organization_id):
+        return caller
+    # Keys and grants are for one organization.
+    if wanted is None or not app.settings.share_across_organizations or caller.key_id or caller.grant_id:
+        return None
+    return app.accounts.member(caller.user_id, wanted)
+
+
+def _target(recipient: Principal, request: ShareRequest) -> tuple[Visibility | None, str]:
     try:
         wanted = MemoryScopeRequest(request.target_scope, request.target_scope_key, request.project_id)
-        return writable_memory(caller, wanted), WRITE_REASON
+        return writable_memory(recipient, wanted), WRITE_REASON
     except (MemoryDenied, Forbidden, InvalidRequest, NotFound) as error:
         return None, _word(error)
 
@@ -184,16 +210,17 @@ def _word(error: EngrainError) -> str:
     return getattr(error, "word", None) or error.code
 
 
-def _denial(tx: Transaction, caller: Principal, memory: RawMemory, place: Visibility | None) -> str | None:
+def _denial(there: Transaction, caller: Principal, memory: RawMemory, place: Visibility | None) -> str | None:
     if memory.capture.candidate is not None or not Lifecycle.of(memory).is_recallable:
         return "raw_memory_not_recallable"
     if memory.entity.principal_id != caller.user_id and caller.role not in ADMINS:
         return "principal_mismatch"
     if place is None:
         return None
-    if tx.rejections.rejected(scope_of_words(place, caller.user_id), [memory.entity.content]):
+    if there.rejections.rejected(scope_of_words(place, caller.user_id), [memory.entity.content]):
         return "rejected_words"
-    return "already_in_scope" if memory.entity.visibility == place.key else None
+    is_there = there.organization_id == caller.organization_id and memory.entity.visibility == place.key
+    return "already_in_scope" if is_there else None
 
 
 def _copied(
@@ -237,11 +264,13 @@ def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged) 
             "derived_ids": [made] if made else [],
         }
         found.append(tx.audit(memory_entry(home, call, action, entity, details, ids)))
-        if made and judged.place is not None and entity.memory_scope == "private" != judged.place.memory_scope:
+        is_told = judged.is_away or (entity.memory_scope == "private" != judged.request.target_scope)
+        if made and judged.place is not None and is_told:
             # Its new readers see who shared the copy, but not the private memory.
             copied: JsonObject = {"scope_key": judged.place.scope_key, "derived_ids": [made]}
             told = {**details, "memory_scope": judged.place.memory_scope}
-            tx.audit(memory_entry(home, call, action, judged.place, told, copied))
+            told_to = replace(call, principal=judged.recipient)
+            tx.audit(memory_entry(home, told_to, action, judged.place, told, copied))
     return found
 
 
@@ -263,7 +292,7 @@ def _preview(judged: _Judged) -> SharePreview:
         policy_reasons=list(dict.fromkeys(reasons)),
         input_scopes=[InputScope.of(each) for each in sources],
         metadata={
-            "cross_organization": judged.target_reason == "cross_organization_denied",
+            "cross_organization": request.recipient_organization_id not in (None, judged.organization_id),
             "source_denial_reasons": dict(judged.denials),
             "target_policy_reason": judged.target_reason,
             "source_count": len(set(request.source_ids)),

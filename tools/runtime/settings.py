@@ -106,6 +106,9 @@ class Settings(BaseModel):
     public_scope: bool = Field(
         False, description="Accept the memory scope `public`; everybody in the organization reads it."
     )
+    share_across_organizations: bool = Field(
+        False, description="Let people share raw memories with other organizations that they belong to."
+    )
     usage_signal: bool = Field(True, description="Rank cited records slightly higher.")
     exposure_days: int = Field(
         90, ge=0, le=3650, description="Days to keep which records a search showed to whom; 0 records nothing."

@@ -1,4 +1,6 @@
-"""Sharing: listed first, all or nothing, never across organizations, and corrected with its source."""
+"""Sharing: listed first, all or nothing, refused across organizations by default, and corrected with its source."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -86,3 +88,27 @@ async def test_others_memories_and_other_organizations_are_refused(
     assert away["metadata"]["cross_organization"] is True
     unkeyed = await owner.call("preview_share", source_ids=[kept], target_scope="team")
     assert (unkeyed["allowed"], unkeyed["reason"]) == (False, "missing_scope_key")
+
+
+async def test_where_it_is_allowed_a_member_shares_with_another_organization(owner: Person, stranger: Person) -> None:
+    mine = (await owner.call("store_raw_memory", raw_content=TEXT))["id"]
+    own = (await owner.call("create_organization", name="Egret"))["organization"]["id"]  # It ends the session here.
+    owner = await owner.in_organization(owner.organization_id)
+    ask = {"source_ids": [mine], "target_scope": "organization", "recipient_organization_id": own}
+    assert (await owner.call("share_memories", **ask))["reason"] == "cross_organization_denied"
+    settings = owner.app.settings.model_copy(update={"share_across_organizations": True})
+    here = replace(owner, app=replace(owner.app, settings=settings))
+    there = await here.in_organization(own)
+
+    shared = await here.call("share_memories", **ask)
+    again = await here.call("share_memories", **ask)
+
+    (copy,) = shared["promoted_ids"]
+    assert again["promotions"] == [{"source_id": mine, "promoted_id": copy, "reason": "already_shared"}]
+    assert (await there.call("get_capture", capture_id=copy))["raw_content"] == TEXT
+    told = (await there.call("memory_audit", derived_id=copy))["events"]
+    assert [each["action"] for each in told] == ["memory.share.apply"] * 2
+    assert mine not in str(told)
+    await owner.refused("get_capture", NotFound, capture_id=copy)
+    elsewhere = ask | {"recipient_organization_id": stranger.organization_id}
+    assert (await here.call("share_memories", **elsewhere))["reason"] == "cross_organization_denied"
