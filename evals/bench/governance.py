@@ -1,18 +1,17 @@
 """Audit queries over a long log, the cost of an audit entry, and a correction that many records follow."""
 
-import time
 from contextlib import closing
 from pathlib import Path
 
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
-from evals.bench.stages import bench_server
+from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.client import Client, encoded
 from evals.timing import spread, timed_ms
 from stores.errors import EngrainError
 from stores.ledger import AuditDraft, Ledger
 from stores.records import JsonObject
-from tools.runtime.settings import PREFIX, Settings
+from tools.runtime.settings import Settings
 
 ENTRIES, QUICK_ENTRIES = 1_000_000, 20_000
 AT_ONCE = 5_000
@@ -21,9 +20,7 @@ DERIVED = 200
 
 
 def measure_governance(measurement: Measurement, data: Path) -> None:
-    quiet = {f"{PREFIX}EMBEDDING_PROVIDER": "none"}
-    with bench_server(data, quiet) as server, Client(server.address) as client, client.signed_up("audit") as first:
-        measurement.pid = server.process.pid
+    with signed_up(measurement, data, WITHOUT_VECTORS) as first:
         _correct(measurement, first)
         project = first.post("/api/entities", {"name": "Bench", "entity_type": "project"})["id"]
         count = QUICK_ENTRIES if measurement.quick else ENTRIES
@@ -69,9 +66,8 @@ def _correct(measurement: Measurement, client: Client) -> None:
         ]
         for begin in range(0, DERIVED, 100):
             client.post("/api/entities/bulk", encoded({"entities": derived[begin : begin + 100]}))
-        begin_s = time.perf_counter()
         done = client.post(f"/api/memory/inspect/{memory}/corrections", {"action": "mark_wrong"})
-        times.append(1_000 * (time.perf_counter() - begin_s))
+        times.append(client.took_ms)
         if len(done["affected_derived_ids"]) != DERIVED:
             raise EngrainError("Not all records followed the correction.")
     measurement.figures.append(

@@ -10,12 +10,11 @@ from typing import Any
 
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import WARM_UP, Measurement
-from evals.bench.stages import bench_server
+from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.bench.texts import Record, records
 from evals.client import Client, encoded
 from stores.errors import EngrainError
 from tools.records.entity_models import BULK_LIMIT
-from tools.runtime.settings import PREFIX
 
 ENTITIES, QUICK_ENTITIES = 50_000, 1_000
 RELATIONS_EACH = 4
@@ -40,9 +39,7 @@ def measure_graph(measurement: Measurement, data: Path) -> None:
     links = draw_links(len(texts))
     count = sum(map(len, links))
     measurement.say(f"a graph of {len(texts)} entities and {count} relations …")
-    settings = {f"{PREFIX}EMBEDDING_PROVIDER": "none"}
-    with bench_server(data, settings) as server, Client(server.address) as client, client.signed_up("graph") as first:
-        measurement.pid = server.process.pid
+    with signed_up(measurement, data, WITHOUT_VECTORS) as first:
         ids, middle, seconds = _load(first, texts, links)
         _ask(measurement, first, ids, middle)
     target = Target(2_000, 2_000, more_is_better=True)

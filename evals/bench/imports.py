@@ -10,7 +10,7 @@ from typing import Any
 from evals.bench.figures import Figure, Target
 from evals.bench.history import long_history
 from evals.bench.measurement import Measurement
-from evals.bench.stages import bench_server
+from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.bench.texts import records
 from evals.client import Client
 from evals.machine import resident_mb
@@ -45,17 +45,13 @@ def measure_imports(measurement: Measurement, folder: Path) -> None:
         for number, each in enumerate(records(mails)):
             file.write(_MAIL.format(number=number, subject=each.name, content=each.content))
     long_history(history, commits).set_head("refs/heads/main")
-    quiet = {f"{PREFIX}EMBEDDING_PROVIDER": "none", f"{PREFIX}CRAWL_NETWORKS": "127.0.0.0/8"}
-    with (
-        bench_server(folder / "data", quiet) as server,
-        Client(server.address) as client,
-        client.signed_up("imports") as person,
-    ):
+    settings = {**WITHOUT_VECTORS, f"{PREFIX}CRAWL_NETWORKS": "127.0.0.0/8"}
+    with signed_up(measurement, folder / "data", settings) as person:
         time.sleep(REST_S)
-        idle_mb = resident_mb(server.process.pid)[0] or 0
+        idle_mb = resident_mb(measurement.pid)[0] or 0
         rate = mails / _imported(person, mailbox, "mbox")
         bare = mails / _read(mailbox, "mbox")
-        grown_mb = (resident_mb(server.process.pid)[1] or 0) - idle_mb
+        grown_mb = (resident_mb(measurement.pid)[1] or 0) - idle_mb
         took_s, bare_s = _imported(person, history, "git"), _read(history, "git")
         measurement.figures += [
             Figure(

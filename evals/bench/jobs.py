@@ -9,7 +9,7 @@ import anyio
 
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
-from evals.bench.stages import bench_server
+from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.bench.texts import records
 from evals.client import Client, encoded
 from evals.timing import pace_ms, spread
@@ -18,7 +18,7 @@ from stores.ledger import Ledger
 from stores.records import JsonObject
 from tools.jobs.functions import JobFunction, JobHost, RunningJob
 from tools.jobs.runner import Runner
-from tools.runtime.settings import PREFIX, Settings
+from tools.runtime.settings import Settings
 
 JOBS = 10_000
 ASKED = 64
@@ -28,8 +28,7 @@ STEPS, STEP_LENGTH = 200, 5_000  # 1 MB of evidence
 def measure_jobs(measurement: Measurement, data: Path) -> None:
     names = [f"bench:{number}" for number in range(measurement.times(JOBS))]
     measurement.say(f"{len(names)} background jobs …")
-    quiet = {f"{PREFIX}EMBEDDING_PROVIDER": "none"}
-    with bench_server(data, quiet) as server, Client(server.address) as client, client.signed_up("jobs") as first:
+    with signed_up(measurement, data, WITHOUT_VECTORS) as first:
         settings = Settings(data_dir=data)
         with closing(Ledger.open(settings.ledger_url)) as ledger:
             (organization,) = ledger.people.organizations()
@@ -37,7 +36,6 @@ def measure_jobs(measurement: Measurement, data: Path) -> None:
                 for name in names:
                     tx.jobs.enqueue(JobDraft(name, "bench"))
             measurement.figures += anyio.run(_drain, JobHost(ledger, settings), len(names))
-        measurement.pid = server.process.pid
         bodies = [encoded({"job_ids": names[place : place + ASKED]}) for place in range(measurement.times(500))]
         found, cost = measurement.warmed_calls(lambda body: first.post("/api/jobs/status", body), bodies)
         _measure_runs(measurement, first)

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import WARM_UP, Measurement
-from evals.bench.stages import bench_server
+from evals.bench.stages import signed_up
 from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
 from evals.timing import spread
 from stores.errors import EngrainError
-from tools.runtime.launch import ServerProcess
 
 MEMORIES, QUICK_MEMORIES = 10_000, 150
 WORDS = 25
@@ -26,10 +25,9 @@ def measure_memory(measurement: Measurement, data: Path) -> None:
     count = QUICK_MEMORIES if measurement.quick else MEMORIES
     measurement.say(f"{count} raw memories …")
     texts = [_short(text) for text in records(count, seed=41)]
-    with bench_server(data) as server, Client(server.address) as client, client.signed_up("memory") as first:
-        measurement.pid = server.process.pid
+    with signed_up(measurement, data) as first:
         start = time.perf_counter()
-        _store(server, first.token, texts)
+        _store(first, texts)
         first.until_indexed()
         rate = count / (time.perf_counter() - start)
         asked = [encoded({"query": text}) for text in questions(texts, measurement.times(400) + WARM_UP, seed=42)]
@@ -38,16 +36,16 @@ def measure_memory(measurement: Measurement, data: Path) -> None:
             Figure("raw memories stored until embedded", "memories/s", rate, count),
             Figure.of("recall, of raw memories", recalled, target=Target(25, 25), note=cost),
         ]
-        _measure_agents(measurement, server, first)
+        _measure_agents(measurement, first)
 
 
 def _short(text: Record) -> Record:
     return Record(text.name, " ".join(text.content.split()[:WORDS]))
 
 
-def _store(server: ServerProcess, token: str, texts: list[Record]) -> None:
+def _store(first: Client, texts: list[Record]) -> None:
     def send(part: list[Record]) -> None:
-        with Client(server.address, token) as client:
+        with Client(first.address, first.token) as client:
             for text in part:
                 client.post("/api/memory/raw", {"raw_content": text.content, "title": text.name})
 
@@ -55,7 +53,7 @@ def _store(server: ServerProcess, token: str, texts: list[Record]) -> None:
         list(pool.map(send, [texts[number::SENDERS] for number in range(SENDERS)]))
 
 
-def _measure_agents(measurement: Measurement, server: ServerProcess, first: Client) -> None:
+def _measure_agents(measurement: Measurement, first: Client) -> None:
     measurement.say(f"{AGENTS} agents remember and recall …")
     before = int(first.get("/api/entities/captures?limit=1")["total"])
     rounds = int((QUICK_S if measurement.quick else LASTING_S) / EVERY_S)
@@ -63,7 +61,7 @@ def _measure_agents(measurement: Measurement, server: ServerProcess, first: Clie
     begin = time.monotonic() + 0.5
 
     def live(number: int) -> list[float]:
-        return _recalls_of_agent(server, first.token, number, begin, texts[number::AGENTS])
+        return _recalls_of_agent(first, number, begin, texts[number::AGENTS])
 
     with ThreadPoolExecutor(AGENTS) as pool:
         times = [took for found in pool.map(live, range(AGENTS)) for took in found]
@@ -76,10 +74,10 @@ def _measure_agents(measurement: Measurement, server: ServerProcess, first: Clie
     )
 
 
-def _recalls_of_agent(server: ServerProcess, token: str, number: int, begin: float, texts: list[Record]) -> list[float]:
+def _recalls_of_agent(first: Client, number: int, begin: float, texts: list[Record]) -> list[float]:
     phase = random.Random(number).uniform(0, EVERY_S)  # noqa: S311 - the same on every run
     times = []
-    with Client(server.address, token) as client:
+    with Client(first.address, first.token) as client:
         for turn, (text, question) in enumerate(zip(texts, questions(texts, len(texts), seed=number), strict=True)):
             time.sleep(max(0.0, begin + phase + turn * EVERY_S - time.monotonic()))
             body = {"title": text.name, "raw_content": text.content, "provenance": {"agent": number}}

@@ -1,37 +1,17 @@
 """Seconds and memory of release notes of long ranges, each in its own process."""
 
-import re
 import subprocess
-import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from evals.bench.figures import Figure, Target
 from evals.bench.history import BEGINNING, END, long_history
 from evals.bench.measurement import Measurement
+from evals.release_notes.run import write_notes
 from evals.timing import spread, timed_ms
-from stores.errors import EngrainError
 
 RUNS, QUICK_RUNS = 5, 2
 FEW, QUICK_FEW = 500, 60
 MANY, QUICK_MANY = 20_000, 200
-_COMMAND = """\
-import atexit, pathlib, sys
-status = pathlib.Path("/proc/self/status")
-if status.exists():
-    atexit.register(lambda: sys.stderr.writelines(l for l in status.open() if l.startswith("VmHWM")))
-from cli.main import app
-app()
-"""
-"""Prints its own peak memory: `ru_maxrss` of a child includes its parent's."""
-_PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    took_s: float
-    peak_mb: float
 
 
 def measure_release_notes(measurement: Measurement, folder: Path) -> None:
@@ -41,7 +21,7 @@ def measure_release_notes(measurement: Measurement, folder: Path) -> None:
     for count, runs in ((few, QUICK_RUNS if quick else RUNS), (many, 1)):
         measurement.say(f"release notes of {count:,} commits …")
         long_history(folder / str(count), count)
-        found[count] = [write_notes(folder / str(count)) for _ in range(runs)]
+        found[count] = [write_notes(folder / str(count), BEGINNING, END) for _ in range(runs)]
     (floor,) = timed_ms(_bare_log, [folder / str(many)])
     times = spread([run.took_s for run in found[few]])
     measurement.figures += [
@@ -55,20 +35,3 @@ def measure_release_notes(measurement: Measurement, folder: Path) -> None:
 def _bare_log(folder: Path) -> None:
     command = ["git", "-C", str(folder), "log", "--name-only", f"{BEGINNING}..{END}"]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 - Git's own program
-
-
-def write_notes(folder: Path) -> Run:
-    """Run the command over a whole history.
-
-    Raises:
-        EngrainError: It failed.
-    """
-    words = ["release-notes", "--raw", "--provider", "offline", "--from", BEGINNING, "--to", END]
-    start = time.perf_counter()
-    command = [sys.executable, "-P", "-c", _COMMAND, *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own interpreter and command
-    took_s = time.perf_counter() - start
-    if done.returncode:
-        raise EngrainError(f"Writing release notes failed: {_PEAK.sub('', done.stderr).strip()[-300:]}")
-    found = _PEAK.search(done.stderr)
-    return Run(took_s, int(found[1]) / 1024 if found else float("nan"))

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
-from evals.bench.stages import bench_server, bodies
-from evals.client import Client
+from evals.bench.stages import bodies, signed_up
 from stores.embedding import EmbeddingSpec
 from stores.embedding.embedder import BATCH
 from stores.embedding.remote import RemoteEmbedder
@@ -31,7 +30,7 @@ def measure_remote_model(measurement: Measurement, data: Path) -> None:
             "ENGRAIN_EMBEDDING_PROVIDER": "openai", "ENGRAIN_EMBEDDING_MODEL": "stand-in",
             "ENGRAIN_EMBEDDING_BASE_URL": address, "ENGRAIN_LATE_INTERACTION": "false",
         }  # fmt: skip
-        with bench_server(data, settings) as server, Client(server.address) as client, client.signed_up("it") as one:
+        with signed_up(measurement, data, settings) as one:
             start = time.perf_counter()
             for body in bodies(texts):
                 one.post("/api/entities/bulk", body)

@@ -1,9 +1,9 @@
 """Stages of the bench, over HTTP against a real server process."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import cycle, pairwise
 from pathlib import Path
 
@@ -100,10 +100,21 @@ KINDS: tuple[tuple[str, dict[str, str]], ...] = (
 """Types and metadata of the records, in turn: one for each facet of context packs."""
 
 
+WITHOUT_VECTORS = {f"{PREFIX}EMBEDDING_PROVIDER": "none"}
+
+
 def bench_server(data: Path, settings: Mapping[str, str] | None = None) -> AbstractContextManager[ServerProcess]:
     # Logs as by default. If bytecode is not written, every start compiles a thousand modules.
     unset = {f"{PREFIX}LOG_LEVEL": "", "PYTHONDONTWRITEBYTECODE": ""}
     return served(data, {**unset, **(settings or {})})
+
+
+@contextmanager
+def signed_up(measurement: Measurement, data: Path, settings: Mapping[str, str] | None = None) -> Iterator[Client]:
+    """Serve a new data folder for one stage; yield the client of its only account."""
+    with bench_server(data, settings) as server, Client(server.address) as client, client.signed_up("one") as first:
+        measurement.pid = server.process.pid
+        yield first
 
 
 def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path]) -> None:

@@ -1,12 +1,14 @@
 """Write the release notes of labelled ranges, and compare what they call breaking with the labels."""
 
 import hashlib
+import math
 import os
 import re
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +22,16 @@ from stores.errors import EngrainError
 
 SET, ARM = "release-notes", "rules"
 REPOSITORIES, LABELS = "repositories.tar.gz", "breaking-dev.jsonl"
-_COMMAND = "from cli.main import app\napp()"
+_COMMAND = """\
+import atexit, pathlib, sys
+status = pathlib.Path("/proc/self/status")
+if status.exists():
+    atexit.register(lambda: sys.stderr.writelines(l for l in status.open() if l.startswith("VmHWM")))
+from cli.main import app
+app()
+"""
+"""Prints its own peak memory: `ru_maxrss` of a child includes its parent's."""
+_PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 _BREAKING = re.compile(r"^## Breaking changes\n(.*?)^## ", re.M | re.S)
 _ALIKE = 40
 """Letters that a statement and a label have in common if they are about the same change."""
@@ -71,14 +82,22 @@ def _measure(journal: Journal, folder: Path) -> None:
         except (tarfile.TarError, OSError, EOFError) as error:
             raise EngrainError(f"{folder / REPOSITORIES} cannot be read: {error}") from error
         for (name, older, newer), labels in ranges.items():
-            notes = notes_of(Path(temporary) / f"{name}.git", older, newer)
+            notes = write_notes(Path(temporary) / f"{name}.git", older, newer).notes
             for case in cases(f"{name} {newer}", list(breaking_in(notes)), labels):
                 journal.add(case)
     journal.close_part(Part(SET, ARM, "change", len(ranges), "right"))
 
 
-def notes_of(repository: Path, older: str, newer: str) -> str:
-    """Write the notes between two references.
+@dataclass(frozen=True, slots=True)
+class Written:
+    notes: str
+    took_s: float
+    peak_mb: float
+    """Peak memory, on Linux only; else NaN."""
+
+
+def write_notes(repository: Path, older: str, newer: str) -> Written:
+    """Write the notes between two references in a process of their own.
 
     Raises:
         EngrainError: The command failed.
@@ -86,12 +105,16 @@ def notes_of(repository: Path, older: str, newer: str) -> str:
     flags = ("--raw", "--preset", "default", "--instructions", "", "--provider", "offline", "--repo", str(repository))
     command = [sys.executable, "-P", "-c", _COMMAND, "release-notes", "--from", older, "--to", newer, *flags]
     environ = {**os.environ, "PYTHONUTF8": "1"}
+    start = time.perf_counter()
     done = subprocess.run(  # noqa: S603 - our own interpreter and command
         command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=False
     )
+    took_s = time.perf_counter() - start
     if done.returncode:
-        raise EngrainError(f"Writing the release notes of {repository.name} failed: {done.stderr.strip()[-300:]}")
-    return done.stdout
+        reason = _PEAK.sub("", done.stderr).strip()[-300:]
+        raise EngrainError(f"Writing the release notes of {repository.name} failed: {reason}")
+    peak = _PEAK.search(done.stderr)
+    return Written(done.stdout, took_s, int(peak[1]) / 1024 if peak else math.nan)
 
 
 def breaking_in(notes: str) -> Iterator[Statement]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evals.options import Options, default_data
-from evals.release_notes.run import Statement, cases, notes_of
+from evals.release_notes.run import Statement, cases, write_notes
 from evals.runs import read_run
 from evals.suites import run_suite
 from stores.errors import EngrainError
@@ -41,7 +41,7 @@ def test_a_suite_runs_over_an_archive_of_repositories(tmp_path: Path, monkeypatc
     built.commit("fix: close files (again)", {"b.py": "x"})
     built.commit("feat!: drop the cache (#3)", {"a.py": "x"})
     with pytest.raises(EngrainError, match="nowhere"):
-        notes_of(built.folder, "nowhere", "main")
+        write_notes(built.folder, "nowhere", "main")
     said: list[str] = []
     assert run_suite("release-notes", Options(tmp_path, runs=tmp_path), said.append) == 2
     assert "Give --data PATH" in said[0]

@@ -24,7 +24,6 @@ from tools.records.containment import contain
 from tools.records.entity_models import NAME_LIMIT, EntityId, MutationReceipt, Name
 from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
-from tools.runtime.threads import in_thread
 
 
 class CrawlRequest(CrawlSettings):
@@ -50,28 +49,11 @@ class CrawlStarted(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-async def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
+def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
     """Read a site or sitemap in the background, and keep its pages as documents of a source.
 
     The same address in the same project is the same source: it is read again, and unchanged pages stay as they are.
     """
-    return await in_thread(_crawl, app, call, request)
-
-
-async def sync_source(app: App, call: Call, request: SyncRequest) -> CrawlStarted:
-    """Crawl a source again in the background: only pages and sections that have changed are written."""
-
-    def sync() -> CrawlStarted:
-        source = readable(app, call.caller, request.source_id)
-        require_writable(call.caller, source)
-        CrawlSettings.of(source)
-        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
-            return _started(app, call, tx, source, SYNC)
-
-    return await in_thread(sync)
-
-
-def _crawl(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
     caller = call.caller
     url = page_address("", request.url)
     if url is None:
@@ -96,6 +78,15 @@ def _crawl(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
                 metadata = source.metadata | {KEY: settings}
                 source = tx.records.update_entity(source.id, lambda each: replace(each, metadata=metadata))
         return _started(app, call, tx, source, CRAWL)
+
+
+def sync_source(app: App, call: Call, request: SyncRequest) -> CrawlStarted:
+    """Crawl a source again in the background: only pages and sections that have changed are written."""
+    source = readable(app, call.caller, request.source_id)
+    require_writable(call.caller, source)
+    CrawlSettings.of(source)
+    with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
+        return _started(app, call, tx, source, SYNC)
 
 
 def _found(tx: Transaction, caller: Principal, url: str, project: str | None) -> tuple[str, Entity | None]:

@@ -17,22 +17,13 @@ TEXT_LIMIT = 1_000_000
 """Characters of one document."""
 PDF_PAGES = 1_000
 KINDS = {
-    "text/html": "html",
-    "application/xhtml+xml": "html",
-    "text/markdown": "text",
-    "text/x-markdown": "text",
-    "text/x-rst": "text",
-    "text/plain": "text",
+    **dict.fromkeys(("text/html", "application/xhtml+xml"), "html"),
+    **dict.fromkeys(("text/markdown", "text/x-markdown", "text/x-rst", "text/plain"), "text"),
     "application/pdf": "pdf",
 }
 SUFFIXES = {
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".md": "text",
-    ".markdown": "text",
-    ".rst": "text",
-    ".txt": "text",
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+    **dict.fromkeys((".md", ".markdown", ".rst", ".txt"), "text"),
     ".pdf": "pdf",
 }
 MEMORY_LIMIT, PROCESSOR_S = 1 << 30, 30

@@ -60,7 +60,7 @@ class EntityPage(Result):
     has_more: bool
 
 
-async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> EntityPage:
+def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> EntityPage:
     """List entities and chunks of documents, newest first, with filters and paging."""
     query = EntityQuery(
         visibility=call.caller.visible,
@@ -76,9 +76,9 @@ async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> E
         limit=request.page_size,
         offset=(request.page - 1) * request.page_size,
     )
-    entities, total = await in_thread(app.ledger.records.list_entities, call.caller.organization_id, query)
+    entities, total = app.ledger.records.list_entities(call.caller.organization_id, query)
     return EntityPage(
-        entities=await entity_views(app, call.caller, entities),
+        entities=_views(app, call.caller, entities),
         total=total,
         page=request.page,
         page_size=request.page_size,

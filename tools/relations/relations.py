@@ -61,8 +61,8 @@ class RelationFields(Request):
     reason: Fact | None = Field(None, description="Why you say so; kept in its provenance.")
 
 
-class RelationView(Result):
-    """A fact with its four times."""
+class FactView(Result):
+    """A fact: known from `created_at` to `expired_at`, true from `valid_at` to `invalid_at`."""
 
     id: str
     name: str
@@ -75,7 +75,12 @@ class RelationView(Result):
     valid_at: datetime
     expired_at: datetime | None
     invalid_at: datetime | None
-    is_current: bool
+    is_current: bool = Field(description="Whether it is true today, by what is known today.")
+
+
+class RelationView(FactView):
+    """A fact with its provenance."""
+
     provenance: StoredJson
 
 

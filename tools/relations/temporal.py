@@ -13,7 +13,7 @@ from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
 from tools.records.entity_models import EntityId
 from tools.records.linking import fact_of
-from tools.relations.relations import is_current
+from tools.relations.relations import FactView, is_current
 
 LIMIT = 200
 
@@ -45,21 +45,9 @@ class FormerEnd(Result):
     invalid_at: datetime | None
 
 
-class TemporalEdge(Result):
-    """A fact: known from `created_at` to `expired_at`, true from `valid_at` to `invalid_at`, as known at the moment."""
+class TemporalEdge(FactView):
+    """A fact as it was known at the moment."""
 
-    id: str
-    name: str
-    source_id: str
-    source_name: str
-    target_id: str
-    target_name: str
-    created_at: datetime
-    expired_at: datetime | None
-    valid_at: datetime
-    invalid_at: datetime | None
-    fact: str
-    is_current: bool = Field(description="Whether it is true today, by what is known today.")
     earlier_ends: list[FormerEnd] | None = Field(
         None, description="In a timeline, of a fact whose end was announced: what was known of it before, oldest first."
     )

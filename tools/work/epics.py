@@ -1,6 +1,5 @@
 """Changing, starting, completing and archiving epics."""
 
-from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
@@ -23,7 +22,6 @@ from tools.work.work_changes import (
     epic_route,
     learn,
     nonblank,
-    nothing,
 )
 
 EpicStatus = Literal["planning", "in_progress", "blocked", "completed", "archived"]
@@ -66,8 +64,8 @@ class StartEpicRequest(OnEpic):
 
 def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
     """Begin an epic: it is in progress. The start of one of its tasks does that, too."""
-    deed = WorkChange("start_epic", "Epic started", request, lambda _: {"metadata": {"status": "in_progress"}})
-    return change_epic(app, call, replace(deed, shown=("started_at",)))
+    changes = {"metadata": {"status": "in_progress"}}
+    return change_epic(app, call, WorkChange("start_epic", "Epic started", request, lambda _: changes, ("started_at",)))
 
 
 class CompleteEpicRequest(OnEpic):
@@ -82,10 +80,11 @@ def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDon
     """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
     learnings = nonblank(request.learnings)
     metadata: JsonObject = {"status": "completed", **({} if learnings is None else {"learnings": learnings})}
-    shown = ("completed_at", "learnings")
-    deed = WorkChange("complete_epic", "Epic completed", request, lambda _: {"metadata": metadata}, shown)
-    beside = learn if learnings else nothing
-    return change_epic(app, call, replace(deed, beside=beside, least="project_maintainer"))
+    deed = WorkChange(
+        "complete_epic", "Epic completed", request, lambda _: {"metadata": metadata}, ("completed_at", "learnings"),
+        learn if learnings else None, least="project_maintainer",
+    )  # fmt: skip
+    return change_epic(app, call, deed)
 
 
 class ArchiveEpicRequest(OnEpic):
@@ -97,9 +96,9 @@ class ArchiveEpicRequest(OnEpic):
 def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
     """Put an epic away for good; for maintainers. Its tasks stay as they are."""
     reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
-    metadata = {"status": "archived", **reason}
-    deed = WorkChange("archive_epic", "Epic archived", request, lambda _: {"metadata": metadata})
-    return change_epic(app, call, replace(deed, least="project_maintainer"), reason=request.reason)
+    changes = {"metadata": {"status": "archived", **reason}}
+    deed = WorkChange("archive_epic", "Epic archived", request, lambda _: changes, least="project_maintainer")
+    return change_epic(app, call, deed, reason=request.reason)
 
 
 def _operation(route: Route, run: Run, *more_events: str) -> Operation:

@@ -31,7 +31,7 @@ from tools.runtime.threads import in_thread
 from tools.work import epics, notes, planning, task_moves, tasks
 from tools.work.notes import NoteView
 from tools.work.planning import Advice
-from tools.work.work_changes import EpicDone, TaskDone
+from tools.work.work_changes import WorkDone
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +138,11 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     return _managed(app, request, done)
 
 
-Done = TaskDone | EpicDone | NoteView | Advice | CorrectionView | Decided | ReviewQueue | CrawlStarted
+Done = WorkDone | NoteView | Advice | CorrectionView | Decided | ReviewQueue | CrawlStarted
 
 
 def _managed(app: App, request: ManageRequest, done: Done) -> Managed:
-    if isinstance(done, TaskDone | EpicDone | Advice):
+    if isinstance(done, WorkDone | Advice):
         message, data = done.message, done.data
     else:
         said = getattr(done, "message", getattr(done, "reason", f"{request.action} done"))

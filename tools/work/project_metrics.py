@@ -1,7 +1,6 @@
 """Project metrics: task counts and completions per day."""
 
 from collections import Counter
-from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 
 from pydantic import Field
@@ -108,8 +107,8 @@ def _view(project: Entity, tally: TaskTally, days: list[date], recent: datetime)
         project_id=project.id,
         project_name=project.name,
         total_tasks=total,
-        status_distribution=StatusDistribution.model_validate(_known(StatusDistribution, tally.by_status)),
-        priority_distribution=PriorityDistribution.model_validate(_known(PriorityDistribution, tally.by_priority)),
+        status_distribution=StatusDistribution(**tally.by_status),
+        priority_distribution=PriorityDistribution(**tally.by_priority),
         completion_rate=round(100 * done / total, 1) if total else 0.0,
         assignees=[
             AssigneeMetrics(
@@ -124,10 +123,6 @@ def _view(project: Entity, tally: TaskTally, days: list[date], recent: datetime)
         tasks_completed_last_7d=sum(moment > recent for moment in tally.completed),
         velocity_trend=[TrendPoint(date=day, value=completed[day]) for day in days],
     )
-
-
-def _known(model: type[Result], counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: counts.get(name, 0) for name in model.model_fields}
 
 
 OPERATIONS = (

@@ -50,30 +50,26 @@ class OnEpic(Request):
     expected_revision: Revision | None = Field(None, description=REVISION)
 
 
-class TaskDone(Result):
+class WorkDone(Result):
+    """Result of a change of a task or epic."""
+
+    success: bool = True
+    action: str
+    message: str
+    data: JsonObject
+    mutation_receipt: MutationReceipt
+
+
+class TaskDone(WorkDone):
     """Result of a change of a task."""
 
-    success: bool = True
-    action: str
     task_id: str
-    message: str
-    data: JsonObject
-    mutation_receipt: MutationReceipt
 
 
-class EpicDone(Result):
+class EpicDone(WorkDone):
     """Result of a change of an epic."""
 
-    success: bool = True
-    action: str
     epic_id: str
-    message: str
-    data: JsonObject
-    mutation_receipt: MutationReceipt
-
-
-def nothing(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> list[Entity]:
-    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +80,7 @@ class WorkChange:
     plan: Plan
     shown: Sequence[str] = ()
     """Fields of its metadata that the answer tells."""
-    beside: Beside = nothing
+    beside: Beside | None = None
     least: ProjectRole = "project_contributor"
 
 
@@ -110,7 +106,7 @@ def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
             entity_id=found.id, expected_revision=request.expected_revision, **deed.plan(found)
         )
         entity, *followed = revise(call, tx, change, action=deed.action)
-        followed += deed.beside(tx, caller, found, entity)
+        followed += deed.beside(tx, caller, found, entity) if deed.beside else []
     return Done(entity, followed, tx.sequence)
 
 
@@ -121,13 +117,8 @@ def change_task(app: App, call: Call, deed: WorkChange, **data: Any) -> TaskDone
 
 def change_epic(app: App, call: Call, deed: WorkChange, **data: Any) -> EpicDone:
     done = apply_change(app, call, deed)
-    return EpicDone(
-        action=deed.action,
-        epic_id=done.entity.id,
-        message=deed.message,
-        data=shown(done, {**_told(deed, done), **data}),
-        mutation_receipt=receipt(app, call, [done.entity], done.followed),
-    )
+    answer = _answer(app, call, done, {**_told(deed, done), **data})
+    return EpicDone(action=deed.action, message=deed.message, epic_id=done.entity.id, **answer)
 
 
 def _told(deed: WorkChange, done: Done) -> JsonObject:
@@ -163,18 +154,13 @@ def no_such(kind: str, entity_id: str) -> NotFound:
 
 
 def task_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> TaskDone:
-    return TaskDone(
-        action=action,
-        task_id=done.entity.id,
-        message=message,
-        data=shown(done, data),
-        mutation_receipt=receipt(app, call, [done.entity], done.followed),
-    )
+    return TaskDone(action=action, message=message, task_id=done.entity.id, **_answer(app, call, done, data))
 
 
-def shown(done: Done, data: JsonObject) -> JsonObject:
+def _answer(app: App, call: Call, done: Done, data: JsonObject) -> dict[str, Any]:
     given: JsonObject = without_none(data)
-    return {"status": done.entity.metadata.get("status"), "revision": done.entity.revision, **given}
+    shown = {"status": done.entity.metadata.get("status"), "revision": done.entity.revision, **given}
+    return {"data": shown, "mutation_receipt": receipt(app, call, [done.entity], done.followed)}
 
 
 def nonblank(learnings: str | None) -> str | None:

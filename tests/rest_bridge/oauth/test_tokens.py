@@ -8,21 +8,16 @@ from typing import Any
 
 import httpx2
 import pytest
-from websockets.asyncio.client import connect as websockets
-from websockets.exceptions import ConnectionClosed
 
 from auth.grants import CODE_LIFETIME
 from rest_bridge.application import build_asgi
 from rest_bridge.oauth.endpoint import BODY_LIMIT
-from rest_bridge.websocket import POLICY_VIOLATION
 from stores.ledger import AuditQuery
 from stores.records import Organization
 from tests.people import Person, person
-from tests.rest_bridge.harness import BASE, Clock, assert_envelope, client_of, opened, serving, settings_at
+from tests.rest_bridge.harness import BASE, Clock, assert_envelope, client_of, opened, settings_at
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER, Flow, bearer, returned
-from tests.tools.people.test_grants import connect
 from tools.app import App
-from tools.catalogue import OPERATIONS
 from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
@@ -155,18 +150,6 @@ async def test_a_clients_token_opens_nothing_but_mcp(flow: Flow, ann: Person, me
     assert (await flow.browser.post("/mcp", json={}, headers=cookie)).status_code == 401
     assert 'name="password"' in (await flow.browser.get("/login", headers=cookie)).text
     assert await flow.holds(token)
-
-
-async def test_a_clients_token_opens_no_event_socket(app: App, ann: Person) -> None:
-    async with serving(app, OPERATIONS) as port:
-        token = await in_thread(connect, app, ann, f"http://127.0.0.1:{port}/mcp")
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client:
-            assert await Flow(client).holds(token)
-        async with websockets(f"ws://127.0.0.1:{port}/api/ws", additional_headers=bearer(token), proxy=None) as socket:
-            with pytest.raises(ConnectionClosed) as closed:
-                await socket.recv()
-    assert closed.value.rcvd is not None
-    assert closed.value.rcvd.code == POLICY_VIOLATION
 
 
 async def test_logging_out_with_a_clients_token_ends_nothing(flow: Flow, app: App, ann: Person) -> None:

@@ -47,14 +47,6 @@ def test_a_list_leaves_the_graph_as_single_records_do(graph: GraphIndex, tmp_pat
         assert shown(graph) == shown(single)
 
 
-def test_ends_that_are_not_there_yet_may_come_after_their_relations(graph: GraphIndex) -> None:
-    graph.apply(batch(entities(IDS[:3]), ring()))
-    assert graph.relation_ids() == {"re0", "re1"}
-    assert graph.dangling() == len(IDS) - 2
-    graph.apply(batch(entities(IDS[3:])))
-    assert len(graph.relation_ids()) == len(IDS)
-
-
 @pytest.mark.parametrize("moment", [datetime(1, 1, 1, tzinfo=UTC), datetime(987, 6, 5, 4, 3, 2, 1, tzinfo=UTC)])
 def test_moments_of_a_list_are_kept_to_the_microsecond(graph: GraphIndex, moment: datetime) -> None:
     links = [replace(link, valid_at=moment) for link in ring(until=NOW + timedelta(microseconds=7))]

@@ -58,26 +58,6 @@ def test_whoever_searches_meanwhile_ends_in_peace(two: World) -> None:
     assert not (two.indexes / GONE).exists()
 
 
-def test_a_closed_organization_is_removed_as_well(two: World) -> None:
-    two.settle(GONE)
-    two.restart(open_limit=1, poll_s=0.05)
-    until(lambda: names(two) == {GONE, STAYS})
-    two.settle(STAYS)
-    until(lambda: [each.id for each in two.indexer._registry.known()] == [STAYS])
-    two.ledger.people.delete_organization(GONE)
-    assert not (two.indexes / GONE).exists()
-    assert names(two) == {STAYS}
-
-
-def test_forgetting_again_or_somebody_unknown_changes_nothing(two: World) -> None:
-    two.start(poll_s=0.05)
-    two.ledger.people.delete_organization(GONE)
-    for each in (GONE, GONE, "nobody", "../elsewhere"):
-        two.indexer.forget(each)
-    assert names(two) == {STAYS}
-    assert watched(two)
-
-
 def test_a_commit_that_is_announced_late_brings_nothing_back(two: World) -> None:
     two.start(poll_s=0.05)
     two.settle(GONE)

@@ -160,13 +160,6 @@ def test_another_model_means_other_vectors(world: World, late: LetterTokens) -> 
     assert len(late.passages) == 1
 
 
-def test_a_record_without_text_waits_for_nothing(world: World, late: LetterTokens) -> None:
-    world.write(draft("a", "", name=""))
-    level(world)
-    assert world.tokens("a") == {}
-    assert late.passages == []
-
-
 @pytest.mark.parametrize("how", ["switched on", "another version", "lost"])
 def test_token_vectors_that_are_missing_at_the_start_are_pending_and_made_without_a_question(
     world: World, late: LetterTokens, how: str

@@ -6,17 +6,9 @@ import pytest
 from stores.errors import Conflict, InvalidRequest
 from stores.ledger import Ledger
 from stores.records import ExternalIdentity
-from tests.ledgers import user_count
 from tests.stores.ledger.samples import ANN, BOB, DAYS_30, SteppingClock, at_once, organization, person, winners
 
 HOUR = timedelta(hours=1)
-
-
-def test_the_first_user_of_a_ledger_is_its_admin(ledger: Ledger) -> None:
-    ann, bob = ledger.people.user(ANN), ledger.people.user(BOB)
-    assert ann == replace(person(ANN), is_admin=True)
-    assert bob == person(BOB)
-    assert user_count(ledger) == 2
 
 
 def test_of_many_first_users_at_once_one_becomes_admin(url: str) -> None:
@@ -77,21 +69,6 @@ def test_of_many_links_of_one_account_one_succeeds(ledger: Ledger, second: Ledge
         (ledger, second)[number % 2].people.link_user(replace(link, user_id=(ANN, BOB)[number % 2]))
 
     assert winners(try_to, Conflict) == 1
-
-
-def test_a_user_gets_one_mail_in_two_minutes_and_older_mails_stay_valid_until_one_is_used(
-    ledger: Ledger, clock: SteppingClock
-) -> None:
-    assert ledger.people.create_password_reset(ANN, "first", clock.now + HOUR)
-    assert not ledger.people.create_password_reset(ANN, "too-soon", clock.now + HOUR)
-    assert ledger.people.create_password_reset(BOB, "bobs", clock.now + HOUR)
-    assert not ledger.people.create_password_reset("nobody", "nobodys", clock.now + HOUR)
-    clock.now += timedelta(minutes=2)
-    assert ledger.people.create_password_reset(ANN, "second", clock.now + HOUR)
-    assert ledger.people.password_reset_user("too-soon") is None
-    ledger.people.reset_password("first", "new")
-    assert ledger.people.password_reset_user("second") is None
-    assert ledger.people.password_reset_user("bobs") is not None
 
 
 def test_of_many_who_use_one_token_one_succeeds(ledger: Ledger, second: Ledger, clock: SteppingClock) -> None:

@@ -1,11 +1,10 @@
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from stores.ledger import Ledger
 from stores.records import ApiKey
-from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, deed
+from tests.stores.ledger.samples import ANN, ORG, SteppingClock, deed
 
 MINUTE = timedelta(minutes=1)
 
@@ -18,13 +17,6 @@ def key(ledger: Ledger, clock: SteppingClock) -> ApiKey:
     )  # fmt: skip
     ledger.api_keys.create(made, "secret-hash", deed("api_key.create"))
     return made
-
-
-def test_the_role_of_a_key_is_that_of_its_user_at_the_moment(ledger: Ledger, key: ApiKey) -> None:
-    ledger.people.add_membership(BOB, ORG, "admin")
-    ledger.api_keys.create(replace(key, id="k2", user_id=BOB, prefix="sk_live_bob"), "hash")
-    ledger.people.set_member_role(ORG, BOB, "viewer")
-    assert ledger.api_keys.find("sk_live_bob").identity.role == "viewer"
 
 
 def test_a_use_is_noted_without_writing_and_written_once_a_minute(

@@ -81,18 +81,6 @@ def test_a_document_needs_its_source_and_a_chunk_its_document(ledger: Ledger) ->
         tx.records.remove_document("absent")
 
 
-def test_removing_a_document_erases_its_chunks_and_nothing_else(ledger: Ledger) -> None:
-    add_source(ledger)
-    add_chunks(ledger, 2)
-    add_chunks(ledger, 1, replace(PAGE, id="d2"))
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.records.remove_document("d1")
-    assert set(ledger.records.revisions(ORG)) == {"s1", "d2-c0"}
-    assert [document.id for document in ledger.records.documents(ORG, "s1")] == ["d2"]
-    assert ledger.records.chunks(ORG, ["d1-c0", "d2-c0"]).keys() == {"d2-c0"}
-    assert [row.record_id for row in ledger.feed.changes(ORG, 4, 10)] == ["d1-c0", "d1-c1"]
-
-
 def test_deleting_a_source_erases_documents_chunks_and_their_relations(ledger: Ledger) -> None:
     add_source(ledger)
     create(ledger, draft("e1"))

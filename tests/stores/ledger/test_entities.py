@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stores.errors import Conflict, ValidationFailed
 from stores.ledger import Ledger
 from stores.records import EntityDraft
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, SteppingClock, create, draft, rename, update
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, SteppingClock, create, draft, rename, update
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 SHORT_KEY = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=10)
@@ -102,17 +102,6 @@ def test_text_that_a_database_would_corrupt_is_refused(ledger: Ledger, changes: 
     with pytest.raises(ValidationFailed), ledger.transaction(ORG, ANN) as tx:
         tx.records.create_entity(replace(draft("e1"), **changes))
     assert ledger.feed.head(ORG).sequence == 0
-
-
-def test_an_id_is_taken_once_per_organization(ledger: Ledger) -> None:
-    create(ledger, draft("e1", name="first"))
-    with pytest.raises(Conflict, match="e1 exists already"):
-        create(ledger, draft("e1", name="second"))
-    create(ledger, draft("e1", name="elsewhere"), organization_id=OTHER)
-
-    first, elsewhere = ledger.records.entity(ORG, "e1"), ledger.records.entity(OTHER, "e1")
-
-    assert (first.name, elsewhere.name) == ("first", "elsewhere")
 
 
 def test_a_caller_may_go_on_after_a_conflict(ledger: Ledger) -> None:

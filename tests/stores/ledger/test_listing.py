@@ -7,7 +7,7 @@ import pytest
 from stores.errors import ValidationFailed
 from stores.ledger import EntityQuery, Ledger, RelationDraft, SortKey, listing
 from stores.records import ORGANIZATION
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft, rename, update
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft, rename
 
 
 def ids(ledger: Ledger, **filters: Any) -> list[str]:
@@ -126,14 +126,6 @@ def test_links_lead_to_what_a_query_lists_by_facts_of_now_that_may_be_read(tasks
     everything = EVERYTHING.visibility | {"private:bob"}
     assert set(found(visibility=everything)) - set(found()) == {("b", "OWNS", "incoming"), ("e", "ABOUT", "outgoing")}
     assert tasks.relations.links_to_matching(OTHER, "d", EVERYTHING, {"incoming": None}, 10) == []
-
-
-def test_a_list_follows_updates_of_what_it_filters_by(tasks: Ledger) -> None:
-    update(tasks, "a", tags=("z",), metadata={"status": "done"})
-    assert ids(tasks, tags=("z",)) == ["a"]
-    assert ids(tasks, tags=("urgent",)) == []
-    assert ids(tasks, statuses=("done",)) == ["a"]
-    assert ids(tasks, epic="g") == []
 
 
 @pytest.mark.parametrize(

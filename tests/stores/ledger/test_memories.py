@@ -1,8 +1,5 @@
 from datetime import UTC, datetime
 
-import pytest
-
-from stores.errors import NotFound
 from stores.ledger import CaptureQuery, Ledger, content_hash
 from stores.records import Capture, RawMemory
 from tests.stores.ledger.samples import ANN, ORG, OTHER, create, delete, draft
@@ -28,13 +25,6 @@ def keep(ledger: Ledger, memory_id: str, text: str = TEXT, *, visibility: str = 
     text_of = draft(memory_id, content=text, visibility=visibility, memory_scope="private")
     with ledger.transaction(ORG, ANN) as tx:
         return tx.memories.create_memory(text_of, capture(memory_id, text, **changes))  # type: ignore[arg-type]
-
-
-def test_an_entity_is_no_memory(ledger: Ledger) -> None:
-    create(ledger, draft("e1"))
-    assert ledger.memories.memory(ORG, "e1") is None
-    with ledger.transaction(ORG, ANN) as tx, pytest.raises(NotFound):
-        tx.memories.settle_memory("e1", review_state="archived", candidate=None)
 
 
 def test_the_feed_tells_of_the_text_and_of_the_capture(ledger: Ledger) -> None:

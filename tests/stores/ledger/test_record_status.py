@@ -131,10 +131,3 @@ def test_a_supersession_by_another_process_is_seen_at_once(
     delete(other, "b")
     assert ledger.records.superseded(ORG, "abcd", visibility=keys) == {"d"}
     other.close()
-
-
-def test_one_organization_never_learns_what_another_has(ledger: Ledger) -> None:
-    create(ledger, draft("a"))
-    seen(ledger, "a")
-    assert ledger.records.statuses(OTHER, ["a"], visibility=ALL) == {}
-    assert ledger.records.statuses("absent", ["a"], visibility=ALL) == {}

@@ -9,18 +9,7 @@ from sqlalchemy import select
 from stores.ledger import HistoryQuery, Ledger, schema
 from stores.ledger.relation_history import EarlierEnd
 from stores.records import ORGANIZATION
-from tests.stores.ledger.samples import (
-    ANN,
-    ORG,
-    OTHER,
-    SteppingClock,
-    create,
-    delete,
-    draft,
-    relate,
-    relations_of,
-    update,
-)
+from tests.stores.ledger.samples import ANN, ORG, SteppingClock, create, delete, draft, relate, relations_of, update
 
 EVERYBODY = frozenset({ORGANIZATION})
 HOUR = timedelta(hours=1)
@@ -50,22 +39,6 @@ def end(ledger: Ledger, relation_id: str, invalid_at: datetime | None = None) ->
 
 def ids(ledger: Ledger, query: HistoryQuery) -> list[str]:
     return [each.then.id for each in ledger.relations.relation_history(ORG, query)]
-
-
-def test_what_was_closed_later_is_shown_as_it_was_believed(ledger: Ledger, clock: HourClock) -> None:
-    monday = clock.now
-    relate(ledger, "OWNS", "a", "b", id="r")
-    tuesday, clock.now = monday + DAY, monday + 3 * DAY
-    end(ledger, "r", monday + HOUR)
-    history = HistoryQuery("history", EVERYBODY, 9, as_of=tuesday)
-    assert ids(ledger, history) == ["r"], "on Tuesday nobody knew"
-    assert ids(ledger, replace(history, known_at=clock.now)) == []
-    assert ids(ledger, replace(history, known_at=clock.now, include_ended=True)) == ["r"]
-    assert ids(ledger, replace(history, as_of=monday, known_at=clock.now)) == ["r"]
-    assert ids(ledger, HistoryQuery("history", EVERYBODY, 9)) == []
-    assert ids(ledger, HistoryQuery("conflicts", EVERYBODY, 9)) == ["r"]
-    assert ids(ledger, replace(history, mode="conflicts", known_at=clock.now)) == ["r"]
-    assert ledger.relations.relation_history(OTHER, HistoryQuery("timeline", EVERYBODY, 9)) == []
 
 
 def test_an_edge_shows_to_who_may_read_it_and_both_ends_now_and_then(ledger: Ledger, clock: HourClock) -> None:

@@ -3,10 +3,9 @@ from datetime import timedelta
 
 import pytest
 
-from stores.errors import NotFound
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, Relation
-from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, relate
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft
 
 EVERYBODY = frozenset({ORGANIZATION})
 LINK = RelationDraft(name="RELATED_TO", source_id="a", target_id="b", fact="a goes with b", id="r1")
@@ -42,20 +41,6 @@ def test_a_relation_reads_back_to_the_letter(ledger: Ledger, clock: SteppingCloc
     assert added.principal_id == ANN
     assert ledger.relations.relation_ids(ORG) == {"r1"}
     assert ledger.relations.relation_ids(OTHER) == set()
-
-
-def test_a_relation_that_ended_may_be_stated_again(ledger: Ledger) -> None:
-    add(ledger, LINK)
-    with ledger.transaction(ORG, ANN) as tx:
-        ended = tx.relations.end_relation("r1")
-        assert tx.relations.end_relation("r1") == ended
-        assert tx.relations.relations_of("a") == []
-        assert tx.relations.add_relation(replace(LINK, id="r2")).id == "r2"
-        assert [relation.id for relation in tx.relations.relations_of("a")] == ["r2"]
-    assert ended.expired_at == ended.invalid_at != ended.created_at
-    with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
-        tx.relations.end_relation("absent")
-    assert [row.operation for row in ledger.feed.changes(ORG, 4, 10)] == ["update", "create"]
 
 
 def move(ledger: Ledger, entity_id: str, visibility: str, *, left: tuple[str, ...] = ()) -> None:
@@ -106,16 +91,3 @@ def test_a_relation_that_was_left_does_not_follow_its_target_later(ledger: Ledge
     move(ledger, "a", "private:x")
     move(ledger, "a", "organization")
     assert shown(ledger) == {"r1": "organization"}
-
-
-def test_what_is_hidden_takes_no_place_among_the_readable_relations(ledger: Ledger) -> None:
-    add(ledger, LINK)
-    add(ledger, replace(LINK, id="r2", name="ABOUT", visibility="private:x"))
-    create(ledger, draft("hidden", visibility="private:x"))
-    relate(ledger, "ABOUT", "hidden", "b", id="r3")
-
-    def ids(keys: frozenset[str], limit: int) -> list[str]:
-        return [each.id for each in ledger.relations.readable_relations_of(ORG, "b", visibility=keys, limit=limit)]
-
-    assert ids(EVERYBODY, 1) == ids(EVERYBODY, 9) == ["r1"]
-    assert ids(EVERYBODY | {"private:x"}, 9) == ["r3", "r2", "r1"]

@@ -46,12 +46,6 @@ def find(index: LexicalIndex, text: str, accepted: IndexFilter = EVERYONE, limit
     return ids(index.search(text, filter=accepted, limit=limit))
 
 
-def test_a_record_that_occurs_twice_in_a_batch_is_held_once(index: LexicalIndex) -> None:
-    index.apply(batch(1, record("a", "tea"), record("a", "tea", revision=2)))
-    assert index.contents() == {"a": 2}
-    assert find(index, "tea") == ["a"]
-
-
 @pytest.mark.parametrize(
     ("text", "question"),
     [

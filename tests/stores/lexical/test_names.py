@@ -107,15 +107,3 @@ def test_what_has_the_name_comes_before_what_has_all_the_other_words(index: Lexi
     assert plain.hits.ids == ["b", "a"]
     # What can be reached grows with what counts for more, so that a share stays a share.
     assert all(0 <= hit.score <= found.ceiling and 0 <= hit.coverage <= 1 for hit in found.hits)
-
-
-def test_names_change_nothing_where_a_question_has_none(index: LexicalIndex) -> None:
-    filled(index, a="Letters are sent by the queue.", b="The queue of 2023 is long: 900 letters.")
-    for question in ("letters of 2023", "queue 900", "who sends letters"):
-        heeded, plain = (
-            [(hit.record_id, hit.score, hit.coverage) for hit in index.search(
-                question, filter=EVERYONE, limit=9, heed_names=heed
-            ).hits]
-            for heed in (True, False)
-        )  # fmt: skip
-        assert heeded == plain
