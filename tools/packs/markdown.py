@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tools.packs.context_models import AlsoKnown
 from tools.packs.excerpts import excerpt
+from tools.text.plain import one_line
 
 CHARACTERS_PER_TOKEN = 4
 CONTENT_SHARE = 0.85
@@ -93,7 +94,7 @@ def render(
 def also_known_text(known: Sequence[AlsoKnown], budget: int | None) -> list[str]:
     """Name records beyond the sections; a small budget has room for one."""
     shown = known if budget is None or budget >= ROOMY else known[:1]
-    lines = [f"- `{each.id}` {on_one_line(each.name, NAME_LIMIT)} ({each.type}, {each.score:.2f})" for each in shown]
+    lines = [f"- `{each.id}` {one_line(each.name, NAME_LIMIT)} ({each.type}, {each.score:.2f})" for each in shown]
     return ["\n".join(["## Also Known", *lines])] if lines else []
 
 
@@ -102,11 +103,6 @@ def trimmed(missing: int, shortened: int, *, by_budget: bool = True) -> str:
     said += [f"{shortened} shortened"] if shortened else []
     way_out = "Read one whole by its id" + (", or ask for a larger markdown_token_budget." if by_budget else ".")
     return f"Trimmed: {' and '.join(said)}. {way_out}"
-
-
-def on_one_line(text: str, limit: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def _fitted(blocks: list[_Block], budget: int, title: int, hint: str) -> tuple[list[_Block], int]:
@@ -144,12 +140,12 @@ def _few(entries: Sequence[Entry]) -> list[Entry]:
 def _title(goal: str, budget: int | None) -> str:
     # A small budget has no room for a long goal.
     limit = GOAL_LIMIT if budget is None else min(GOAL_LIMIT, max(40, budget // 4))
-    return f"# Context: {on_one_line(goal, limit)}"
+    return f"# Context: {one_line(goal, limit)}"
 
 
 def _block(entry: Entry) -> _Block:
-    marks = f" ({', '.join(on_one_line(mark, NAME_LIMIT) for mark in entry.marks)})" if entry.marks else ""
-    head = f"- `{entry.id}` {on_one_line(entry.name, GOAL_LIMIT)}{marks}"
+    marks = f" ({', '.join(one_line(mark, NAME_LIMIT) for mark in entry.marks)})" if entry.marks else ""
+    head = f"- `{entry.id}` {one_line(entry.name, GOAL_LIMIT)}{marks}"
     if entry.links:
         head += "\n  Related: " + "; ".join(map(_link, entry.links))
     content = excerpt(entry.content, CONTENT_LIMIT)
@@ -161,7 +157,7 @@ def _block(entry: Entry) -> _Block:
 
 def _link(link: Link) -> str:
     arrow = "→" if link.is_outgoing else "←"
-    return f"{link.relationship} {arrow} `{link.id}` {on_one_line(link.name, NAME_LIMIT)}"
+    return f"{link.relationship} {arrow} `{link.id}` {one_line(link.name, NAME_LIMIT)}"
 
 
 def _shown(quoted: str, limit: int) -> str:

@@ -69,7 +69,7 @@ def _entry(candidate: ReflectionCandidate) -> list[str]:
     lines = [f"- **{candidate.title}** ({candidate.confidence:.2f}){kept}"]
     said = " ".join(candidate.content.split())
     if said.strip(" .").lower() != candidate.title.strip(" .").lower():
-        lines.append(f"  {said if len(said) <= CONTENT_SHOWN else said[:CONTENT_SHOWN].rsplit(' ', 1)[0] + ' …'}")
+        lines.append(f"  {one_line(said, CONTENT_SHOWN)}")
     return [*lines, *(f"  - {_finding(each)}" for each in candidate.reflection_findings)]
 
 
