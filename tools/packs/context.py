@@ -27,7 +27,7 @@ from tools.packs.context_models import (
 from tools.packs.context_related import leading_tasks, related_items
 from tools.packs.excerpts import excerpt_around
 from tools.packs.facets import LIMITS, SHELVES, Facet, types_of
-from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, also_known_text, render
+from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, render
 from tools.packs.options import also_known, nearest, options_of
 from tools.packs.reasons import reason
 from tools.packs.selection import DOUBTFUL, GONE, UNRELATED, Chosen, Option, relevant, select
@@ -312,7 +312,7 @@ def _entry(item: PackItem, entity: Entity) -> Entry:
         marks=(*marks, *([item.source] if item.source else [])),
         content=item.content,
         is_cut=item.content != (entity.content or entity.description).strip(),
-        links=tuple(Link(each.relationship, each.direction == "outgoing", each.id, each.name) for each in item.related),
+        links=item.related,
     )
 
 

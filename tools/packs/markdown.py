@@ -6,7 +6,7 @@ Texts are quoted and names are one line, so no record can pass for a heading or 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tools.packs.context_models import AlsoKnown
+from tools.packs.context_models import AlsoKnown, RelatedItem
 from tools.packs.excerpts import excerpt
 from tools.text.plain import one_line
 
@@ -25,21 +25,13 @@ ROOMY = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    relationship: str
-    is_outgoing: bool
-    id: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
     section: str
     id: str
     name: str
     marks: tuple[str, ...]
     content: str
-    links: tuple[Link, ...] = ()
+    links: Sequence[RelatedItem] = ()
     is_cut: bool = False
 
 
@@ -155,8 +147,8 @@ def _block(entry: Entry) -> _Block:
     return _Block(entry.section, head, quoted, entry.is_cut or content != entry.content.strip())
 
 
-def _link(link: Link) -> str:
-    arrow = "→" if link.is_outgoing else "←"
+def _link(link: RelatedItem) -> str:
+    arrow = "→" if link.direction == "outgoing" else "←"
     return f"{link.relationship} {arrow} `{link.id}` {one_line(link.name, NAME_LIMIT)}"
 
 
