@@ -28,6 +28,8 @@ from tools.records.projects import require_live
 from tools.records.receipts import capture_receipt
 from tools.records.rejected import require_not_rejected
 from tools.records.storing import until_visible
+from tools.retrieval.passages import with_passages
+from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 from tools.retrieval.ranking import Candidate
 from tools.retrieval.turns import answered
@@ -189,8 +191,6 @@ async def recall(app: App, call: Call, request: RecallRequest) -> Recalled:
 
 
 def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
-    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
-
     caller = call.caller
     place = readable_memory(caller, scope_of(request))
     any_of: dict[Facet, frozenset[str]] = {}
@@ -230,8 +230,6 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
 def _recalled(
     app: App, caller: Principal, plan: Plan, best: Sequence[Candidate], terms: Mapping[str, float], reason: str
 ) -> list[RecalledMemory]:
-    from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
-
     organization = caller.organization_id
     found = app.ledger.memories.by_ids(organization, [hit.id for hit in best])
     # A memory may have left the scope since it was ranked.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from auth.visibility import members_key, project_key
 from stores.event_times import recent_at
@@ -27,23 +27,23 @@ from tools.packs.context_models import (
 from tools.packs.context_related import leading_tasks, related_items
 from tools.packs.excerpts import excerpt_around
 from tools.packs.facets import LIMITS, SHELVES, Facet, types_of
-from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, also_known_text, render
+from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, render
 from tools.packs.options import also_known, nearest, options_of
 from tools.packs.reasons import reason
 from tools.packs.selection import DOUBTFUL, GONE, UNRELATED, Chosen, Option, relevant, select
 from tools.records.readers import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import details
+from tools.retrieval.passages import with_passages
+from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
 from tools.retrieval.plan import Plan
+from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
 from tools.search.answers import SearchResponse
 from tools.search.distinct import words_of
 from tools.search.exposure import exposed
 from tools.search.search import SearchRequest, searched
-
-if TYPE_CHECKING:
-    from tools.retrieval.ranking import Candidate, Ranking
 
 CONSIDERED = 400
 RESERVED = 4
@@ -70,7 +70,7 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
 class _Found:
     chosen: Sequence[Chosen]
     entities: Mapping[str, Entity]
-    candidates: Mapping[str, "Candidate"]
+    candidates: Mapping[str, Candidate]
     places: Mapping[str, JsonObject]
     authors: Mapping[str, str | None]
     strongest: float
@@ -79,7 +79,7 @@ class _Found:
 @dataclass(frozen=True, slots=True)
 class _Ranked:
     plan: Plan
-    ranking: "Ranking"
+    ranking: Ranking
     options: Sequence[Option]
 
 
@@ -161,8 +161,6 @@ def withheld(
 
     Only their number leaves this function.
     """
-    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
-
     plan = _plan(app, call, request, _query(request), request.facets)
     ranking = retrieve(app, replace(plan, filter=replace(plan.filter, visibility=keys), expand=False))
     options, most = keep(options_of(request, ranking, set())), min(request.limit, LIMITS[request.layer])
@@ -188,8 +186,6 @@ def _query(request: ContextRequest) -> str:
 
 
 def _rank(app: App, call: Call, request: ContextRequest, query: str, keep: Keep) -> _Ranked:
-    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
-
     plan = _plan(app, call, request, query, request.facets)
     ranking = retrieve(app, plan)
     leading: Sequence[Option] = ()
@@ -202,8 +198,6 @@ def _rank(app: App, call: Call, request: ContextRequest, query: str, keep: Keep)
 
 
 def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence[Facet]) -> _Found:
-    from tools.retrieval.passages import with_passages  # noqa: PLC0415 - as above
-
     organization, ranking = ranked.plan.organization_id, ranked.ranking
     candidates = {each.id: each for each in ranking.best}
     chosen = select(ranked.options, facets, min(request.limit, LIMITS[request.layer]))
@@ -282,7 +276,7 @@ def _item(request: ContextRequest, found: _Found, chosen: Chosen, related: list[
     )
 
 
-def _audited(entity: Entity, metadata: JsonObject, hit: "Candidate | None", found: _Found) -> JsonObject:
+def _audited(entity: Entity, metadata: JsonObject, hit: Candidate | None, found: _Found) -> JsonObject:
     shown: JsonObject = {
         **metadata,
         "memory_scope": entity.memory_scope,
@@ -298,7 +292,7 @@ def _audited(entity: Entity, metadata: JsonObject, hit: "Candidate | None", foun
     return shown
 
 
-def _content(entity: Entity, hit: "Candidate | None") -> str:
+def _content(entity: Entity, hit: Candidate | None) -> str:
     text = entity.content or entity.description
     before = len(searchable_text(entity)) - len(text)
     start = hit.passage[0] - before if hit is not None and hit.passage is not None else 0
@@ -318,7 +312,7 @@ def _entry(item: PackItem, entity: Entity) -> Entry:
         marks=(*marks, *([item.source] if item.source else [])),
         content=item.content,
         is_cut=item.content != (entity.content or entity.description).strip(),
-        links=tuple(Link(each.relationship, each.direction == "outgoing", each.id, each.name) for each in item.related),
+        links=item.related,
     )
 
 

@@ -9,8 +9,8 @@ from stores.ledger.links import Link
 from stores.records import Entity
 from tools.app import App
 from tools.packs.context_models import RelatedItem
-from tools.packs.markdown import on_one_line
 from tools.packs.selection import GONE, Option
+from tools.text.plain import one_line
 
 READ = 12
 """Per direction, latest first."""
@@ -66,7 +66,7 @@ def _related(link: Link, other: Entity) -> RelatedItem:
         name=other.name,
         relationship=link.name,
         direction=link.way,
-        content=on_one_line((other.content or other.description)[: 2 * CONTENT_LIMIT], CONTENT_LIMIT) or None,
+        content=one_line((other.content or other.description)[: 2 * CONTENT_LIMIT], CONTENT_LIMIT) or None,
         metadata={"status": status} if isinstance(status, str) else {},
     )
 

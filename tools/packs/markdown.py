@@ -6,8 +6,9 @@ Texts are quoted and names are one line, so no record can pass for a heading or 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tools.packs.context_models import AlsoKnown
+from tools.packs.context_models import AlsoKnown, RelatedItem
 from tools.packs.excerpts import excerpt
+from tools.text.plain import one_line
 
 CHARACTERS_PER_TOKEN = 4
 CONTENT_SHARE = 0.85
@@ -24,21 +25,13 @@ ROOMY = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    relationship: str
-    is_outgoing: bool
-    id: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
     section: str
     id: str
     name: str
     marks: tuple[str, ...]
     content: str
-    links: tuple[Link, ...] = ()
+    links: Sequence[RelatedItem] = ()
     is_cut: bool = False
 
 
@@ -93,7 +86,7 @@ def render(
 def also_known_text(known: Sequence[AlsoKnown], budget: int | None) -> list[str]:
     """Name records beyond the sections; a small budget has room for one."""
     shown = known if budget is None or budget >= ROOMY else known[:1]
-    lines = [f"- `{each.id}` {on_one_line(each.name, NAME_LIMIT)} ({each.type}, {each.score:.2f})" for each in shown]
+    lines = [f"- `{each.id}` {one_line(each.name, NAME_LIMIT)} ({each.type}, {each.score:.2f})" for each in shown]
     return ["\n".join(["## Also Known", *lines])] if lines else []
 
 
@@ -102,11 +95,6 @@ def trimmed(missing: int, shortened: int, *, by_budget: bool = True) -> str:
     said += [f"{shortened} shortened"] if shortened else []
     way_out = "Read one whole by its id" + (", or ask for a larger markdown_token_budget." if by_budget else ".")
     return f"Trimmed: {' and '.join(said)}. {way_out}"
-
-
-def on_one_line(text: str, limit: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def _fitted(blocks: list[_Block], budget: int, title: int, hint: str) -> tuple[list[_Block], int]:
@@ -144,12 +132,12 @@ def _few(entries: Sequence[Entry]) -> list[Entry]:
 def _title(goal: str, budget: int | None) -> str:
     # A small budget has no room for a long goal.
     limit = GOAL_LIMIT if budget is None else min(GOAL_LIMIT, max(40, budget // 4))
-    return f"# Context: {on_one_line(goal, limit)}"
+    return f"# Context: {one_line(goal, limit)}"
 
 
 def _block(entry: Entry) -> _Block:
-    marks = f" ({', '.join(on_one_line(mark, NAME_LIMIT) for mark in entry.marks)})" if entry.marks else ""
-    head = f"- `{entry.id}` {on_one_line(entry.name, GOAL_LIMIT)}{marks}"
+    marks = f" ({', '.join(one_line(mark, NAME_LIMIT) for mark in entry.marks)})" if entry.marks else ""
+    head = f"- `{entry.id}` {one_line(entry.name, GOAL_LIMIT)}{marks}"
     if entry.links:
         head += "\n  Related: " + "; ".join(map(_link, entry.links))
     content = excerpt(entry.content, CONTENT_LIMIT)
@@ -159,9 +147,9 @@ def _block(entry: Entry) -> _Block:
     return _Block(entry.section, head, quoted, entry.is_cut or content != entry.content.strip())
 
 
-def _link(link: Link) -> str:
-    arrow = "→" if link.is_outgoing else "←"
-    return f"{link.relationship} {arrow} `{link.id}` {on_one_line(link.name, NAME_LIMIT)}"
+def _link(link: RelatedItem) -> str:
+    arrow = "→" if link.direction == "outgoing" else "←"
+    return f"{link.relationship} {arrow} `{link.id}` {one_line(link.name, NAME_LIMIT)}"
 
 
 def _shown(quoted: str, limit: int) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from heapq import nlargest
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from stores.records import Entity, matches
 from tools.app import App
@@ -12,18 +11,17 @@ from tools.packs.context_models import AlsoKnown, ContextRequest
 from tools.packs.facets import types_of
 from tools.packs.selection import GONE, STRONG, Option
 from tools.records.entity_types import ENTITY_TYPES
+from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import NEAREST, Plan
+from tools.retrieval.ranking import Candidate, Ranking
 from tools.search.distinct import words_of
-
-if TYPE_CHECKING:
-    from tools.retrieval.ranking import Candidate, Ranking
 
 MOST = 3
 """Most records of what is also known."""
 ALL_WORDS = 0.999
 
 
-def options_of(request: ContextRequest, ranking: "Ranking", leading: set[str]) -> Iterable[Option]:
+def options_of(request: ContextRequest, ranking: Ranking, leading: set[str]) -> Iterable[Option]:
     """Return what may be chosen for a pack, without what leads it."""
     for each in ranking.best:
         standing = ranking.standings[each.id]
@@ -34,7 +32,7 @@ def options_of(request: ContextRequest, ranking: "Ranking", leading: set[str]) -
             yield Option(each.id, standing.entity_type, status, each.score, near, shares_words=each.coverage > 0)
 
 
-def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
+def _nearness(candidate: Candidate, ranking: Ranking) -> float:
     holds_all = candidate.coverage >= ALL_WORDS
     linked = candidate.cosine is None and "graph" in candidate.ranks
     if holds_all or linked or not ranking.counts["vector"]:
@@ -53,8 +51,6 @@ def also_known(
     app: App, request: ContextRequest, plan: Plan, chosen_from: Iterable[Option], shown: Mapping[str, Entity]
 ) -> list[AlsoKnown]:
     """Return the best records that no section shows, so that no intent hides a strong hit."""
-    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
-
     others = frozenset(ENTITY_TYPES) - types_of(request.facets)
     if plan.is_naive:
         return []

@@ -11,8 +11,11 @@ from stores.ledger import SUPERSEDES, RelationQuery, Transaction
 from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.records.entity_types import EntityType
-from tools.reflecting.reflection import CERTAIN, KINDS, Duplicate, Kind, contradicts, duplicates_of
+from tools.reflecting.reflection.contradiction import contradicts
+from tools.reflecting.reflection.finding import KINDS, Kind
+from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, duplicates_of
 from tools.reflecting.reflection.stating import as_said, stated
+from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 
 NEAR = 10
@@ -86,8 +89,6 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
 
     `visibility` is the key of the new records.
     """
-    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
-
     organization, now = caller.organization_id, app.clock()
     sequence = app.ledger.feed.head(organization).sequence
     app.indexer.wait_applied(organization, sequence, (), INDEXED_WITHIN_S)

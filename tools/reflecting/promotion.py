@@ -158,7 +158,7 @@ class Judgement:
         known = self.known
         found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
         if known.fault is not None:
-            stored = self.considered.candidate.stored_standings
+            stored = [each.get("kind") for each in self.considered.candidate.said.reflection_findings]
             found |= {each for each in get_args(Standing) if each in stored}
         return exceptions_of(self.considered, found, request.threshold)
 
@@ -238,7 +238,7 @@ def preview_of(judgement: Judgement) -> PromotionPreview:
         promote_to_scope=target.memory_scope if target else None,
         promote_to_scope_key=target.scope_key if target else None,
         input_scopes=list(considered.inputs),
-        source_count=len(candidate.raw_source_ids),
+        source_count=len(candidate.said.raw_source_ids),
         metadata=metadata,
     )
 
@@ -254,7 +254,7 @@ def review_of(judgement: Judgement, request: AutoReviewRequest, outcome: Outcome
         applied=False,
         dry_run=request.dry_run,
         exception_reasons=exceptions,
-        confidence=judgement.considered.candidate.confidence,
+        confidence=judgement.considered.candidate.said.confidence,
         confidence_threshold=request.threshold,
         preview=preview,
         **found,
@@ -269,10 +269,10 @@ def _metadata(considered: Considered, known: Comparison) -> JsonObject:
     if candidate.memory.capture.candidate is None:
         return {}
     return {
-        "kind": candidate.kind,
-        "confidence": candidate.confidence,
+        "kind": candidate.said.kind,
+        "confidence": candidate.said.confidence,
         "project": considered.project,
-        "domain": candidate.text("domain"),
+        "domain": candidate.said.domain,
         "findings": [
             {
                 "kind": each.kind,

@@ -123,7 +123,7 @@ def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemor
 
 
 def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Drained:
-    candidate = Candidate(memory, (), ())
+    candidate = Candidate.read(memory)
     if request.project is not None and candidate.project not in (None, request.project):
         return _unreviewed(request, candidate, "skip", OTHER)
     wanted = AutoReviewRequest(
@@ -173,7 +173,7 @@ def _unreviewed(
     error: str | None = None,
 ) -> Drained:
     return Drained.of(
-        candidate,
+        candidate.said,
         candidate_id=candidate.id,
         outcome=outcome,
         recommended_action=outcome,

@@ -1,10 +1,10 @@
 """Candidates of reflection, and the policy of their promotion: scope, sources, objections."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Self, cast, get_args
 
-from pydantic import Field, JsonValue
+from pydantic import BaseModel, Field
 
 from auth.memory_policy import (
     READ_REASONS,
@@ -16,21 +16,40 @@ from auth.memory_policy import (
     narrower,
     writable_memory,
 )
-from auth.policy import MEMORY_SCOPES, MemoryScope, NoProject, Visibility, require_project
+from auth.policy import MemoryScope, NoProject, Visibility, require_project
 from auth.principal import Principal
 from auth.visibility import entity_key
 from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.records import JsonObject, RawMemory, ReviewState
-from tools.frame.json_values import texts_in
 from tools.frame.operation import Request, Result
 from tools.memory.remember_models import Remembrance
-from tools.records.entity_models import CONTENT_LIMIT, LABEL_LIMIT, LABELS_LIMIT, NAME_LIMIT, EntityId, Label, RelatedTo
+from tools.records.entity_models import CONTENT_LIMIT, EntityId, Label, RelatedTo
 from tools.reflecting.duplicates import Statement
-from tools.reflecting.reflection import KINDS, Kind, sensitivity_flags
+from tools.reflecting.reflection.finding import KINDS, Kind, sensitivity_flags
 from tools.reflecting.reflection.stating import as_said
 
 Read = Callable[[str], RawMemory | None]
 _KINDS = (*KINDS, *get_args(Remembrance))
+
+
+class KeptCandidate(BaseModel):
+    """A candidate as reflection kept it."""
+
+    kind: str = "claim"
+    title: str = ""
+    content: str = ""
+    confidence: float | None = None
+    tags: list[str] = []
+    sensitivity_flags: list[str] = []
+    raw_source_ids: list[str] = []
+    suggested_memory_scope: MemoryScope | None = None
+    suggested_scope_key: str | None = None
+    project: str | None = None
+    domain: str | None = None
+    related_to: list[str] = []
+    task_ids: list[str] = []
+    metadata: JsonObject = {}
+    reflection_findings: list[JsonObject] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,79 +57,38 @@ class Candidate:
     """A candidate and its readable sources; `lost_sources` are gone or unreadable."""
 
     memory: RawMemory
-    sources: Sequence[RawMemory]
-    lost_sources: Sequence[str]
+    said: KeptCandidate
+    sources: Sequence[RawMemory] = ()
+    lost_sources: Sequence[str] = ()
+
+    @classmethod
+    def read(cls, memory: RawMemory) -> Self:
+        return cls(memory, KeptCandidate.model_validate(memory.capture.candidate or {}))
 
     @property
     def id(self) -> str:
         return self.memory.entity.id
 
     @property
-    def said(self) -> JsonObject:
-        return self.memory.capture.candidate or {}
-
-    @property
-    def kind(self) -> str:
-        return self.text("kind") or "claim"
-
-    @property
     def entity_type(self) -> Kind | Remembrance:
-        return cast("Kind | Remembrance", self.kind) if self.kind in _KINDS else "claim"
-
-    @property
-    def title(self) -> str:
-        return (self.text("title") or self.memory.entity.name or self.kind)[:NAME_LIMIT]
+        return cast("Kind | Remembrance", self.said.kind) if self.said.kind in _KINDS else "claim"
 
     @property
     def content(self) -> str:
-        return (self.text("content") or self.memory.entity.content)[:CONTENT_LIMIT]
+        return (self.said.content or self.memory.entity.content)[:CONTENT_LIMIT]
 
     @property
     def statement(self) -> Statement:
-        return Statement(as_said(self.title, self.content), self.kind, self.project, self.raw_source_ids)
-
-    @property
-    def confidence(self) -> float | None:
-        found = self.said.get("confidence")
-        return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
-
-    @property
-    def tags(self) -> list[str]:
-        return [tag for tag in self.texts("tags") if len(tag) <= LABEL_LIMIT][:LABELS_LIMIT]
+        said = self.said
+        return Statement(as_said(said.title, self.content), said.kind, self.project, said.raw_source_ids)
 
     @property
     def sensitivity_flags(self) -> list[str]:
-        return list(dict.fromkeys([*self.texts("sensitivity_flags"), *sensitivity_flags(self.content)]))
-
-    @property
-    def raw_source_ids(self) -> list[str]:
-        return self.texts("raw_source_ids")
-
-    @property
-    def suggested_scope(self) -> MemoryScope | None:
-        found = self.said.get("suggested_memory_scope")
-        return next((scope for scope in MEMORY_SCOPES if scope == found), None)
+        return list(dict.fromkeys([*self.said.sensitivity_flags, *sensitivity_flags(self.content)]))
 
     @property
     def project(self) -> str | None:
-        return self.text("project") or self.memory.entity.project_id
-
-    @property
-    def details(self) -> JsonObject:
-        found = self.said.get("metadata")
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def stored_standings(self) -> list[JsonValue]:
-        found = self.said.get("reflection_findings")
-        return [each.get("kind") for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-    def text(self, name: str) -> str | None:
-        found = self.said.get(name)
-        return found if isinstance(found, str) and found.strip() else None
-
-    def texts(self, name: str) -> list[str]:
-        return texts_in(self.said.get(name))
+        return self.said.project or self.memory.entity.project_id
 
 
 def candidate_for(caller: Principal, candidate_id: str, read: Read) -> Candidate:
@@ -121,10 +99,11 @@ def candidate_for(caller: Principal, candidate_id: str, read: Read) -> Candidate
             remediation="List those that wait with GET /api/entities/captures?entity_type=reflection_candidate.",
             details={"field": "body.candidate_id"},
         )
-    named = Candidate(memory, (), ()).raw_source_ids
-    found = [source for each in dict.fromkeys(named) if (source := read(each)) is not None]
+    candidate = Candidate.read(memory)
+    named = list(dict.fromkeys(candidate.said.raw_source_ids))
+    found = [source for each in named if (source := read(each)) is not None]
     there = {each.entity.id: each for each in found if may_read_memory(caller, each.entity.visibility)}
-    return Candidate(memory, list(there.values()), [each for each in dict.fromkeys(named) if each not in there])
+    return replace(candidate, sources=[*there.values()], lost_sources=[each for each in named if each not in there])
 
 
 PromotionReason = Literal[
@@ -266,14 +245,14 @@ class Considered:
         candidate = self.candidate
         return {
             "candidate_id": candidate.id,
-            "raw_source_ids": candidate.raw_source_ids,
+            "raw_source_ids": candidate.said.raw_source_ids,
             "policy_reasons": self.policy_reasons,
         }
 
 
 def exceptions_of(considered: Considered, standings: Collection[Standing], threshold: float) -> list[ExceptionReason]:
-    candidate, confidence = considered.candidate, considered.candidate.confidence
-    labels = {label.lower() for label in (*candidate.sensitivity_flags, *candidate.tags)}
+    candidate, confidence = considered.candidate, considered.candidate.said.confidence
+    labels = {label.lower() for label in (*candidate.sensitivity_flags, *candidate.said.tags)}
     found: dict[ExceptionReason, bool] = {
         "policy_denied": considered.refusal is not None,
         "high_impact_scope": considered.target is not None and considered.target.memory_scope not in SAFE_SCOPES,
@@ -281,7 +260,7 @@ def exceptions_of(considered: Considered, standings: Collection[Standing], thres
         "missing_confidence": confidence is None,
         "low_confidence": confidence is not None and confidence < threshold,
         "sensitive_candidate": not SENSITIVE.isdisjoint(labels),
-        "destructive_candidate": candidate.kind.lower() in DESTRUCTIVE,
+        "destructive_candidate": candidate.said.kind.lower() in DESTRUCTIVE,
         "duplicate_candidate": "duplicate" in standings,
         "contradiction_candidate": not {"contradiction", "supersession"}.isdisjoint(standings),
         "stale_candidate": "stale" in standings,
@@ -306,10 +285,11 @@ def consider(caller: Principal, request: PromoteRequest, read: Read) -> Consider
 def _wanted(
     caller: Principal, candidate: Candidate, request: PromoteRequest
 ) -> tuple[MemoryScope | None, str | None, str | None]:
-    scope = request.promote_to_scope or candidate.suggested_scope
+    said = candidate.said
+    scope = request.promote_to_scope or said.suggested_memory_scope
     key = request.promote_to_scope_key
-    if key is None and scope == candidate.suggested_scope:
-        key = candidate.text("suggested_scope_key")
+    if key is None and scope == said.suggested_memory_scope:
+        key = said.suggested_scope_key
     if scope == "project":
         key = key or request.project or candidate.project
         return scope, key, request.project or key

@@ -69,7 +69,11 @@ def write_promotion(
         (entity,) = store_in(call, tx, [_fields(considered, request)], sync=False, made_of=made_of, trust=trust)
         links, unlinked = _links(tx, caller, candidate, entity, compared.known)
         record(tx, caller, links, created={entity.id})
-        said: JsonObject = {**candidate.said, "review_state": "promoted", "content": entity.content}
+        said: JsonObject = {
+            **(candidate.memory.capture.candidate or {}),
+            "review_state": "promoted",
+            "content": entity.content,
+        }
         tx.memories.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
         tx.audit(noted(app, call, action, considered, entity))
     return Written(considered, entity, unlinked)
@@ -118,33 +122,33 @@ def noted(
     ids: JsonObject = {
         "scope_key": place.scope_key,
         "project_id": considered.project,
-        "source_ids": list[JsonValue](candidate.raw_source_ids),
+        "source_ids": list[JsonValue](candidate.said.raw_source_ids),
         "derived_ids": [entity.id] if entity is not None and is_told else [],
     }
     return memory_entry(app.accounts.home_of(call.caller.user_id), call, action, memory, details, ids)
 
 
 def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
-    candidate, target = considered.candidate, considered.target
+    candidate, said, target = considered.candidate, considered.candidate.said, considered.target
     given: JsonObject = {
         "project_id": considered.project,
-        "raw_memory_id": next(iter(candidate.raw_source_ids), None),
-        "raw_source_ids": list[JsonValue](candidate.raw_source_ids) or None,
+        "raw_memory_id": next(iter(said.raw_source_ids), None),
+        "raw_source_ids": list[JsonValue](said.raw_source_ids) or None,
         "candidate_id": candidate.id,
-        "confidence": candidate.confidence,
-        "domain": request.domain or candidate.text("domain"),
+        "confidence": said.confidence,
+        "domain": request.domain or said.domain,
         "sensitivity_flags": list[JsonValue](candidate.sensitivity_flags) or None,
         "capture_mode": SURFACE,
-        **{name: candidate.details.get(name) for name in ("span", "intent")},
+        **{name: said.metadata.get(name) for name in ("span", "intent")},
     }
     if target is not None and target.memory_scope not in SPACES:
         given |= {"memory_scope": target.memory_scope, "scope_key": target.scope_key}
     metadata = {name: value for name, value in given.items() if value is not None}
     return EntityFields(
-        name=candidate.title,
+        name=said.title or said.kind,
         content=(isinstance(request, EditedRequest) and request.content) or candidate.content,
         entity_type=candidate.entity_type,
-        tags=candidate.tags,
+        tags=said.tags,
         metadata=metadata,
         related_to=request.related_to,
     )
@@ -153,8 +157,8 @@ def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
 def _links(
     tx: Transaction, caller: Principal, candidate: Candidate, entity: Entity, known: Iterable[Known]
 ) -> tuple[list[Link], list[str]]:
-    wanted = related(entity, candidate.texts("related_to"))
-    wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.texts("task_ids")]
+    wanted = related(entity, candidate.said.related_to)
+    wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.said.task_ids]
     wanted += contradictions(entity, known)
     there = tx.records.entities(link.target_id for link in wanted)
     links = [link for link in wanted if _is_there(caller, link, there.get(link.target_id))]

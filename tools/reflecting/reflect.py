@@ -25,7 +25,8 @@ from tools.reflecting.reflect_candidates import (
     ties,
 )
 from tools.reflecting.reflect_keeping import Keeping, Stored, place_of, store, stores_anything
-from tools.reflecting.reflection import KINDS, Finding, extract
+from tools.reflecting.reflection.extract import extract
+from tools.reflecting.reflection.finding import KINDS, Finding
 from tools.reflecting.reflection.proposals import admit
 from tools.reflecting.reflection.stating import as_said
 from tools.runtime.threads import in_thread, in_turn
@@ -69,7 +70,7 @@ def _entry(candidate: ReflectionCandidate) -> list[str]:
     lines = [f"- **{candidate.title}** ({candidate.confidence:.2f}){kept}"]
     said = " ".join(candidate.content.split())
     if said.strip(" .").lower() != candidate.title.strip(" .").lower():
-        lines.append(f"  {said if len(said) <= CONTENT_SHOWN else said[:CONTENT_SHOWN].rsplit(' ', 1)[0] + ' …'}")
+        lines.append(f"  {one_line(said, CONTENT_SHOWN)}")
     return [*lines, *(f"  - {_finding(each)}" for each in candidate.reflection_findings)]
 
 

@@ -1,12 +1,12 @@
 """Choice of the passage to show of a lexical hit."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
 
-from stores.language.spelling import roughly
-from stores.language.wording import folded, plain
+from stores.language.spelling import in_one_spelling
+from stores.language.wording import plain
 from stores.lexical import distinct
 from stores.records import Entity, searchable_text
 from tools.app import App
@@ -21,7 +21,6 @@ ONE_PASSAGE = 256
 MOST_READ = 2_000_000
 PASSAGE_CHARACTERS = 1_000
 LEAST_SHARE = 0.75
-READ_CLOSELY = 12
 WORDS_LOOKED_FOR = 24
 FAR_MORE = 0.25
 """Share of the question's idf that another passage than the nearest must hold in addition."""
@@ -34,7 +33,7 @@ def with_passages(
 
     A long passage begins at the sentence with most of them.
     """
-    found, unread, roots = [], MOST_READ, _roots(terms)
+    found, unread, roots = [], MOST_READ, roots_of(terms)
     for hit, entity in page:
         text = searchable_text(entity) if "lexical" in hit.ranks else ""
         unread -= len(text)
@@ -46,21 +45,20 @@ def with_passages(
             known = [] if is_one else _indexed(app, organization_id, entity.id, len(text))
             spans = known or divided(text)
             if unread >= 0:
-                span = focused(text, _passage(text, spans, terms, span), terms, roots)
+                span = focused(text, best_passage(text, spans, roots, span), terms, roots)
             span = span or spans[0]
         found.append((replace(hit, passage=span), entity))
     return found
 
 
-def _passage(text: str, spans: Sequence[Span], terms: Mapping[str, float], nearest: Span | None) -> Span:
-    if nearest is None:
-        return best_passage(text, spans, terms)
+def best_passage(text: str, spans: Sequence[Span], roots: Roots, nearest: Span | None = None) -> Span:
     if len(spans) == 1:
-        return nearest
-    roots = _roots(terms)
+        return nearest or spans[0]
     best = max(spans, key=lambda span: _held(text, span, roots))
+    if nearest is None:
+        return best
     more = _held(text, best, roots) - _held(text, nearest, roots)
-    return best if more > FAR_MORE * sum(terms.values()) else nearest
+    return best if more > FAR_MORE * sum(weight for _, weight in roots) else nearest
 
 
 def focused(text: str, span: Span, terms: Mapping[str, float], roots: Roots) -> Span:
@@ -69,27 +67,12 @@ def focused(text: str, span: Span, terms: Mapping[str, float], roots: Roots) -> 
     if end - start <= ONE_PASSAGE:
         return span
     parts = [sentence.span() for sentence in _SENTENCE.finditer(text, start, end)]
-    held = [_held(text, part, roots, folded) for part in parts]
-    if not any(held):
-        held = [_held(text, part, roots) for part in parts]
+    held = [_held(text, part, roots) for part in parts]
     if not any(held):
         # The form of a number or day is not in the text.
         held = [sum(terms.get(term, 0.0) for term in distinct(text[slice(*part)])) for part in parts]
     at = held.index(max(held))
     return span if not held[at] or parts[at][1] <= start + ONE_PASSAGE else (parts[at][0], end)
-
-
-def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> Span:
-    if len(spans) == 1:
-        return spans[0]
-
-    def weight(span: Span) -> float:
-        return sum(terms.get(term, 0.0) for term in distinct(text[slice(*span)]))
-
-    if len(spans) > READ_CLOSELY:
-        roots = _roots(terms)
-        spans = sorted(nlargest(READ_CLOSELY, spans, key=lambda span: _held(text, span, roots)))
-    return max(spans, key=weight)
 
 
 def divided(text: str) -> list[Span]:
@@ -105,14 +88,9 @@ def divided(text: str) -> list[Span]:
     return [*spans, (start, len(text))]
 
 
-def _roots(terms: Mapping[str, float]) -> Roots:
+def roots_of(terms: Mapping[str, float]) -> Roots:
     rarest = nlargest(WORDS_LOOKED_FOR, terms.items(), key=lambda item: item[1])
     return [(_root(term), weight) for term, weight in rarest]
-
-
-def _held(text: str, span: Span, roots: Roots, fold: Callable[[str], str] | None = None) -> float:
-    said = (fold or _folded)(text[slice(*span)])
-    return sum(weight for root, weight in roots if root in said)
 
 
 def _root(term: str) -> str:
@@ -120,8 +98,13 @@ def _root(term: str) -> str:
     return folded[:-1] if len(folded) > 3 and folded.isalpha() and folded.isascii() else folded
 
 
+def _held(text: str, span: Span, roots: Roots) -> float:
+    said = _folded(text[slice(*span)])
+    return sum(weight for root, weight in roots if root in said)
+
+
 def _folded(text: str) -> str:
-    return roughly(plain(text))
+    return in_one_spelling(plain(text))
 
 
 def _indexed(app: App, organization_id: str, record_id: str, length: int) -> list[Span]:

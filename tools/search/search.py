@@ -24,6 +24,8 @@ from tools.records.memory_models import SourceId, memory_place
 from tools.records.readers import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
+from tools.retrieval.passages import with_passages
+from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
@@ -233,9 +235,6 @@ def _types(request: SearchRequest) -> tuple[str, ...] | None:
 
 
 def _ranked(app: App, call: Call, request: SearchRequest, plan: Plan) -> tuple[Ranking, Distinct]:
-    from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
-    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - as above
-
     ranking = retrieve(app, plan)
     read = partial(_readable, app, call, plan)
     page = distinct(ranking.best, read, request.offset, request.limit)

@@ -5,6 +5,7 @@ from stores.records import Entity, Facet, IndexFilter, matches
 from tools.app import App
 from tools.frame.operation import Result
 from tools.records.entity_types import EntityType
+from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 from tools.retrieval.turns import answered
 
@@ -55,8 +56,6 @@ async def alike(
     )
 
     def look_up() -> list[tuple[Entity, float]]:
-        from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
-
         best = retrieve(app, plan).best
         read = app.ledger.records.entities(plan.organization_id, [hit.id for hit in best])
         return [(read[hit.id], hit.score) for hit in best if hit.id in read and matches(read[hit.id], plan.filter)]

@@ -34,7 +34,7 @@ from tools.synthesis.models import (
 )
 from tools.synthesis.outline import run_id, sections_of, title_of
 from tools.synthesis.sources import Pack
-from tools.synthesis.statements import Told, drafted_gaps, planned_gaps, tell, verification, verified
+from tools.synthesis.statements import Told, drafted_gaps, planned_gaps, tell, verification
 from tools.synthesis.templates import EXTENTS
 from tools.synthesis.writing import markdown, payload
 
@@ -121,7 +121,7 @@ def _plan(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
 
 def _draft(app: App, call: Call, request: PlanRequest) -> _Drafted:
     packs = _packs(app, call, request)
-    told = verified(tell(packs, EXTENTS[request.depth]))
+    told = tell(packs, EXTENTS[request.depth])
     gaps = [drafted_gaps(each) for each in told]
     checked = verification(packs, [gap for each in gaps for gap in each], is_drafted=True)
     run = _run(request, packs, gaps, checked)

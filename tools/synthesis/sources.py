@@ -9,8 +9,8 @@ from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.frame.json_values import texts_in
 from tools.packs.context_models import PackItem
 from tools.packs.excerpts import excerpt
-from tools.packs.facets import FACETS, SHELVES, Facet
-from tools.packs.selection import DONE
+from tools.packs.facets import FACETS, Facet
+from tools.packs.selection import Option, takes
 from tools.records.trust import TRUST
 from tools.reflecting.reflection.finding import sensitivity_flags
 from tools.search.distinct import ORIGINS, Origin
@@ -109,10 +109,8 @@ def shown_name(name: str) -> str:
 def facet_of(entity_type: str, status: str, among: Sequence[Facet] = FACETS) -> Facet | None:
     if entity_type == RAW_MEMORY:
         return "recent_memory" if "recent_memory" in among else None
-    if status in DONE and entity_type in SHELVES["active_work"].types:
-        return "prior_art" if "prior_art" in among else None
-    facets = (facet for facet in among if facet != "prior_art")
-    return next((facet for facet in facets if entity_type in SHELVES[facet].types), None)
+    option = Option("", entity_type, status, score=0.0)
+    return next((facet for facet in among if takes(facet, option)), None)
 
 
 def _name(entity: Entity, item: PackItem | None) -> str:

@@ -1,8 +1,8 @@
-"""Statements: each source in its own words, in its best section; verified against the sources. Pure."""
+"""Statements: each source in its own words, in its best section. Pure."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tools.packs.facets import Facet
@@ -11,8 +11,7 @@ from tools.reflecting.reflection.similarity import Terms, groups, overlap, terms
 from tools.synthesis.models import Gap, GapReason, Verification
 from tools.synthesis.sources import Pack, Source
 from tools.synthesis.templates import Extent
-from tools.text.claims import names_missing, numbers_missing
-from tools.text.plain import one_line, plain
+from tools.text.plain import one_line
 
 NAMED_ALREADY = 0.7
 SENTENCE_LIMIT = 400
@@ -37,8 +36,8 @@ class Statement:
     below: tuple["Statement", ...] = ()
 
     @property
-    def said(self) -> str:
-        return " ".join(filter(None, (self.name, self.text)))
+    def all_source_ids(self) -> list[str]:
+        return [each for one in (self, *self.below) for each in one.source_ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,7 @@ class Told:
 
     @property
     def source_ids(self) -> list[str]:
-        cited = [each for statement in self.statements for one in (statement, *statement.below)
-                 for each in one.source_ids]  # fmt: skip
+        cited = [each for statement in self.statements for each in statement.all_source_ids]
         return list(dict.fromkeys([*cited, *(each.source_id for each in self.elsewhere)]))
 
 
@@ -70,7 +68,12 @@ def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
         # The heading of a part of a document alone says nothing.
         statements = _nested([(each, one) for each, one in found if one.text or each.origin != "document"])
         told.append(Told(pack, tuple(statements), tuple(_elsewhere(packs, homes, place))))
-    return [replace(each, statements=kept) for each, kept in zip(told, _once(told), strict=True)]
+    kept = _once(told)
+    said = {each for statements in kept for one in statements for each in one.all_source_ids}
+    return [
+        replace(each, statements=statements, elsewhere=tuple(one for one in each.elsewhere if one.source_id in said))
+        for each, statements in zip(told, kept, strict=True)
+    ]
 
 
 def _homes(packs: Sequence[Pack]) -> dict[str, int]:
@@ -218,29 +221,6 @@ def verification(packs: Sequence[Pack], gaps: Sequence[Gap], *, is_drafted: bool
         gap_count=len(gaps),
         gaps=list(gaps),
     )
-
-
-def verified(told: Sequence[Told]) -> list[Told]:
-    """Drop unsupported statements and dangling citations."""
-    known = {source.id: source for each in told for source in each.pack.sources if not source.is_redacted}
-    kept = [replace(each, statements=tuple(_borne_out(each.statements, known)), elsewhere=()) for each in told]
-    said = {source_id for each in kept for source_id in each.source_ids}
-    return [
-        replace(each, elsewhere=tuple(one for one in before.elsewhere if one.source_id in said))
-        for each, before in zip(kept, told, strict=True)
-    ]
-
-
-def _borne_out(statements: Iterable[Statement], known: Mapping[str, Source]) -> Iterator[Statement]:
-    for statement in statements:
-        cited = tuple(each for each in statement.source_ids if each in known)
-        if cited and not unsupported(statement.said, [known[each] for each in cited[:1]]):
-            yield replace(statement, source_ids=cited, below=tuple(_borne_out(statement.below, known)))
-
-
-def unsupported(said: str, sources: Sequence[Source]) -> list[str]:
-    evidence = plain("\n".join(f"{each.name}\n{each.text}" for each in sources))
-    return [*numbers_missing(said, evidence), *names_missing(said, evidence)]
 
 
 def _gap(pack: Pack, reason: GapReason, *, query: str | None = None, missing: Sequence[str] = ()) -> Gap:

@@ -35,10 +35,6 @@ def one_line(text: str, limit: int | None = None) -> str:
     line = _BLANKS.sub(" ", plain(text)).strip()
     if limit is None or len(line) <= limit:
         return line
-    return cut(line, limit)
-
-
-def cut(line: str, limit: int) -> str:
     head = line[: limit - 1]
     at = head.rfind(" ")
     head = (head[:at] if at > limit * 2 // 3 else head).rstrip(" ,;:(")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stores.lexical import distinct
-from tools.retrieval.passages import PASSAGE_CHARACTERS, best_passage, divided
+from tools.retrieval.passages import PASSAGE_CHARACTERS, best_passage, divided, roots_of
 
 PLAIN = "Nothing of note happened on the quay, and the tide went out again. "
 
@@ -46,6 +46,6 @@ def test_a_part_ends_with_its_sentence() -> None:
 )
 def test_the_best_of_many_is_the_one_that_holds_the_words(question: str, said: str) -> None:
     text = f"{PLAIN * 400}{said} {PLAIN * 400}"
-    start, end = best_passage(text, divided(text), dict.fromkeys(distinct(question), 1.0))
+    start, end = best_passage(text, divided(text), roots_of(dict.fromkeys(distinct(question), 1.0)))
     assert said in text[max(0, start - 80) : end + 80]
     assert distinct(text[start:end]) & distinct(question)

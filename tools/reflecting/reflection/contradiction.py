@@ -9,13 +9,14 @@ from tools.reflecting.reflection.layout import sentences
 from tools.reflecting.reflection.similarity import STOP_WORDS, Terms, overlap, similarity, stem, terms
 from tools.reflecting.reflection.stating import UNSETTLED, Stated, stated
 from tools.reflecting.reflection.words import signals
+from tools.text.plain import one_line
 
 _SENTENCES = 40
 _BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-+*•>#]|[0-9]{1,3}[.)])[ \t])")
 _SAME_SENTENCE = 0.85
 _OPEN = frozenset({"question", "hedge", "condition", "undecided", "unknown"})
 _SAME_SUBJECT = 0.8
-_SPOKEN_LIMIT = 600
+_SPOKEN_LIMIT, _SHOWN = 600, 80
 
 _OPPOSITES = (
     ("on_", "off_"), ("allowed", "forbidden"), ("allowed", "prohibited"), ("allowed", "banned"),
@@ -102,7 +103,7 @@ def _spoken(text: str) -> Iterable[Stated]:
 
 def _rejection(new: str, old: str) -> str | None:
     if similarity(terms(new), terms(old)) >= _SAME_SENTENCE:
-        return f"One says what the other rejects: “{_short(new)}” and “{_short(old)}”."
+        return f"One says what the other rejects: “{one_line(new, _SHOWN)}” and “{one_line(old, _SHOWN)}”."
     return None
 
 
@@ -117,7 +118,7 @@ def _negation(new: str, one: Terms, old: str, other: Terms) -> str | None:
     if one.negated == other.negated or one.numbers != other.numbers or _loose(new, old):
         return None
     if len(one.stems & other.stems) >= 2 and overlap(one.stems, other.stems) >= 0.85:
-        return f"One says the opposite of the other: “{_short(new)}” and “{_short(old)}”."
+        return f"One says the opposite of the other: “{one_line(new, _SHOWN)}” and “{one_line(old, _SHOWN)}”."
     return None
 
 
@@ -194,7 +195,3 @@ def _stems(text: str | None) -> frozenset[str]:
 
 def _loose(new: str, old: str) -> bool:
     return bool(_LOOSE.search(new.lower()) or _LOOSE.search(old.lower()))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else text[:79].rsplit(" ", 1)[0] + " …"

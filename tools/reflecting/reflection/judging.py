@@ -18,8 +18,11 @@ from tools.reflecting.reflection.words import (
     quotations,
     signals,
 )
+from tools.text.plain import one_line
 
 FLOOR = 0.62
+_SHOWN = 40
+"""Characters of a cue in the reason."""
 _ORDER: tuple[Kind, ...] = ("decision", "task", "artifact", "procedure", "plan", "idea", "claim")
 _FILLER = re.compile(
     r"(?:(?:ok(?:ay)?|so|and|but|yes|yeah|yep|no|hm+|well|aha?|oh|um|uh|also|good|great|right|now|then|→|->|"
@@ -133,10 +136,9 @@ def _cued(statement: Statement) -> Iterator[_Vote]:
     quoted = quotations(statement.text)
     for hit in hits(statement.masked, statement.words):
         row = hit.row
-        words = statement.text[hit.start : hit.end].strip()
+        words = statement.text[hit.start : hit.end]
         is_quoted = any(start <= hit.start and hit.end <= end for start, end in quoted)
-        words = words if len(words) <= 40 else words[:39].rsplit(" ", 1)[0] + " …"
-        reason = f"“{' '.join(words.split())}” {row.says}."
+        reason = f"“{one_line(words, _SHOWN)}” {row.says}."
         yield _Vote(row.kind, row.strength * (0.5 if is_quoted else 1.0), reason, CUED[row.kind])
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.reflecting.reflection import KINDS, SENSITIVITIES, Finding, extract
-from tools.reflecting.reflection.finding import TITLE_LIMIT
+from tools.reflecting.reflection.extract import extract
+from tools.reflecting.reflection.finding import KINDS, SENSITIVITIES, TITLE_LIMIT, Finding
 
 NOTES = """# Standup
 
