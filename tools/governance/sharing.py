@@ -1,7 +1,7 @@
 """Sharing: copies of raw memories for the readers of another scope, previewed first."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import Field
@@ -98,8 +98,6 @@ class _Judged:
     denials: dict[str, str] = field(default_factory=dict)
     missing: Sequence[str] = ()
     hidden: int = 0
-    copies: Mapping[str, str] = field(default_factory=dict)
-    """Id of the copy of each source."""
 
     @property
     def refusal(self) -> str | None:
@@ -110,7 +108,7 @@ def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
     """List which raw memories would be shared with whom, and what stands against it. Nothing changes."""
     with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
         judged = _judged(tx, call.caller, request)
-        _audit(app, call, tx, PREVIEW, judged)
+        _audit(app, call, tx, PREVIEW, judged, {})
     return _preview(judged)
 
 
@@ -124,8 +122,7 @@ def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
         judged = _judged(tx, caller, request)
         if judged.place is not None and judged.refusal is None:
             promotions = [_copied(tx, caller, request, judged.place, each) for each in judged.sources]
-            judged = replace(judged, copies={each.source_id: each.promoted_id for each in promotions})
-        events = _audit(app, call, tx, APPLY, judged)
+        events = _audit(app, call, tx, APPLY, judged, {each.source_id: each.promoted_id for each in promotions})
     preview, promoted = _preview(judged), [each.promoted_id for each in promotions]
     return Shared.of(
         preview,
@@ -202,11 +199,11 @@ def _copied(
     return SharedMemory(source_id=entity.id, promoted_id=copy.entity.id, reason="shared")
 
 
-def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged) -> list[str]:
+def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged, copies: Mapping[str, str]) -> list[str]:
     home = app.accounts.home_of(call.caller.user_id)
     found = []
     for memory in (*judged.sources, *judged.denied):
-        entity, made = memory.entity, judged.copies.get(memory.entity.id)
+        entity, made = memory.entity, copies.get(memory.entity.id)
         details: JsonObject = {
             "memory_scope": entity.memory_scope,
             "target_scope": judged.request.target_scope,
