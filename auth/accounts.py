@@ -4,7 +4,7 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from auth.api_keys import Keys, is_api_key
 from auth.grants import ClientGrants, is_client_token
@@ -18,7 +18,7 @@ from auth.rights import require_session
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, InvalidRequest, ValidationFailed
 from stores.ledger import AuditDraft, Ledger, address_key
-from stores.records import Identity, Invitation, JsonObject, Organization, Role, Session, User
+from stores.records import ExternalIdentity, Identity, Invitation, JsonObject, Organization, Role, Session, User
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -71,13 +71,21 @@ class Accounts:
         password_hash = self.passwords.hash(password)
         if self.ledger.people.user_by_email(email) is not None:
             raise Conflict("Email is already in use", remediation="Log in, or sign up with another address.")
-        now, user_id = self.clock(), str(uuid.uuid4())
         user = User(
-            user_id, email, name, password_hash, is_admin=False, avatar_url=None, codehost_id=None, created_at=now
-        )
-        organization = personal_organization(user_id, name, now)
-        audit = AuditDraft("user.create", organization.id, user_id, user_id, {}, origin.described())
-        return self.ledger.people.create_account(user, organization, audit=audit)
+            str(uuid.uuid4()), email, name, password_hash,
+            is_admin=False, avatar_url=None, codehost_id=None, created_at=self.clock(),
+        )  # fmt: skip
+        return self.add(user, origin)
+
+    def add(
+        self, user: User, origin: Origin, link: ExternalIdentity | None = None, provider: str | None = None
+    ) -> User:
+        """Store a new user with a personal organization."""
+        name, now = f"{user.name}'s organization", user.created_at
+        organization = Organization(str(uuid.uuid4()), name, f"u-{user.id}", is_personal=True, created_at=now)
+        details: JsonObject = {"provider": provider} if provider else {}
+        audit = AuditDraft("user.create", organization.id, user.id, user.id, details, origin.described())
+        return self.ledger.people.create_account(user, organization, link, audit)
 
     def check(self, email: str, password: str, origin: Origin = NOWHERE) -> User:
         user = self.ledger.people.user_by_email(email.strip())
@@ -89,12 +97,32 @@ class Accounts:
             )
         return user
 
-    def start(self, user: User, origin: Origin = NOWHERE, *, organization_id: str | None = None) -> SignedIn:
+    def start(
+        self, user: User, origin: Origin = NOWHERE, *, organization_id: str | None = None, provider: str | None = None
+    ) -> SignedIn:
         joined = self.ledger.people.memberships(user.id)
         where = next((each for each in joined if organization_id in (None, each[0].id)), None)
         if where is None:
             raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
-        return self._start_session(user, where, origin)
+        return self.start_in(where, user, origin, provider)
+
+    def start_in(
+        self,
+        where: tuple[Organization, Role],
+        user: User,
+        origin: Origin,
+        provider: str | None = None,
+        lifetime: timedelta | None = None,
+    ) -> SignedIn:
+        """Start a session; one with a lifetime ends with its first access token."""
+        organization, role = where
+        session = self.new_session(user.id, organization.id, origin, provider)
+        if lifetime is not None:
+            session = replace(session, expires_at=session.created_at + lifetime)
+        details: JsonObject = {"provider": provider or "password"}
+        audit = AuditDraft("session.start", organization.id, user.id, session.id, details, origin.described())
+        self.ledger.people.create_session(session, audit)
+        return self.signed_in(Identity(user, organization, role, session), session, lifetime)
 
     def home_of(self, user_id: str) -> str | None:
         """Return the personal organization, whose audit log covers the account."""
@@ -126,10 +154,7 @@ class Accounts:
             raise TokenReplayed(claims.user_id)
         if isinstance(session, str) or session.user_id != claims.user_id:
             raise AuthenticationRequired("The refresh token was already used or revoked.", remediation="Log in again.")
-        identity = self.ledger.people.identity(session.user_id, session.organization_id, session.id)
-        if identity is None:
-            raise AuthenticationRequired("The session has ended.")
-        return self.signed_in(identity, session)
+        return self._still_signed_in(session)
 
     def switch(
         self, session_id: str, organization_id: str, audit: AuditDraft | None = None, origin: Origin = NOWHERE
@@ -137,18 +162,25 @@ class Accounts:
         """Move a session to another organization, and rotate both tokens."""
         seen, fresh = (origin.address, origin.user_agent), _refresh_id(origin.claim_id)
         session = self.ledger.people.switch_session(session_id, organization_id, fresh, audit, seen=seen)
-        identity = self.ledger.people.identity(session.user_id, organization_id, session.id) if session else None
-        if session is None or identity is None:
+        return self._still_signed_in(session)
+
+    def _still_signed_in(self, session: Session | None) -> SignedIn:
+        signed = None if session is None else self.resumed(session)
+        if signed is None:
             raise AuthenticationRequired("The session has ended.")
-        return self.signed_in(identity, session)
+        return signed
+
+    def resumed(self, session: Session) -> SignedIn | None:
+        """Sign in to a session again; None if its user is no member of the organization any more."""
+        identity = self.ledger.people.identity(session.user_id, session.organization_id, session.id)
+        return None if identity is None else self.signed_in(identity, session)
 
     def repeat(self, session_id: str, claim_id: str) -> SignedIn | None:
         """Sign in again by the request that moved a session; None if its tokens were rotated since."""
         session = self.ledger.people.session(session_id)
         if session is None or session.refresh_id != _refresh_id(claim_id):
             return None
-        identity = self.ledger.people.identity(session.user_id, session.organization_id, session.id)
-        return None if identity is None else self.signed_in(identity, session)
+        return self.resumed(session)
 
     def recall(self, token: str) -> Principal | None:
         """Return the cached caller of a token; never blocks."""
@@ -232,14 +264,6 @@ class Accounts:
         found = self.ledger.people.caller(user_id, organization_id, None)
         return None if found is None else replace(principal_of(*found), has_public_scope=self.public_scope)
 
-    def _start_session(self, user: User, where: tuple[Organization, Role], origin: Origin) -> SignedIn:
-        organization, role = where
-        session = self.new_session(user.id, organization.id, origin)
-        details: JsonObject = {"provider": "password"}
-        audit = AuditDraft("session.start", organization.id, user.id, session.id, details, origin.described())
-        self.ledger.people.create_session(session, audit)
-        return self.signed_in(Identity(user, organization, role, session), session)
-
     def new_session(
         self, user_id: str, organization_id: str, origin: Origin = NOWHERE, provider: str | None = None
     ) -> Session:
@@ -257,12 +281,12 @@ class Accounts:
             ip_address=origin.address or None,
         )
 
-    def signed_in(self, identity: Identity, session: Session) -> SignedIn:
+    def signed_in(self, identity: Identity, session: Session, lifetime: timedelta | None = None) -> SignedIn:
         whose, ends = (session.user_id, session.organization_id, session.id), session.expires_at
-        lifetime = min(self.tokens.access_lifetime, ends - self.clock())
+        lifetime = lifetime or min(self.tokens.access_lifetime, ends - self.clock())
         return SignedIn(
             identity=identity,
-            access_token=self.tokens.access(*whose, until=ends),
+            access_token=self.tokens.access(*whose, lifetime, ends),
             refresh_token=self.tokens.refresh(*whose, session.refresh_id, ends),
             expires_in=max(0, int(lifetime.total_seconds())),
         )
@@ -270,10 +294,6 @@ class Accounts:
 
 def _refresh_id(claim_id: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, claim_id) if claim_id else uuid.uuid4())
-
-
-def personal_organization(user_id: str, name: str, now: datetime) -> Organization:
-    return Organization(str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now)
 
 
 def checked_email(email: str) -> str:

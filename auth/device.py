@@ -86,8 +86,7 @@ class Devices:
         found = self.accounts.ledger.device_logins.enter(token_hash(device_code), enter)
         if isinstance(found, str):
             return found
-        identity = self.accounts.ledger.people.identity(found.user_id, found.organization_id, found.id)
-        return "access_denied" if identity is None else self.accounts.signed_in(identity, found)
+        return self.accounts.resumed(found) or "access_denied"
 
     def _hash(self, user_code: str) -> str:
         return keyed_hash(self.accounts.tokens.secret, _PURPOSE, user_code)

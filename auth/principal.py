@@ -1,10 +1,8 @@
 """The caller of an operation, for policy checks."""
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from threading import Lock
 from typing import Literal
 
 from auth.visibility import memory_key, queue_key
@@ -83,24 +81,16 @@ class Found:
 
 
 class RecentPrincipals:
+    """Cache of callers by token, emptied when it is full."""
+
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._found: OrderedDict[str, Found] = OrderedDict()
+        self._found: dict[str, Found] = {}
 
     def get(self, token: str, version: int, now: float) -> Principal | None:
-        with self._lock:
-            found = self._found.get(token)
-            if found is None:
-                return None
-            if found.version != version or found.until <= now:
-                del self._found[token]
-                return None
-            self._found.move_to_end(token)
-            return found.principal
+        found = self._found.get(token)
+        return found.principal if found is not None and found.version == version and found.until > now else None
 
     def keep(self, token: str, found: Found) -> None:
-        with self._lock:
-            self._found[token] = found
-            self._found.move_to_end(token)
-            if len(self._found) > MOST:
-                self._found.popitem(last=False)
+        if len(self._found) >= MOST:
+            self._found.clear()
+        self._found[token] = found

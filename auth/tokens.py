@@ -46,14 +46,14 @@ class Tokens:
         lifetime: timedelta | None = None,
         until: datetime | None = None,
     ) -> str:
-        subject = (user_id, organization_id, session_id)
-        return self._sign("access", subject, lifetime or self.access_lifetime, until, {})
+        claims = {"typ": "access", "sub": user_id, "org": organization_id, "sid": session_id}
+        return self._sign(claims, lifetime or self.access_lifetime, until)
 
     def refresh(
         self, user_id: str, organization_id: str, session_id: str, token_id: str, until: datetime | None = None
     ) -> str:
-        subject = (user_id, organization_id, session_id)
-        return self._sign("refresh", subject, self.refresh_lifetime, until, {"jti": token_id})
+        claims = {"typ": "refresh", "sub": user_id, "org": organization_id, "sid": session_id, "jti": token_id}
+        return self._sign(claims, self.refresh_lifetime, until)
 
     def seconds_left(self, token: str) -> int:
         """Return the seconds until expiry, without checking the signature."""
@@ -62,29 +62,13 @@ class Tokens:
         ends = jwt.decode(token, options={"verify_signature": False})["exp"]
         return max(0, int(ends) - int(self.clock().timestamp()))
 
-    def _sign(
-        self,
-        kind: TokenType,
-        subject: tuple[str, str, str],
-        lifetime: timedelta,
-        until: datetime | None,
-        more: dict[str, str],
-    ) -> str:
-        now = self.clock()
-        ends = now + lifetime if until is None else min(now + lifetime, until)
-        user_id, organization_id, session_id = subject
-        claims: dict[str, object] = {
-            "sub": user_id,
-            "org": organization_id,
-            "sid": session_id,
-            "typ": kind,
-            "iat": int(now.timestamp()),
-            "exp": int(ends.timestamp()),
-            **more,
-        }
+    def _sign(self, claims: dict[str, str], lifetime: timedelta, until: datetime | None) -> str:
         import jwt  # noqa: PLC0415 - it brings in cryptography, which takes longer than opening a ledger
 
-        return jwt.encode(claims, self.secret, algorithm=self.algorithm)
+        now = self.clock()
+        ends = min(now + lifetime, until or now + lifetime)
+        times = {"iat": int(now.timestamp()), "exp": int(ends.timestamp())}
+        return jwt.encode({**claims, **times}, self.secret, algorithm=self.algorithm)
 
     def read(self, token: str, kind: TokenType) -> Claims:
         import jwt  # noqa: PLC0415 - as above

@@ -1,12 +1,9 @@
 """`/api/logs/stream`: log entries of an organization for its owners, as they are written."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 
-import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from pydantic import ValidationError
 from starlette.types import Scope
 from starlette.websockets import WebSocket
@@ -14,37 +11,16 @@ from starlette.websockets import WebSocket
 from auth.policy import require_whole
 from auth.principal import Principal
 from rest_bridge.query_strings import Coercion, read_query
-from rest_bridge.websocket import POLICY_VIOLATION, TRY_AGAIN_LATER, EventSocket, Listener, close
+from rest_bridge.websocket import POLICY_VIOLATION, EventSocket, Listener, close
 from stores.errors import EngrainError
-from stores.records import JsonObject
+from stores.records import ORGANIZATION, JsonObject
 from tools.frame.execute import require_rights
 from tools.frame.parsing import refusal
-from tools.runtime.events import Event, Subscription
+from tools.runtime.events import Event
 from tools.runtime.logs import OPERATION, LogFilter
 
-BUFFER = 256
-"""Entries that wait for a client; one that falls further behind is cut off."""
 LOG = "log"
-_FILTER = Coercion(LogFilter.model_json_schema())
-
-
-def offering(entries: MemoryObjectSendStream[JsonObject]) -> Callable[[JsonObject], None]:
-    """Return a function that adds an entry from any thread, and closes the stream once it is full."""
-    loop = asyncio.get_running_loop()
-
-    def put(entry: JsonObject) -> None:
-        try:
-            entries.send_nowait(entry)
-        except anyio.WouldBlock:
-            entries.close()
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            return
-
-    def offer(entry: JsonObject) -> None:
-        with suppress(RuntimeError):  # The loop has ended; nobody listens any more.
-            loop.call_soon_threadsafe(put, entry)
-
-    return offer
+_FILTER = Coercion(LogFilter)
 
 
 class LogSocket(EventSocket):
@@ -63,38 +39,28 @@ class LogSocket(EventSocket):
             wanted = LogFilter.model_validate(given)
         except ValidationError as error:
             raise refusal(error.errors(include_url=False), LogFilter, "query") from None
-        entries, tail = anyio.create_memory_object_stream[JsonObject](BUFFER)
-        with entries, tail, self.app.logs.telling(principal.organization_id, offering(entries)):
-            async with self.app.events.subscribe(principal) as subscription:
-                await LogListener(self, socket, subscription, tail, wanted).run()
+        loop = asyncio.get_running_loop()
+        async with self.app.events.subscribe(principal) as subscription:
+
+            def offer(entry: JsonObject) -> None:
+                if wanted.wants(entry):
+                    event = Event(LOG, entry, datetime.fromisoformat(str(entry["timestamp"])))
+                    with suppress(RuntimeError):  # The loop has ended; nobody listens any more.
+                        loop.call_soon_threadsafe(subscription.offer, event, ORGANIZATION)
+
+            with self.app.logs.telling(principal.organization_id, offer):
+                await LogListener(self, socket, subscription).run()
 
 
 class LogListener(Listener):
-    """One open log socket; its subscription to events only reports changed rights."""
-
-    def __init__(
-        self, endpoint: LogSocket, socket: WebSocket, subscription: Subscription,
-        tail: MemoryObjectReceiveStream[JsonObject], wanted: LogFilter,
-    ) -> None:  # fmt: skip
-        super().__init__(endpoint, socket, subscription)
-        self.tail = tail
-        self.wanted = wanted
-
-    def parts(self) -> tuple[Callable[[], Awaitable[None]], ...]:
-        return *super().parts(), self.watch
+    """One open log socket; the events of its subscription only report changed rights."""
 
     async def tell(self) -> None:
-        async for entry in self.tail:
+        async for event in self.subscription:
             if not await self.still_allowed():
                 return
-            if self.wanted.wants(entry) and self.is_wanted(LOG):
-                await self.send_event(Event(LOG, entry, datetime.fromisoformat(str(entry["timestamp"]))))
-        await close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
-
-    async def watch(self) -> None:
-        async for _ in self.subscription:
-            if not await self.still_allowed():
-                return
+            if event.name == LOG and self.is_wanted(LOG):
+                await self.send(event.name, event.data, event.timestamp)
         await self.end()
 
     async def renewed(self) -> bool:

@@ -18,6 +18,7 @@ from rest_bridge.bodies import FORM
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from tools.frame.operation import ACCESS_COOKIE, Download, Operation, Redirect, Route
+from tools.frame.tool_schemas import rebuilt
 from tools.records.project_names import FIELDS
 from tools.runtime.threads import in_thread
 
@@ -139,7 +140,11 @@ def _schemas(operations: Sequence[Operation]) -> tuple[Models, dict[str, Schema]
     if clashing := [name for name in definitions if "__" in name]:
         # pydantic keeps models of one name apart by their modules' paths; readers of the document could not.
         raise ValueError(f"different models have one name: {', '.join(sorted(clashing))}")
-    return models, {name: without_titles(schema) for name, schema in definitions.items()}
+    return models, {name: rebuilt(schema, _without_title) for name, schema in definitions.items()}
+
+
+def _without_title(schema: Schema) -> Schema:
+    return {key: value for key, value in schema.items() if key != "title"}
 
 
 def _operation(operation: Operation, route: Route, models: Models, schemas: dict[str, Schema]) -> Schema:
@@ -255,12 +260,7 @@ def error_response(status: int) -> Schema:
 
 
 def json_response(description: str, schema: Schema) -> Schema:
-    return {
-        "description": description,
-        "headers": _STAMPS,
-        "content": {"application/json": {"schema": without_titles(schema)}},
-    }
-
+    return {"description": description, "headers": _STAMPS, "content": {"application/json": {"schema": schema}}}
 
 class Document:
     """Serves a document that is made on the first request."""
@@ -292,22 +292,3 @@ def render_page(document: Mapping[str, Any]) -> str:
         "viewer can show.</p>"
         f"<table><tr><th>Method</th><th>Path</th><th>Operation</th></tr>{rows}</table></body></html>"
     )
-
-
-_NAMED = ("properties", "$defs", "patternProperties", "dependentSchemas")
-"""Keywords whose keys are names that somebody chose, not keywords."""
-_VALUES = ("default", "const", "enum", "examples")
-
-
-def without_titles(schema: Any) -> Any:
-    if isinstance(schema, list):
-        return [without_titles(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: without_titles(field) for name, field in value.items()}
-        if key in _NAMED
-        else (value if key in _VALUES else without_titles(value))
-        for key, value in schema.items()
-        if key != "title"
-    }

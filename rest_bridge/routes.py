@@ -134,7 +134,7 @@ class Endpoint:
         self.route = route
         self.trusted_origins = app.settings.cors_origins
         self.placement = Placement.of(operation, route)
-        self.coercion = Coercion(operation.request.model_json_schema())
+        self.coercion = Coercion(operation.request)
         self.redirects = issubclass(operation.result, Redirect)
         pages = operation.name.startswith("list_") or "limit" in operation.request.model_fields
         self.names_ignored = pages and operation.scope == "read"

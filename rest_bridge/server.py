@@ -13,6 +13,7 @@ from http import HTTPStatus
 import structlog
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.loops.auto import auto_loop_factory
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
@@ -151,16 +152,8 @@ def serve(settings: Settings, on_listening: Listening | None = None) -> None:
     listener = bind(settings.host, settings.port)
     # 0 was a wish: invitations say under which port they are accepted.
     settings = settings.model_copy(update={"port": listener.getsockname()[1]})
-    with listener, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with listener, asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         runner.run(_serve(settings, listener, on_listening))
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop  # noqa: PLC0415 - absent on Windows
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 async def _serve(settings: Settings, listener: socket.socket, on_listening: Listening | None) -> None:

@@ -15,7 +15,7 @@ from auth.principal import Principal
 from rest_bridge.authentication import Authenticate, presented, require_principal
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, Unavailable
 from tools.app import App
-from tools.runtime.events import Event, Subscription
+from tools.runtime.events import Subscription
 
 EVENT_NAMES = (
     "entity_created",
@@ -45,11 +45,6 @@ EVENT_NAMES = (
     "job_cancelled",
 )
 """Topics that the interface names. Not all of them happen here; subscribing to one that does not is no error."""
-
-
-def frame(name: str, data: Mapping[str, Any], at: datetime) -> str:
-    """Make the text frame of an event; `at` is aware."""
-    return to_json({"event": name, "data": data, "timestamp": at.isoformat()}).decode()
 
 
 POLICY_VIOLATION = 1008
@@ -100,12 +95,8 @@ class Listener:
 
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
-            for serve in self.parts():
+            for serve in (self.hear, self.tell, self.beat):
                 tasks.start_soon(self._until_over, serve, tasks.cancel_scope)
-
-    def parts(self) -> tuple[Callable[[], Awaitable[None]], ...]:
-        """Return the tasks of a socket; the first to end cancels the others."""
-        return self.hear, self.tell, self.beat
 
     async def _until_over(self, serve: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
         # A send on a socket that the peer has left raises either of these, by who noticed first.
@@ -140,7 +131,7 @@ class Listener:
     async def tell(self) -> None:
         async for event in self.subscription:
             if self.is_wanted(event.name):
-                await self.send_event(event)
+                await self.send(event.name, event.data, event.timestamp)
         await self.end()
 
     def is_wanted(self, name: str) -> bool:
@@ -181,15 +172,10 @@ class Listener:
             return True
         return True
 
-    async def send_event(self, event: Event) -> None:
-        await self._send(frame(event.name, event.data, event.timestamp))
-
-    async def send(self, name: str, data: Mapping[str, Any]) -> None:
-        await self._send(frame(name, data, self.endpoint.app.clock()))
-
-    async def _send(self, text: str) -> None:
+    async def send(self, name: str, data: Mapping[str, Any], at: datetime | None = None) -> None:
+        shown = {"event": name, "data": data, "timestamp": (at or self.endpoint.app.clock()).isoformat()}
         async with self.sending:
-            await self.socket.send_text(text)
+            await self.socket.send_text(to_json(shown).decode())
 
 
 async def close(socket: WebSocket, code: int, reason: str) -> None:

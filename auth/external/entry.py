@@ -1,16 +1,16 @@
 """Sign-in by a provider: find, link or create the account."""
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from auth.accounts import Accounts, SignedIn, personal_organization
+from auth.accounts import Accounts, SignedIn
 from auth.external.provider import OidcProvider
 from auth.external.vouched import Vouched
 from auth.origin import Origin
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, Unavailable
 from stores.ledger import AuditDraft
-from stores.records import ExternalIdentity, Identity, JsonObject, Member, Organization, Role, Session, User
+from stores.records import ExternalIdentity, JsonObject, Member, Organization, Role, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,7 @@ class Entrance:
 
     def by_codehost(self, person: Vouched, *, signup_enabled: bool) -> SignedIn:
         user = self._user(person, may_create=signup_enabled)
-        memberships = self.accounts.ledger.people.memberships(user.id)
-        if not memberships:
-            raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
-        session = self._start(user, memberships[0][0])
-        return self.accounts.signed_in(Identity(user, *memberships[0], session), session)
+        return self.accounts.start(user, self.origin, provider=self.provider)
 
     def by_oidc(self, provider: OidcProvider, person: Vouched, role: Role) -> tuple[SignedIn, Role | None]:
         """Sign in with the claimed role for `session_minutes`; return the role before, too."""
@@ -37,10 +33,7 @@ class Entrance:
         audit = self._audit("member.claim_role", organization.id, user.id, user.id, details)
         before = self.accounts.ledger.people.put_member(user.id, organization.id, role, audit)
         lifetime = timedelta(minutes=provider.session_minutes)
-        session = self._start(user, organization, lifetime)
-        signed = self.accounts.signed_in(Identity(user, organization, role, session), session)
-        token = self.accounts.tokens.access(user.id, organization.id, session.id, lifetime, session.expires_at)
-        return replace(signed, access_token=token, expires_in=int(lifetime.total_seconds())), before
+        return self.accounts.start_in((organization, role), user, self.origin, self.provider, lifetime), before
 
     def dismiss(self, provider: OidcProvider, person: Vouched) -> tuple[Member, Organization] | None:
         """End the membership of a person without a claimed role."""
@@ -109,19 +102,8 @@ class Entrance:
             created_at=now,
             email_verified_at=now if person.email_verified else None,
         )
-        personal = personal_organization(user_id, name, now)
         link = ExternalIdentity(person.link_provider, person.subject, user_id, email, now)
-        audit = self._audit("user.create", personal.id, user_id, user_id, {"provider": self.provider})
-        return self.accounts.ledger.people.create_account(user, personal, link, audit)
-
-    def _start(self, user: User, organization: Organization, lifetime: timedelta | None = None) -> Session:
-        session = self.accounts.new_session(user.id, organization.id, self.origin, self.provider)
-        if lifetime is not None:
-            session = replace(session, expires_at=session.created_at + lifetime)
-        details: JsonObject = {"provider": self.provider}
-        audit = self._audit("session.start", organization.id, user.id, session.id, details)
-        self.accounts.ledger.people.create_session(session, audit)
-        return session
+        return self.accounts.add(user, self.origin, link, self.provider)
 
     def _audit(
         self, action: str, organization_id: str | None, actor_id: str, resource: str, details: JsonObject

@@ -30,16 +30,6 @@ class UnknownKey(Exception):
     """No key of the set signed the token."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    issuer: str
-    client_id: str
-    nonce: str
-    access_token: str | None
-    now: float
-    """Seconds since 1970."""
-
-
 def key_set(document: Mapping[str, Any]) -> "KeySet | None":
     """Read the signature keys of a JWKS document; None if there are none."""
     from joserfc.errors import JoseError  # noqa: PLC0415 - half a second that only servers with a provider need
@@ -55,8 +45,10 @@ def key_set(document: Mapping[str, Any]) -> "KeySet | None":
     return KeySet(keys) if keys else None
 
 
-def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
+def verified(token: str, keys: "KeySet", issuer: str, asked: Mapping[str, str | None], now: float) -> dict[str, Any]:
     """Return the claims of an ID token (OpenID Connect Core, section 3.1.3.7).
+
+    `asked` holds client_id, nonce and access_token, `now` seconds since 1970.
 
     Raises:
         UnknownKey: None of the keys signed it.
@@ -67,13 +59,12 @@ def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
     try:
         decoded = jwt.decode(token, keys, algorithms=ALGORITHMS)
         options = {
-            "iss": {"essential": True, "value": expected.issuer},
-            "aud": {"essential": True, "value": expected.client_id},
-            "nonce": {"essential": True, "value": expected.nonce},
+            "iss": {"essential": True, "value": issuer},
+            "aud": {"essential": True, "value": asked["client_id"]},
+            "nonce": {"essential": True, "value": asked["nonce"]},
         }
-        asked = {"client_id": expected.client_id, "nonce": expected.nonce, "access_token": expected.access_token}
         claims = CodeIDToken(decoded.claims, decoded.header, options, asked)
-        claims.validate(int(expected.now), LEEWAY_S)
+        claims.validate(int(now), LEEWAY_S)
     except (errors.InvalidKeyIdError, errors.BadSignatureError, errors.InvalidKeyTypeError) as error:
         raise UnknownKey from error
     except (errors.JoseError, ValueError, TypeError, KeyError) as error:
@@ -146,10 +137,8 @@ class OidcClient:
                     word="oidc_claims_missing",
                     remediation="Ask the operator to let the provider issue ID tokens to this client.",
                 )
-            expected = Expected(
-                self.provider.issuer, self.provider.client_id, attempt.nonce, access_token, self._clock().timestamp()
-            )
-            claims = await self._verified(exchange, published, id_token, expected)
+            asked = {"client_id": self.provider.client_id, "nonce": attempt.nonce, "access_token": access_token}
+            claims = await self._verified(exchange, published, id_token, asked)
             if wanted - claims.keys() and published.userinfo_url and access_token:
                 return await _completed(exchange, published.userinfo_url, access_token, claims)
             return claims
@@ -186,14 +175,15 @@ class OidcClient:
         return known
 
     async def _verified(
-        self, exchange: Exchange, published: Published, token: str, expected: Expected
+        self, exchange: Exchange, published: Published, token: str, asked: Mapping[str, str | None]
     ) -> dict[str, Any]:
+        rest = self.provider.issuer, asked, self._clock().timestamp()
         if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
             with suppress(UnknownKey):
-                return await run_sync(verified, token, self._keys[0], expected)
+                return await run_sync(verified, token, self._keys[0], *rest)
         keys = await self._read_keys(exchange, published)
         try:
-            return await run_sync(verified, token, keys, expected)
+            return await run_sync(verified, token, keys, *rest)
         except UnknownKey:
             raise refused("it is signed by none of the keys that the provider publishes") from None
 

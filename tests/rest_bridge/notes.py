@@ -38,9 +38,8 @@ class PatchRequest(Request):
 
 class ListRequest(Request):
     page: int = Field(1, ge=1, description="Page, from 1.")
-    tags: list[str] = Field([], max_length=5, description="With all of these.")
+    tag: str | None = Field(None, description="Only with this one.")
     starred: bool | None = Field(None, description="Only with, or without stars.")
-    least: float | None = Field(None, ge=0, description="At least so many stars.")
 
 
 class TextRequest(Request):

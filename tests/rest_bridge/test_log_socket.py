@@ -4,12 +4,10 @@ import threading
 from functools import partial
 from typing import Any
 
-import anyio
 import pytest
 from websockets.asyncio.client import ClientConnection
 
-from rest_bridge.log_socket import BUFFER, LogSocket, offering
-from stores.records import JsonObject
+from rest_bridge.log_socket import LogSocket
 from tests.rest_bridge.harness import Person, joined, sign_up
 from tests.rest_bridge.test_websocket import answer, closing, listening_to, received
 from tests.rest_bridge.test_websocket import served as serving_events
@@ -101,13 +99,3 @@ async def test_topics_are_those_of_the_log(app: App, ada: Person) -> None:
         assert frame["data"] == {"topics": ["log"]}
         write(app, ada, "heard")
         assert (await received(socket))["data"]["event"] == "heard"
-
-
-async def test_what_nobody_reads_does_not_pile_up() -> None:
-    entries, tail = anyio.create_memory_object_stream[JsonObject](BUFFER)
-    with entries, tail, anyio.fail_after(5):
-        offer = offering(entries)
-        for number in range(BUFFER * 3):
-            offer({"event": str(number)})
-        found = [entry["event"] async for entry in tail]
-    assert found == [str(number) for number in range(BUFFER)]

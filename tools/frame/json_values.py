@@ -1,12 +1,9 @@
 """JSON values of clients and of the stores."""
 
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
-from pydantic_core.core_schema import any_schema
+from pydantic import JsonValue, WithJsonSchema
 
 from stores.records import JsonObject
 
@@ -22,16 +19,8 @@ def without_none(given: Mapping[str, T | None]) -> dict[str, T]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-class _Known:
-    """Skips the validation of JSON from our own stores."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        return any_schema()
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"type": "object", "additionalProperties": True}
-
-
-StoredJson = Annotated[JsonObject, _Known]
+if TYPE_CHECKING:
+    StoredJson = JsonObject
+else:
+    # JSON of our own stores needs no validation.
+    StoredJson = Annotated[Any, WithJsonSchema({"type": "object", "additionalProperties": True})]

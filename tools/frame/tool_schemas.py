@@ -1,6 +1,6 @@
 """JSON Schemas of tools, shortened to save tokens."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,11 +10,11 @@ from tools.frame.arguments import names_for_agents
 
 Schema = dict[str, Any]
 
-_NAMED = ("properties", "$defs", "patternProperties")
+_NAMED = ("properties", "$defs", "patternProperties", "dependentSchemas")
 """Keywords whose keys are names of fields or definitions."""
 _LITERAL = ("default", "const", "enum", "examples", "required")
 """Keywords whose values are not schemas."""
-_LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "pattern")
+_UNWANTED = ("title", "minLength", "maxLength", "minItems", "maxItems", "pattern")
 _LONG = 20
 """Longer enumerations are stated once, by the argument that takes a single value."""
 _EVIDENT: tuple[tuple[str, Any], ...] = (("minimum", 0), ("minimum", 1), ("default", []))
@@ -29,7 +29,7 @@ def input_schema(
     defaults: Mapping[str, Any] = _NOTHING,
 ) -> Schema:
     """Make the schema of a tool's arguments by their names for agents, without null for optional ones."""
-    schema = _plain(model.model_json_schema(mode="validation"), ("title", *_LENGTHS))
+    schema = rebuilt(model.model_json_schema(mode="validation"), _shortened)
     properties = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
     if silent := [name for name, field in properties.items() if not field.get("description")]:
         raise ValueError(f"{model.__name__} has arguments without a description: {', '.join(silent)}")
@@ -45,24 +45,38 @@ def input_schema(
     found: Schema = {"type": "object", "properties": shown, "additionalProperties": False}
     if required := [names.get(name, name) for name in schema.get("required", ()) if name in properties]:
         found["required"] = required
-    return dict(_inlined(found, schema.get("$defs", {})))
+    definitions = schema.get("$defs", {})
+
+    def inlined(node: Schema) -> Schema:
+        if reference := node.pop("$ref", None):
+            node = rebuilt({**definitions[reference.rpartition("/")[2]], **node}, inlined)
+        if node.get("additionalProperties") in ({}, True) and node.get("type") == "object":
+            # The default of an object.
+            del node["additionalProperties"]
+        return node
+
+    return dict(rebuilt(found, inlined))
 
 
-def _plain(schema: Any, unwanted: tuple[str, ...]) -> Any:
+def rebuilt(schema: Any, change: Callable[[Schema], Schema]) -> Any:
+    """Copy a JSON schema; `change` gets a copy of each schema in it, the inner ones first, and returns what stays."""
     if isinstance(schema, list):
-        return [_plain(item, unwanted) for item in schema]
+        return [rebuilt(item, change) for item in schema]
     if not isinstance(schema, dict):
         return schema
     found: Schema = {}
     for key, value in schema.items():
         if key in _NAMED:
-            found[key] = {name: _plain(field, unwanted) for name, field in value.items()}
-        elif (key, value) in _EVIDENT or key in unwanted:
-            continue
-        elif key == "items" and len(value.get("enum", ())) > _LONG:
-            found[key] = {"type": "string"}
+            found[key] = {name: rebuilt(field, change) for name, field in value.items()}
         else:
-            found[key] = value if key in _LITERAL else _plain(value, unwanted)
+            found[key] = value if key in _LITERAL else rebuilt(value, change)
+    return change(found)
+
+
+def _shortened(schema: Schema) -> Schema:
+    found = {key: value for key, value in schema.items() if key not in _UNWANTED and (key, value) not in _EVIDENT}
+    if len(schema.get("items", {}).get("enum", ())) > _LONG:
+        found["items"] = {"type": "string"}
     return _folded(found)
 
 
@@ -73,18 +87,3 @@ def _folded(schema: Schema) -> Schema:
     rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
     others = [option for option in options if option != _NULL]
     return {**others[0], **rest} if len(others) == 1 else {**rest, "anyOf": others}
-
-
-def _inlined(node: Any, definitions: Mapping[str, Schema]) -> Any:
-    if isinstance(node, list):
-        return [_inlined(item, definitions) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if reference := node.get("$ref"):
-        rest = {key: value for key, value in node.items() if key != "$ref"}
-        return _inlined({**definitions[reference.rpartition("/")[2]], **rest}, definitions)
-    found = {key: _inlined(value, definitions) for key, value in node.items()}
-    if found.get("additionalProperties") in ({}, True) and found.get("type") == "object":
-        # The default of an object.
-        del found["additionalProperties"]
-    return found

@@ -8,12 +8,10 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from stores.records import JsonObject, ReviewState
 from tools.frame.operation import Request, Result
 from tools.governance.lifecycle import RULES, CorrectionAction, Flag, Lifecycle, LifecycleState
-from tools.records.entity_models import MutationReceipt
+from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.memory_models import SourceId
 
 REVISED_LIMIT = 1_048_576
-
-OtherId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
 class InspectedRequest(Request):
@@ -37,8 +35,8 @@ class CorrectionRequest(InspectedRequest):
 
     action: Annotated[CorrectionAction, BeforeValidator(_unaliased)] = Field(description="What is done to it.")
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = Field(None, description="Why; it is kept.")
-    replacement_source_id: OtherId | None = Field(None, description="For `supersede`: the memory that holds now.")
-    duplicate_of_source_id: OtherId | None = Field(None, description="For `mark_duplicate`: the memory that stays.")
+    replacement_source_id: EntityId | None = Field(None, description="For `supersede`: the memory that holds now.")
+    duplicate_of_source_id: EntityId | None = Field(None, description="For `mark_duplicate`: the memory that stays.")
     revised_content: Annotated[str, StringConstraints(max_length=REVISED_LIMIT)] | None = Field(
         None, description="For `revise`: the words that hold from now on."
     )

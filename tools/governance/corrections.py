@@ -51,9 +51,9 @@ class Corrected:
         return [each for each in self.effects if may_see(caller, each.before)]
 
 
-async def preview_correction(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
+def preview_correction(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
     """Tell what a correction of a raw memory would change, and whether it is allowed. Nothing changes."""
-    return _view(app, call, request, await in_thread(_correct, app, call, request, preview=True), applied=False)
+    return _view(app, call, request, _correct(app, call, request, preview=True), applied=False)
 
 
 async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:

@@ -21,7 +21,7 @@ from tools.governance.derived import resting_on
 from tools.governance.lifecycle import RULES, CorrectionAction, Flag, Lifecycle, LifecycleState, Step, is_withheld
 from tools.governance.memory_audit import MemoryEvent, event_view
 from tools.memory.spaces import INSUFFICIENT
-from tools.runtime.threads import in_thread
+from tools.records.memory_models import memory_fields
 
 EVENTS = 20
 INSPECT = "memory.inspect"
@@ -119,15 +119,11 @@ class InspectedMemory(Result):
     available_actions: list[AvailableAction]
 
 
-async def inspect_memory(app: App, call: Call, request: InspectedRequest) -> InspectedMemory:
+def inspect_memory(app: App, call: Call, request: InspectedRequest) -> InspectedMemory:
     """Show all that is known of a raw memory: words, lifecycle, what rests on it, its audit trail, and its corrections.
 
     Withheld memories are shown, too; unreadable ones do not exist.
     """
-    return await in_thread(_inspect, app, call, request)
-
-
-def _inspect(app: App, call: Call, request: InspectedRequest) -> InspectedMemory:
     caller = call.caller
     home = app.accounts.home_of(caller.user_id)
     with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
@@ -174,9 +170,7 @@ def _view(
     findings = (capture.candidate or {}).get("reflection_findings")
     return InspectedMemory.of(
         entity,
-        source_id=capture.source_id,
-        agent_id=capture.agent_id,
-        review_state=capture.review_state,
+        **memory_fields(memory, policy_reason=reason),
         visibility=MemoryVisibility.of(
             entity,
             content_visible=True,
@@ -196,20 +190,13 @@ def _view(
             audit_event_ids=promoted,
         ),
         share_state=ShareState(state="shared" if shared else "none", audit_event_ids=shared),
-        title=entity.name,
-        raw_content=entity.content,
         content_redacted="redacted" in flags,
         raw_content_length=len(entity.content),
-        tags=list(entity.tags),
-        provenance=capture.provenance,
-        capture_surface=capture.capture_surface,
-        captured_at=capture.captured_at,
         freshness_timestamps={
             "captured_at": capture.captured_at, "created_at": entity.created_at, "updated_at": entity.updated_at,
         },
         transform_versions={each.id: each.revision for each in (entity, *derived)},
         policy_allowed=True,
-        policy_reason=reason,
         policy_metadata={"memory_scope": entity.memory_scope, "scope_key": entity.scope_key},
         derived_ids=[each.id for each in records],
         derived_types=sorted({each.record_type for each in records}),

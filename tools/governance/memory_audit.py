@@ -14,7 +14,6 @@ from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Filters, Operation, Result, Route
 from tools.memory.spaces import INSUFFICIENT
 from tools.records.entity_models import EntityId
-from tools.runtime.threads import in_thread
 
 PREFIX = "memory."
 SHOWN_IDS = 100
@@ -65,7 +64,7 @@ class MemoryEvents(Result):
     limit: int
 
 
-async def memory_audit(app: App, call: Call, request: MemoryAuditRequest) -> MemoryEvents:
+def memory_audit(app: App, call: Call, request: MemoryAuditRequest) -> MemoryEvents:
     """List what was done with the memories of the organization, newest first.
 
     Private memories are not among them: what a user does with its own stands in its personal organization.
@@ -89,8 +88,8 @@ async def memory_audit(app: App, call: Call, request: MemoryAuditRequest) -> Mem
         allowed=request.policy_allowed,
         limit=request.limit,
     )
-    found = await in_thread(app.ledger.audit.entries, query)
-    return MemoryEvents(events=[event_view(each) for each in found], limit=request.limit)
+    events = [event_view(each) for each in app.ledger.audit.entries(query)]
+    return MemoryEvents(events=events, limit=request.limit)
 
 
 def event_view(entry: AuditEntry) -> MemoryEvent:

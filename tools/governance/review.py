@@ -8,7 +8,6 @@ from pydantic import Field, StringConstraints
 
 from auth.memory_policy import may_read_memory
 from auth.policy import ADMINS, may_read
-from auth.principal import Principal
 from auth.visibility import diary_key, memory_key, private_key, withheld_key
 from stores.errors import Forbidden, NotFound, ValidationFailed
 from stores.ledger import CANDIDATE, CaptureQuery, Transaction
@@ -93,13 +92,9 @@ class Decided(Result):
     entity_id: str | None = Field(None, description="The record that was made of a proposal.")
 
 
-async def list_review(app: App, call: Call, request: ListReviewRequest) -> ReviewQueue:
+def list_review(app: App, call: Call, request: ListReviewRequest) -> ReviewQueue:
     """List what waits for a decision: proposals, memories that were marked as wrong or old, and found credentials."""
-    return await in_thread(_queue, app, call.caller, request)
-
-
-def _queue(app: App, caller: Principal, request: ListReviewRequest) -> ReviewQueue:
-    items, total = [], 0
+    caller, items, total = call.caller, list[ReviewItem](), 0
     mine = {memory_key(private_key(caller.user_id)), diary_key(caller.user_id)}
     keys = caller.memories if caller.role in ADMINS else caller.memories & mine
     wanted: dict[ItemKind, CaptureQuery] = {

@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.memory_policy import COUNTED, WRITE_REASON, MemoryScopeRequest, may_read_memory, writable_memory
 from auth.policy import ADMINS, MemoryDenied, MemoryScope, Visibility
 from auth.principal import Principal
-from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound
+from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.ledger import Transaction
 from stores.records import JsonObject, RawMemory
 from tools.app import App
@@ -22,7 +22,6 @@ from tools.records.memory_models import RawMemoryFields
 from tools.records.receipts import capture_receipt
 from tools.records.rejected import scope_of_words
 from tools.reflecting.promotion_policy import InputScope
-from tools.runtime.threads import in_thread
 
 SURFACE = "share"
 SOURCES = 100
@@ -105,8 +104,6 @@ class _Judged:
     denials: dict[str, str] = field(default_factory=dict)
     missing: Sequence[str] = ()
     hidden: int = 0
-    copies: Mapping[str, str] = field(default_factory=dict)
-    """Id of the copy of each source."""
 
     @property
     def is_away(self) -> bool:
@@ -117,44 +114,31 @@ class _Judged:
         return self.target_reason if self.place is None else next(iter(self.denials.values()), None)
 
 
-async def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
+def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
     """List which raw memories would be shared with whom, and what stands against it. Nothing changes."""
-
-    def look() -> _Judged:
-        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
-            judged = _judged(app, tx, call.caller, request)
-            _audit(app, call, tx, PREVIEW, judged)
-        return judged
-
-    return _preview(await in_thread(look))
+    with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
+        judged = _judged(app, tx, call.caller, request)
+        _audit(app, call, tx, PREVIEW, judged, {})
+    return _preview(judged)
 
 
-async def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
+def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
     """Share raw memories with the readers of another scope: each gets a copy there, or none does.
 
     Corrections reach copies. Authors share their own; owners and admins what they may read.
     """
-
-    def write() -> tuple[_Judged, list[SharedMemory], list[str]]:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            judged = _judged(app, tx, caller, request)
-            place, recipient = judged.place, judged.recipient
-            if place is None or judged.refusal is not None:
-                return judged, [], _audit(app, call, tx, APPLY, judged)
-            there = tx.in_organization(recipient.organization_id)
-            promotions = [_copied(there, recipient, request, place, each) for each in judged.sources]
-            done = replace(judged, copies={each.source_id: each.promoted_id for each in promotions})
-            return done, promotions, _audit(app, call, tx, APPLY, done)
-
-    judged, promotions, events = await in_thread(write)
+    caller, promotions = call.caller, list[SharedMemory]()
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        judged = _judged(app, tx, caller, request)
+        if judged.place is not None and judged.refusal is None:
+            there = tx.in_organization(judged.recipient.organization_id)
+            promotions = [_copied(there, judged.recipient, request, judged.place, each) for each in judged.sources]
+        events = _audit(app, call, tx, APPLY, judged, {each.source_id: each.promoted_id for each in promotions})
     preview, promoted = _preview(judged), [each.promoted_id for each in promotions]
-    return Shared(
+    return Shared.of(
+        preview,
         applied=preview.allowed,
         reason="shared" if preview.allowed else preview.reason,
-        target_scope=request.target_scope,
-        target_scope_key=preview.target_scope_key,
-        source_ids=preview.source_ids,
         promoted_ids=promoted,
         audit_event_ids=events,
         preview=preview,
@@ -203,11 +187,7 @@ def _target(recipient: Principal, request: ShareRequest) -> tuple[Visibility | N
         wanted = MemoryScopeRequest(request.target_scope, request.target_scope_key, request.project_id)
         return writable_memory(recipient, wanted), WRITE_REASON
     except (MemoryDenied, Forbidden, InvalidRequest, NotFound) as error:
-        return None, _word(error)
-
-
-def _word(error: EngrainError) -> str:
-    return getattr(error, "word", None) or error.code
+        return None, error.word or error.code
 
 
 def _denial(there: Transaction, caller: Principal, memory: RawMemory, place: Visibility | None) -> str | None:
@@ -246,11 +226,11 @@ def _copied(
     return SharedMemory(source_id=entity.id, promoted_id=copy.entity.id, reason="shared")
 
 
-def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged) -> list[str]:
+def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged, copies: Mapping[str, str]) -> list[str]:
     home = app.accounts.home_of(call.caller.user_id)
     found = []
     for memory in (*judged.sources, *judged.denied):
-        entity, made = memory.entity, judged.copies.get(memory.entity.id)
+        entity, made = memory.entity, copies.get(memory.entity.id)
         details: JsonObject = {
             "memory_scope": entity.memory_scope,
             "target_scope": judged.request.target_scope,

@@ -269,26 +269,15 @@ def _destination(app: App, request: OidcRequest) -> str:
     return wanted if request.redirect else other
 
 
-def _entry(run: Run, errors: frozenset[int] = frozenset(), rate: str | None = RATE) -> Operation:
-    path = f"/api/auth/oidc/{{provider}}/{run.__name__.removeprefix('oidc_')}"
-    route = Route("GET", path, status=302, tag="account", rate=rate, errors=errors | {400, 502})
+def _entry(run: Run, path: str, *errors: int, rate: str | None = RATE) -> Operation:
+    route = Route("GET", f"/api/auth/{path}", status=302, tag="account", rate=rate, errors=(400, *errors, 502))
     return Operation(run, roles=None, route=route)
 
 
 OPERATIONS = (
-    Operation(
-        codehost_login,
-        roles=None,
-        route=Route("GET", "/api/auth/codehost", status=302, tag="account", rate=RATE, errors=(400, 404, 502)),
-    ),
-    Operation(
-        codehost_callback,
-        roles=None,
-        route=Route(
-            "GET", "/api/auth/codehost/callback", status=302, tag="account", errors=(400, 401, 403, 404, 409, 502)
-        ),
-    ),
-    _entry(oidc_login),
-    _entry(oidc_refresh, frozenset({401, 403})),
-    _entry(oidc_callback, frozenset({401, 403, 409}), None),
+    _entry(codehost_login, "codehost", 404),
+    _entry(codehost_callback, "codehost/callback", 401, 403, 404, 409, rate=None),
+    _entry(oidc_login, "oidc/{provider}/login"),
+    _entry(oidc_refresh, "oidc/{provider}/refresh", 401, 403),
+    _entry(oidc_callback, "oidc/{provider}/callback", 401, 403, 409, rate=None),
 )

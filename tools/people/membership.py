@@ -226,11 +226,8 @@ async def _give_project_role(
         details: JsonObject = {"user_id": request.user_id, "role": request.role}
         audit = audit_entry(call, action, organization_id, request.project_id, details)
         which = (organization_id, request.project_id, request.user_id)
-        permit = _project_permit(call, request)
-        if adds:
-            app.ledger.project_members.add(*which, request.role, audit=audit, permit=permit)
-        else:
-            app.ledger.project_members.set_role(*which, request.role, audit=audit, permit=permit)
+        give = app.ledger.project_members.add if adds else app.ledger.project_members.set_role
+        give(*which, request.role, audit=audit, permit=_project_permit(call, request))
         found = app.ledger.project_members.of_project(organization_id, request.project_id)
         return next(member for member in found if member.user.id == request.user_id)
 

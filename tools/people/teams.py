@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
@@ -13,8 +13,8 @@ from auth.principal import Principal
 from auth.rights import require_admin, require_session
 from auth.visibility import team_key
 from stores.errors import InvalidRequest, NotFound
-from stores.ledger import AuditDraft, Permit
-from stores.records import JsonObject, Member, ProjectRole, Role, Team
+from stores.ledger import Permit
+from stores.records import JsonObject, ProjectRole, Role, Team
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Method, Nothing, Operation, Request, Result, Route, Run, mutation
@@ -27,7 +27,6 @@ from tools.runtime.threads import in_thread
 
 TeamName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
 TeamText = Annotated[str, StringConstraints(max_length=2000)]
-Done = TypeVar("Done")
 
 
 class TeamRequest(Request):
@@ -180,12 +179,7 @@ async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
 
     Records in the team's scope stay, and nobody can read them any more: move what is still needed before.
     """
-
-    def delete(team: Team, audit: AuditDraft) -> None:
-        audit = replace(audit, details={"slug": team.slug})
-        app.ledger.teams.delete(team.organization_id, team.id, audit=audit, permit=_permit(call))
-
-    await _change(app, call, request, "team.delete", delete)
+    await _change(app, call, request, "team.delete", app.ledger.teams.delete)
     return Nothing()
 
 
@@ -198,28 +192,17 @@ def list_team_members(app: App, call: Call, request: TeamRequest) -> TeamMembers
 
 async def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMemberView:
     """Put a member of the organization into a team; what the team gives holds for it at once. Admins may."""
-
-    def add(team: Team, audit: AuditDraft) -> Member:
-        which = (team.organization_id, team.id)
-        app.ledger.teams.add_member(*which, request.user_id, audit=audit, permit=_permit(call))
-        found = next((each for each in app.ledger.teams.members(*which) if each.user.id == request.user_id), None)
-        if found is None:
-            raise NotFound("The user is not in the team any more.")
-        return found
-
-    member = await _change(app, call, request, "team_member.add", add)
+    await _change(app, call, request, "team_member.add", app.ledger.teams.add_member, request.user_id)
+    members = await in_thread(app.ledger.teams.members, call.caller.organization_id, request.team_id)
+    member = next((each for each in members if each.user.id == request.user_id), None)
+    if member is None:
+        raise NotFound("The user is not in the team any more.")
     return TeamMemberView.of(member, org_role=member.role)
 
 
 async def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -> DoneView:
     """Take a user out of a team; what the team gave it ends at once. Admins may."""
-
-    def remove(team: Team, audit: AuditDraft) -> None:
-        app.ledger.teams.remove_member(
-            team.organization_id, team.id, request.user_id, audit=audit, permit=_permit(call)
-        )
-
-    await _change(app, call, request, "team_member.remove", remove)
+    await _change(app, call, request, "team_member.remove", app.ledger.teams.remove_member, request.user_id)
     return DoneView()
 
 
@@ -233,44 +216,36 @@ def list_team_projects(app: App, call: Call, request: TeamRequest) -> TeamProjec
 
 async def give_team_project(app: App, call: Call, request: GiveTeamProjectRequest) -> TeamProjectView:
     """Give everybody in a team a role in a project, in place of the one that the team gave before. Admins may."""
-
-    def give(team: Team, audit: AuditDraft) -> None:
-        require_live_project(app, team.organization_id, request.project_id)
-        which, audit = (team.organization_id, team.id), replace(audit, details=audit.details | {"to": request.role})
-        app.ledger.teams.put_project(*which, request.project_id, request.role, audit=audit, permit=_permit(call))
-
-    await _change(app, call, request, "team_project.give", give)
+    put = app.ledger.teams.put_project
+    await _change(app, call, request, "team_project.give", put, request.project_id, request.role)
     return TeamProjectView(project_id=request.project_id, role=request.role)
 
 
 async def remove_team_project(app: App, call: Call, request: TeamProjectRequest) -> DoneView:
     """Take a team's role in a project away from everybody in it, at once. Admins may."""
-
-    def remove(team: Team, audit: AuditDraft) -> None:
-        app.ledger.teams.remove_project(
-            team.organization_id, team.id, request.project_id, audit=audit, permit=_permit(call)
-        )
-
-    await _change(app, call, request, "team_project.remove", remove)
+    await _change(app, call, request, "team_project.remove", app.ledger.teams.remove_project, request.project_id)
     return DoneView()
 
 
 async def _change(
-    app: App, call: Call, request: TeamRequest, action: str, write: Callable[[Team, AuditDraft], Done]
-) -> Done:
-    def run() -> tuple[Done, list[ProjectNews]]:
+    app: App, call: Call, request: TeamRequest, action: str, write: Callable[..., object], *given: str
+) -> None:
+    def run() -> list[ProjectNews]:
         require_session(call.caller)
         team = present_team(app, call.caller, request.team_id)
         which = (team.organization_id, team.id)
         users = [member.user.id for member in app.ledger.teams.members(*which)]
-        projects, details = set(app.ledger.teams.projects(*which)), JsonObject()
+        projects, details = set(app.ledger.teams.projects(*which)), JsonObject(slug=team.slug)
         if isinstance(request, TeamMemberRequest):
             users, details = [request.user_id], {"user_id": request.user_id}
         if isinstance(request, TeamProjectRequest):
             projects, details = {request.project_id}, {"project_id": request.project_id}
+        if isinstance(request, GiveTeamProjectRequest):
+            require_live_project(app, team.organization_id, request.project_id)
+            details["to"] = request.role
         granted = app.ledger.project_members.granted
         before = granted(team.organization_id, users, projects)
-        done = write(team, audit_entry(call, action, *which, details))
+        write(*which, *given, audit=audit_entry(call, action, *which, details), permit=_permit(call))
         after = granted(team.organization_id, users, projects)
         news = [
             ProjectNews(*whose, "project_role_changed" if whose in before else "project_member_added", role)
@@ -278,11 +253,9 @@ async def _change(
             if before.get(whose) != role
         ]
         lost = [each for each in before.items() if each[0] not in after]
-        return done, news + [ProjectNews(*whose, "project_member_removed", role) for whose, role in lost]
+        return news + [ProjectNews(*whose, "project_member_removed", role) for whose, role in lost]
 
-    done, news = await in_thread(run)
-    await announce_project_members(app, call.caller.organization_id, news)
-    return done
+    await announce_project_members(app, call.caller.organization_id, await in_thread(run))
 
 
 _PATH = "/api/teams"

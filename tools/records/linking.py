@@ -181,13 +181,8 @@ def _draft(link: Link, target: Entity | Outline) -> RelationDraft:
         visibility=between(link.source.visibility, target.visibility),
         valid_at=link.valid_at,
         invalid_at=link.invalid_at,
-        provenance=_stated_in(link.field) if link.provenance is None else link.provenance,
+        provenance={"from": link.field} if link.provenance is None else link.provenance,
     )
-
-
-@cache
-def _stated_in(field: str) -> JsonObject:
-    return {"from": field}
 
 
 def related(source: Entity, references: Iterable[str]) -> list[Link]:
@@ -245,23 +240,15 @@ def _reachable(tx: Transaction, caller: Principal, name: str, starts: set[str]) 
 
 def shortest_path(edges: Mapping[str, Collection[str]], start: str, goal: str) -> list[str]:
     """Return the ids on the way, both ends included; empty if there is none."""
-    before: dict[str, str | None] = {start: None}
+    before = {start: start}
     waiting = deque([start])
-    while waiting:
+    while waiting and goal not in before:
         here = waiting.popleft()
-        if here == goal:
-            return _back(before, goal)
         for there in edges.get(here, ()):
             if there not in before:
                 before[there] = here
                 waiting.append(there)
-    return []
-
-
-def _back(before: dict[str, str | None], goal: str) -> list[str]:
-    way: list[str] = []
-    here: str | None = goal
-    while here is not None:
-        way.append(here)
-        here = before[here]
+    way = [goal] if goal in before else []
+    while way and way[-1] != start:
+        way.append(before[way[-1]])
     return way[::-1]

@@ -1,11 +1,9 @@
 """Redaction of metadata ids that name records the caller may not read."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
-
-from pydantic import JsonValue
 
 from auth.policy import may_read
 from auth.principal import Principal
@@ -52,13 +50,9 @@ def _without(entity: Shown, hidden: set[str]) -> Shown:
         if key not in KEYS:
             shown[key] = value
         elif isinstance(value, list):
-            shown[key] = _open(value, hidden)
+            shown[key] = [each for each in value if not (isinstance(each, str) and each in hidden)]
         elif not (isinstance(value, str) and value in hidden):
             shown[key] = value
     if shown == entity.metadata:
         return entity
     return entity._replace(metadata=shown) if isinstance(entity, Brief) else replace(entity, metadata=shown)
-
-
-def _open(value: Sequence[JsonValue], hidden: set[str]) -> list[JsonValue]:
-    return [each for each in value if not (isinstance(each, str) and each in hidden)]

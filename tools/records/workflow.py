@@ -52,7 +52,6 @@ def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObjec
         _one_of("complexity", update, COMPLEXITIES)
         if current.get("status") == "archived" and (new := update.get("status")) not in (None, "archived"):
             raise InvalidRequest(f"Invalid transition: archived -> {new}.", remediation="Create a new one instead.")
-        _names_an_epic(update.get("epic_id"))
         return update | {key: _people(value) for key, value in update.items() if key == "assignees"}
     _one_of("visibility", update, PROJECT_VISIBILITIES)
     return update
@@ -120,15 +119,6 @@ def _one_of(key: str, metadata: JsonObject, words: tuple[str, ...]) -> None:
             f"metadata.{key} is {given}; use one of {', '.join(words)}.",
             remediation=f"Leave {key} out to keep what it is, or send one of its words.",
             details={"field": f"body.metadata.{key}", "expected": "enum"},
-        )
-
-
-def _names_an_epic(value: JsonValue) -> None:
-    if value is not None and not (isinstance(value, str) and value):
-        raise ValidationFailed(
-            f"metadata.epic_id is {dumps(value)[:80]}, which is no epic's id.",
-            remediation="Send the id of an epic as a text, or null for none.",
-            details={"field": "body.metadata.epic_id", "expected": "id of an epic, or null"},
         )
 
 

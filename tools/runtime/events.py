@@ -49,7 +49,7 @@ class Subscription:
     principal: Principal
     _send: MemoryObjectSendStream[Event]
     _receive: MemoryObjectReceiveStream[Event]
-    ended: anyio.Event = field(default_factory=anyio.Event)
+    is_over: bool = False
     """Set when it is cut off; queued events can still be read."""
     signed_out: bool = False
 
@@ -60,7 +60,7 @@ class Subscription:
         """Queue an event that the principal or `earlier` may read; cut off if full."""
         listeners = [self.principal, *([earlier] if earlier is not None else [])]
         may = any(visibility in each.visible or visibility in each.captures for each in listeners)
-        if self.ended.is_set() or not may:
+        if self.is_over or not may:
             return
         try:
             self._send.send_nowait(event)
@@ -69,11 +69,11 @@ class Subscription:
 
     @property
     def is_behind(self) -> bool:
-        return not self.ended.is_set() and self._send.statistics().current_buffer_used > BUFFER // 2
+        return not self.is_over and self._send.statistics().current_buffer_used > BUFFER // 2
 
     def cut_off(self, *, signed_out: bool = False) -> None:
         self.signed_out = self.signed_out or signed_out
-        self.ended.set()
+        self.is_over = True
         self._send.close()
 
 

@@ -17,8 +17,6 @@ FEED_KEPT = timedelta(days=7)
 EVERY_S = 60.0
 TIDYING, TIDYING_S = "tidy_ledger", 900.0  # id and function of the job, and the time between two runs
 RETURN_EVERY_S = 10.0
-_ARENAS = (-8, 2)
-"""Parameter of glibc's `mallopt`: each arena of threads keeps what is freed in it."""
 
 log = structlog.get_logger("housekeeping")
 
@@ -34,9 +32,7 @@ def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
 async def return_memory() -> None:
     """Return freed memory to the system every 10 seconds, which glibc's malloc would keep; until cancelled."""
     try:
-        libc = ctypes.CDLL(None)
-        trim = libc.malloc_trim
-        libc.mallopt(*_ARENAS)
+        trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError):
         return
     while True:

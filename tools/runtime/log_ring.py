@@ -90,14 +90,10 @@ def configure_logs(level: str, style: Literal["json", "console"], ring: LogRing)
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             ring,
-            structlog.processors.format_exc_info if style == "json" else _unchanged,
+            *([structlog.processors.format_exc_info] if style == "json" else []),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(file=cast("TextIO", PatientStream(sys.stderr))),
         cache_logger_on_first_use=False,
     )
-
-
-def _unchanged(_logger: object, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    return entry

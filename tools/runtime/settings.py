@@ -287,14 +287,13 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
 
     Returns the settings, and a warning for each unknown `ENGRAIN_*` name.
     """
-    providers = _providers(environ)
-    values: dict[str, object] = {}
-    for name in _named(environ, providers):
+    providers, names = _set_in(environ)
+    values: dict[str, object] = {"oidc": providers}
+    for name in names:
         field, raw = _field_of(name), environ[name]
         if field in Settings.model_fields and raw != "":
             is_list = get_origin(Settings.model_fields[field].annotation) is tuple
             values[field] = tuple(part.strip() for part in raw.split(",") if part.strip()) if is_list else raw
-    values["oidc"] = providers
     values |= {field: value for field, value in overrides.items() if value is not None}
     try:
         return Settings.model_validate(values), unknown_settings(environ)
@@ -304,16 +303,13 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
 
 def unknown_settings(environ: Mapping[str, str]) -> list[str]:
     known = {*Settings.model_fields, *CLIENT_SETTINGS}
-    return [_unknown(name) for name in _named(environ, _providers(environ)) if _field_of(name) not in known]
+    return [_unknown(name) for name in _set_in(environ)[1] if _field_of(name) not in known]
 
 
-def _providers(environ: Mapping[str, str]) -> OidcSetting | None:
-    return read_oidc(environ[OIDC_NAME], environ) if environ.get(OIDC_NAME) else None
-
-
-def _named(environ: Mapping[str, str], providers: OidcSetting | None) -> list[str]:
-    secrets = providers.secret_names if providers else frozenset()
-    return sorted(name for name in environ if name.startswith(PREFIX) and name != OIDC_NAME and name not in secrets)
+def _set_in(environ: Mapping[str, str]) -> tuple[OidcSetting | None, list[str]]:
+    providers = read_oidc(environ[OIDC_NAME], environ) if environ.get(OIDC_NAME) else None
+    of_providers = {OIDC_NAME, *(providers.secret_names if providers else ())}
+    return providers, sorted(name for name in environ if name.startswith(PREFIX) and name not in of_providers)
 
 
 def _unknown(name: str) -> str:
