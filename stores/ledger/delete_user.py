@@ -43,8 +43,7 @@ class Departures(Organizations):
             now = self._clock()
             for organization_id in alone:
                 close_organization(connection, to_micros(now), organization_id)
-            for table in (schema.sessions, _memberships):
-                connection.execute(delete(table).where(table.c.user_id == user_id))
+            connection.execute(delete(_memberships).where(_memberships.c.user_id == user_id))
             connection.execute(delete(schema.users).where(schema.users.c.id == user_id))
             end_memberships_in_spaces(connection, user_id)
             revoke_unvouched(connection, to_micros(now), user_id)

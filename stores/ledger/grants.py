@@ -6,6 +6,7 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
+from stores.credentials import AuthorizationCode, Grant, OAuthClient
 from stores.errors import NotFound
 from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
 from stores.ledger.audit import AuditDraft, append_audit
@@ -19,51 +20,6 @@ REFRESH_GRACE = timedelta(seconds=30)
 """Time in which processes that share a grant may refresh it at once."""
 GrantRefusal = Literal["reused", "ended"]
 """`reused`: spent before, so its grant is revoked now. `ended`: unknown, expired or revoked."""
-
-
-@dataclass(frozen=True, slots=True)
-class OAuthClient:
-    id: str
-    secret_hash: str | None
-    """None for a public client."""
-    metadata: JsonObject
-    """As registered (RFC 7591)."""
-    created_at: datetime
-    last_used_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorizationCode:
-    """Consent of a user, to be exchanged for tokens."""
-
-    client_id: str
-    user_id: str
-    organization_id: str
-    redirect_uri: str
-    redirect_uri_explicit: bool
-    """The client named it and must name it again."""
-    code_challenge: str
-    """PKCE, method S256."""
-    resource: str | None
-    scopes: tuple[str, ...]
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """Consent of a user to a client: a family of tokens, the latest pair valid."""
-
-    id: str
-    client_id: str
-    user_id: str
-    organization_id: str
-    resource: str | None
-    scopes: tuple[str, ...]
-    created_at: datetime
-    last_used_at: datetime
-    expires_at: datetime
-    """Same as the refresh token's."""
-    revoked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """One-time tickets between steps of a sign-in, and device logins."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
+from stores.credentials import DeviceLogin
 from stores.errors import NotFound
 from stores.ledger.account_tables import device_logins, memberships, tickets
 from stores.ledger.audit import AuditDraft, append_audit
@@ -30,21 +30,6 @@ _membership = select(memberships.c.role).where(memberships.c.user_id == bindpara
 
 DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
 """Error codes of RFC 8628; `expired_token` also for unknown and spent codes."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceLogin:
-    """Device waiting for approval elsewhere."""
-
-    device_hash: str
-    user_code_hash: str
-    details: JsonObject = field(default_factory=dict)
-    """Shown to the person who decides: program name, address."""
-    interval_s: int = 5
-    expires_at: datetime = field(kw_only=True)
-    user_id: str | None = None
-    """The user who approved."""
-    organization_id: str | None = None
 
 
 _columns = columns_of(_devices, DeviceLogin)
