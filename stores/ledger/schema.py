@@ -176,10 +176,13 @@ citations = Table(
 )
 """`visibility` is that of the record when it was cited."""
 
+_long = Column("source_id", KeyText, nullable=False, info={"most": 2_560})
+"""PostgreSQL indexes rows of at most 2,704 bytes."""
+
 raw_memories = Table(
     "raw_memories",
     metadata,
-    *columns_for(Capture, _organization(), key("id", primary_key=True)),
+    *columns_for(Capture, _organization(), key("id", primary_key=True), _long),
     Index("ix_raw_memories_source", "organization_id", "source_id"),
     Index("ix_raw_memories_captured", "organization_id", "captured_at", "id"),
     Index("ix_raw_memories_review", "organization_id", "review_state", "captured_at", "id"),
