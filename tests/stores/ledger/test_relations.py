@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from stores.errors import NotFound
-from stores.ledger import Ledger, RelationDraft
+from stores.ledger import HistoryQuery, Ledger, RelationDraft
 from stores.records import ORGANIZATION, Relation
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, relate
 
@@ -115,7 +115,8 @@ def test_what_is_hidden_takes_no_place_among_the_readable_relations(ledger: Ledg
     relate(ledger, "ABOUT", "hidden", "b", id="r3")
 
     def ids(keys: frozenset[str], limit: int) -> list[str]:
-        return [each.id for each in ledger.relations.readable_relations_of(ORG, "b", visibility=keys, limit=limit)]
+        query = HistoryQuery("history", keys, limit, entity_id="b")
+        return [each.then.id for each in ledger.relations.relation_history(ORG, query)]
 
     assert ids(EVERYBODY, 1) == ids(EVERYBODY, 9) == ["r1"]
     assert ids(EVERYBODY | {"private:x"}, 9) == ["r3", "r2", "r1"]
